@@ -53,12 +53,6 @@ class Settling(Struct, frozen=True):
     before: float
     why: str
 
-    def answer(self, stage: str, word: Word, why: str = "") -> Settled:
-        """What became of it: refused for that reason, or settled where there is none."""
-        item = self.item
-        result: Literal["settled", "refused"] = "refused" if why else "settled"
-        return Settled(stage, item["id"], item["event_type"], str(item.get("status", "")), word, result, why)
-
 
 def settle(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
@@ -93,12 +87,10 @@ def settle(
         found = look(deployed, MessageRef(id_, channel))
         if not as_json:
             show(view_of(of_ledger(found.item), stage, deployed.clock()))
-        if found.why:
-            answer = found.answer(stage, word, found.why)
-        else:
+        if not found.why:
             named = f"{found.item['event_type']} {id_} of {stage}"
             confirm(f"{plain(f'Settle {named} as {word}? {FOLLOWS[word]}')}", yes=yes)
-            answer = carry_out(deployed, found, word)
+        answer = carry_out(deployed, found, word)
     if as_json:
         print_json(answer)
     elif answer.why:
@@ -110,21 +102,7 @@ def settle(
 
 def look(stage: DeployedStage, ref: MessageRef) -> Settling:
     """Whether a message can be settled. Changes nothing. Raises Refused where there is not exactly one."""
-    item = find(stage, ref)
-    before = free_since(stage, item["event_type"])
-    return Settling(item, before, _refusal(item, before, stage.clock()))
-
-
-def carry_out(stage: DeployedStage, found: Settling, word: Word) -> Settled:
-    """Settle it, if it is still as it was found."""
-    if write(stage, found.item, word, found.before):
-        return found.answer(stage.stage, word)
-    return found.answer(stage.stage, word, "it has changed since it was shown; run this again")
-
-
-def find(stage: DeployedStage, ref: MessageRef) -> Item:
-    """The ledger's item of a message. Raises Refused where there is not exactly one."""
-    items = stage.items(stage.ledger_table, ref)
+    items = stage.items("ledger", ref)
     if not items:
         raise Refused(
             f"The ledger of {stage.stage} does not know {ref.id}. Check the id, --channel and --stage, or "
@@ -133,10 +111,25 @@ def find(stage: DeployedStage, ref: MessageRef) -> Item:
     if len(items) > 1:
         names = " and ".join(each["event_type"] for each in items)
         raise Refused(f"{names} have messages with the id {ref.id}: choose one with --channel.")
-    return items[0]
+    (item,) = items
+    before = _free_since(stage, item["event_type"])
+    return Settling(item, before, _refusal(item, before, stage.clock()))
 
 
-def free_since(stage: DeployedStage, event_type: str) -> float:
+def carry_out(stage: DeployedStage, found: Settling, word: Word) -> Settled:
+    """Settle a message if it can be settled and is still as it was found."""
+    item, why = found.item, found.why
+    if not why:
+        key, token = Key(item["id"], item["event_type"]), token_hex(16)
+        settled = stage.ledger(lambda: token).settle(key, item, word, found.before)
+        if not settled and stage.written(key, token) is None:
+            why = "it has changed since it was shown; run this again"
+    result: Literal["settled", "refused"] = "refused" if why else "settled"
+    status = str(item.get("status", ""))
+    return Settled(stage.stage, item["id"], item["event_type"], status, word, result, why)
+
+
+def _free_since(stage: DeployedStage, event_type: str) -> float:
     """What was begun before this time (epoch seconds) no worker holds any more, and no line is busy with."""
     busy: float = LONGEST_LEASE_SECONDS
     if event_type == "fax":
@@ -149,7 +142,7 @@ def free_since(stage: DeployedStage, event_type: str) -> float:
 
 
 def _refusal(item: Item, before: float, now: float) -> str:
-    """Why a message cannot be settled; "": it can. `before` is `free_since`, `now` the time of asking, both
+    """Why a message cannot be settled; "": it can. `before` is `_free_since`, `now` the time of asking, both
     in epoch seconds."""
     status = str(item.get("status", ""))
     if "completedAt" in item:
@@ -161,11 +154,3 @@ def _refusal(item: Item, before: float, now: float) -> str:
         until = short(iso(now + begun - before))
         return f"{status}: a worker may hold it, or its line be busy, until {until}; run this again then"
     return ""
-
-
-def write(stage: DeployedStage, item: Item, word: Word, before: float) -> bool:
-    """Write the operator's word into the ledger. False: the message is no longer as `item`, which was
-    shown."""
-    key, token = Key(item["id"], item["event_type"]), token_hex(16)
-    settled = stage.ledger(lambda: token).settle(key, item, word, before)
-    return settled or stage.written(key, token) is not None

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo import plain as plain_item
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import iso
+from mailroom.clock import epoch, iso
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, errors, fold, plain, print_answer, right, screen, table_of, whole
 from ops.stage import name
@@ -107,10 +107,9 @@ def moment(typed: str, now: float) -> float:
         start = now - ago
     else:
         try:
-            found = datetime.fromisoformat(typed.strip())
+            start = epoch(typed.strip())
         except ValueError:
             raise Refused(f"--since {typed!r:.60} is not a time; use 24h, 2d, 90m or 2026-11-20.") from None
-        start = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     if start > now:
         raise Refused(f"--since {typed} is in the future; use a past time.")
     if now - start > MAX_DAYS * 86_400:

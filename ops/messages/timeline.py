@@ -10,18 +10,11 @@ from mailroom.ledger.reader import FORGOTTEN, READY, MessageStatus
 
 _GOOD = ("sent", "delivered", "opened", "clicked", "read")
 _BAD = ("failed", "bounced", "complained", "undelivered")
-_TOLD = {
-    "sentAt": "sent",
-    "deliveredAt": "delivered",
-    "delayedAt": "delayed",
-    "undeliveredAt": "undelivered",
-    "bouncedAt": "bounced",
-    "complainedAt": "complained",
-    "openedAt": "opened",
-    "clickedAt": "clicked",
-    "readAt": "read",
-}
-"""Times of the provider's own, by their names in the ledger."""
+_TOLD = (
+    *("sent", "delivered", "delayed", "undelivered", "bounced", "complained"),
+    *("opened", "clicked", "read"),
+)
+"""What the provider tells. The ledger has the provider's own time of each, such as `sentAt`."""
 _SAME_SECONDS = 0.01
 """The ledger's outcome and its entry in the history are of one write."""
 _MEANING = {
@@ -85,45 +78,42 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
         ahead = epoch(found.scheduled_for) > now
         yield Step(found.scheduled_for, "due", "by its send_at", "ahead" if ahead else "")
     attempt = max(1, found.attempts + ("completedAt" not in times))
-    for name, step in (
-        ("startedAt", Step(None, "claimed", f"by a worker, for attempt {attempt}")),
-        ("submittedAt", Step(None, "submitted", f"to {_provider(found)}")),
-        ("dead_lettered_at", Step(None, "dead letter", "its queue gave it up", "bad")),
+    for name, what, detail, kind in (
+        ("startedAt", "claimed", f"by a worker, for attempt {attempt}", ""),
+        ("submittedAt", "submitted", f"to {_provider(found)}", ""),
+        ("dead_lettered_at", "dead letter", "its queue gave it up", "bad"),
     ):
         if name in times:
-            yield structs.replace(step, at=times[name])
+            yield Step(times[name], what, detail, kind)
     yield from _told(times, f"says {provider}")
     yield from _history(found)
     for name, entry in found.callbacks.items():
         if "at" in entry:
-            yield Step(
-                str(entry["at"]), f"callback {name}", _callback(entry), _kind(str(entry.get("status")))
-            )
+            kind = _kind(str(entry.get("status")))
+            yield Step(str(entry["at"]), f"callback {name}", _callback(entry), kind)
     for recipient, entry in found.recipients.items():
         yield from _told(entry, f"to {recipient}, says {provider}")
 
 
 def _told(times: Mapping[str, Any], detail: str) -> Iterator[Step]:
     """What the provider told, at the provider's own times."""
-    for name, word in _TOLD.items():
-        if name in times:
-            yield Step(str(times[name]), word, detail, _kind(word))
+    for word in _TOLD:
+        if f"{word}At" in times:
+            yield Step(str(times[f"{word}At"]), word, detail, _kind(word))
 
 
 def _history(found: MessageStatus) -> Iterator[Step]:
     """The outcome of each attempt, and what operators did; the last outcome alone, if the history is full."""
     for at, entry in enumerate(found.history):
-        status, code = str(entry.get("status", "")), str(entry.get("code", ""))
+        time, status, code = str(entry["at"]), str(entry.get("status", "")), str(entry.get("code", ""))
         if code == "reopened":
-            yield Step(str(entry["at"]), "sent again", "an operator reopened it")
+            yield Step(time, "sent again", "an operator reopened it")
         elif status == "retrying":
             ended = sum(each.get("code") != "reopened" for each in found.history[: at + 1])
-            yield Step(str(entry["at"]), "attempt ended", f"number {ended}: {code}; another follows", "bad")
+            yield Step(time, "attempt ended", f"number {ended}: {code}; another follows", "bad")
         else:
             detail = f"accepted by {_provider(found)}" if status == "sent" and not code else code
-            yield Step(
-                str(entry["at"]), status, f"recorded: {detail}" if detail else "recorded", _kind(status)
-            )
+            yield Step(time, status, f"recorded: {detail}" if detail else "recorded", _kind(status))
     ended_at = found.times.get("completedAt")
     if ended_at and not any(
         abs(epoch(str(each["at"])) - epoch(ended_at)) < _SAME_SECONDS for each in found.history

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, field, structs
 
@@ -16,7 +16,7 @@ from mailroom.outcomes import RetrySchedule
 from ops.reconcile.judge import JUDGED_BY, Finding, Memory, StaleAfter, State, is_overdue, judge
 from ops.requeue.requeuer import Requeuer
 from ops.requeue.selection import MessageRef
-from ops.requeue.stage import DeployedStage, StoredMessage
+from ops.requeue.stage import DeployedStage, StoredMessage, Table
 from ops.screen import Refused
 from ops.stage import depth, function_settings, function_variables, is_dead, queue_urls, source_url
 from ops.tables import key_of, parts, segments
@@ -26,6 +26,7 @@ TOGETHER = 100
 SEGMENTS = 8
 """Segments of a table, read side by side."""
 _WORKERS = 8
+_TABLES: tuple[Table, ...] = get_args(Table)
 _DEAD_LETTER_VISIBLE_SECONDS = 900.0
 """For as long after its mark a dead letter counts as there: SQS's counts lag behind by a minute or more, and
 while an operator moves a dead letter, neither queue counts it for a moment."""
@@ -34,8 +35,6 @@ _WAITS = (
     *("LONGEST_FAX_SECONDS", "DELAYS"),
 )
 """The settings of a sender that say how long a message may stay unchanged."""
-
-Table = Literal["mailbox", "ledger"]
 
 
 class NamedMessage(Struct, frozen=True):
@@ -98,9 +97,8 @@ class Reconciler:
     def __init__(self, stage: DeployedStage, stale_after: StaleAfter, *, confirmed: bool) -> None:
         self._stage = stage
         self._stale_after = stale_after
-        self._names: dict[Table, str] = {"mailbox": stage.mailbox_table, "ledger": stage.ledger_table}
         mailbox, ledger = (
-            stage.dynamodb.describe_table(TableName=name)["Table"] for name in self._names.values()
+            stage.dynamodb.describe_table(TableName=stage.name(table))["Table"] for table in _TABLES
         )
         self._items = mailbox.get("ItemCount", 0) + ledger.get("ItemCount", 0)
         ttl = stage.dispatch.ledger_ttl_seconds
@@ -110,7 +108,7 @@ class Reconciler:
         """Find what is missing from the ledger or overdue in it. `progress` takes how many items were read,
         and of about how many."""
         candidates = Candidates([], {"mailbox": 0, "ledger": 0})
-        for table in self._names:
+        for table in _TABLES:
             for count, keys in segments(SEGMENTS, partial(self._page, table)):
                 candidates.looked_at[table] += count
                 candidates.keys += keys
@@ -189,11 +187,11 @@ class Reconciler:
             asked["ExclusiveStartKey"] = start
         now = self._stage.clock()
         reply = self._stage.dynamodb.scan(
-            TableName=self._names[table], Segment=segment, TotalSegments=SEGMENTS, **asked
+            TableName=self._stage.name(table), Segment=segment, TotalSegments=SEGMENTS, **asked
         )
         items = {key_of(each): plain(each) for each in reply["Items"]}
         if table == "mailbox":
-            known = self._stage.read(self._names["ledger"], items)
+            known = self._stage.read("ledger", items)
             keys = [key for key in items if key not in known]
         else:
             keys = [key for key, item in items.items() if is_overdue(item, now, self._stale_after)]
@@ -201,15 +199,15 @@ class Reconciler:
 
     def _channels(self, ref: MessageRef) -> set[str]:
         """The channels that have a message of that id."""
-        items = (each for table in self._names.values() for each in self._stage.items(table, ref))
+        items = (each for table in _TABLES for each in self._stage.items(table, ref))
         return {each["event_type"] for each in items}
 
     def _judged(self, candidates: Candidates) -> Iterator[list[tuple[Finding, StoredMessage]]]:
         """The candidates with their states, as many at once as are read together."""
         may_hold = DeadLetterQueues(self._stage).may_hold
         for part in parts(candidates.keys, TOGETHER):
-            ledger = self._stage.read(self._names["ledger"], part)
-            mailbox = self._stage.read(self._names["mailbox"], part)
+            ledger = self._stage.read("ledger", part)
+            mailbox = self._stage.read("mailbox", part)
             now = self._stage.clock()
             messages = [StoredMessage(key, ledger.get(key), mailbox.get(key)) for key in part]
             yield [(judge(each, now, self._stale_after, self._memory, may_hold), each) for each in messages]

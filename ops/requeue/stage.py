@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 Item = Mapping[str, Any]
+Table = Literal["mailbox", "ledger"]
 Route = Literal["dispatch", "outcomes", "queue", "scheduled"]
 """Who requeues a message: Requeuer says how."""
 
@@ -65,16 +66,6 @@ class DeployedStage:
         contracts = contracts_of(dispatch.default_region)
         return cls(stage, session.client("dynamodb"), session.client("sqs"), functions, dispatch, contracts)
 
-    @property
-    def mailbox_table(self) -> str:
-        """The mailbox's table."""
-        return self.name("mailbox")
-
-    @property
-    def ledger_table(self) -> str:
-        """The ledger's table."""
-        return self.dispatch.ledger_table
-
     def name(self, short: str) -> str:
         """The physical name of a table, a queue or a function."""
         return stage_name(self.stage, short)
@@ -83,17 +74,17 @@ class DeployedStage:
         """The ledger's verbs, for a caller that claims nothing."""
         ttl = self.dispatch.ledger_ttl_seconds
         return Ledger(
-            self.dynamodb, self.ledger_table, lease=0, ttl=ttl, clock=self.clock, new_token=new_token
+            self.dynamodb, self.name("ledger"), lease=0, ttl=ttl, clock=self.clock, new_token=new_token
         )
 
-    def items(self, table: str, ref: MessageRef) -> list[dict[str, Any]]:
+    def items(self, table: Table, ref: MessageRef | Key) -> list[dict[str, Any]]:
         """A table's items of that id, of all channels if the channel is not given."""
         condition, values = "id = :id", {":id": string(ref.id)}
         if ref.event_type:
             condition += " AND event_type = :event_type"
             values[":event_type"] = string(ref.event_type)
         reply = self.dynamodb.query(
-            TableName=table,
+            TableName=self.name(table),
             KeyConditionExpression=condition,
             ExpressionAttributeValues=values,
             ConsistentRead=True,
@@ -103,11 +94,10 @@ class DeployedStage:
     def written(self, key: Key, token: str) -> dict[str, Any] | None:
         """The ledger's item, if its claim token is the one that we wrote. For a write that was refused: the
         SDK repeats a call whose answer was lost, and then meets what the first one wrote."""
-        found = self.items(self.ledger_table, MessageRef(key.id, key.event_type))
-        return next((each for each in found if each.get("claim_token") == token), None)
+        return next((each for each in self.items("ledger", key) if each.get("claim_token") == token), None)
 
-    def read(self, table: str, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
+    def read(self, table: Table, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
         """The items of these keys that there are. Raises UnprocessedKeys."""
-        wanted = {table: [where(key) for key in dict.fromkeys(keys)]}
-        found = batch_get(self.dynamodb, wanted, consistent=True)[table]
+        wanted = {self.name(table): [where(key) for key in dict.fromkeys(keys)]}
+        (found,) = batch_get(self.dynamodb, wanted, consistent=True).values()
         return {Key(each["id"], each["event_type"]): each for each in found}

@@ -175,13 +175,13 @@ class Resender:
 
     def _find(self, ref: MessageRef) -> Item | str:
         """The ledger's item of a message, or why there is not exactly one."""
-        items = self._stage.items(self._stage.ledger_table, ref)
+        items = self._stage.items("ledger", ref)
         if len(items) == 1:
             return items[0]
         if items:
             names = " and ".join(each["event_type"] for each in items)
             return f"{names} have messages with that id; choose one with --channel"
-        if self._stage.items(self._stage.mailbox_table, ref):
+        if self._stage.items("mailbox", ref):
             days = REMEMBERED_SECONDS // 86_400
             return (
                 "the ledger does not know it: no worker has begun it, and mailroom reconcile requeues it by "
@@ -193,8 +193,8 @@ class Resender:
         """What would be sent: the mailbox's item, a fax by what the ledger kept. None: it is gone."""
         if item["event_type"] == "fax":
             return fax_of(item)
-        ref = MessageRef(item["id"], item["event_type"])
-        return next(iter(self._stage.items(self._stage.mailbox_table, ref)), None)
+        key = Key(item["id"], item["event_type"])
+        return next(iter(self._stage.items("mailbox", key)), None)
 
     def _fit(self, item: Item, content: Item | None, judgement: Judgement) -> Judgement:
         """The judgement, or what about the content forbids it."""

@@ -7,8 +7,9 @@ from functools import partial
 
 import pytest
 
-from ops.requeue.selection import MessageRef
-from ops.settle import Word, find, write
+from mailroom.message.message import Key
+from ops.requeue.stage import DeployedStage
+from ops.settle import Settling, Word, carry_out
 from tests.support.faults.fax_world import HERE, LEASE, FaxWorld, fax
 from tests.support.faults.outside import Side, Stopped
 from tests.support.faults.repairs import of_fax
@@ -43,10 +44,16 @@ def again(world: FaxWorld) -> None:
 def settled(world: FaxWorld, word: Word, name: str = "slow") -> bool | None:
     """What the command does once it is allowed to. None: it was stopped."""
     stage = of_fax(world)
-    item = find(stage, MessageRef(name, "fax"))
+    found = looked(stage, name)
     with suppress(Stopped):
-        return write(stage, item, word, world.clock() - LONGEST - LEASE)
+        return carry_out(stage, found, word).result == "settled"
     return None
+
+
+def looked(stage: DeployedStage, name: str) -> Settling:
+    """What the command's look finds, once it is allowed to."""
+    (item,) = stage.items("ledger", Key(name, "fax"))
+    return Settling(item, stage.clock() - LONGEST - LEASE, why="")
 
 
 def _settles(world: FaxWorld, word: Word, done: list[bool | None]) -> None:
@@ -133,11 +140,10 @@ def test_run_again_it_is_settled_once_wherever_it_was_stopped(new_fax_world: New
 def test_two_operators_settle_it_once(new_fax_world: NewFaxWorld, word: Word) -> None:
     world = followed_for_ever(new_fax_world)
     stage = of_fax(world)
-    item = find(stage, MessageRef("slow", "fax"))
-    before = world.clock() - LONGEST - LEASE
+    found = looked(stage, "slow")
     other: Word = "sent" if word == "failed" else "failed"
-    assert write(stage, item, word, before)
-    assert not write(stage, item, other, before)
+    assert carry_out(stage, found, word).result == "settled"
+    assert carry_out(stage, found, other).result == "refused"
     check(world, word, "two")
 
 

@@ -202,8 +202,7 @@ def _waits(states: States, found: MessageStatus, item: Mapping[str, Any] | None)
 def _seen(deployed: DeployedStage, asked: Asked) -> str:
     """A digest of what both tables have of a message."""
     ref = MessageRef(asked["id"], asked["channel"] or None)
-    tables = deployed.ledger_table, deployed.mailbox_table
-    return _digest([item for table in tables for item in (*deployed.items(table, ref), {})])
+    return _digest([*deployed.items("ledger", ref), {}, *deployed.items("mailbox", ref), {}])
 
 
 def _digest(items: list[Mapping[str, Any]]) -> str:
