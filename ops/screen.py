@@ -21,7 +21,6 @@ screen = Terminal()
 errors = Terminal(stderr=True)
 T = TypeVar("T")
 
-
 _UNSIGNED = frozenset(
     (
         *("SignatureDoesNotMatch", "InvalidSignatureException"),
@@ -33,8 +32,6 @@ CLOCK = (
     "AWS refuses the request's signature: this machine's clock may be more than 5 minutes off. Set the clock "
     "by NTP, such as `timedatectl set-ntp true`. If the clock is right, the secret key is wrong."
 )
-
-
 _MISSING = frozenset(
     (
         *("ResourceNotFoundException", "NoSuchBucket", "QueueDoesNotExist"),
@@ -89,9 +86,20 @@ def aws_faults(stage: str) -> Iterator[None]:
 def sentences_of(error: Exception, stage: str) -> list[str]:
     """What to say of one of AWS_FAULTS, and what to check. Raises the error again where it is a fault in this
     program."""
-    refused = _refused(error, stage)
-    if refused is not None:
-        return [f"{refused}"]
+    match error:
+        case Refused():
+            return [f"{error}"]
+        case ClientError() if error.response.get("Error", {}).get("Code") in _MISSING:
+            what = f"such table, function, bucket or queue of {stage} ({error.operation_name})"
+            return [f"{NotDeployed(what)}"]
+        case UnprocessedKeys():
+            return ["DynamoDB throttles, and did not return everything. Run the command again."]
+        case ResponseParserError():
+            return ["The answer is not from AWS: check AWS_ENDPOINT_URL, and whether a proxy is in the way."]
+        case ValueError() if not isinstance(error, BotoCoreError):
+            if not str(error).startswith(_MALFORMED_URLS):
+                raise error
+            return [f"{error}. Write AWS_ENDPOINT_URL as a URL, such as http://127.0.0.1:4566."]
     clock = [CLOCK] if unsigned(error) else []
     return [f"{error}", *clock, f"Check the credentials, the region, and --stage {stage}."]
 
@@ -104,29 +112,6 @@ def refusals() -> Iterator[None]:
     except Refused as refused:
         print_line(f"{refused}", "red", errors)
         raise typer.Exit(2) from None
-
-
-def _refused(error: Exception, stage: str) -> Refused | None:
-    """The error in words of ours; None: AWS's own have to do. Raises it again where it is a fault in this
-    program."""
-    match error:
-        case Refused():
-            return error
-        case ClientError() if error.response.get("Error", {}).get("Code") in _MISSING:
-            return NotDeployed(f"such table, function, bucket or queue of {stage} ({error.operation_name})")
-        case UnprocessedKeys():
-            return Refused("DynamoDB throttles, and did not return everything. Run the command again.")
-        case ResponseParserError():
-            return Refused(
-                "The answer is not from AWS: check AWS_ENDPOINT_URL, and whether a proxy is in the way."
-            )
-        case BotoCoreError():
-            return None
-        case ValueError() if str(error).startswith(_MALFORMED_URLS):
-            return Refused(f"{error}. Write AWS_ENDPOINT_URL as a URL, such as http://127.0.0.1:4566.")
-        case ValueError():
-            raise error
-    return None
 
 
 def print_line(text: str, style: str = "", console: Terminal = screen) -> None:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """Dead letters that a sentence names."""
-
-
 State = Literal["done", "nothing"]
 """How a redrive ended. `nothing` was moved: nothing lay there, or it was a dry run."""
 
@@ -74,11 +72,8 @@ class Redrive:
         for count in mover.move(None if self.only else self.found, self.only):
             moved += count
             advance(moved, len(self.only) or self.found)
-        if not self.only:
-            return self.answer("done", moved, self.found - moved)
-        return self.answer(
-            "done", moved, mover.kept + len(set(self.only) - mover.found), _behind(mover.behind)
-        )
+        left = mover.kept + len(set(self.only) - mover.found) if self.only else self.found - moved
+        return self.answer("done", moved, left, _behind(mover.behind))
 
     def answer(
         self, state: State, moved: int, left: int, reason: str | None = None, *, dry_run: bool = False
@@ -101,13 +96,11 @@ def _behind(lines: Mapping[str, Sequence[str]]) -> str | None:
     """Name the dead letters before those that would have overtaken them."""
     if not lines:
         return None
-    said = "; ".join(f"{id_} stands behind {_some(before)}" for id_, before in sorted(lines.items()))
-    return f"A line keeps its order: {said}. Move those first, or the whole queue."
-
-
-def _some(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return ", ".join(ids[:_NAMED]) + more
+    said = []
+    for id_, before in sorted(lines.items()):
+        more = f" and {len(before) - _NAMED} more" if len(before) > _NAMED else ""
+        said.append(f"{id_} stands behind {', '.join(before[:_NAMED])}{more}")
+    return f"A line keeps its order: {'; '.join(said)}. Move those first, or the whole queue."
 
 
 class DeadLetterMover(DeadLetterQueue):

@@ -17,6 +17,7 @@ from msgspec import Struct
 from mailroom.aws.dynamo import plain as plain_item
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso
+from mailroom.telemetry import masked
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, errors, fold, plain, print_answer, right, screen, table_of, whole
 from ops.stage import name
@@ -29,7 +30,6 @@ INDEX = "failures"
 MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
 
-_ADDRESS = re.compile(r"([^\s@'\"<>,;()]+)@([^\s@'\"<>,;()]*)")
 # Brackets hold at most four digits of a number: longer ones are a provider's code, as in "400 (21211)".
 _NUMBER = re.compile(r"\+?\d(?:(?:[ .)-]{0,2}| ?\((?=\d{1,4}\)))\d){6,}")
 _TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
@@ -195,15 +195,15 @@ def _error(item: dict[str, Any]) -> tuple[str, str]:
 
 def _masked(words: str) -> str:
     """Words with every address, number and token in them masked: `v***@example.com`, `***1234`."""
-    masked = _ADDRESS.sub(lambda found: f"{found[1][0]}***@{found[2]}", words)
     # Before the numbers: an ARN has one in it.
-    return _NUMBER.sub(lambda found: f"***{found[0][-_KEPT:]}", _TOKEN.sub(_masked_token, masked))
+    without_tokens = _TOKEN.sub(_masked_token, masked(words))
+    return _NUMBER.sub(lambda found: f"***{found[0][-_KEPT:]}", without_tokens)
 
 
 def _masked_token(found: re.Match[str]) -> str:
     """A device's token, or its ARN, masked. The name of a host stays: it names no person."""
     token = found[0]
-    is_name = "@" in token or "://" in token or (token.islower() and "." in token and ":" not in token)
+    is_name = "://" in token or (token.islower() and "." in token and ":" not in token)
     return token if is_name else f"***{token[-_KEPT:]}"
 
 

@@ -87,7 +87,7 @@ def send(
     Example: mailroom send mail --to ada@example.com --subject Hello --text "Hi, Ada" --wait
     """
     typed = {
-        "to": to,
+        "to": to[0] if to and len(to) == 1 else to,
         "subject": subject,
         "text": text,
         "template": template,
@@ -197,10 +197,7 @@ def _draft(
         there = ", ".join(CONTRACTS)
         raise Refused(f"Which channel is it? Name one of {there}, as in: mailroom send mail --to …")
     item["event_type"] = kind
-    for name, value in typed.items():
-        if value:
-            several = not isinstance(value, str) and len(value) > 1
-            item[name] = list(value) if several else value if isinstance(value, str) else value[0]
+    item |= {name: value for name, value in typed.items() if value}
     try:
         item |= {name: attributes_of(kind).value(name, text) for name, text in pairs(sets, "--set").items()}
     except Invalid as fault:

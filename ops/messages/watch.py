@@ -26,8 +26,6 @@ _WORKERS = 8
 _AGE = "ApproximateAgeOfOldestMessage"
 _AGE_MINUTES = 10
 """SQS writes its metrics each minute, some minutes late."""
-_MAX_METRICS = 500
-"""Metrics of one GetMetricData call."""
 
 
 class QueueSnapshot(Struct, frozen=True):
@@ -157,9 +155,7 @@ class Watcher:
     def _ages(self, names: list[str], now: float) -> dict[str, float]:
         end = datetime.fromtimestamp(now, UTC)
         answer = self._cloudwatch.get_metric_data(
-            MetricDataQueries=[
-                _query(at, self._prefix + name) for at, name in enumerate(names[:_MAX_METRICS])
-            ],
+            MetricDataQueries=[_query(at, self._prefix + name) for at, name in enumerate(names)],
             StartTime=end - timedelta(minutes=_AGE_MINUTES),
             EndTime=end,
             ScanBy="TimestampDescending",
