@@ -219,7 +219,7 @@ def _has(image: Image, name: str) -> bool:
 def _whom(image: Image) -> list[str]:
     """The attributes that say whom it is for."""
     channel = image.get("event_type", _NOTHING).get("S", "")
-    names = CHANNELS.get(channel, PEOPLE)
+    names: tuple[str, ...] = CHANNELS.get(channel, PEOPLE)
     if channel in CONTRACTS and channel not in CHANNELS:
         names = (*PEOPLE, *CONTRACTS[channel].addressing)
     return [name for name in names if name in image and not (name == "email" and _has(image, "to"))]

@@ -63,15 +63,14 @@ def other_places(run: ErasureRun, own: set[Key], settle: Settle, step: Step) -> 
     for table in CHOICES:
         with step(table) as read:
             places.append(_choices(run, table, read))
-    works: tuple[tuple[str, Callable[[Read], ErasurePlace]], ...] = (
-        ("dead-letters", lambda read: _dead_letter_records(run, own, read)),
-        ("campaign-runs", lambda read: _campaign_runs(run, read)),
-        ("unprocessed", lambda read: _Batches(run).erase(read)),
-        ("dead-letter queues", lambda read: _DeadLetters(run, settle).erase(own, read)),
-    )
-    for name, work in works:
-        with step(name) as read:
-            places.append(work(read))
+    with step("dead-letters") as read:
+        places.append(_dead_letter_records(run, own, read))
+    with step("campaign-runs") as read:
+        places.append(_campaign_runs(run, read))
+    with step("unprocessed") as read:
+        places.append(_Batches(run).erase(read))
+    with step("dead-letter queues") as read:
+        places.append(_DeadLetters(run, settle).erase(own, read))
     with step("other tables") as read:
         places += _other_tables(run, read)
     return places
@@ -197,8 +196,9 @@ class _Batches:
                 place.erased += self._write(name, left, reply["ETag"])
         return place
 
-    def _without(self, name: str, text: str) -> tuple[bool, dict[str, Any] | None]:
-        """Whether an object tells of the person, and the document without them (None: it stays as it is)."""
+    def _without(self, name: str, text: str) -> tuple[bool, str | None]:
+        """Whether an object tells of the person, and its text without them ("": nothing is left of it; None:
+        it stays as it is)."""
         try:
             document = json.loads(text)
             given = document["payload"]
@@ -222,9 +222,13 @@ class _Batches:
             for each, role in zip(records, roles, strict=True)
             if (kept := self._kept(each, role, waiting=waiting)) is not None
         ]
+        if left == records:
+            return True, None
+        if not left:
+            return True, ""
         event = {**event, "Records": left}
         payload = _compact(event) if isinstance(given, str) else event
-        return True, None if left == records else {**document, "payload": payload}
+        return True, _compact({**document, "payload": payload})
 
     def _role(self, change: dict[str, Any]) -> Role | None:
         roles = [role_of(change[name], self._person) for name in _IMAGES if name in change]
@@ -245,16 +249,13 @@ class _Batches:
         images = {name: without(change[name], self._person) for name in _IMAGES if name in change}
         return {**record, "dynamodb": {**change, **images}}
 
-    def _write(self, name: str, document: dict[str, Any], tag: str) -> bool:
+    def _write(self, name: str, text: str, tag: str) -> bool:
         """Whether it is written: what is replayed meanwhile must not come back under its old name."""
-        payload = document["payload"]
-        event = json.loads(payload) if isinstance(payload, str) else payload
-        if not event["Records"]:
+        if not text:
             self._s3.delete_object(Bucket=self._bucket, Key=name)
             return True
-        body = _compact(document).encode()
         try:
-            self._s3.put_object(Bucket=self._bucket, Key=name, Body=body, IfMatch=tag)
+            self._s3.put_object(Bucket=self._bucket, Key=name, Body=text.encode(), IfMatch=tag)
         except self._s3.exceptions.ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] not in _ANOTHER:
                 raise

@@ -127,21 +127,32 @@ class StageData:
         """Bring an item from `old` to `new`, attribute by attribute, and entry by entry of its maps, so that
         what others write beside it stays. Raises ItemChanged where one of these is not as in `old` any more,
         or where `condition` does not hold."""
-        update = _Update()
-        _differ(update, (), old, new)
-        if not update.actions:
+        sets, removes, conditions = [], [], [condition] if condition else []
+        names: dict[str, str] = {}
+        values: dict[str, Value] = {}
+        for at, (path, before, after) in enumerate(_differences(old, new)):
+            aliases = {f"#n{at}_{level}": name for level, name in enumerate(path)}
+            names |= aliases
+            place = ".".join(aliases)
+            if before is not None:
+                values[f":old{at}"] = before
+                conditions.append(f"{place} = :old{at}")
+            if after is not None:
+                values[f":new{at}"] = after
+                sets.append(f"{place} = :new{at}")
+            else:
+                removes.append(place)
+        if not names:
             return
-        conditions = [*update.conditions, *([condition] if condition else [])]
-        text = " ".join(f"{verb} {', '.join(parts)}" for verb, parts in update.actions.items())
-        values = {"ExpressionAttributeValues": update.values} if update.values else {}
+        clauses = (("SET", sets), ("REMOVE", removes))
         try:
             self.dynamodb.update_item(
                 TableName=self.table(table),
                 Key=key,
-                UpdateExpression=text,
+                UpdateExpression=" ".join(f"{verb} {', '.join(each)}" for verb, each in clauses if each),
                 ConditionExpression=" AND ".join(conditions),
-                ExpressionAttributeNames=update.names,
-                **values,  # type: ignore[arg-type] # a mapping that may be empty is typed by its values alone
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=values,
             )
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             raise ItemChanged(f"{table}: an item has changed meanwhile") from None
@@ -165,41 +176,16 @@ class ErasureRun:
             self.remains.append(left)
 
 
-class _Update:
-    """An update's expression as it grows."""
-
-    def __init__(self) -> None:
-        self.actions: dict[str, list[str]] = {}
-        self.conditions: list[str] = []
-        self.names: dict[str, str] = {}
-        self.values: dict[str, Value] = {}
-
-    def path(self, names: tuple[str, ...]) -> str:
-        aliases = []
-        for name in names:
-            alias = f"#n{len(self.names)}"
-            self.names[alias] = name
-            aliases.append(alias)
-        return ".".join(aliases)
-
-    def value(self, value: Value) -> str:
-        alias = f":v{len(self.values)}"
-        self.values[alias] = value
-        return alias
-
-
-def _differ(update: _Update, where: tuple[str, ...], old: Image, new: Image) -> None:
+def _differences(
+    old: Image, new: Image, within: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Value | None, Value | None]]:
+    """The path of each attribute, or entry of a map, that differs; what stands there, and what is to stand
+    there (None: nothing)."""
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name), new.get(name)
         if before == after:
             continue
-        if before and after and "M" in before and "M" in after and not where:
-            _differ(update, (name,), before["M"], after["M"])
-            continue
-        path = update.path((*where, name))
-        if before is not None:
-            update.conditions.append(f"{path} = {update.value(before)}")
-        if after is None:
-            update.actions.setdefault("REMOVE", []).append(path)
+        if before and after and "M" in before and "M" in after and not within:
+            yield from _differences(before["M"], after["M"], (name,))
         else:
-            update.actions.setdefault("SET", []).append(f"{path} = {update.value(after)}")
+            yield (*within, name), before, after
