@@ -19,8 +19,6 @@ from ops.times import duration, short
 _PREFIX = "aws/lambda/"
 """Where Lambda puts an on-failure record: aws/lambda/<mapping>/<shard>/<date>/<name>."""
 _DONE = "replayed/"
-_STRANGE = "unreadable"
-"""The condition of an object that is no on-failure record."""
 _MOST_NAMED = 50
 
 
@@ -116,7 +114,7 @@ class FailedBatches:
 
     def read(self, key: str, since: datetime) -> tuple[FailedBatch, dict[str, Any]] | None:
         """The batch in an object, and the event that holds its records; None: the object is gone. An object
-        that is no batch has neither a function nor records."""
+        that is no batch has neither a function nor records, and `unreadable` as its condition."""
         try:
             body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except self._s3.exceptions.NoSuchKey:
@@ -132,7 +130,7 @@ class FailedBatches:
             event = {**event, "Records": [*event["Records"]]}
             batch = FailedBatch(key, function, len(event["Records"]), context["condition"], at, "ready")
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-            return FailedBatch(key, "", 0, _STRANGE, at, "ready"), {"Records": []}
+            return FailedBatch(key, "", 0, "unreadable", at, "ready"), {"Records": []}
         return batch, event
 
     def replay(self, batch: FailedBatch, event: dict[str, Any]) -> FailedBatch:

@@ -21,22 +21,18 @@ screen = Terminal()
 errors = Terminal(stderr=True)
 T = TypeVar("T")
 
-_UNSIGNED = frozenset(
-    (
-        *("SignatureDoesNotMatch", "InvalidSignatureException"),
-        *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"),
-    )
+_UNSIGNED = (
+    *("SignatureDoesNotMatch", "InvalidSignatureException"),
+    *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"),
 )
 """Codes of services that do not take the signature, or the time that it says; each has its own."""
 CLOCK = (
     "AWS refuses the request's signature: this machine's clock may be more than 5 minutes off. Set the clock "
     "by NTP, such as `timedatectl set-ntp true`. If the clock is right, the secret key is wrong."
 )
-_MISSING = frozenset(
-    (
-        *("ResourceNotFoundException", "NoSuchBucket", "QueueDoesNotExist"),
-        "AWS.SimpleQueueService.NonExistentQueue",
-    )
+_MISSING = (
+    *("ResourceNotFoundException", "NoSuchBucket", "QueueDoesNotExist"),
+    "AWS.SimpleQueueService.NonExistentQueue",
 )
 """Codes of services that have no table, function, bucket or queue of that name."""
 _MALFORMED_URLS = ("Invalid endpoint: ", "Invalid IPv6 URL")

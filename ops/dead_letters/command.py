@@ -29,6 +29,7 @@ from ops.screen import (
     table_of,
     whole,
 )
+from ops.stage import depth
 
 app = typer.Typer(no_args_is_help=True, help="List dead letters, show why they are dead, and redrive them.")
 
@@ -125,9 +126,9 @@ def list_(
 
 def count_letters(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts:
     """How many lie in a queue, and what `most` of them at most say. Takes none out."""
-    depth = queues.depth(queue)
-    total, hidden = depth.all, depth.in_flight
-    if not depth.visible or not most:
+    there = depth(queues.client, queue.url)
+    total, hidden = there.all, there.in_flight  # somebody has received these, and not put them back
+    if not there.visible or not most:
         return DeadLetterCounts(queue.queue, total, hidden, complete=not total)
     with queues.scan(queue) as dead_letters:
         seen = list(islice(dead_letters, most))
@@ -218,7 +219,6 @@ def find_letters(
 
 
 def _shown(seen: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLetter:
-    """A dead letter in the form of the answer."""
     key, item = seen.subject.key, seen.item
     error = item.get("trouble") or item.get("error")
     return ShownDeadLetter(
@@ -238,7 +238,6 @@ def _shown(seen: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLet
 
 
 def _print(found: ShownDeadLetter) -> None:
-    """A line for each thing that is known of a dead letter."""
     print_line(f"{found.queue}  {found.message_id}", "bold")
     about = f"{found.id}  {found.event_type}" if found.id is not None else found.kind
     said = [
@@ -315,10 +314,8 @@ def sentences_of(planned: Redrive) -> list[str]:
 def _print_end(answer: Redriven) -> None:
     state = "dry run" if answer.dry_run else answer.state
     reason = f" {answer.reason}" if answer.reason else ""
-    said = f"{answer.queue}: {answer.moved} moved, {answer.left} left ({state}).{reason}"
-    print_line(said)
+    print_line(f"{answer.queue}: {answer.moved} moved, {answer.left} left ({state}).{reason}")
     if answer.left and answer.state == "done":
-        screen.print(
-            "The dead letters that are left are hidden by another reader, or are gone. Run this again.",
-            soft_wrap=True,
+        print_line(
+            "The dead letters that are left are hidden by another reader, or are gone. Run this again."
         )

@@ -87,10 +87,6 @@ class DeadQueues:
             raise Refused(f"stage {self._stage} has no queue {name!r:.80}; there are: {there}")
         return chosen
 
-    def depth(self, queue: DeadQueue) -> stages.Depth:
-        """How many dead letters lie there now; those in flight somebody has received and not put back."""
-        return stages.depth(self.client, queue.url)
-
     @contextmanager
     def scan(self, queue: DeadQueue) -> Iterator["ScanPass"]:
         """A pass through a queue. The end of the block puts back everything that was not deleted."""

@@ -21,7 +21,7 @@ from mailroom.dead_letters.cause import subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, DeadLetter, DeadLetterQueue
 from ops.dead_letters.queues import HIDDEN_SECONDS, DeadQueue, DeadQueues
 from ops.screen import Advance
-from ops.stage import source_url
+from ops.stage import depth, source_url
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -61,7 +61,7 @@ class Redrive:
         rate: int | None = None,
     ) -> None:
         self.stage, self.queue, self.only, self.rate = stage, queue, tuple(only), rate
-        self.found = queues.depth(queue).all
+        self.found = depth(queues.client, queue.url).all
         self._client = queues.client
 
     def run(self, advance: Advance) -> Redriven:

@@ -132,9 +132,8 @@ class Watcher:
             raise NotDeployed(f"queue of {self._stage}")
         wanted = {name: url for name, url in named.items() if self._wanted(name)}
         if not wanted:
-            there = ", ".join(
-                sorted(each.removesuffix(".fifo") for each in named if not stages.is_dead(each))
-            )
+            alive = sorted(each.removesuffix(".fifo") for each in named if not stages.is_dead(each))
+            there = ", ".join(alive)
             raise Refused(f"{self._stage} has no queue of {self._channel!r:.60}; there are: {there}.")
         return wanted
 
@@ -170,11 +169,10 @@ class Watcher:
         found: list[Any] = []
         for page in pages:
             found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
-        # Not every emulator heeds both conditions at once.
-        ringing = [each for each in found if each["StateValue"] == "ALARM"]
         alarms = [
             RingingAlarm(each["AlarmName"], iso(each["StateUpdatedTimestamp"].timestamp()))
-            for each in ringing
+            for each in found
+            if each["StateValue"] == "ALARM"  # not every emulator heeds both conditions at once
         ]
         return sorted(alarms, key=lambda each: each.name)
 
@@ -209,18 +207,13 @@ def _query(at: int, queue: str) -> Any:
 def _shown(snapshot: Snapshot) -> RenderableType:
     waiting = f"{snapshot.waiting:,} on their way, {snapshot.dead:,} dead letters."
     summary = f"{snapshot.stage}, {short(snapshot.at)}: {waiting}"
-    parts: list[RenderableType] = [Text(summary, style="bold red" if snapshot.dead else "bold")]
-    parts.append(_table(snapshot.queues))
-    if snapshot.alarms is None:
-        parts.append(plain(snapshot.note))
-    elif snapshot.alarms:
-        parts += [
-            Text.assemble(("ALARM ", "red"), plain(f"{each.name} since {short(each.since)}"))
-            for each in snapshot.alarms
-        ]
-    else:
-        parts.append(Text("No alarm rings."))
-    return Group(*parts)
+    alarms = [
+        Text.assemble(("ALARM ", "red"), plain(f"{each.name} since {short(each.since)}"))
+        for each in snapshot.alarms or ()
+    ]
+    said = Text("No alarm rings.") if snapshot.alarms == [] else plain(snapshot.note)
+    heading = Text(summary, style="bold red" if snapshot.dead else "bold")
+    return Group(heading, _table(snapshot.queues), *(alarms or [said]))
 
 
 def _table(queues: list[QueueSnapshot]) -> Table:

@@ -131,7 +131,6 @@ def _question(answer: Reconciled) -> str:
 
 
 def _sentences(answer: Reconciled) -> Iterator[str]:
-    """What was found, a line each."""
     for each in answer.messages[:_SHOWN]:
         channel = f" ({each.event_type})" if each.event_type else ""
         yield f"{each.id}{channel}: {_NAMED.get(each.state, each.state)}"

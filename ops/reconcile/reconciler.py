@@ -257,19 +257,18 @@ class DeadLetterQueues:
         if age < _DEAD_LETTER_VISIBLE_SECONDS:
             return True
         if channel not in self._held:
-            self._held[channel] = [self._holds(url) for url in sorted(self._urls(channel))]
+            self._held[channel] = [self._holds(url) for url in self._urls(channel)]
         # The mark is made after the message died, and SQS counts the retention from then or from before.
         return any(count and age < kept for count, kept in self._held[channel])
 
-    def _urls(self, channel: str) -> set[str]:
+    def _urls(self, channel: str) -> list[str]:
         """The dead-letter queues in which a message of the channel can lie: its own, and the schedules'."""
         dispatch, found = self._stage.dispatch, queue_urls(self._stage.sqs, self._stage.stage)
         sources = {*dispatch.routes.get(channel, {}).values(), dispatch.delayed_routes.get(channel, "")}
-        names = {url.rpartition("/")[2] for url in sources} | {
-            dispatch.schedule_target_arn.rpartition(":")[2]
-        }
+        names = {url.rpartition("/")[2] for url in sources}
+        names.add(dispatch.schedule_target_arn.rpartition(":")[2])
         dead = (url for name, url in found.items() if is_dead(name))
-        return {url for url in dead if source_url(url).rpartition("/")[2] in names}
+        return [url for url in dead if source_url(url).rpartition("/")[2] in names]
 
     def _holds(self, url: str) -> tuple[int, float]:
         sqs = self._stage.sqs

@@ -83,7 +83,15 @@ class Requeuer:
         counts: Counter[str] = Counter()
         failed = 0
         for (route, channel), group in groups.items():
-            left = self._by(route, group)
+            match route:
+                case "dispatch":
+                    left = self._hand_over("dispatch", map(_put, group))
+                case "outcomes":
+                    left = self._hand_over("outcomes", map(_change, group))
+                case "queue":
+                    left = self._queue(group)
+                case "scheduled":
+                    left = self._schedule(group)
             counts[channel] += len(group) - left
             failed += left
         return +counts, failed
@@ -116,19 +124,8 @@ class Requeuer:
             failed |= queues.send(self._stage.sqs, url, batch)
         return failed
 
-    def _by(self, route: Route, messages: Sequence[StoredMessage]) -> int:
-        """How many could not be requeued by their route."""
-        match route:
-            case "dispatch":
-                return self._hand_over("dispatch", map(_put, messages))
-            case "outcomes":
-                return self._hand_over("outcomes", map(_change, messages))
-            case "queue":
-                return self._queue(messages)
-            case "scheduled":
-                return self._schedule(messages)
-
     def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> int:
+        """How many of them the function did not take."""
         failed = 0
         for batch in queues.batches(_texts(records), lambda each: len(each.encode()), _RECORDS, _BYTES):
             event = f'{{"Records":[{",".join(batch)}]}}'.encode()

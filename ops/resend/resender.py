@@ -58,10 +58,6 @@ class ResentMessage(Struct, frozen=True):
         """The message, left as it was."""
         return ResentMessage(self.id, self.event_type, self.status, "refused", why)
 
-    def unqueued(self, why: str) -> "ResentMessage":
-        """The message, cut off half-way."""
-        return structs.replace(self, result="unqueued", why=why)
-
 
 class Resent(Struct, frozen=True):
     """What became of the messages, one by one and counted. Of a dry run the ones that would be sent again are
@@ -150,7 +146,9 @@ class Resender:
                 done = list(pool.map(self._reopen, map(str, range(len(step))), step))
                 failed = self._requeuer.send(queued for _, queued in done if queued is not None)
                 for reference, (each, _) in enumerate(done):
-                    sent.append(each.unqueued(_UNTAKEN) if str(reference) in failed else each)
+                    if str(reference) in failed:
+                        each = structs.replace(each, result="unqueued", why=_UNTAKEN)
+                    sent.append(each)
         return sent
 
     def _evaluate(self, ref: MessageRef) -> tuple[ResentMessage, Item, Item | None]:
@@ -240,7 +238,7 @@ class Resender:
             attempt = now.attempt if now.status == "retrying" else self._next_life(item)
         except _FAULTS as fault:
             why = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom reconcile"
-            return now.unqueued(why), None
+            return structs.replace(now, result="unqueued", why=why), None
         if attempt is None:
             return now.refused(
                 "it has changed just now: another operator or worker was faster, or an event came"

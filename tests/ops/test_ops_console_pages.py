@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mailroom.channels.contracts import CONTRACTS
+from ops import stage as stages
 from ops.console.pages import dead_letters
-from ops.dead_letters.queues import DeadQueues
 from ops.dead_letters.redrive import DeadLetterMover
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser
@@ -31,11 +31,11 @@ def test_of_two_clicks_at_once_one_starts_a_redrive(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     die(stage, 3)
-    both, gate, depth, job = threading.Barrier(2), threading.Event(), DeadQueues.depth, dead_letters.Job
+    both, gate, depth, job = threading.Barrier(2), threading.Event(), stages.depth, dead_letters.Job
     send, made, replies = DeadLetterMover._send, [], []
 
-    def together(queues: DeadQueues, queue: Any) -> Any:
-        found = depth(queues, queue)
+    def together(sqs: Any, url: str) -> Any:
+        found = depth(sqs, url)
         both.wait(30)
         return found
 
@@ -50,7 +50,7 @@ def test_of_two_clicks_at_once_one_starts_a_redrive(
     def click() -> None:
         replies.append(browser.post(REDRIVE, {"queue": "mail"}).status)
 
-    monkeypatch.setattr(DeadQueues, "depth", together)
+    monkeypatch.setattr("ops.dead_letters.redrive.depth", together)
     monkeypatch.setattr(DeadLetterMover, "_send", held)
     monkeypatch.setattr(dead_letters, "Job", noted)
     clicks = [threading.Thread(target=click) for _ in range(2)]
