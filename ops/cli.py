@@ -37,35 +37,22 @@ app = typer.Typer(
     rich_markup_mode="markdown",  # which fills paragraphs to the width of the terminal
 )
 
-command: Callable[..., None]
-
-SETTING_UP = "Setting up"
-for command in (init, plan, cost):
-    app.command(rich_help_panel=SETTING_UP)(command)
-
-SENDING = "Sending"
-for command in (send, status):
-    app.command(rich_help_panel=SENDING)(command)
-app.command("import", rich_help_panel=SENDING)(import_)
-app.add_typer(campaign_commands.app, name="campaign", rich_help_panel=SENDING)
-
-WATCHING = "Watching"
-for command in (console, watch, failures, doctor):
-    app.command(rich_help_panel=WATCHING)(command)
-
-REPAIRING = "Repairing"
-app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=REPAIRING)
-for command in (resend, reconcile, replay, settle):
-    app.command(rich_help_panel=REPAIRING)(command)
-
-PEOPLE = "People"
-app.add_typer(suppressions.app, name="suppressions", rich_help_panel=PEOPLE)
-app.add_typer(preferences.app, name="preferences", rich_help_panel=PEOPLE)
-app.command(rich_help_panel=PEOPLE)(erase)
-
-BUILDING = "Building"
-for command in (schema, webhook_key):
-    app.command(rich_help_panel=BUILDING)(command)
+PANELS: dict[str, list[Callable[..., None]]] = {
+    "Setting up": [init, plan, cost],
+    "Sending": [send, status],
+    "Watching": [console, watch, failures, doctor],
+    "Repairing": [resend, reconcile, replay, settle],
+    "People": [erase],
+    "Building": [schema, webhook_key],
+}
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.command("import", rich_help_panel="Sending")(import_)
+app.add_typer(campaign_commands.app, name="campaign", rich_help_panel="Sending")
+app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel="Repairing")
+app.add_typer(suppressions.app, name="suppressions", rich_help_panel="People")
+app.add_typer(preferences.app, name="preferences", rich_help_panel="People")
 
 
 @app.callback()

@@ -61,7 +61,6 @@ class DeadQueues:
     def __init__(self, session: boto3.Session, stage: str) -> None:
         self.client = session.client("sqs")
         self._dynamodb = session.client("dynamodb")
-        self._prefix = stages.prefix(stage)
         self._stage = stage
 
     def found(self) -> list[DeadQueue]:
@@ -80,7 +79,7 @@ class DeadQueues:
         found = self.found()
         if name is None:
             return found
-        short = name.removeprefix(self._prefix).removesuffix(".fifo").removesuffix("-dlq")
+        short = name.removeprefix(stages.prefix(self._stage)).removesuffix(".fifo").removesuffix("-dlq")
         chosen = [each for each in found if each.queue == short]
         if not chosen:
             there = ", ".join(each.queue for each in found)

@@ -100,10 +100,10 @@ def _erase(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
         messages.erase(first.messages, read)
     ses = lift_from_ses(run)
     own = set(first.messages.keys("whole"))
-    done = {each.place: each for each in other_places(run, own, messages.copy_of, step)}
-    for name, place in {**messages.places, **done}.items():
-        first.places[name].erased = place.erased
-        first.places[name].kept = place.kept
+    others = other_places(run, own, messages.copy_of, step)
+    for place in (*messages.places.values(), *others):
+        first.places[place.place].erased = place.erased
+        first.places[place.place].kept = place.kept
     answer = _answer(run, first, _survey(survey_run, step))
     return structs.replace(answer, cancelled=messages.cancelled, ses=ses)
 

@@ -147,19 +147,18 @@ def failed(
     """The index's items between two times (epoch seconds), the newest first, over all these channels. `page`:
     how many one call reads, where not all are wanted; None: as many as DynamoDB returns."""
     asked: dict[str, Any] = {} if page is None else {"Limit": page}
+    values: dict[str, Any] = {":start": {"N": str(int(start * 1000))}}
     if reason is not None:
-        asked |= {
-            "FilterExpression": "#error.#code = :reason",
-            "ExpressionAttributeNames": {"#error": "error", "#code": "code"},
-        }
+        asked["FilterExpression"] = "#error.#code = :reason"
+        asked["ExpressionAttributeNames"] = {"#error": "error", "#code": "code"}
+        values[":reason"] = {"S": reason}
 
     def of_day(failed_on: str) -> Iterator[dict[str, Any]]:
-        values: dict[str, Any] = {":day": {"S": failed_on}, ":start": {"N": str(int(start * 1000))}}
         pages = client.get_paginator("query").paginate(
             TableName=name(stage, "ledger"),
             IndexName=INDEX,
             KeyConditionExpression="failed_on = :day AND completedAt >= :start",
-            ExpressionAttributeValues=values if reason is None else {**values, ":reason": {"S": reason}},
+            ExpressionAttributeValues={**values, ":day": {"S": failed_on}},
             ScanIndexForward=False,
             **asked,
         )
