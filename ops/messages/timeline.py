@@ -45,6 +45,16 @@ class Step(Struct, frozen=True):
     after: float | None = None
 
 
+_NAMES = {
+    "ses": "SES",
+    "sns": "SNS",
+    "twilio": "Twilio",
+    "aws": "AWS",
+    "signalwire": "SignalWire",
+    "telnyx": "Telnyx",
+    "webhook": "the endpoint",
+}
+"""How providers write their names; others stand as the ledger has them."""
 _SENT = {"fax": "{provider} says that it went through.", "webhook": "The endpoint took it."}
 """What `sent` means where nothing more is said after it, by channel."""
 
@@ -55,7 +65,7 @@ def meaning(found: MessageStatus) -> str:
     said = own.get(found.event_type) or _MEANING.get(found.status, "")
     if (found.error or {}).get("code") == "outcome_unknown":
         said = "Nobody can tell whether it was sent."
-    said = said.format(provider=found.provider or "Its provider")
+    said = said.format(provider=_name(found) or "Its provider")
     why = found.error or found.trouble
     return f"{said} {why.get('message')} ({why.get('code')})" if why else said
 
@@ -63,7 +73,7 @@ def meaning(found: MessageStatus) -> str:
 def timeline(found: MessageStatus, now: float) -> list[Step]:
     """All steps, the first one first. `now` is in epoch seconds."""
     steps = sorted(_steps(found, now), key=lambda each: epoch(each.at or ""))
-    first = Step(None, "put", "into the mailbox; nobody writes down when, nor when it was dispatched")
+    first = Step(None, "put", "into the mailbox, then dispatched; nobody records when")
     told = [first]
     for step in steps:
         before = told[-1].at
@@ -73,7 +83,7 @@ def timeline(found: MessageStatus, now: float) -> list[Step]:
 
 
 def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
-    times, provider = found.times, found.provider or "its provider"
+    times, provider = found.times, _name(found) or "its provider"
     if found.scheduled_for:
         ahead = epoch(found.scheduled_for) > now
         yield Step(found.scheduled_for, "due", "by its send_at", "ahead" if ahead else "")
@@ -85,14 +95,14 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
     ):
         if name in times:
             yield Step(times[name], what, detail, kind)
-    yield from _told(times, f"says {provider}")
+    yield from _told(times, f"reported by {provider}")
     yield from _history(found)
     for name, entry in found.callbacks.items():
         if "at" in entry:
             kind = _kind(str(entry.get("status")))
             yield Step(str(entry["at"]), f"callback {name}", _callback(entry), kind)
     for recipient, entry in found.recipients.items():
-        yield from _told(entry, f"to {recipient}, says {provider}")
+        yield from _told(entry, f"to {recipient}, reported by {provider}")
 
 
 def _told(times: Mapping[str, Any], detail: str) -> Iterator[Step]:
@@ -113,7 +123,7 @@ def _history(found: MessageStatus) -> Iterator[Step]:
             yield Step(time, "attempt ended", f"number {ended}: {code}; another follows", "bad")
         else:
             detail = f"accepted by {_provider(found)}" if status == "sent" and not code else code
-            yield Step(time, status, f"recorded: {detail}" if detail else "recorded", _kind(status))
+            yield Step(time, status, f"in the ledger: {detail}" if detail else "in the ledger", _kind(status))
     ended_at = found.times.get("completedAt")
     if ended_at and not any(
         abs(epoch(str(each["at"])) - epoch(ended_at)) < _SAME_SECONDS for each in found.history
@@ -122,7 +132,11 @@ def _history(found: MessageStatus) -> Iterator[Step]:
 
 
 def _provider(found: MessageStatus) -> str:
-    return f"{found.provider or 'its provider'} {found.provider_id or ''}".strip()
+    return f"{_name(found) or 'its provider'} {found.provider_id or ''}".strip()
+
+
+def _name(found: MessageStatus) -> str:
+    return _NAMES.get(found.provider or "", found.provider or "")
 
 
 def _callback(entry: Mapping[str, Any]) -> str:

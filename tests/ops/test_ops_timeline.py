@@ -38,8 +38,8 @@ def test_each_attempt_of_a_fax_is_a_step_with_its_reason() -> None:
         ("attempt ended", "number 1: busy; another follows", None),
         ("attempt ended", "number 2: no_answer; another follows", 60.0),
         ("claimed", "by a worker, for attempt 3", 60.0),
-        ("submitted", "to telnyx f-3", 1.0),
-        ("sent", "recorded: accepted by telnyx f-3", 79.0),
+        ("submitted", "to Telnyx f-3", 1.0),
+        ("sent", "in the ledger: accepted by Telnyx f-3", 79.0),
     ]
 
 
@@ -52,10 +52,10 @@ def test_what_operators_did_is_part_of_its_life_and_counts_as_no_attempt() -> No
     ]
     steps = life(status="failed", attempts=3, completedAt=MS + 3_000, history=history)
     assert [each[:2] for each in steps] == [
-        ("failed", "recorded: rejected"),
+        ("failed", "in the ledger: rejected"),
         ("sent again", "an operator reopened it"),
         ("attempt ended", "number 2: busy; another follows"),
-        ("failed", "recorded: settled"),
+        ("failed", "in the ledger: settled"),
     ]
 
 
@@ -73,7 +73,7 @@ def test_each_recipient_and_each_callback_has_its_steps() -> None:
         callbacks={"sent.1": {"status": "failed", "at": MS + 5_000, "code": None, "tries": 9}},
     )
     assert steps == [
-        ("delivered", "to ada@example.com, says ses", None),
+        ("delivered", "to ada@example.com, reported by SES", None),
         ("callback sent.1", "failed, 9 tries; the endpoint did not answer", 5.0),
     ]
 
@@ -94,6 +94,6 @@ def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None
     assert of("failed", error=unknown).startswith("Nobody can tell whether it was sent.")
     trouble = {"code": "throttled", "message": "slow down"}
     assert of("sending", trouble=trouble) == "A worker has it, or its provider. slow down (throttled)"
-    assert of("sent", provider="ses") == "ses accepted it, and has not said more yet."
-    assert of("sent", "fax", provider="telnyx") == "telnyx says that it went through."
+    assert of("sent", provider="ses") == "SES accepted it, and has not said more yet."
+    assert of("sent", "fax", provider="telnyx") == "Telnyx says that it went through."
     assert of("a status of a later version") == ""
