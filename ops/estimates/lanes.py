@@ -157,11 +157,6 @@ class SendingPlan:
         return self.senders.workers * self.senders.batch / (self.invocation + self.assumed.between)
 
     @property
-    def seconds(self) -> float:
-        """How long all of them take that are in the queue; never less than one message takes."""
-        return max(self.ramp.time_of(self.messages), self.latency)
-
-    @property
     def ramp(self) -> "Ramp":
         """How the speed grows while Lambda adds workers."""
         return Ramp.of(self.speed, self.senders.workers, self.senders.at_start)
@@ -178,11 +173,6 @@ class SendingPlan:
         """The one that counts."""
         bounds = self.bounds
         return min(bounds, key=lambda each: bounds[each])
-
-    @property
-    def least_seconds(self) -> float:
-        """How long all of them take at the very least, if only that bound counts."""
-        return self.messages / self.bounds[self.bound]
 
     def workers_for_rate(self) -> int | None:
         """The fewest workers that are no bound any more; None where there is no rate to reach."""

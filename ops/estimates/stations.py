@@ -88,7 +88,7 @@ class Shared(Station):
 
     @property
     def speed(self) -> float:
-        """The messages a second that take all of it; infinite where the parts cannot take so many."""
+        # Infinite where the parts together cannot take all of it.
         taken, growing = 0.0, sum(part.each for part in self.parts)
         for part in sorted(self.parts, key=lambda each: each.most):
             reached = (self.total - taken) / growing
@@ -103,7 +103,6 @@ class Shared(Station):
 
     @property
     def how(self) -> str:
-        """All by what a message takes."""
         return f"{self.total:,.0f} / {self.total / self.speed:.3g}"
 
 
@@ -129,8 +128,8 @@ class Pool(Station):
 
     @property
     def at_start(self) -> int:
-        """How many workers Lambda begins with."""
-        return min(self.workers, POLLERS_AT_START.value) if self.of_queue else self.workers
+        """How many workers Lambda begins with, where there are more."""
+        return POLLERS_AT_START.value if self.of_queue else self.workers
 
     @property
     def ramp(self) -> Ramp:
@@ -139,12 +138,10 @@ class Pool(Station):
 
     @property
     def speed(self) -> float:
-        """The most messages a second."""
         return self.workers * self.batch / (self.batch * self.seconds + self.between) / self.records
 
     @property
     def how(self) -> str:
-        """Workers by the seconds of a message."""
         return f"{self.workers:,} / {self.workers / self.speed:.3g} s"
 
 
@@ -157,12 +154,10 @@ class Senders(Station):
 
     @property
     def speed(self) -> float:
-        """The most messages a second."""
         return self.a_second
 
     @property
     def how(self) -> str:
-        """The speed as a formula of the lanes' settings."""
         return self.formula
 
 
@@ -179,12 +174,7 @@ class Forecast:
 
     @classmethod
     def of(
-        cls,
-        stages: Stages,
-        stage: str,
-        lanes: Sequence[ConfiguredLane],
-        load: Load,
-        assumed: Assumed,
+        cls, stages: Stages, stage: str, lanes: Sequence[ConfiguredLane], load: Load, assumed: Assumed
     ) -> "Forecast":
         """The forecast for lanes of one channel that get a load, each in proportion to what it sends;
         `assumed` is of the channel. Raises SettingsError where the stage's campaigns cannot be read."""
@@ -231,8 +221,9 @@ class Forecast:
     @property
     def slow_report(self) -> Station | None:
         """The slowest of the stations that tell of what was sent, if it is slower than the sending."""
-        slowest = min((each for each in self.stations if each.reports), key=_speed, default=None)
-        return slowest if slowest and slowest.speed < min(self.speed, self.load.rate or math.inf) else None
+        sent = min(self.speed, self.load.rate or math.inf)
+        slower = (each for each in self.stations if each.reports and each.speed < sent)
+        return min(slower, key=lambda each: each.speed, default=None)
 
     @property
     def speed(self) -> float:
@@ -290,10 +281,6 @@ SENDERS: tuple[Bound, ...] = ("workers", "rate")
 """What bounds a lane by itself."""
 
 
-def _speed(station: Station) -> float:
-    return station.speed
-
-
 def _stations(
     stages: Stages, stage: str, lanes: Sequence[ConfiguredLane], plans: Sequence[SendingPlan], load: Load
 ) -> Iterator[Station]:
@@ -317,14 +304,10 @@ def _stations(
     )
     sent = Part("send", estimate.ledger_units())
     yield Shared("ledger", units, False, total=load.warm, parts=(sent, *told))
-    senders = [
-        Part(
-            "send",
-            (plan.working + plan.waiting) * plan.messages / load.messages,
-            sum(each.speed for each in plans),
-        )
-        for plan in plans
-    ]
+    most = sum(plan.speed for plan in plans)
+    senders = (
+        Part("send", (plan.working + plan.waiting) * plan.messages / load.messages, most) for plan in plans
+    )
     functions = (Part(pool.name, pool.workers / pool.speed, pool.speed) for pool in (dispatch, *reports))
     quota = settings.monitoring.concurrency_quota
     yield Shared("functions", "monitoring.concurrency_quota", True, total=quota, parts=(*senders, *functions))

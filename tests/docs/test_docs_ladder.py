@@ -39,7 +39,7 @@ def test_each_rung_of_the_ladder_passes_synth_and_is_as_fast_as_its_row_says(run
     assert (found.allowed, found.workers) == (float(rate), int(workers))
     assert found.senders.pace == pytest.approx(float(pace), rel=0.01)
     assert 2 * plan.speed == pytest.approx(float(speed), rel=0.01)
-    assert plan.seconds / 3600 == pytest.approx(float(hours), rel=0.02)
+    assert plan.ramp.time_of(500_000) / 3600 == pytest.approx(float(hours), rel=0.02)
 
 
 @pytest.mark.parametrize("rung", range(5))

@@ -11,7 +11,7 @@ from ops.estimates.lanes import Assumed, ConfiguredLane, Senders, SendingPlan, S
 from stacks.settings.channels import AT_ONCE, BUSY
 from stacks.settings.load import load
 from stacks.settings.sentences import SettingsError
-from tests.support.ops.plan import CONTEXT, USUAL, context
+from tests.support.ops.plan import CONTEXT, USUAL, answered, context
 
 ONLY_WAITING = Assumed(latency=0.1, between=0.1, computing=0)
 """Messages that share no processor."""
@@ -22,8 +22,8 @@ def test_the_articles_example_takes_67_minutes() -> None:
     assumed = Assumed(latency=0.5 / 3, between=0.1, computing=0)
     plan = SendingPlan(Senders(workers=5, batch=3, rate=None), assumed, 100_000)
     assert plan.invocation == pytest.approx(0.5)
-    assert plan.seconds == pytest.approx(4000)
-    assert round(plan.seconds / 60) == 67
+    assert plan.ramp.time_of(100_000) == pytest.approx(4000)
+    assert round(plan.ramp.time_of(100_000) / 60) == 67
 
 
 @pytest.mark.parametrize(("latency", "pace"), [(0.1, 0.0), (0.1, 0.571), (0.3, 0.2), (0.2, 0.2)])
@@ -53,7 +53,6 @@ def test_the_rate_bounds_where_the_workers_could_do_more() -> None:
     plan = SendingPlan(Senders(4, 10, 7), USUAL, 100_000)
     assert plan.bound == "rate"
     assert plan.bounds == {"rate": 7, "workers": pytest.approx(40 / 1.1)}
-    assert plan.least_seconds == pytest.approx(100_000 / 7)
     assert plan.speed < 7
 
 
@@ -61,8 +60,8 @@ def test_the_workers_bound_where_the_rate_allows_more() -> None:
     plan = SendingPlan(Senders(2, 10, 100), USUAL, 100_000)
     assert plan.bound == "workers"
     # Ten messages of 0.1 s and 0.1 s in between; the gaps of 0.02 s are over meanwhile.
-    assert plan.least_seconds == pytest.approx(100_000 * (10 * 0.1 + 0.1) / 20)
-    assert plan.seconds == pytest.approx(plan.least_seconds)
+    assert plan.bounds[plan.bound] == pytest.approx(20 / (10 * 0.1 + 0.1))
+    assert plan.speed == pytest.approx(plan.bounds[plan.bound])
     assert plan.waiting == pytest.approx(0)
 
 
@@ -174,7 +173,7 @@ def test_the_fewest_workers_for_a_rate(rate: float | None, workers: int | None) 
 
 def test_one_message_takes_as_long_as_it_takes() -> None:
     # A gap of 1 s follows it, which nobody waits for.
-    assert SendingPlan(Senders(4, 10, 4), Assumed(0.3, 0.1, 0), 1).seconds == pytest.approx(0.3)
+    assert answered(1, Assumed(0.3, 0.1, 0)).seconds == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])

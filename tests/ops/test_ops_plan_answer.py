@@ -104,8 +104,9 @@ def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
     settings = load(CONTEXT, "dev")
     (row,) = (each for each in settings.lane_rows() if each.lane == "bulk")
     most = int((4 * 86_400 - row.rules.longest_stay) * plan.speed)
+    days = plan.ramp.time_of(10_000_000) / 86_400
     assert many.warning == (
-        f"Too many at once: the last message would wait for {plan.seconds / 86_400:.1f} days in the queue "
+        f"Too many at once: the last message would wait for {days:.1f} days in the queue "
         "mail-bulk, which keeps messages for 4 (mailroom.dev.retention.queue_days), a part of it for "
         f"retries; after that SQS deletes them silently. At most {most:,} fit."
     )
