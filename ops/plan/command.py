@@ -7,6 +7,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
+from ops.cost.command import money
 from ops.estimates.prices import BETWEEN, CHANNELS, DATED, ChannelEstimate, estimate_of
 from ops.estimates.quotas import NEW_TABLE_WRITES
 from ops.options import AsJson, WrittenStage
@@ -93,12 +94,9 @@ def plan(
 
 
 def _show(output: "PlanOutput", forecast: "Forecast") -> None:
-    def line(text: str, style: str = "") -> None:
-        screen.print(text, style=style, soft_wrap=True, highlight=False)
-
     load = forecast.load
     put = f", {speed_of(load.rate)} a second" if load.rate else ""
-    line(
+    print_line(
         f"{load.messages:,} messages by {output.channel}{put}, lane {output.lane}, of {output.stage}", "bold"
     )
     screen.print(_bounds(forecast))
@@ -106,18 +104,20 @@ def _show(output: "PlanOutput", forecast: "Forecast") -> None:
     screen.print(Text.assemble("Estimated: ", (exactly(forecast.seconds), "bold"), speed), soft_wrap=True)
     if output.keeps_up:
         first, speed = _bound(forecast, forecast.bound), speed_of(forecast.speed)
-        line(f"Nothing bounds this. With more a second, the first bound is {first}, at {speed} a second.")
+        print_line(
+            f"Nothing bounds this. With more a second, the first bound is {first}, at {speed} a second."
+        )
     else:
-        line(f"Bounded by {_bound(forecast, forecast.bound)}.")
+        print_line(f"Bounded by {_bound(forecast, forecast.bound)}.")
         after, speed = _bound(forecast, forecast.following), speed_of(forecast.following.speed)
-        line(f"After that by {after}, at {speed} a second.")
+        print_line(f"After that by {after}, at {speed} a second.")
     for change in output.changes:
-        line(_changed(change, output))
+        print_line(_changed(change, output))
     screen.print(_costs(output))
     for sentence in (*_pace(output.pace), *_assumed(forecast), *output.notes):
-        line(sentence)
+        print_line(sentence)
     if output.warning:
-        line(output.warning, "red")
+        print_line(output.warning, "red")
 
 
 def _bounds(forecast: "Forecast") -> Table:
@@ -148,14 +148,14 @@ def _pace(pace: "PaceCost | None") -> Iterator[str]:
     if not pace:
         return
     yield (
-        f"A million messages cost {_money(pace.waiting)} while functions wait for their pace, and "
-        f"{_money(pace.working)} while they work."
+        f"A million messages cost {money(pace.waiting)} while functions wait for their pace, and "
+        f"{money(pace.working)} while they work."
     )
     if pace.waiting > pace.working:
         yield "So you pay for the pace more than for the time that the provider takes."
     if pace.setting:
         now = f"{pace.setting} {pace.now:g} -> {pace.then:g}"
-        yield f"{now} would make the wait {_money(pace.waiting_then)} a million."
+        yield f"{now} would make the wait {money(pace.waiting_then)} a million."
     else:
         yield (
             "No setting of the lane makes the wait cheaper at this rate. A higher rate would, or a larger "
@@ -179,15 +179,11 @@ def _assumed(forecast: "Forecast") -> Iterator[str]:
 def _costs(output: "PlanOutput") -> Table:
     table = table_of(
         Column("cost", "together"),
-        right("US dollars", _money(sum(output.dollars.values()))),
+        right("US dollars", money(sum(output.dollars.values()))),
         show_footer=True,
+        caption=DATED,
+        caption_justify="left",
     )
     for name, price in output.dollars.items():
-        table.add_row(name, _money(price))
-    table.caption = DATED
-    table.caption_justify = "left"
+        table.add_row(name, money(price))
     return table
-
-
-def _money(dollars: float) -> str:
-    return f"{dollars:,.2f}" if dollars >= 0.005 else "< 0.01"
