@@ -1,5 +1,6 @@
 """What `doctor` answers, and how a check says what it found."""
 
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -37,24 +38,14 @@ class Diagnosis(Struct, frozen=True):
     checks: list[Checked]
 
 
-def ok(sentence: str) -> CheckFinding:
-    """The subject is as it should be."""
-    return CheckFinding("ok", sentence)
-
-
-def warning(sentence: str, fix: str = "") -> CheckFinding:
-    """Messages go out all the same; somebody should know."""
-    return CheckFinding("warning", sentence, fix)
-
-
-def failed(sentence: str, fix: str = "") -> CheckFinding:
-    """Messages do not go out, or an earlier failure still needs repair."""
-    return CheckFinding("failed", sentence, fix)
-
-
-def skipped(sentence: str) -> CheckFinding:
-    """The subject was not examined, and why."""
-    return CheckFinding("skipped", sentence)
+ok = partial(CheckFinding, "ok")
+"""The subject is as it should be."""
+warning = partial(CheckFinding, "warning")
+"""Messages go out all the same; somebody should know."""
+failed = partial(CheckFinding, "failed")
+"""Messages do not go out, or an earlier failure still needs repair."""
+skipped = partial(CheckFinding, "skipped")
+"""The subject was not examined, and why."""
 
 
 def worst(states: list[State]) -> State:

@@ -1,21 +1,19 @@
 """The stage that is examined: what is deployed of it, and what cdk.json says of it."""
 
-import json
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
-import msgspec
 from botocore.config import Config
+from botocore.exceptions import ClientError
 from msgspec import Struct
 
-from mailroom import environment
 from mailroom.clock import Clock
 from ops.estimates.lanes import CDK_JSON, ConfiguredLane, Stages
 from ops.stage import prefix, queue_urls
@@ -31,7 +29,8 @@ _CONFIG = Config(
     max_pool_connections=20,
     user_agent="mailroom-doctor",
 )
-T = TypeVar("T", bound=Struct)
+_MISSING = {"NotFoundException", "NotFound", "ResourceNotFoundException", "NoSuchBucket"}
+"""Codes of services that have nothing of that name."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class ConfiguredStage:
         """A stage's, as the file has it. Never raises for what stands there: a stage can be examined from a
         machine that has other settings, or none."""
         try:
-            stages = Stages(json.loads(path.read_text())["context"]["mailroom"])
+            stages = Stages.of(path)
             return cls(stages.settings(stage), stages.lanes(stage), "")
         except SettingsError as error:
             return cls(trouble=f"{error}")
@@ -61,10 +60,6 @@ class DeployedFunction(Struct, frozen=True):
     name: str
     memory_mb: int
     environment: dict[str, str]
-
-    def settings(self, kind: type[T]) -> T:
-        """The function's environment as one of `mailroom.environment`'s. Raises msgspec.ValidationError."""
-        return environment.read(kind, self.environment)
 
 
 class EventSource(Struct, frozen=True):
@@ -136,6 +131,16 @@ class ExaminedStage:
                 )
             return self._clients[service]
 
+    def asked(self, service: str, operation: str, **arguments: Any) -> dict[str, Any] | None:
+        """What AWS answers; None: there is nothing of that name. Raises botocore's other errors."""
+        try:
+            answer: dict[str, Any] = getattr(self.client(service), operation)(**arguments)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING:
+                return None
+            raise
+        return answer
+
     def arn(self, service: str, resource: str) -> str:
         """The ARN of a resource of this account and region."""
         partition = self._caller["Arn"].split(":")[1]  # such as aws or aws-us-gov
@@ -198,11 +203,3 @@ class ExaminedStage:
         """The deployed functions that send a channel's messages, a lane each."""
         found = self.functions.values()
         return [each for each in found if each.environment.get("CHANNEL") == channel]
-
-
-def json_of(text: str) -> Any:
-    """A list or a map in an environment. Raises msgspec.ValidationError where it is no JSON."""
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise msgspec.ValidationError(f"not JSON: {error}") from None

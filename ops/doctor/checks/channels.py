@@ -1,5 +1,6 @@
 """Whether the providers of text messages, pushes, faxes and webhooks would take one, by the channel."""
 
+import json
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -8,6 +9,7 @@ from typing import Any
 
 import requests
 
+from mailroom import environment
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.fax.adapter import FaxAdapter
@@ -24,7 +26,7 @@ from mailroom.http.provider import body_of
 from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
 from mailroom.telemetry import redact
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, ExaminedStage, json_of
+from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, ExaminedStage
 
 _AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
 _TWILIO_CONSOLE = "https://console.twilio.com"
@@ -117,15 +119,14 @@ def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
     found = {
         name: arn
         for each in stage.senders("push")
-        for name, arn in json_of(each.environment.get("PLATFORM_APPLICATIONS", "{}")).items()
+        for name, arn in json.loads(each.environment.get("PLATFORM_APPLICATIONS", "{}")).items()
     }
-    client = stage.client("sns")
     for name, arn in found.items():
-        try:
-            said = client.get_platform_application_attributes(PlatformApplicationArn=arn)["Attributes"]
-        except client.exceptions.NotFoundException:
+        answer = stage.asked("sns", "get_platform_application_attributes", PlatformApplicationArn=arn)
+        if answer is None:
             yield failed(f"The platform application {name} is not there.", f"Create {arn} in SNS.")
             continue
+        said = answer["Attributes"]
         if said.get("Enabled", "true").lower() != "true":
             fix = (
                 "Put valid credentials, then: aws sns set-platform-application-attributes "
@@ -140,15 +141,12 @@ def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def topics(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each topic that a message may go to."""
-    arns = [arn for each in stage.senders("push") for arn in json_of(each.environment.get("TOPICS", "[]"))]
+    arns = [arn for each in stage.senders("push") for arn in json.loads(each.environment.get("TOPICS", "[]"))]
     if not arns:
         yield skipped("The stage pushes to no topics.")
-    client = stage.client("sns")
     for arn in arns:
         name = arn.rpartition(":")[2]
-        try:
-            client.get_topic_attributes(TopicArn=arn)
-        except client.exceptions.NotFoundException:
+        if stage.asked("sns", "get_topic_attributes", TopicArn=arn) is None:
             yield failed(f"The topic {name} is not there.", f"aws sns create-topic --name {name}")
         else:
             yield ok(f"The topic {name} is there.")
@@ -172,7 +170,7 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The provider's, tried as the sender would after a crash: by asking which faxes our own number got in
     the last minute."""
     for each in stage.senders("fax"):
-        settings = each.settings(FaxSender)
+        settings = environment.read(FaxSender, each.environment)
         put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}fax --secret-string file://fax.json"
         question = Fax(id="doctor", event_type="fax", to=settings.fax_senders[0], pdf_url=_NOWHERE)
         try:
@@ -265,11 +263,8 @@ def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:
     }
     if not arns:
         yield skipped(f"The senders of {channel} have no secret.")
-    client = stage.client("secretsmanager")
     for arn in sorted(arns):
-        try:
-            client.get_secret_value(SecretId=arn)
-        except client.exceptions.ResourceNotFoundException:
+        if stage.asked("secretsmanager", "get_secret_value", SecretId=arn) is None:
             yield _missing(stage, arn)
         else:
             yield ok(f"The secret {arn} has a value.")

@@ -102,11 +102,7 @@ def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
     bus = function.environment.get("EVENT_BUS", "") if function else ""
     if not bus or (bus.startswith("arn:") and bus.split(":")[4] != stage.account):
         yield skipped(f"The bus {bus} belongs to another account." if bus else "The stage puts no events.")
-        return
-    client = stage.client("events")
-    try:
-        client.describe_event_bus(Name=bus)
-    except client.exceptions.ResourceNotFoundException:
+    elif stage.asked("events", "describe_event_bus", Name=bus) is None:
         yield failed(
             f"There is no bus {bus}: callbacks and further attempts are late, because the ledger's stream "
             "waits for it.",

@@ -1,16 +1,16 @@
 """Whether SES would send: what the account may, its senders, and the events about mails."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parseaddr
 from typing import Any
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from ops.doctor.stage import ExaminedStage, json_of
+from ops.doctor.stage import ExaminedStage
 from ops.times import speed_of
 from stacks.settings.monitoring import Monitoring
 
-_METRICS = {"bounce": "Reputation.BounceRate", "complaint": "Reputation.ComplaintRate"}
 _NEARLY = 0.8
 _CONSOLE = "https://console.aws.amazon.com/ses/home#/account"
 _UNLIMITED = -1
@@ -44,16 +44,22 @@ def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
 def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What may be sent a second and in 24 hours, against what the senders would."""
     said = stage.client("sesv2").get_account()["SendQuota"]
-    most, rate = said["Max24HourSend"], deployed_rate(stage, "mail")
+    most, rate = said["Max24HourSend"], _deployed_rate(stage)
     yield _rate(stage, rate, said["MaxSendRate"])
     if most != _UNLIMITED:
         yield _day(said["SentLast24Hours"], most, min(rate or 0, said["MaxSendRate"]))
 
 
 def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring."""
-    for kind, (warned, alarmed) in _thresholds(stage).items():
-        share = _share(stage, _METRICS[kind])
+    """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring. Where
+    no settings can be read, those are the rates of a stage that sets none."""
+    settings = stage.configured.settings
+    rates = (settings.monitoring if settings else Monitoring()).ses
+    for kind, metric, warned, alarmed in (
+        ("bounce", "Reputation.BounceRate", rates.bounce_rate_warning, rates.bounce_rate),
+        ("complaint", "Reputation.ComplaintRate", rates.complaint_rate_warning, rates.complaint_rate),
+    ):
+        share = _share(stage, metric)
         if share is None:
             yield skipped(f"SES has counted no {kind}s of the last day: too little was sent.")
             continue
@@ -63,17 +69,6 @@ def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield failed(sentence, page)
         else:
             yield warning(sentence, page) if share >= warned else ok(sentence)
-
-
-def _thresholds(stage: ExaminedStage) -> dict[str, tuple[float, float]]:
-    """The shares of mails from which the alarms warn, and ring. Where no settings can be read, those of a
-    stage that sets none."""
-    settings = stage.configured.settings
-    rates = (settings.monitoring if settings else Monitoring()).ses
-    return {
-        "bounce": (rates.bounce_rate_warning, rates.bounce_rate),
-        "complaint": (rates.complaint_rate_warning, rates.complaint_rate),
-    }
 
 
 def _rate(stage: ExaminedStage, rate: float | None, most: float) -> CheckFinding:
@@ -128,7 +123,7 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
         names = (address, *_domains(address.rpartition("@")[2]))
         for name in names:
             if name not in asked:
-                asked[name] = _identity(stage, name)
+                asked[name] = stage.asked("sesv2", "get_email_identity", EmailIdentity=name)
         # SES takes the most specific one there is: an address that failed is not saved by its domain.
         name = next((each for each in names if asked[each] is not None), "")
         yield _verified(address, name, asked[name] if name else None)
@@ -139,7 +134,7 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def _addresses(stage: ExaminedStage) -> list[str]:
     senders = (each.environment.get("MAIL_SENDERS", "[]") for each in stage.senders("mail"))
-    found = (parseaddr(sender)[1] for text in senders for sender in json_of(text))
+    found = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
     return list(dict.fromkeys(found))
 
 
@@ -160,15 +155,6 @@ def _domains(domain: str) -> Iterator[str]:
     labels = domain.split(".")
     for at in range(len(labels) - 1):
         yield ".".join(labels[at:])
-
-
-def _identity(stage: ExaminedStage, name: str) -> Identity | None:
-    client = stage.client("sesv2")
-    try:
-        identity: Identity = client.get_email_identity(EmailIdentity=name)
-    except client.exceptions.NotFoundException:
-        return None
-    return identity
 
 
 def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:
@@ -222,28 +208,22 @@ USEFUL = {"SEND", "RENDERING_FAILURE", "DELIVERY_DELAY"}
 
 def configuration_set(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether it is there, may send, counts, and keeps SES's own suppression list."""
-    names = _names(stage)
-    client = stage.client("sesv2")
-    for name in names:
-        try:
-            found = client.get_configuration_set(ConfigurationSetName=name)
-        except client.exceptions.NotFoundException:
+    for name in _names(stage):
+        found = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
+        if found is None:
             yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
-            continue
-        yield from _set(name, found)
+        else:
+            yield from _set(name, found)
 
 
 def events(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether its events come to the stage's own topic."""
     feedback = stage.functions.get("feedback")
-    believed = set(json_of(feedback.environment.get("FEEDBACK_TOPICS", "[]"))) if feedback else set()
-    client = stage.client("sesv2")
+    believed = set(json.loads(feedback.environment.get("FEEDBACK_TOPICS", "[]"))) if feedback else set()
     for name in _names(stage):
-        try:
-            found = client.get_configuration_set_event_destinations(ConfigurationSetName=name)
-        except client.exceptions.NotFoundException:
-            return
-        yield _destinations(stage, name, found.get("EventDestinations", []), believed)
+        found = stage.asked("sesv2", "get_configuration_set_event_destinations", ConfigurationSetName=name)
+        if found is not None:
+            yield _destinations(stage, name, found.get("EventDestinations", []), believed)
 
 
 def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
@@ -296,12 +276,12 @@ def _names(stage: ExaminedStage) -> list[str]:
     return list(dict.fromkeys(each for each in found if each))
 
 
-def deployed_rate(stage: ExaminedStage, channel: str) -> float | None:
-    """Messages a second of a channel, all lanes together: workers by the gap after each submit. None: no
-    sender keeps to a rate."""
+def _deployed_rate(stage: ExaminedStage) -> float | None:
+    """Mails a second, all lanes together: workers by the gap after each submit. None: no sender keeps to a
+    rate."""
     workers = {each.function: each.concurrency for each in stage.sources}
     rates = []
-    for each in stage.senders(channel):
+    for each in stage.senders("mail"):
         pace = float(each.environment.get("PACE_SECONDS", "0"))
         together = workers.get(each.name)
         if pace > 0 and together:

@@ -31,13 +31,10 @@ def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
 def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What Lambda laid into the bucket because dispatch or outcomes failed on it again and again."""
     bucket = unprocessed_bucket(stage.name, stage.account, stage.region)
-    client = stage.client("s3")
-    try:
-        found = client.list_objects_v2(Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1).get("Contents")
-    except client.exceptions.NoSuchBucket:
+    found = stage.asked("s3", "list_objects_v2", Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1)
+    if found is None:
         yield skipped(f"There is no bucket {bucket}.")
-        return
-    if found:
+    elif found.get("Contents"):
         yield failed(
             "A stream gave up on messages: they wait to be replayed.",
             f"mailroom replay --stage {stage.name} --dry-run; see docs/operating/gave-up.md.",
