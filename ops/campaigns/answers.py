@@ -68,13 +68,11 @@ class CampaignsAnswer(Struct, frozen=True):
 
 
 def run_status(run: Run) -> RunStatus:
-    """A run for programs."""
     shared = {name: getattr(run, name) for name in RunStatus.__struct_fields__ if name != "updated_at"}
     return RunStatus(**shared, updated_at=run.updatedAt)
 
 
 def print_run(run: Run) -> None:
-    """One run in full."""
     screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
     table = table_of("", right(), fold(), box=None, show_header=False)
     for row in _rows(run):
@@ -103,7 +101,6 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
 
 
 def runs_table(runs: Iterable[Run]) -> Table:
-    """Several runs, a line each."""
     table = table_of(whole("run"), "state", *map(right, ("pages", "recipients", "refused", "composed")))
     for run in runs:
         figures = (run.pages, run.recipients, run.refused, run.composed)
@@ -112,7 +109,6 @@ def runs_table(runs: Iterable[Run]) -> Table:
 
 
 def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
-    """The campaigns, a line each."""
     headings = ("campaign", "channel", "audience", "schedule", "deployment", "last run")
     table = table_of(*map(fold, headings))
     for row in rows:

@@ -26,7 +26,6 @@ class CampaignFiles:
         return self._root / "templates"
 
     def names(self) -> list[str]:
-        """The campaigns there are."""
         return sorted(path.parent.name for path in self._root.glob(f"campaigns/*/{CAMPAIGN_FILE}"))
 
     def read(self, name: str) -> dict[str, Any]:

@@ -115,7 +115,6 @@ def _sent(lane: ConfiguredLane, messages: int) -> dict[str, float]:
 
 def _alone(lane: ConfiguredLane, messages: int) -> float:
     """What one batch each costs more than full ones: requests, invocations, and the sender's time."""
-
     return sum(_sent(replace(lane, batch=1), messages).values()) - sum(_sent(lane, messages).values())
 
 

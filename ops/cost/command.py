@@ -83,7 +83,6 @@ def cost(
 
 
 def _counts(texts: Sequence[str]) -> dict[str, int]:
-    """What --messages says."""
     counts = {}
     for each in texts:
         channel, _, count = each.partition("=")

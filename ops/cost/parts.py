@@ -46,7 +46,6 @@ class MessagePath:
 
     @property
     def estimate(self) -> ChannelEstimate:
-        """What is known of its channel."""
         return estimate_of(self.lane.channel)
 
     @property
@@ -151,7 +150,6 @@ def logs_cost(settings: Settings) -> float:
 
 
 def _invocations(path: MessagePath) -> float:
-    """Invocations of all functions for one message."""
     events = path.estimate.events
     feedback = events / path.settings.feedback.batch_size + (events if path.events_by_calls else 0)
     callbacks = path.estimate.callbacks / path.settings.webhook.batch_size if path.has_callback else 0

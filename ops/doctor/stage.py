@@ -142,12 +142,10 @@ class ExaminedStage:
         return answer
 
     def arn(self, service: str, resource: str) -> str:
-        """The ARN of a resource of this account and region."""
         partition = self._caller["Arn"].split(":")[1]  # such as aws or aws-us-gov
         return f"arn:{partition}:{service}:{self.region}:{self.account}:{resource}"
 
     def pages(self, service: str, operation: str, key: str, **arguments: Any) -> list[Any]:
-        """Everything that a list call has, page by page."""
         pages = self.client(service).get_paginator(operation).paginate(**arguments)
         return [each for page in pages for each in page.get(key, [])]
 
@@ -167,7 +165,6 @@ class ExaminedStage:
 
     @cached_property
     def sources(self) -> list[EventSource]:
-        """What hands records to the functions."""
         found = self.pages("lambda", "list_event_source_mappings", "EventSourceMappings")
         ours = f":function:{self.prefix}"
         return [self._source(each) for each in found if ours in each["FunctionArn"]]

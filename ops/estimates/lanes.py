@@ -99,7 +99,6 @@ class Ramp:
         return max(0.0, (speed - self.start) / self.growth) if speed <= self.highest else math.inf
 
     def sent_by(self, time: float) -> float:
-        """The messages that are sent by then."""
         growing = min(time, self.time_at(self.highest))
         return self.start * growing + self.growth * growing**2 / 2 + self.highest * (time - growing)
 
@@ -138,7 +137,6 @@ class SendingPlan:
 
     @property
     def _unpaced(self) -> float:
-        """One invocation without gaps."""
         return self.senders.rounds * self.latency
 
     @property
@@ -170,7 +168,6 @@ class SendingPlan:
 
     @property
     def bound(self) -> Bound:
-        """The one that counts."""
         bounds = self.bounds
         return min(bounds, key=lambda each: bounds[each])
 
@@ -217,7 +214,6 @@ class ConfiguredLane:
 
     @property
     def senders(self) -> Senders:
-        """Who sends them."""
         rate = self.allowed * self.share if self.allowed else None
         vcpu = min(1, self.memory_mb / WHOLE_VCPU_MB)
         # How soon Lambda reads a FIFO queue with all workers is not documented.
@@ -234,7 +230,6 @@ class Stages:
 
     @classmethod
     def of(cls, path: Path = CDK_JSON) -> "Stages":
-        """The stages of the repository's cdk.json."""
         return cls(json.loads(path.read_text())["context"]["mailroom"])
 
     def settings(self, stage: str) -> Settings:

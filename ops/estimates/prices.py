@@ -188,5 +188,4 @@ def dollars(use: Use, messages: int) -> dict[str, float]:
 
 
 def lambda_time(seconds: float, memory_mb: float) -> float:
-    """What a function's time costs."""
     return seconds * memory_mb / 1024 * LAMBDA_GB_SECOND

@@ -200,7 +200,6 @@ class Forecast:
 
     @property
     def bound(self) -> Station:
-        """The first bottleneck."""
         return self.ranked[0]
 
     @property

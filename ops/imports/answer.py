@@ -71,7 +71,6 @@ def shown(sample: Sample) -> ShownMessage:
 
 
 def show(answer: Imported) -> None:
-    """Print it."""
     for sample in answer.samples:
         screen.print(panel(*structs.astuple(sample)))
     for fault in answer.faults:

@@ -64,7 +64,6 @@ class LineFault(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Column and problem as one sentence."""
         return f"{self.column}: {self.problem}" if self.column else self.problem
 
 
@@ -206,8 +205,6 @@ def _number(number: object) -> int:
 
 
 def _is_address(text: str) -> bool:
-    if "@" not in text:
-        return False
     try:
         address.split(text)
     except ValueError:

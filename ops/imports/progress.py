@@ -140,7 +140,6 @@ class RejectedLines:
             os.truncate(self.path, min(size, self.path.stat().st_size))
 
     def add(self, entry: FileEntry, reason: str) -> None:
-        """One line more."""
         if self._file is None:
             self._file = self._opened()
         if self._csv:

@@ -148,7 +148,6 @@ def asked_by(key: str) -> Setting | None:
 
 
 def _required(name: str) -> bool:
-    """Whether every stage has the section."""
     return name in Settings.model_fields and Settings.model_fields[name].is_required()
 
 

@@ -167,6 +167,5 @@ def _sentence(found: OptedOut) -> str:
 
 
 def _opted_out(found: OptOut) -> OptedOut:
-    """A choice in the form of the answer."""
     by: Literal["one_click", "page", "operator"] = "one_click" if found.by == "one-click" else found.by
     return OptedOut(found.recipient, found.topic, iso(found.opted_out_at / 1000), by)

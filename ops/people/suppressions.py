@@ -273,7 +273,6 @@ def _table(found: list[SuppressedRecipient]) -> Table:
 
 
 def _suppressed(found: Suppression) -> SuppressedRecipient:
-    """An entry of the list in the form of the answer."""
     return SuppressedRecipient(
         found.recipient,
         found.channel,

@@ -74,7 +74,6 @@ class PlanOutput(Struct, frozen=True, kw_only=True):
 
 
 def plan_output(stages: Stages, forecast: Forecast) -> PlanOutput:
-    """The answer for a load of one lane."""
     ((lane,), (plan,), stage) = forecast.lanes, forecast.plans, forecast.stage
     return PlanOutput(
         stage=stage,

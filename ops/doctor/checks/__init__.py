@@ -39,7 +39,6 @@ CHANNELS: dict[str, dict[str, Run]] = {
 
 
 def checks_of(channel: str) -> Iterator[Check]:
-    """The checks of one channel."""
     rows = CHANNELS.get(channel, {"secrets": lambda stage: channels.secrets_of(stage, channel)})
     yield from (Check(channel, name, _where_sent(channel, run)) for name, run in rows.items())
 

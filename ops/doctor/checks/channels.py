@@ -140,7 +140,6 @@ def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def topics(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Each topic that a message may go to."""
     arns = [arn for each in stage.senders("push") for arn in json.loads(each.environment.get("TOPICS", "[]"))]
     if not arns:
         yield skipped("The stage pushes to no topics.")

@@ -94,7 +94,6 @@ def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """What rings now."""
     ringing = [each for each in stage.alarms if each["StateValue"] == "ALARM"]
     for each in ringing:
         name, description = each["AlarmName"], each.get("AlarmDescription", "")
