@@ -8,8 +8,8 @@ from msgspec import Struct
 from ops.cost.fixed import Resources
 from ops.cost.fixed import dollars as fixed_dollars
 from ops.cost.parts import MessagePath, assumptions, parts, request_parts
-from ops.estimates.lanes import Assumed, ConfiguredLane, SendingPlan, Stages, use_of
-from ops.estimates.prices import DATED, dollars
+from ops.estimates.lanes import Assumed, ConfiguredLane, SendingPlan, Stages, dollars
+from ops.estimates.prices import DATED
 
 API = "api"
 """What comes by the HTTP API, among the channels."""
@@ -109,8 +109,7 @@ def _costs(channel: str, lane: str, messages: int, found: dict[str, float], miss
 
 
 def _sent(lane: ConfiguredLane, messages: int) -> dict[str, float]:
-    plan = SendingPlan(lane.senders, Assumed.of(lane.channel), messages)
-    return dollars(use_of(lane, plan), messages)
+    return dollars(lane, SendingPlan(lane.senders, Assumed.of(lane.channel), messages))
 
 
 def _alone(lane: ConfiguredLane, messages: int) -> float:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ops.estimates.prices import BETWEEN, Use, estimate_of
+from ops.estimates import prices
+from ops.estimates.prices import BETWEEN, estimate_of, lambda_time
 from ops.estimates.quotas import POLLERS_A_MINUTE, POLLERS_AT_START, WHOLE_VCPU_MB
 from stacks.paths import CAMPAIGNS, ROOT
 from stacks.settings.channels import LaneRow
@@ -346,8 +347,27 @@ def throughput(at_once: int, computing: float, waits: float) -> float:
     return rate
 
 
-def use_of(lane: ConfiguredLane, plan: SendingPlan) -> Use:
-    """What one of the plan's messages takes."""
+WORKING, WAITING = "sender's time", "sender's wait for its pace"
+"""Parts of a cost: the sender's function while it works, and while it waits so that the rate is kept."""
+
+
+def dollars(lane: ConfiguredLane, plan: SendingPlan) -> dict[str, float]:
+    """What the plan's messages cost, by the part; who sends them is the last where its price is known.
+
+    Left out: what providers tell afterwards, logs, alarms, payloads, and items over 1 KB.
+    """
+    estimate = estimate_of(lane.channel)
     # Campaigns' messages have a topic, so that people's choices are read beside the suppression list.
-    reads = int(estimate_of(lane.channel).suppressible) + (lane.name == "bulk")
-    return Use(lane.channel, plan.working, lane.memory_mb, lane.batch, reads, lane.fifo, plan.waiting)
+    reads = int(estimate.suppressible) + (lane.name == "bulk")
+    request = prices.SQS_FIFO_REQUEST if lane.fifo else prices.SQS_REQUEST
+    parts = {
+        "mailbox and ledger writes": (1 + estimate.ledger_units()) * prices.WRITE_UNIT,
+        "reads of who may get nothing": reads * prices.UNREAD * prices.READ_UNIT,
+        "queue requests": (1 / prices.QUEUED + 2 / lane.batch) * request,
+        "invocations": (1 / prices.DISPATCHED + 1 / lane.batch) * prices.LAMBDA_REQUEST,
+        WORKING: lambda_time(plan.working, lane.memory_mb),
+        WAITING: lambda_time(plan.waiting, lane.memory_mb),
+    }
+    if estimate.provider:
+        parts[estimate.provider] = estimate.price
+    return {name: price * plan.messages for name, price in parts.items() if price}

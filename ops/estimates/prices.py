@@ -149,43 +149,5 @@ def writes_of_event(channel: str, *, bulk: bool) -> float:
     return float(writes["apart" if bulk or estimate_of(channel).events_apart else "together"])
 
 
-@dataclass(frozen=True)
-class Use:
-    """What one message takes. `seconds` are its sender's for its work, `waiting` those for its pace, `reads`
-    the items that the message is looked up in."""
-
-    channel: str
-    seconds: float
-    memory_mb: int
-    batch: int
-    reads: int
-    fifo: bool = False
-    waiting: float = 0.0
-
-
-WORKING, WAITING = "sender's time", "sender's wait for its pace"
-"""Parts of a cost: the sender's function while it works, and while it waits so that the rate is kept."""
-
-
-def dollars(use: Use, messages: int) -> dict[str, float]:
-    """What so many messages cost, by the part; who sends them is the last where its price is known.
-
-    Left out: what providers tell afterwards, logs, alarms, payloads, and items over 1 KB.
-    """
-    estimate = estimate_of(use.channel)
-    request = SQS_FIFO_REQUEST if use.fifo else SQS_REQUEST
-    parts = {
-        "mailbox and ledger writes": (1 + estimate.ledger_units()) * WRITE_UNIT,
-        "reads of who may get nothing": use.reads * UNREAD * READ_UNIT,
-        "queue requests": (1 / QUEUED + 2 / use.batch) * request,
-        "invocations": (1 / DISPATCHED + 1 / use.batch) * LAMBDA_REQUEST,
-        WORKING: lambda_time(use.seconds, use.memory_mb),
-        WAITING: lambda_time(use.waiting, use.memory_mb),
-    }
-    if estimate.provider:
-        parts[estimate.provider] = estimate.price
-    return {name: price * messages for name, price in parts.items() if price}
-
-
 def lambda_time(seconds: float, memory_mb: float) -> float:
     return seconds * memory_mb / 1024 * LAMBDA_GB_SECOND

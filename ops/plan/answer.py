@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ops.estimates.lanes import Assumed, ConfiguredLane, SendingPlan, Stages, use_of
-from ops.estimates.prices import dollars, estimate_of, lambda_time
+from ops.estimates.lanes import Assumed, ConfiguredLane, SendingPlan, Stages, dollars
+from ops.estimates.prices import estimate_of, lambda_time
 from ops.estimates.quotas import LEAST_WORKERS, MOST_WORKERS, POLLERS_A_MINUTE, POLLERS_AT_START
 from ops.estimates.stations import Forecast
 from ops.times import exactly, speed_of
@@ -92,7 +92,7 @@ def plan_output(stages: Stages, forecast: Forecast) -> PlanOutput:
         deepest_queue=round(forecast.deepest),
         assumed=plan.assumed,
         changes=list(_changes(stages, forecast, lane, plan)),
-        dollars={name: round(price, 4) for name, price in dollars(use_of(lane, plan), plan.messages).items()},
+        dollars={name: round(price, 4) for name, price in dollars(lane, plan).items()},
         pace=_pace(stages, stage, lane, plan),
         provider_priced=bool(estimate_of(lane.channel).provider),
         notes=[*_notes(forecast, lane, plan)],

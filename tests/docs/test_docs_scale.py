@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bench import scale
-from ops.estimates.lanes import use_of
-from ops.estimates.prices import dollars, measured
+from ops.estimates.lanes import dollars
+from ops.estimates.prices import measured
 from ops.estimates.stations import Forecast, Station
 from ops.times import exactly, speed_of
 from tests.support.docs_pages import Page
@@ -46,7 +46,7 @@ def _named(station: Station) -> str:
 
 
 def _beside_ses(forecast: Forecast) -> float:
-    parts = [dollars(use_of(lane, plan), plan.messages) for lane, plan in _lanes(forecast)]
+    parts = [dollars(lane, plan) for lane, plan in _lanes(forecast)]
     return sum(price for each in parts for part, price in each.items() if part != "SES")
 
 

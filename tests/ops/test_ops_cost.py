@@ -20,8 +20,7 @@ from ops.cost.parts import (
     request_parts,
     storage_cost,
 )
-from ops.estimates.lanes import Assumed, SendingPlan, Stages, use_of
-from ops.estimates.prices import dollars
+from ops.estimates.lanes import Assumed, SendingPlan, Stages, dollars
 from stacks.settings.load import load
 
 MILLION = 1_000_000
@@ -48,7 +47,7 @@ def reckoned(*wanted: WantedMessages, stage: str = "prod", **options: Any) -> Co
 def test_sending_costs_what_a_plan_says(stage: str, channel: str, lane: str) -> None:
     stages = Stages.of()
     found = stages.lane(stage, channel, lane)
-    plan = dollars(use_of(found, SendingPlan(found.senders, Assumed.of(channel), MILLION)), MILLION)
+    plan = dollars(found, SendingPlan(found.senders, Assumed.of(channel), MILLION))
     (said,) = reckoned(WantedMessages(channel, MILLION, lane), stage=stage).channels
     assert plan
     assert {name: said.parts[name] for name in plan} == {name: round(each, 4) for name, each in plan.items()}

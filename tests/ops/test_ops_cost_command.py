@@ -17,8 +17,7 @@ from ops.cost.answer import Cost
 from ops.cost.command import cost, money, small
 from ops.cost.parts import MessagePath, bus_cost, callbacks_cost, storage_cost
 from ops.estimates import prices
-from ops.estimates.lanes import Stages
-from ops.estimates.prices import WAITING, WORKING
+from ops.estimates.lanes import WAITING, WORKING, Stages
 
 app = typer.Typer()
 app.command()(cost)

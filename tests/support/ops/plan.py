@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from ops.estimates.lanes import Assumed, SendingPlan, Stages, use_of
-from ops.estimates.prices import dollars
+from ops.estimates.lanes import Assumed, SendingPlan, Stages, dollars
 from ops.estimates.stations import Forecast, Load
 from ops.plan.answer import PlanOutput, plan_output
 
@@ -62,4 +62,11 @@ def planned(messages: int = 100_000, **mail: Any) -> SendingPlan:
 def dollars_of(messages: int = 100_000, lane: str = "bulk", **mail: Any) -> dict[str, float]:
     """What `answered` costs, not rounded."""
     found = Stages(context(**mail)).lane("dev", "mail", lane)
-    return dollars(use_of(found, SendingPlan(found.senders, USUAL, messages)), messages)
+    return dollars(found, SendingPlan(found.senders, USUAL, messages))
+
+
+def dollars_unpaced(channel: str, batch: int = 10) -> dict[str, float]:
+    """A million messages by a lane of prod, in batches of so many, from senders that keep to no rate and have
+    a message for 0.1 s."""
+    found = replace(Stages.of().lane("prod", channel, "normal"), batch=batch, allowed=None, memory_mb=256)
+    return dollars(found, SendingPlan(replace(found.senders, at_once=1), Assumed(0.1, 0, 0), 1_000_000))
