@@ -14,37 +14,29 @@ from stacks.paths import CAMPAIGN_FILE, ROOT
 
 
 class CampaignFiles:
-    """The folder `campaigns/` and the stages of cdk.json, both below `root`. They are what was checked out
-    here: a stage may have been deployed from another version."""
-
-    def __init__(self, root: Path | None = None) -> None:
-        self._root = root or ROOT
+    """The folder `campaigns/` and the stages of cdk.json. They are what was checked out here: a stage may
+    have been deployed from another version."""
 
     @property
     def templates(self) -> Path:
         """The folder of templates, by channel."""
-        return self._root / "templates"
+        return ROOT / "templates"
 
     def names(self) -> list[str]:
-        return sorted(path.parent.name for path in self._root.glob(f"campaigns/*/{CAMPAIGN_FILE}"))
+        return sorted(path.parent.name for path in ROOT.glob(f"campaigns/*/{CAMPAIGN_FILE}"))
 
     def read(self, name: str) -> dict[str, Any]:
         """A campaign's settings, unchecked: synth does that. Raises Refused."""
         if name not in self.names():
             raise Refused(f"There is no campaign {name!r}; there are: {_listed(self.names())}.")
         try:
-            return tomllib.loads((self._root / "campaigns" / name / CAMPAIGN_FILE).read_text())
+            return tomllib.loads((ROOT / "campaigns" / name / CAMPAIGN_FILE).read_text())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise Refused(f"campaigns/{name}/{CAMPAIGN_FILE} cannot be read: {error}.") from None
 
-    def of_stage(self, name: str, stage: str) -> dict[str, Any]:
-        """A campaign's settings with what cdk.json overrides in that stage. Raises Refused."""
-        overrides = self.stage(stage).get("campaigns", {}).get("overrides", {})
-        return merged(self.read(name), overrides.get(name, {}))
-
     def stage(self, stage: str) -> dict[str, Any]:
         """A stage's settings, unchecked. Raises Refused."""
-        stages: dict[str, Any] = json.loads((self._root / "cdk.json").read_text())["context"]["mailroom"]
+        stages: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
         if stage not in stages:
             raise Refused(f"There is no stage {stage!r} in cdk.json; there are: {_listed(list(stages))}.")
         return dict(stages[stage])
@@ -83,12 +75,13 @@ class CampaignRow(Struct, frozen=True):
 
 def campaign_rows(files: CampaignFiles, campaigns: DeployedCampaigns) -> list[CampaignRow]:
     """All of them, as the stage has them. Raises Refused."""
-    enabled = files.enabled(campaigns.stage)
+    wanted = files.stage(campaigns.stage).get("campaigns", {})
+    enabled, overrides = wanted.get("enabled", []), wanted.get("overrides", {})
     # Also where no campaign is enabled: a stack that has left the app goes on until it is deleted.
     schedules = campaigns.schedules()
     rows = []
     for name in files.names():
-        settings = files.of_stage(name, campaigns.stage)
+        settings = merged(files.read(name), overrides.get(name, {}))
         schedule = settings.get("schedule")
         deployment: Deployment = "still_deployed" if name in schedules else "not_enabled"
         last_run = ""

@@ -1,7 +1,6 @@
 """`import`: a file of messages into the mailbox."""
 
 import signal
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -187,9 +186,6 @@ def _delimiter(file: Path, typed: str | None) -> str:
 @contextmanager
 def _interrupts(importing: Import) -> Iterator[None]:
     """Ctrl-C finishes what is under way. A second Ctrl-C ends at once, which loses nothing either."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def stop(_number: int, _frame: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)

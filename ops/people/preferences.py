@@ -44,10 +44,6 @@ class PreferencesAnswer(Struct, frozen=True):
     opt_outs: list[OptedOut]
 
 
-_ARN = "arn:"
-"""How a push's endpoint or topic begins."""
-
-
 class OptOuts:
     """One stage's."""
 
@@ -90,7 +86,7 @@ def canonical(recipient: str) -> str:
             return read(typed)
         except ValueError:
             continue
-    if typed.startswith(_ARN):
+    if typed.startswith("arn:"):  # a push's endpoint or topic
         return typed
     raise Refused(
         f"{typed!r} is not a recipient; use a mail address, a number such as +16175551234, or an "
