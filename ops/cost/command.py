@@ -12,38 +12,31 @@ from ops.screen import errors, plain, print_answer, print_line, right, screen, t
 if TYPE_CHECKING:
     from ops.cost.answer import ChannelCost, Cost
 
-Mail = Annotated[int, typer.Option(min=0, help="Mails a month.")]
-Sms = Annotated[int, typer.Option(min=0, help="Text messages a month.")]
-Push = Annotated[int, typer.Option(min=0, help="Pushes a month.")]
-Fax = Annotated[int, typer.Option(min=0, help="Faxes a month, each of one minute.")]
-Webhook = Annotated[int, typer.Option(min=0, help="Webhooks a month, without callbacks.")]
-Requests = Annotated[
-    int, typer.Option("--api", min=0, help="Requests to the HTTP API a month, each with one message.")
-]
-Other = Annotated[
-    list[str] | None,
-    typer.Option("--messages", help="Messages a month of another channel, as chat=10000. You may repeat it."),
-]
-Bulk = Annotated[bool, typer.Option("--bulk", help="Count the mails as campaigns': lane bulk.")]
-Callbacks = Annotated[bool, typer.Option("--callbacks", help="Count a callback for each message.")]
-Fixed = Annotated[
-    bool, typer.Option("--fixed", help="Synthesize the stage, and count its alarms, keys and secrets.")
-]
-
 
 def cost(
-    mail: Mail = 0,
-    sms: Sms = 0,
-    push: Push = 0,
-    fax: Fax = 0,
-    webhook: Webhook = 0,
-    requests: Requests = 0,
-    other: Other = None,
+    mail: Annotated[int, typer.Option(min=0, help="Mails a month.")] = 0,
+    sms: Annotated[int, typer.Option(min=0, help="Text messages a month.")] = 0,
+    push: Annotated[int, typer.Option(min=0, help="Pushes a month.")] = 0,
+    fax: Annotated[int, typer.Option(min=0, help="Faxes a month, each of one minute.")] = 0,
+    webhook: Annotated[int, typer.Option(min=0, help="Webhooks a month, without callbacks.")] = 0,
+    requests: Annotated[
+        int, typer.Option("--api", min=0, help="Requests to the HTTP API a month, each with one message.")
+    ] = 0,
+    other: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--messages", help="Messages a month of another channel, as chat=10000. You may repeat it."
+        ),
+    ] = None,
     stage: WrittenStage = "dev",
     *,
-    bulk: Bulk = False,
-    callbacks: Callbacks = False,
-    fixed: Fixed = False,
+    bulk: Annotated[bool, typer.Option("--bulk", help="Count the mails as campaigns': lane bulk.")] = False,
+    callbacks: Annotated[
+        bool, typer.Option("--callbacks", help="Count a callback for each message.")
+    ] = False,
+    fixed: Annotated[
+        bool, typer.Option("--fixed", help="Synthesize the stage, and count its alarms, keys and secrets.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print what a number of messages costs a month on AWS, by channel and part, and what the stage costs.

@@ -12,18 +12,23 @@ from ops.doctor.answer import Checked, Diagnosis, State
 from ops.options import AsJson, Stage
 from ops.screen import aws_faults, errors, fold, plain, print_answer, print_line, screen, table_of, whole
 
-Only = Annotated[
-    str,
-    typer.Option(
-        help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, tables, "
-        f"clock, and channels: {', '.join(CONTRACTS)}.",
-        show_default="all",
-    ),
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Print the traceback of a check that raised an error.")]
 
-
-def doctor(stage: Stage = "dev", only: Only = "", *, as_json: AsJson = False, debug: Debug = False) -> None:
+def doctor(
+    stage: Stage = "dev",
+    only: Annotated[
+        str,
+        typer.Option(
+            help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, tables, "
+            f"clock, and channels: {', '.join(CONTRACTS)}.",
+            show_default="all",
+        ),
+    ] = "",
+    *,
+    as_json: AsJson = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print the traceback of a check that raised an error.")
+    ] = False,
+) -> None:
     """Check that a stage can send, and that somebody hears of it if the stage cannot.
 
     The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions

@@ -23,57 +23,50 @@ EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
 ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 MAX_PREFIX_BYTES = 100
 
-File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A CSV or JSON Lines file in UTF-8.")]
-Channel = Annotated[
-    str | None, typer.Option(help="The channel of all messages; default: each line's event_type.")
-]
-Prefix = Annotated[
-    str | None,
-    typer.Option(help="The beginning of each id; without a column of ids, the line's number follows."),
-]
-Column = Annotated[str | None, typer.Option(help="Take the ids from this column; default: id.")]
-Sets = Annotated[list[str] | None, typer.Option("--set", help="Give every message attribute=value.")]
-Maps = Annotated[
-    list[str] | None, typer.Option("--map", help="Use a column as an attribute: column=attribute.")
-]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(help="Leave out lines whose column has no such value: column=value; repeat it for several."),
-]
-Kind = Annotated[
-    Format | None, typer.Option("--format", help="The file's format; default: by the ending of its name.")
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        help="The character between the cells of a CSV file; default: a comma, or a tab in a .tsv file."
-    ),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
-]
-Workers = Annotated[int, typer.Option(min=1, max=128, help="Make this many puts at a time.")]
-Restart = Annotated[
-    bool,
-    typer.Option("--restart", help="Begin anew: delete the progress and the file of refused lines."),
-]
-
 
 def import_(
-    file: File,
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="A CSV or JSON Lines file in UTF-8.")
+    ],
     stage: Stage = "dev",
     *,
-    channel: Channel = None,
-    id_prefix: Prefix = None,
-    id_column: Column = None,
-    set_: Sets = None,
-    map_: Maps = None,
-    only: Only = None,
-    format_: Kind = None,
-    delimiter: Delimiter = None,
-    dry_run: DryRun = False,
-    workers: Workers = 16,
-    restart: Restart = False,
+    channel: Annotated[
+        str | None, typer.Option(help="The channel of all messages; default: each line's event_type.")
+    ] = None,
+    id_prefix: Annotated[
+        str | None,
+        typer.Option(help="The beginning of each id; without a column of ids, the line's number follows."),
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(help="Take the ids from this column; default: id.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Give every message attribute=value.")
+    ] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", help="Use a column as an attribute: column=attribute.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Leave out lines whose column has no such value: column=value; repeat it for several."
+        ),
+    ] = None,
+    format_: Annotated[
+        Format | None, typer.Option("--format", help="The file's format; default: by the ending of its name.")
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            help="The character between the cells of a CSV file; default: a comma, or a tab in a .tsv file."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
+    ] = False,
+    workers: Annotated[int, typer.Option(min=1, max=128, help="Make this many puts at a time.")] = 16,
+    restart: Annotated[
+        bool,
+        typer.Option("--restart", help="Begin anew: delete the progress and the file of refused lines."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Put a file of messages into the mailbox: CSV with a header, or one JSON object a line, of any size.

@@ -24,47 +24,6 @@ if TYPE_CHECKING:
     from ops.init.draft import StageDraft
 
 T = TypeVar("T")
-StageName = Annotated[
-    str | None,
-    typer.Option(help="The stage: a lower-case letter and up to 11 letters or digits.", show_default="asked"),
-]
-Channels = Annotated[
-    str | None,
-    typer.Option(
-        help=f"The channels, separated by commas: {', '.join(CONTRACTS)}. Every stage sends webhooks.",
-        show_default="mail, or what the stage has",
-    ),
-]
-Rate = Annotated[
-    str | None,
-    typer.Option(
-        help="Mails a second that SES lets the account send.", metavar="NUMBER", show_default="1, the sandbox"
-    ),
-]
-Sender = Annotated[
-    str | None,
-    typer.Option(
-        help="The address that mails come from; several with commas.",
-        show_default="asked",
-    ),
-]
-Alarms = Annotated[
-    str | None,
-    typer.Option(
-        help='The address that hears of alarms; several with commas, "" is nobody.', show_default="asked"
-    ),
-]
-Further = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A further setting below the stage, such as sms.provider=twilio. You may repeat it.",
-    ),
-]
-NoQuestions = Annotated[
-    bool, typer.Option("--yes", help="Ask nothing, and write. Without a terminal the command does so anyway.")
-]
 
 
 class Question(NamedTuple):
@@ -85,14 +44,50 @@ _OPTIONS = {each.key: each.option for each in (RATE, SENDER, ALARMS)}
 
 
 def init(
-    stage: StageName = None,
-    channels: Channels = None,
-    rate: Rate = None,
-    sender: Sender = None,
-    alarms: Alarms = None,
-    further: Further = None,
+    stage: Annotated[
+        str | None,
+        typer.Option(
+            help="The stage: a lower-case letter and up to 11 letters or digits.", show_default="asked"
+        ),
+    ] = None,
+    channels: Annotated[
+        str | None,
+        typer.Option(
+            help=f"The channels, separated by commas: {', '.join(CONTRACTS)}. Every stage sends webhooks.",
+            show_default="mail, or what the stage has",
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            help="Mails a second that SES lets the account send.",
+            metavar="NUMBER",
+            show_default="1, the sandbox",
+        ),
+    ] = None,
+    sender: Annotated[
+        str | None,
+        typer.Option(help="The address that mails come from; several with commas.", show_default="asked"),
+    ] = None,
+    alarms: Annotated[
+        str | None,
+        typer.Option(
+            help='The address that hears of alarms; several with commas, "" is nobody.', show_default="asked"
+        ),
+    ] = None,
+    further: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A further setting below the stage, such as sms.provider=twilio. You may repeat it.",
+        ),
+    ] = None,
     *,
-    yes: NoQuestions = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Ask nothing, and write. Without a terminal the command does so anyway."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the settings of a stage into cdk.json, and say what to verify, what will be deployed and what an

@@ -23,41 +23,34 @@ _LATENCIES = ", ".join(
     [f"{_USUAL:g}", *(f"{name} {row.latency:g}" for name, row in CHANNELS.items() if row.latency != _USUAL)]
 )
 
-Channel = Annotated[str, typer.Option(help="The channel, such as mail, sms, push, fax or webhook.")]
-Messages = Annotated[int, typer.Option(min=1, help="The number of messages.")]
-Rate = Annotated[
-    float | None,
-    typer.Option(min=0.001, help="Messages a second that are put.", show_default="all at once"),
-]
-Warm = Annotated[
-    int,
-    typer.Option(min=1, help="Write units a second that the mailbox and the ledger are each warmed for."),
-]
-Callbacks = Annotated[bool, typer.Option("--callbacks", help="Each message has a callback_url.")]
-LaneName = Annotated[str, typer.Option(help="The lane; campaigns use bulk.")]
-Latency = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001,
-        help="Seconds of a message in a sender with a whole vCPU, for the provider's answer and the ledger's "
-        "writes.",
-        show_default=_LATENCIES,
-    ),
-]
-Between = Annotated[float, typer.Option(min=0, help="Seconds between two invocations of a function.")]
-
 
 def plan(
-    channel: Channel,
-    messages: Messages,
-    lane: LaneName = "normal",
+    channel: Annotated[str, typer.Option(help="The channel, such as mail, sms, push, fax or webhook.")],
+    messages: Annotated[int, typer.Option(min=1, help="The number of messages.")],
+    lane: Annotated[str, typer.Option(help="The lane; campaigns use bulk.")] = "normal",
     stage: WrittenStage = "dev",
-    rate: Rate = None,
-    warm: Warm = NEW_TABLE_WRITES.value,
-    latency: Latency = None,
-    between: Between = BETWEEN,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="Messages a second that are put.", show_default="all at once"),
+    ] = None,
+    warm: Annotated[
+        int,
+        typer.Option(min=1, help="Write units a second that the mailbox and the ledger are each warmed for."),
+    ] = NEW_TABLE_WRITES.value,
+    latency: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Seconds of a message in a sender with a whole vCPU, for the provider's answer and the "
+            "ledger's writes.",
+            show_default=_LATENCIES,
+        ),
+    ] = None,
+    between: Annotated[
+        float, typer.Option(min=0, help="Seconds between two invocations of a function.")
+    ] = BETWEEN,
     *,
-    callbacks: Callbacks = False,
+    callbacks: Annotated[bool, typer.Option("--callbacks", help="Each message has a callback_url.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Estimate how long a number of messages takes with a stage's settings, what bounds it, and the cost.

@@ -55,8 +55,12 @@ def _twilio(stage: ExaminedStage, function: DeployedFunction) -> Iterator[CheckF
     except (Unanswered, Unsendable) as trouble:
         yield failed(f"Twilio cannot be asked: {trouble}.", "Check the network from here, and sms.base_url.")
     else:
-        yield from _login(sending, put)
-        yield from _own(own, put)
+        if sending[0] == 200:
+            yield ok("Twilio takes the credentials that messages are sent with.")
+        else:
+            said = _said(*sending)
+            yield failed(f"Twilio refuses the credentials that messages are sent with: {said}.", put)
+        yield _own(own, put)
 
 
 def _asked(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[int, dict[str, Any]]:
@@ -65,25 +69,17 @@ def _asked(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[in
     return answer.status_code, body_of(answer.status_code, answer.text)
 
 
-def _login(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[CheckFinding]:
-    if answer[0] == 200:
-        yield ok("Twilio takes the credentials that messages are sent with.")
-    else:
-        yield failed(f"Twilio refuses the credentials that messages are sent with: {_said(*answer)}.", put)
-
-
-def _own(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[CheckFinding]:
+def _own(answer: tuple[int, dict[str, Any]], put: str) -> CheckFinding:
     status, body = answer
     if status != 200:
-        yield failed(
+        return failed(
             f"Twilio refuses the account's token, which its callbacks are signed with: {_said(*answer)}.", put
         )
-    elif body.get("status") != "active":
-        yield failed(f"Twilio has the account as {redact(str(body.get('status')))}.", _TWILIO_CONSOLE)
-    elif body.get("type") == "Trial":
-        yield warning("Twilio's account is on trial: only verified numbers get messages.", _TWILIO_CONSOLE)
-    else:
-        yield ok("Twilio's account is active, and its token is the right one for callbacks.")
+    if body.get("status") != "active":
+        return failed(f"Twilio has the account as {redact(str(body.get('status')))}.", _TWILIO_CONSOLE)
+    if body.get("type") == "Trial":
+        return warning("Twilio's account is on trial: only verified numbers get messages.", _TWILIO_CONSOLE)
+    return ok("Twilio's account is active, and its token is the right one for callbacks.")
 
 
 def _said(status: int, body: dict[str, Any]) -> str:
@@ -100,14 +96,14 @@ def _aws(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield ok("AWS lets the account send text messages to everybody.")
     for limit in client.describe_spend_limits()["SpendLimits"]:
         if limit["Name"] == "TEXT_MESSAGE_MONTHLY_SPEND_LIMIT":
-            yield _limit(limit["EnforcedLimit"], limit["MaxLimit"])
-
-
-def _limit(enforced: int, most: int) -> CheckFinding:
-    sentence = f"AWS spends at most ${enforced:,} a month on text messages (of ${most:,} that it would)."
-    if enforced <= 1:
-        return warning(f"{sentence} That is what new accounts have.", f"Raise it: {_AWS_CONSOLE}")
-    return ok(sentence)
+            enforced, most = limit["EnforcedLimit"], limit["MaxLimit"]
+            spends = (
+                f"AWS spends at most ${enforced:,} a month on text messages (of ${most:,} that it would)."
+            )
+            if enforced <= 1:
+                yield warning(f"{spends} That is what new accounts have.", f"Raise it: {_AWS_CONSOLE}")
+            else:
+                yield ok(spends)
 
 
 SOON = timedelta(days=30)

@@ -235,7 +235,7 @@ def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
             f"aws sesv2 put-configuration-set-sending-options --configuration-set-name {name} "
             "--sending-enabled",
         )
-    # Without options of its own the account's count: mail_account says which those are.
+    # Without options of its own the account's count: the check `account` says which those are.
     reasons = found.get("SuppressionOptions", {}).get("SuppressedReasons")
     if reasons is None or not {"BOUNCE", "COMPLAINT"} - set(reasons):
         yield ok("SES suppresses who bounced or complained, for this set.")
