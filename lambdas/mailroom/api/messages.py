@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from msgspec import Struct
+
 from mailroom.api.answers import EntryResult, Refusal, Result, entry_of
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
@@ -34,13 +36,12 @@ TAKEN_BACK = "it was taken back by the API before its send_at"
 WAITING = frozenset((READY, "scheduled"))
 
 
-class Intake:
+class Intake(Struct, frozen=True):
     """One stage's entrance. The same entries again, after any crash, end as the first time."""
 
-    def __init__(self, validator: Validator, writer: MailboxWriter, workers: int = WORKERS) -> None:
-        self._validator = validator
-        self._writer = writer
-        self._workers = workers
+    validator: Validator
+    writer: MailboxWriter
+    workers: int = WORKERS
 
     def take(self, entries: Sequence[Any], prefix: str | None) -> list[EntryResult]:
         """What became of each entry, in their order. `prefix` is how the keys begin of the objects that their
@@ -66,7 +67,7 @@ class Intake:
     def _judged(self, entry: Any, prefix: str | None) -> Key | EntryResult:
         try:
             _check_key(entry)
-            message = self._validator.validate(entry)
+            message = self.validator.validate(entry)
             if prefix != "":
                 message.check_objects(prefix)
         except Invalid as fault:
@@ -77,8 +78,8 @@ class Intake:
 
     def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, EntryResult]:
         items = [entries[at] for at in wave]
-        workers = min(self._workers, len(items))
-        written = self._writer.put_all(items, workers) if items else []
+        workers = min(self.workers, len(items))
+        written = self.writer.put_all(items, workers) if items else []
         return {at: _taken(entries[at], each) for at, each in zip(wave, written, strict=True)}
 
 
@@ -141,25 +142,18 @@ def _report(taken: Iterable[EntryResult]) -> None:
         count(name, times)
 
 
-class States:
+class States(Struct, frozen=True):
     """Answers for one stage."""
 
-    def __init__(
-        self,
-        reader: LedgerReader,
-        ledger: Ledger,
-        contracts: Mapping[str, type[Message]],
-        clock: Clock = time.time,
-    ) -> None:
-        self._reader = reader
-        self._ledger = ledger
-        self._contracts = contracts
-        self._clock = clock
+    reader: LedgerReader
+    ledger: Ledger
+    contracts: Mapping[str, type[Message]]
+    clock: Clock = time.time
 
     def of(self, id_: str, event_type: str | None) -> MessageStatus:
         """Where a message is. Raises Refusal: 404 there is none, 409 there are several, 422 no such key."""
         _check(id_, event_type)
-        found = self._reader.find(id_, event_type)
+        found = self.reader.find(id_, event_type)
         if not found:
             raise Refusal(HTTPStatus.NOT_FOUND, "there is no such message; it may be past its retention")
         if len(found) > 1:
@@ -187,14 +181,14 @@ class States:
 
     def _withdraw(self, status: MessageStatus) -> None:
         key = Key(status.id, status.event_type)
-        item = self._reader.item(key.id, key.event_type)
+        item = self.reader.item(key.id, key.event_type)
         if item is None:  # its producer took it back: that counts at its time, and may as well count now
-            cancelled = self._ledger.withdraw(key, TAKEN_BACK)
+            cancelled = self.ledger.withdraw(key, TAKEN_BACK)
         else:
             message = self.waiting(item)
             if message is None:
                 raise _past(status)
-            cancelled = self._ledger.withdraw(
+            cancelled = self.ledger.withdraw(
                 key, TAKEN_BACK, message.recipient, message.callback_url, due=message.due() or 0
             )
         if cancelled:
@@ -205,10 +199,10 @@ class States:
         """The message of an item whose time lies ahead. One that is wrong waits for nothing: dispatch refuses
         it."""
         try:
-            message = parse(item, self._contracts)
+            message = parse(item, self.contracts)
         except (Invalid, Malformed):
             return None
-        return message if (message.due() or 0) > self._clock() else None
+        return message if (message.due() or 0) > self.clock() else None
 
 
 def _past(status: MessageStatus) -> Refusal:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from botocore.exceptions import ClientError
-from msgspec import structs
+from msgspec import Struct, structs
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
@@ -53,29 +53,17 @@ LOGGED_FAULTS = 20
 Source = Callable[[Definition], Audience]
 
 
-class Collector:
+class Collector(Struct, frozen=True):
     """Works for the collect queue. `source` gives a campaign's audience."""
 
-    def __init__(
-        self,
-        campaigns: Mapping[str, Definition],
-        source: Source,
-        runs: Runs,
-        *,
-        sqs: "SQSClient",
-        queue_url: str,
-        audience_queue_url: str,
-        databases: Connections | None = None,
-        clock: Clock = time.time,
-    ) -> None:
-        self._campaigns = campaigns
-        self._source = source
-        self._runs = runs
-        self._sqs = sqs
-        self._queue_url = queue_url
-        self._audience_queue_url = audience_queue_url
-        self._databases = databases
-        self._clock = clock
+    campaigns: Mapping[str, Definition]
+    source: Source
+    runs: Runs
+    sqs: "SQSClient"
+    queue_url: str
+    audience_queue_url: str
+    databases: Connections | None = None
+    clock: Clock = time.time
 
     @classmethod
     def of(cls, settings: CollectSettings) -> "Collector":
@@ -110,7 +98,7 @@ class Collector:
             if wait is not None:
                 back.append(record["messageId"])
                 waits.append((record["receiptHandle"], wait))
-        queues.set_visibility(self._sqs, self._queue_url, waits)
+        queues.set_visibility(self.sqs, self.queue_url, waits)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
 
     def dry_run(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,9 +106,9 @@ class Collector:
         next page's cursor (None: no more), and a few of its people. Nothing is written or queued. Raises
         Invalid for a campaign that is not deployed, Malformed for a bad run."""
         asked = msgspec.convert(request, PageRequest)
-        definition = deployed(self._campaigns, asked.campaign)
+        definition = deployed(self.campaigns, asked.campaign)
         page = Page(
-            asked.cursor, definition.page_size, checked(asked.run), asked.scheduled_at, self._databases
+            asked.cursor, definition.page_size, checked(asked.run), asked.scheduled_at, self.databases
         )
         chunks, faults, cursor = self._read(definition, page)
         people = [each for chunk in chunks for each in chunk]
@@ -135,14 +123,14 @@ class Collector:
 
     def _read(self, definition: Definition, page: Page) -> tuple[list[list[Recipient]], list[Fault], Cursor]:
         """A page's people in chunks, what is wrong with its other entries, and the next page's cursor."""
-        found = self._source(definition).page(page)
+        found = self.source(definition).page(page)
         chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
         return chunks, [*found.faults, *too_large], found.cursor
 
     def _take(self, record: Mapping[str, Any]) -> Wait:
         try:
             asked = collect_body(record["body"])
-            definition = deployed(self._campaigns, asked.campaign)
+            definition = deployed(self.campaigns, asked.campaign)
         except (Malformed, Invalid) as fault:
             return self._dead("not a page of a campaign", reason=str(fault), message_id=record["messageId"])
         logger.append_keys(campaign=asked.campaign, run=asked.run)
@@ -153,11 +141,11 @@ class Collector:
 
     def _asked(self, definition: Definition, asked: Start | Next) -> Wait:
         if isinstance(asked, Start):
-            if self._runs.begin(asked.campaign, asked.run, asked.start, asked.scheduled_at):
+            if self.runs.begin(asked.campaign, asked.run, asked.start, asked.scheduled_at):
                 logger.info("run begins")
                 count("RunsBegun")
             asked = Next(asked.campaign, asked.run, asked.start, 1)
-        match self._runs.claim(asked.campaign, asked.run, asked.start, asked.page):
+        match self.runs.claim(asked.campaign, asked.run, asked.start, asked.page):
             case PageClaim() as claim:
                 return self._claimed(definition, claim, asked)
             case InProgress(seconds):
@@ -180,24 +168,24 @@ class Collector:
             raise
         except Invalid as fault:
             # The campaign is at fault, and not an entry: only a person can mend that.
-            self._runs.release(claim, str(fault))
+            self.runs.release(claim, str(fault))
             return self._dead("page cannot be collected", page=asked.page, reason=str(fault))
         except Exception as error:
-            self._runs.release(claim, f"page {asked.page}: {_reason(error)}; see the log of collect")
+            self.runs.release(claim, f"page {asked.page}: {_reason(error)}; see the log of collect")
             raise
         return None
 
     def _collect(self, definition: Definition, claim: PageClaim, asked: Next) -> None:
         run = claim.run
         expires = expiry(definition, run.scheduled_at)
-        if expires is not None and expires <= self._clock():
+        if expires is not None and expires <= self.clock():
             trouble = f"its messages are not sent any more: they expired at {iso(expires)}"
-            self._runs.release(claim, trouble, "expired")
+            self.runs.release(claim, trouble, "expired")
             logger.warning("run has expired", page=asked.page)
             return
         if asked.page > definition.max_pages:
             raise Invalid("max_pages", f"{definition.max_pages} pages were collected; raise it to go on")
-        page = Page(asked.cursor, definition.page_size, run.run, run.scheduled_at, self._databases)
+        page = Page(asked.cursor, definition.page_size, run.run, run.scheduled_at, self.databases)
         chunks, faults, cursor = self._read(definition, page)
         for fault in faults[:LOGGED_FAULTS]:
             logger.warning("no message for an entry of the audience", reason=str(fault))
@@ -206,7 +194,7 @@ class Collector:
         self._send_people(run, chunks)
         # Then the cursor, then the message: if the last is not sent, this page's next delivery sends it.
         people = sum(map(len, chunks))
-        self._runs.advance(claim, cursor, people, faults)
+        self.runs.advance(claim, cursor, people, faults)
         count("Collected", people)
         if cursor is None:
             logger.info("audience is collected", recipients=run.recipients + people)
@@ -217,12 +205,12 @@ class Collector:
         bodies = [Chunk(run.campaign, run.run, run.scheduled_at, chunk).body for chunk in chunks]
         # A group makes the queue fair: a large campaign does not keep a small one waiting.
         entries = [Entry(str(at), body, group=run.campaign) for at, body in enumerate(bodies)]
-        if failed := queues.send(self._sqs, self._audience_queue_url, entries):
+        if failed := queues.send(self.sqs, self.audience_queue_url, entries):
             raise OSError(f"SQS did not take {len(failed)} of {len(entries)} messages; the page comes again")
 
     def _send_next(self, run: Run, page: int, cursor: Any) -> None:
         body = Next(run.campaign, run.run, run.start, page, cursor).body
-        if queues.send(self._sqs, self._queue_url, [Entry("next", body)]):
+        if queues.send(self.sqs, self.queue_url, [Entry("next", body)]):
             raise OSError("SQS did not take the next page's message")
 
     def _dead(self, sentence: str, **details: object) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from mailroom.aws import clients, queues
 from mailroom.campaigns.bodies import Chunk, as_json, chunk_of
@@ -43,31 +44,18 @@ class Uncomposed(RuntimeError):
     """Some of a chunk could not be composed or put: it comes again, and what was put is not put again."""
 
 
-class Composer:
+class Composer(Struct, frozen=True):
     """Works for the audience queue."""
 
-    def __init__(
-        self,
-        campaigns: Mapping[str, Definition],
-        drafter: Drafter,
-        *,
-        mailbox: MailboxWriter,
-        ledger: Ledger,
-        runs: Runs,
-        sqs: "SQSClient",
-        queue_url: str,
-        puts_at_once: int = PUTS_AT_ONCE,
-        clock: Clock = time.time,
-    ) -> None:
-        self._campaigns = campaigns
-        self._drafter = drafter
-        self._mailbox = mailbox
-        self._ledger = ledger
-        self._runs = runs
-        self._sqs = sqs
-        self._queue_url = queue_url
-        self._puts_at_once = puts_at_once
-        self._clock = clock
+    campaigns: Mapping[str, Definition]
+    drafter: Drafter
+    mailbox: MailboxWriter
+    ledger: Ledger
+    runs: Runs
+    sqs: "SQSClient"
+    queue_url: str
+    puts_at_once: int = PUTS_AT_ONCE
+    clock: Clock = time.time
 
     @classmethod
     def of(cls, settings: ComposeSettings) -> "Composer":
@@ -96,7 +84,7 @@ class Composer:
         for record in event["Records"]:
             try:
                 chunk = chunk_of(record["body"])
-                definition = deployed(self._campaigns, chunk.campaign)
+                definition = deployed(self.campaigns, chunk.campaign)
             except (Malformed, Invalid) as fault:
                 logger.error("not people of a campaign", reason=str(fault), message_id=record["messageId"])
                 count("ComposeMalformed")
@@ -105,7 +93,7 @@ class Composer:
                 continue
             if not self._composed(definition, chunk, remaining):
                 back.append(record["messageId"])
-        queues.set_visibility(self._sqs, self._queue_url, dead)
+        queues.set_visibility(self.sqs, self.queue_url, dead)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
 
     def dry_run(self, request: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
@@ -113,7 +101,7 @@ class Composer:
         and for whom the campaign's code fails. Nothing is put. Raises Invalid for a campaign that is not
         deployed."""
         chunk = msgspec.convert(request, Chunk)
-        drafted = self._drafter.drafts(deployed(self._campaigns, chunk.campaign), chunk, remaining)
+        drafted = self.drafter.drafts(deployed(self.campaigns, chunk.campaign), chunk, remaining)
         answer = {
             "items": [each.item for each in drafted.drafts if each.unwanted is None],
             "opted_out": [each.key for each in drafted.drafts if each.unwanted is not None],
@@ -137,17 +125,17 @@ class Composer:
 
     def _compose(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> None:
         expires = expiry(definition, chunk.scheduled_at)
-        if expires is not None and expires <= self._clock():
+        if expires is not None and expires <= self.clock():
             logger.warning("their messages have expired", recipients=len(chunk.recipients))
             self._count(chunk, Counter(expired=len(chunk.recipients)))
             return
-        run = self._runs.read(chunk.campaign, chunk.run)
+        run = self.runs.read(chunk.campaign, chunk.run)
         if run is not None and run.state == "stopped":
             logger.info("the run is stopped", recipients=len(chunk.recipients))
             return
         if remaining() < LEFT_MILLISECONDS:
             raise Uncomposed("no time is left; it comes again")
-        drafted = self._drafter.drafts(definition, chunk, remaining)
+        drafted = self.drafter.drafts(definition, chunk, remaining)
         tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))
         wanted = []
         for draft in drafted.drafts:
@@ -159,14 +147,14 @@ class Composer:
             item = draft.item
             to = item.get("to") or item.get("email")
             key = Key(item["id"], item["event_type"])
-            self._ledger.leave_out(key, to, item.get("topic"), why.code, why.sentence)
+            self.ledger.leave_out(key, to, item.get("topic"), why.code, why.sentence)
         self._put(wanted, tally)
         self._count(chunk, tally)
         if tally["failed"]:
             raise Uncomposed(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
 
     def _count(self, chunk: Chunk, tally: Counter[str]) -> None:
-        self._runs.count(chunk.campaign, chunk.run, tally)
+        self.runs.count(chunk.campaign, chunk.run, tally)
         for name, value in tally.items():
             if value:
                 count(_METRICS[name], value)
@@ -174,7 +162,7 @@ class Composer:
     def _put(self, drafts: Sequence[Draft], tally: Counter[str]) -> None:
         """Put all. An item that the mailbox cannot hold is the campaign's fault, not the person's: it comes
         again, like one that AWS did not take, and no ledger item says that it is over."""
-        written = self._mailbox.put_all([draft.item for draft in drafts], self._puts_at_once)
+        written = self.mailbox.put_all([draft.item for draft in drafts], self.puts_at_once)
         for draft, each in zip(drafts, written, strict=True):
             match each.state:
                 case "accepted":

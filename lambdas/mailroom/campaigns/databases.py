@@ -44,34 +44,33 @@ class Login(Struct, frozen=True):
         return "Login(…)"
 
 
-class Logins:
+class Logins(Struct, frozen=True):
     """The login of one database, as its secret has it; what that lacks is the settings'."""
 
-    def __init__(self, name: str, database: DatabaseSettings, secrets: "SecretsManagerClient") -> None:
-        self._name = name
-        self._database = database
-        self._secrets = secrets
+    name: str
+    database: DatabaseSettings
+    secrets: "SecretsManagerClient"
 
     def read(self) -> Login:
         """The login as it is now: a password that was rotated must not wait for a kept one to age. Raises
         botocore's errors, and LookupError that names the field at fault."""
-        text = CachedSecret(self._secrets, self._database.secret_arn, time.time).current().text
+        text = CachedSecret(self.secrets, self.database.secret_arn, time.time).current().text
         try:
             found = msgspec.json.decode(text)
             if isinstance(found, dict):
                 # A secret that RDS itself manages holds the username and the password only.
-                settings = {name: getattr(self._database, name) for name in ("host", "port", "dbname")}
+                settings = {name: getattr(self.database, name) for name in ("host", "port", "dbname")}
                 found = {**{name: value for name, value in settings.items() if value}, **found}
             return msgspec.convert(found, Login, strict=False)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise LookupError(
-                f"the secret of database {self._name!r} is not a login: {error}; it needs host, port, "
+                f"the secret of database {self.name!r} is not a login: {error}; it needs host, port, "
                 "username, password and dbname, as RDS writes them, or the settings have what it lacks"
             ) from None
 
     def parameters(self, login: Login) -> dict[str, Any]:
         """The parameters of a connection, by libpq's names."""
-        database = self._database
+        database = self.database
         return {
             "host": login.host,
             "port": login.port,
@@ -89,9 +88,9 @@ class Logins:
     def _trusted(self) -> dict[str, str]:
         """The certificates that the server's must be signed by. The libpq that psycopg brings looks for the
         system's where its builder had them; Python knows where they are."""
-        if not self._database.sslmode.startswith("verify"):
+        if not self.database.sslmode.startswith("verify"):
             return {}
-        file = self._database.ca_file or ssl.get_default_verify_paths().cafile
+        file = self.database.ca_file or ssl.get_default_verify_paths().cafile
         return {"sslrootcert": file or "system"}
 
 

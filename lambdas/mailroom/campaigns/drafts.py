@@ -46,27 +46,20 @@ class Drafts(Struct, frozen=True):
     failed: Sequence[str] = ()
 
 
-class Drafter:
+class Drafter(Struct, frozen=True):
     """Composes for one stage: `contracts` are those of its channels."""
 
-    def __init__(
-        self,
-        modules: Modules,
-        preferences: Preferences,
-        contracts: Mapping[str, type[Message]],
-        databases: Connections | None = None,
-    ) -> None:
-        self._modules = modules
-        self._preferences = preferences
-        self._contracts = contracts
-        self._databases = databases
+    modules: Modules
+    preferences: Preferences
+    contracts: Mapping[str, type[Message]]
+    databases: Connections | None = None
 
     def drafts(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> Drafts:
         """A chunk's drafts; `remaining` is Lambda's `get_remaining_time_in_millis`. Raises what the
         campaign's module raises for all of its people, and UnprocessedKeys."""
         composed, failed = self._composed(definition, chunk, remaining)
         left_out = [each.key for each in chunk.recipients if each.key not in {*composed, *failed}]
-        contract, drafts = self._contracts[definition.channel], list[Draft]()
+        contract, drafts = self.contracts[definition.channel], list[Draft]()
         for each in chunk.recipients:
             if each.key in composed:
                 try:
@@ -113,15 +106,15 @@ class Drafter:
         return composed, failed
 
     def _ask(self, definition: Definition, chunk: Chunk, people: Sequence[Recipient]) -> Composed:
-        recipients = Recipients(people, chunk.run, chunk.scheduled_at, self._databases)
-        composed = self._modules.compose(definition, recipients)
+        recipients = Recipients(people, chunk.run, chunk.scheduled_at, self.databases)
+        composed = self.modules.compose(definition, recipients)
         return {each.key: {} for each in people} if composed is None else composed
 
     def _judged(self, drafts: Sequence[Draft]) -> Iterator[Draft]:
         """The drafts, with the opt-outs of all asked for in one read."""
-        wanted = {draft.key: _pairs(draft.item, self._contracts) for draft in drafts}
+        wanted = {draft.key: _pairs(draft.item, self.contracts) for draft in drafts}
         pairs = [pair for each in wanted.values() for pair in each]
-        found = self._preferences.find(pairs) if pairs else {}
+        found = self.preferences.find(pairs) if pairs else {}
         for draft in drafts:
             choices = [found[pair] for pair in wanted[draft.key] if pair in found]
             # Of a message to several people, the sender leaves out those who have opted out.

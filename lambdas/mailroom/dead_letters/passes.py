@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from mailroom.aws import clients
 from mailroom.aws.dynamo import Sets, batch_get, number, string
 from mailroom.clock import Clock, iso, milliseconds
@@ -30,17 +32,16 @@ class NotLookedAt(RuntimeError):
     """Some dead letters could not be looked at. They lie where they were, and the next pass comes to them."""
 
 
-class DeadLetterLog:
+class DeadLetterLog(Struct, frozen=True):
     """The memory of what was logged: each dead letter once, over all passes and cold starts.
 
     One item a dead letter, by its SQS message id. A redriven one has a new id, and is logged anew if it dies
     again (SQS developer guide, "dead-letter queue redrive").
     """
 
-    def __init__(self, client: "DynamoDBClient", table: str, clock: Clock) -> None:
-        self._client = client
-        self._table = table
-        self._clock = clock
+    client: "DynamoDBClient"
+    table: str
+    clock: Clock
 
     def unknown(self, dead_letters: Iterable[DeadLetter]) -> list[DeadLetter]:
         """The dead letters that were not logged yet. Raises UnprocessedKeys.
@@ -50,13 +51,13 @@ class DeadLetterLog:
         asked = {each.message_id: each for each in dead_letters}
         keys = [{"message_id": string(each)} for each in asked]
         # Consistent: what a pass has just logged must not be logged by the next one.
-        for item in batch_get(self._client, {self._table: keys}, consistent=True)[self._table]:
+        for item in batch_get(self.client, {self.table: keys}, consistent=True)[self.table]:
             asked.pop(item["message_id"], None)
         return list(asked.values())
 
     def remember(self, dead_letter: DeadLetter, key: Key | None, cause: Cause) -> None:
         """Note that it was logged; the first note stays."""
-        now = self._clock()
+        now = self.clock()
         item: Sets = {
             "message_id": string(dead_letter.message_id),
             "queue": string(dead_letter.queue),
@@ -69,14 +70,14 @@ class DeadLetterLog:
         if key is not None:
             item |= {"id": string(key.id), "event_type": string(key.event_type)}
         try:
-            self._client.put_item(
-                TableName=self._table, Item=item, ConditionExpression="attribute_not_exists(message_id)"
+            self.client.put_item(
+                TableName=self.table, Item=item, ConditionExpression="attribute_not_exists(message_id)"
             )
-        except self._client.exceptions.ConditionalCheckFailedException:
+        except self.client.exceptions.ConditionalCheckFailedException:
             return  # the SDK asked twice, or another pass was at it too
 
 
-class Inspection:
+class Inspection(Struct):
     """Inspects one queue: marks the ledger's item, writes the log line, remembers that it was written.
 
     A process that dies before the last of these does all of it again: a log line may come twice, but none is
@@ -84,16 +85,15 @@ class Inspection:
     letters that were logged, `failed` those that could not be.
     """
 
-    def __init__(self, ledger: Ledger, log: DeadLetterLog) -> None:
-        self._ledger = ledger
-        self._log = log
-        self.new = 0
-        self.failed = 0
+    ledger: Ledger
+    log: DeadLetterLog
+    new: int = 0
+    failed: int = 0
 
     def inspect(self, dead_letters: Iterable[DeadLetter], in_time: Callable[[], bool]) -> None:
         """Log those that are new, as long as there is time. Raises where the memory cannot be read."""
         before = self.new
-        for dead_letter in self._log.unknown(dead_letters):
+        for dead_letter in self.log.unknown(dead_letters):
             if not in_time():
                 break
             subject = subject_of(dead_letter)
@@ -119,7 +119,7 @@ class Inspection:
             message_id=dead_letter.message_id,
             sent_at=iso(dead_letter.sent_at / 1000),
         )
-        self._log.remember(dead_letter, subject.key, cause)
+        self.log.remember(dead_letter, subject.key, cause)
 
     def _item(self, subject: Subject) -> dict[str, Any]:
         """What the ledger knows; where the dead letter asks for the message, it is marked on the way."""
@@ -127,29 +127,19 @@ class Inspection:
             return {}
         if subject.kind == "callback":
             # The message is not marked: a callback that died says nothing about its message.
-            return self._ledger.callbacks(subject.key)
-        return self._ledger.dead_lettered(subject.key)
+            return self.ledger.callbacks(subject.key)
+        return self.ledger.dead_lettered(subject.key)
 
 
-class DeadLetterInspector:
+class DeadLetterInspector(Struct, frozen=True):
     """Looks through a stage's dead-letter queues. `urls` has them by short name, such as mail-dlq."""
 
-    def __init__(
-        self,
-        urls: Mapping[str, str],
-        stage: str,
-        *,
-        ledger: Ledger,
-        log: DeadLetterLog,
-        sqs: "SQSClient",
-        long_poll: int,
-    ) -> None:
-        self._urls = urls
-        self._alarms = {f"mailroom-{stage}-{each.removesuffix('.fifo')}-not-empty": each for each in urls}
-        self._ledger = ledger
-        self._log = log
-        self._sqs = sqs
-        self._long_poll = long_poll
+    urls: Mapping[str, str]
+    stage: str
+    ledger: Ledger
+    log: DeadLetterLog
+    sqs: "SQSClient"
+    long_poll: int
 
     @classmethod
     def of(cls, settings: DeadLettersSettings, clock: Clock = time.time) -> "DeadLetterInspector":
@@ -190,21 +180,24 @@ class DeadLetterInspector:
         if isinstance(detail, Mapping) and "alarmName" in detail:
             if detail.get("state", {}).get("value") != "ALARM":
                 return ()
-            return (_found(self._alarms, detail["alarmName"], "alarm"),)
+            alarms = {
+                f"mailroom-{self.stage}-{each.removesuffix('.fifo')}-not-empty": each for each in self.urls
+            }
+            return (_found(alarms, detail["alarmName"], "alarm"),)
         if "queue" in event:
-            return (_found({each: each for each in self._urls}, event["queue"], "queue"),)
-        return self._urls
+            return (_found({each: each for each in self.urls}, event["queue"], "queue"),)
+        return self.urls
 
     def _smallest_first(self, names: Iterable[str]) -> list[tuple[DeadLetterQueue, int]]:
         """The queues with their approximate numbers of dead letters."""
-        queues = (DeadLetterQueue(self._sqs, each, self._urls[each], self._long_poll) for each in names)
+        queues = (DeadLetterQueue(self.sqs, each, self.urls[each], self.long_poll) for each in names)
         return sorted(((each, _waiting(each)) for each in queues), key=lambda pair: pair[1])
 
     def _go_through(
         self, queue: DeadLetterQueue, waiting: int, share: float, remaining: Callable[[], int]
     ) -> Inspection:
         """Look through one queue for `share` seconds at most, and put back all that it handed out."""
-        inspection = Inspection(self._ledger, self._log)
+        inspection = Inspection(self.ledger, self.log)
         end = remaining() / 1000 - share
 
         def in_time() -> bool:

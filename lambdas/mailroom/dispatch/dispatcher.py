@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import MAX_DELAY_SECONDS, Entry
 from mailroom.channels.contracts import contracts_of
@@ -100,47 +102,38 @@ def name_of(key: Key, due: int) -> str:
     return hashlib.sha256(f"{key.event_type}\0{key.id}\0{due}".encode()).hexdigest()
 
 
-class ScheduleWriter:
+class ScheduleWriter(Struct, frozen=True):
     """Makes schedules in one group. They send the message's key, and nothing else, to `target_arn`, a queue.
 
     What cannot be sent there for a day goes to `dead_letter_arn`, that queue's dead-letter queue.
     """
 
-    def __init__(
-        self,
-        client: "EventBridgeSchedulerClient",
-        group: str,
-        *,
-        role_arn: str,
-        target_arn: str,
-        dead_letter_arn: str,
-    ) -> None:
-        self._client = client
-        self._group = group
-        self._role_arn = role_arn
-        self._target_arn = target_arn
-        self._dead_letter_arn = dead_letter_arn
+    client: "EventBridgeSchedulerClient"
+    group: str
+    role_arn: str
+    target_arn: str
+    dead_letter_arn: str
 
     def put(self, key: Key, due: float) -> None:
         """Make the message's schedule for `due` (epoch seconds), unless it stands already."""
         second = math.ceil(due)  # an expression holds whole seconds
         moment = datetime.fromtimestamp(second, UTC)
         try:
-            self._client.create_schedule(
+            self.client.create_schedule(
                 Name=name_of(key, second),
-                GroupName=self._group,
+                GroupName=self.group,
                 ScheduleExpression=f"at({moment:%Y-%m-%dT%H:%M:%S})",
                 ScheduleExpressionTimezone="UTC",
                 FlexibleTimeWindow={"Mode": "OFF"},
                 ActionAfterCompletion="DELETE",
                 Target={
-                    "Arn": self._target_arn,
-                    "RoleArn": self._role_arn,
-                    "DeadLetterConfig": {"Arn": self._dead_letter_arn},
+                    "Arn": self.target_arn,
+                    "RoleArn": self.role_arn,
+                    "DeadLetterConfig": {"Arn": self.dead_letter_arn},
                     "Input": encode({"id": key.id, "event_type": key.event_type}),
                 },
             )
-        except self._client.exceptions.ConflictException:
+        except self.client.exceptions.ConflictException:
             return  # an earlier try made it
 
 

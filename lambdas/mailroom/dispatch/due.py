@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from mailroom.aws import clients, queues
 from mailroom.aws.dynamo import batch_get, string
 from mailroom.clock import Clock
@@ -27,38 +29,28 @@ _GONE = (
 )
 
 
-class Mailbox:
+class Mailbox(Struct, frozen=True):
     """Reads items of the mailbox, which only producers write."""
 
-    def __init__(self, client: "DynamoDBClient", table: str) -> None:
-        self._client = client
-        self._table = table
+    client: "DynamoDBClient"
+    table: str
 
     def items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
         """The items that still exist. Raises UnprocessedKeys where DynamoDB throttles."""
         asked = [{"id": string(key.id), "event_type": string(key.event_type)} for key in dict.fromkeys(keys)]
-        found = batch_get(self._client, {self._table: asked}, consistent=True)[self._table]
+        found = batch_get(self.client, {self.table: asked}, consistent=True)[self.table]
         return {Key(item["id"], item["event_type"]): item for item in found}
 
 
-class DueDispatcher:
+class DueDispatcher(Struct, frozen=True):
     """Works for the queue that schedules write to: each record holds a message's key."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        mailbox: Mailbox,
-        ledger: Ledger,
-        sqs: "SQSClient",
-        queue_url: str,
-        clock: Clock = time.time,
-    ) -> None:
-        self._sqs = sqs
-        self._queue_url = queue_url
-        self._dispatcher = dispatcher
-        self._mailbox = mailbox
-        self._ledger = ledger
-        self._clock = clock
+    dispatcher: Dispatcher
+    mailbox: Mailbox
+    ledger: Ledger
+    sqs: "SQSClient"
+    queue_url: str
+    clock: Clock = time.time
 
     @classmethod
     def of(cls, settings: DispatchScheduledSettings) -> "DueDispatcher":
@@ -81,18 +73,18 @@ class DueDispatcher:
             except Malformed as fault:
                 logger.error("not a key", reason=str(fault), message_id=record["messageId"])
                 malformed[record["messageId"]] = (record["receiptHandle"], queues.AT_ONCE)
-        queues.set_visibility(self._sqs, self._queue_url, list(malformed.values()))
-        items = self._mailbox.items(keys.values())
+        queues.set_visibility(self.sqs, self.queue_url, list(malformed.values()))
+        items = self.mailbox.items(keys.values())
         due = [(reference, items[key]) for reference, key in keys.items() if key in items]
-        failed = malformed.keys() | self._dispatcher.dispatch(due)
+        failed = malformed.keys() | self.dispatcher.dispatch(due)
         for key in dict.fromkeys(keys.values()):
             if key not in items:
                 self._gone(key)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(failed)]}
 
     def _gone(self, key: Key) -> None:
-        if self._ledger.cancel(key, _TAKEN_BACK, self._clock() - _LATE_SECONDS):
+        if self.ledger.cancel(key, _TAKEN_BACK, self.clock() - _LATE_SECONDS):
             logger.info("cancelled", extra=about(key))
             count("Cancelled")
-        elif self._ledger.lose(key, _GONE):
+        elif self.ledger.lose(key, _GONE):
             logger.error("its content is gone", extra=about(key))

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import structs
 
 from mailroom.aws.dynamo import image_of, plain
 from mailroom.campaigns.bodies import collect_body
-from mailroom.campaigns.collector import Collector
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Delivered, item_of
@@ -514,8 +514,7 @@ def _compose(_aws: Aws) -> Run:
             for id_ in GOOD
         ]
         event = sqs_event(*_between([json.dumps(each) for each in people], bad))
-        composer = world.composer()
-        composer._sqs = Taking()  # type: ignore[assignment]
+        composer = structs.replace(world.composer(), sqs=Taking())
         back = failures(composer.handle(event, plenty))
         return Ended(world.mailbox().keys() & {*GOOD}, bool({*back} & {"r-0", "r-2"}), "r-1" in back, True)
 
@@ -529,9 +528,8 @@ def _collect(_aws: Aws) -> Run:
             json.dumps({"campaign": "weekly", "scheduled_at": CHUNK["scheduled_at"], "run": id_})
             for id_ in GOOD
         ]
-        collector: Collector = world.collector()
         sqs = Taking()
-        collector._sqs = sqs  # type: ignore[assignment]
+        collector = structs.replace(world.collector(), sqs=sqs)
         back = failures(collector.handle(sqs_event(*_between(good, bad))))
         done = {each["run"] for each in sqs.bodies if "recipients" in each} & {*GOOD}
         return Ended(done, bool({*back} & {"r-0", "r-2"}), "r-1" in back, _is_page(bad))
