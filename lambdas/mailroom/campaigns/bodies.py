@@ -34,11 +34,6 @@ class Next(Struct, frozen=True):
     page: int
     cursor: Cursor = None
 
-    @property
-    def body(self) -> str:
-        """The queue message that asks for it."""
-        return encode(msgspec.structs.asdict(self))
-
 
 class Chunk(Struct, frozen=True):
     """People of one run, to be composed together."""
@@ -47,11 +42,6 @@ class Chunk(Struct, frozen=True):
     run: str
     scheduled_at: str
     recipients: list[Recipient]
-
-    @property
-    def body(self) -> str:
-        """The queue message that asks for it; numbers keep their digits."""
-        return encode(msgspec.structs.asdict(self))
 
 
 class PageRequest(Struct, frozen=True):

@@ -42,6 +42,7 @@ from mailroom.clock import Clock, iso
 from mailroom.environment import CollectSettings
 from mailroom.errors import ClaimLost, Invalid, Malformed
 from mailroom.ledger.items import InProgress
+from mailroom.message.message import encode
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
@@ -202,14 +203,14 @@ class Collector(Struct, frozen=True):
             self._send_next(run, asked.page + 1, cursor)
 
     def _send_people(self, run: Run, chunks: list[list[Recipient]]) -> None:
-        bodies = [Chunk(run.campaign, run.run, run.scheduled_at, chunk).body for chunk in chunks]
+        bodies = [encode(Chunk(run.campaign, run.run, run.scheduled_at, chunk)) for chunk in chunks]
         # A group makes the queue fair: a large campaign does not keep a small one waiting.
         entries = [Entry(str(at), body, group=run.campaign) for at, body in enumerate(bodies)]
         if failed := queues.send(self.sqs, self.audience_queue_url, entries):
             raise OSError(f"SQS did not take {len(failed)} of {len(entries)} messages; the page comes again")
 
     def _send_next(self, run: Run, page: int, cursor: Any) -> None:
-        body = Next(run.campaign, run.run, run.start, page, cursor).body
+        body = encode(Next(run.campaign, run.run, run.start, page, cursor))
         if queues.send(self.sqs, self.queue_url, [Entry("next", body)]):
             raise OSError("SQS did not take the next page's message")
 

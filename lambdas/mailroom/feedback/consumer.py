@@ -14,7 +14,7 @@ from mailroom.aws import clients, queues
 from mailroom.environment import FeedbackSettings
 from mailroom.errors import Malformed
 from mailroom.feedback.keywords import Keywords, KeywordText
-from mailroom.feedback.reader import FeedbackItem, PartlyMalformed, read
+from mailroom.feedback.reader import PartlyMalformed, read
 from mailroom.ledger.items import REDIRECTED_TO
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, observe
@@ -32,11 +32,8 @@ RESERVE_MS = 5_000
 """What is kept back of the function's time: a write that starts later might not end in it."""
 
 
-class Attempt(Struct, frozen=True):
-    """What events are gathered by."""
-
-    key: Key
-    number: int
+Attempt = tuple[Key, int]
+"""What events are gathered by."""
 
 
 class Gathered(Struct):
@@ -84,32 +81,25 @@ class Feedback:
         return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in back]}
 
     def _gather(self, records: Iterable[Mapping[str, Any]]) -> Gathered:
+        topics, region = self._settings.feedback_topics, self._settings.default_region
         batch = Gathered(defaultdict(list), defaultdict(set), [], {})
         for record in records:
             id_ = record["messageId"]
-            events, fault = self._read(record["body"])
+            try:
+                events = read(record["body"], topics, region, self._words)
+            except Malformed as fault:
+                logger.error("not an event", reason=str(fault), message_id=id_)
+                count("Malformed")
+                batch.malformed[id_] = record["receiptHandle"]
+                events = fault.events if isinstance(fault, PartlyMalformed) else []
             for event in events:
                 if isinstance(event, KeywordText):
                     batch.texts.append((event, id_))
                     continue
-                attempt = Attempt(event.key, event.attempt)
+                attempt = (event.key, event.attempt)
                 batch.events[attempt].append(event)
                 batch.records[attempt].add(id_)
-            if fault is not None:
-                logger.error("not an event", reason=str(fault), message_id=id_)
-                count("Malformed")
-                batch.malformed[id_] = record["receiptHandle"]
         return batch
-
-    def _read(self, body: str) -> tuple[list[FeedbackItem], Malformed | None]:
-        """The events of a body, and what is wrong with it or with a part of it."""
-        try:
-            topics, region = self._settings.feedback_topics, self._settings.default_region
-            return read(body, topics, region, self._words), None
-        except PartlyMalformed as fault:
-            return fault.events, fault
-        except Malformed as fault:
-            return [], fault
 
     def _record(self, events: list[Event], remaining: Callable[[], int]) -> bool:
         """Bring the events of one attempt into the ledger. False: their records must come back."""

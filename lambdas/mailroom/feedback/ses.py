@@ -214,10 +214,6 @@ def _only(references: set[Reference]) -> Reference | None:
     return references.pop() if len(references) == 1 else None
 
 
-def _sent(_section: EventObject, _at: int) -> Iterator[Meaning]:
-    yield Meaning("sent", {})
-
-
 def _delivery(section: EventObject, at: int) -> Iterator[Meaning]:
     yield Meaning("delivered", {"deliveredAt": at}, section.recipients or [])
 
@@ -281,16 +277,13 @@ def _refused(code: str, what: str) -> Reader:
     return read
 
 
-def _fact(name: str) -> Reader:
+def _always(status: Status | None, fact: str = "") -> Reader:
+    """The same of every event of its type; its time is the fact's."""
+
     def read(_section: EventObject, at: int) -> Iterator[Meaning]:
-        yield Meaning(None, {name: at})
+        yield Meaning(status, {fact: at} if fact else {})
 
     return read
-
-
-def _nothing(_section: EventObject, _at: int) -> Iterator[Meaning]:
-    """A change of a contact's subscriptions: of the mail it says only that it was sent."""
-    yield Meaning(None, {})
 
 
 def _filled(facts: Facts) -> Facts:
@@ -298,16 +291,16 @@ def _filled(facts: Facts) -> Facts:
 
 
 READERS: dict[str, tuple[str, Reader]] = {
-    "Send": ("send", _sent),
+    "Send": ("send", _always("sent")),
     "Delivery": ("delivery", _delivery),
     "Bounce": ("bounce", _bounce),
     "Complaint": ("complaint", _complaint),
     "Reject": ("reject", _refused("Reject", "rejected by SES")),
     "Rendering Failure": ("failure", _refused("Rendering Failure", "template not rendered by SES")),
     "DeliveryDelay": ("deliveryDelay", _delay),
-    "Open": ("open", _fact("openedAt")),
-    "Click": ("click", _fact("clickedAt")),
-    "Subscription": ("subscription", _nothing),
+    "Open": ("open", _always(None, "openedAt")),
+    "Click": ("click", _always(None, "clickedAt")),
+    "Subscription": ("subscription", _always(None)),  # of the mail it says only that it was sent
 }
 """Each type of event, the object that describes it, and what that means."""
 TELLING = {"Delivery", "Bounce", "Complaint"}

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlparse
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec import Struct
 from twilio.request_validator import RequestValidator, add_port, remove_port
 
 from mailroom.aws import clients
@@ -68,23 +67,49 @@ _QUERY = re.compile(r"[!-~]*", re.ASCII)
 _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+", re.ASCII)
 
 
-class CallbackRequest(Struct, frozen=True):
-    """What a request says. `reference` is of the message that a callback is about; None: it is a text to us.
-    `path` is path and query as they were signed. `host` is not the request's own word but API Gateway's, who
-    found this API by it; "": it names none."""
-
-    reference: Reference | None
-    path: str
-    host: str
-    signature: str
-    fields: dict[str, str]
-
-
-class _Request(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
-    """The API hands the path on decoded. No path that is taken here has anything to decode."""
+class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
+    """What a request says, nothing of which is proved. The API hands the path on decoded; no path that is
+    taken here has anything to decode."""
 
     raw_path: str
     raw_query_string: str = ""
+
+    @property
+    def reference(self) -> Reference | None:
+        """The message that a callback is about; None: it is a text to us. Raises HttpError with 404 for a
+        path of neither."""
+        if self.raw_path == INBOUND_PATH:
+            return None
+        found = _PATH.fullmatch(self.raw_path)
+        try:
+            return Reference.read(found[1] if found else "")
+        except Malformed:
+            raise HttpError(404, "the path names no message") from None
+
+    @property
+    def path(self) -> str:
+        """Path and query as they were signed. Raises HttpError with 400 for a query that no URL has."""
+        if not _QUERY.fullmatch(self.raw_query_string):
+            raise HttpError(400, "the query is not printable ASCII")
+        return f"{self.raw_path}?{self.raw_query_string}" if self.raw_query_string else self.raw_path
+
+    @property
+    def host(self) -> str:
+        """Not the request's own word but API Gateway's, who found this API by it; "": it names none."""
+        # What is signed is one text, without marks between its parts: nothing but a name may pass for one.
+        name = self.request_context.domain_name or ""
+        return name if _HOST.fullmatch(name) else ""
+
+    def fields(self) -> dict[str, str]:
+        """What was posted. Raises HttpError: 415 no form, 413 too large, 400 one that cannot be read."""
+        if self.media_type != FORM:
+            raise HttpError(415, "not a form")
+        fields = http_event.unique(http_event.urlencoded(self.text(MAX_BODY_BYTES), MAX_FIELDS))
+        try:
+            "".join(f"{name}{value}" for name, value in fields.items()).encode()
+        except ValueError:  # characters that UTF-8 has none for: no signature is made of them
+            raise HttpError(400, "the form cannot be read") from None
+        return fields
 
 
 class SentTimeUnknown(RuntimeError):
@@ -136,12 +161,13 @@ class TwilioCallbacks:
         the sender asks it to, and the URL that it has for texts.
         """
         try:
-            request = read(event)
-            account = self._check(request)
-            if request.reference is None:
-                self._take_text(request.fields, account)
+            request = http_event.read(event, CallbackRequest)
+            reference, fields = request.reference, request.fields()
+            account = self._check(request, fields)
+            if reference is None:
+                self._take_text(fields, account)
                 return NO_ANSWER
-            self._send(request.reference, request.fields)
+            self._send(reference, fields)
         except HttpError as fault:
             logger.warning("callback refused", status=fault.status, reason=str(fault))
             count("TwilioCallbacksRefused")
@@ -157,21 +183,20 @@ class TwilioCallbacks:
             return _failed(503)
         return {"statusCode": 204}
 
-    def _check(self, request: CallbackRequest) -> TwilioAccount:
+    def _check(self, request: CallbackRequest, fields: dict[str, str]) -> TwilioAccount:
         """Our account. Raises HttpError for what Twilio has not signed, or signed for another account."""
         account = self._account()
         validator = RequestValidator(account.auth_token)
-        signature = request.signature.encode("utf-8", "replace")
+        path = request.path
+        signature = request.header("x-twilio-signature").encode("utf-8", "replace")
         # All are always compared, and in constant time.
         matches = [
-            hmac.compare_digest(
-                validator.compute_signature(origin + request.path, request.fields).encode(), signature
-            )
+            hmac.compare_digest(validator.compute_signature(origin + path, fields).encode(), signature)
             for origin in (*self._origins, *_own_origins(request))
         ]
         if not any(matches):
             raise HttpError(403, "the signature is missing or wrong")
-        if request.fields.get("AccountSid") != account.account_sid:
+        if fields.get("AccountSid") != account.account_sid:
             raise HttpError(403, "it is about another account")
         return account
 
@@ -249,44 +274,3 @@ def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
 def _failed(status: int) -> dict[str, Any]:
     count("TwilioCallbacksFailed")
     return {"statusCode": status}
-
-
-def read(event: Mapping[str, Any]) -> CallbackRequest:
-    """What a request says, nothing of which is proved. Raises HttpError: 415 no form, 404 no path of a
-    message, 413 too large, 400 anything else."""
-    request = http_event.read(event, _Request)
-    if request.media_type != FORM:
-        raise HttpError(415, "not a form")
-    found = _reference(request.raw_path)
-    if not _QUERY.fullmatch(request.raw_query_string):
-        raise HttpError(400, "the query is not printable ASCII")
-    query = f"?{request.raw_query_string}" if request.raw_query_string else ""
-    signature = request.header("x-twilio-signature")
-    return CallbackRequest(
-        found, request.raw_path + query, _host(request), signature, _fields(request.text(MAX_BODY_BYTES))
-    )
-
-
-def _reference(path: str) -> Reference | None:
-    if path == INBOUND_PATH:
-        return None
-    found = _PATH.fullmatch(path)
-    try:
-        return Reference.read(found[1] if found else "")
-    except Malformed:
-        raise HttpError(404, "the path names no message") from None
-
-
-def _host(request: _Request) -> str:
-    # What is signed is one text, without marks between its parts: nothing but a name may pass for one.
-    name = request.request_context.domain_name or ""
-    return name if _HOST.fullmatch(name) else ""
-
-
-def _fields(form: str) -> dict[str, str]:
-    fields = http_event.unique(http_event.urlencoded(form, MAX_FIELDS))
-    try:
-        "".join(f"{name}{value}" for name, value in fields.items()).encode()
-    except ValueError:  # characters that UTF-8 has none for: no signature is made of them
-        raise HttpError(400, "the form cannot be read") from None
-    return fields
