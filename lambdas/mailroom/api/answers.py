@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from mailroom.ledger.reader import MessageStatus
 from mailroom.message.message import encode
@@ -53,15 +53,21 @@ class Refusal(Exception):
         return cls(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {problem}", [(field, problem)])
 
 
-class EntryResult(Struct, frozen=True, omit_defaults=True):
-    """What became of one entry; its key as far as it has a usable one."""
+class EntryAnswer(Struct, frozen=True):
+    """What became of one message of a list."""
 
-    result: Result
-    id: str | None = None
-    event_type: str | None = None
-    field: str | None = None
-    problem: str | None = None
-    href: str | None = None
+    result: Annotated[
+        Result,
+        Meta(
+            description="existed: the very same was accepted before. conflict: its id is used for another "
+            "message, which stays. failed: a fault of ours; send it again."
+        ),
+    ]
+    id: Annotated[str | UnsetType, Meta(description="missing where the entry has no usable one")] = UNSET
+    event_type: str | UnsetType = UNSET
+    field: Annotated[str | UnsetType, Meta(description="the attribute at fault")] = UNSET
+    problem: str | UnsetType = UNSET
+    href: Annotated[str | UnsetType, Meta(description="where its status is")] = UNSET
 
 
 def response(status: HTTPStatus, kind: str, body: str, **headers: str) -> Response:
@@ -70,16 +76,16 @@ def response(status: HTTPStatus, kind: str, body: str, **headers: str) -> Respon
     return {"statusCode": status.value, "headers": said, "body": body, "isBase64Encoded": False}
 
 
-def of_one(taken: EntryResult) -> Response:
+def of_one(taken: EntryAnswer) -> Response:
     """The answer to a single message. Raises Refusal where it was not taken."""
     status = _STATUS[taken.result]
-    if taken.problem is not None:
+    if taken.problem:
         field = taken.field or "item"
         raise Refusal(status, f"{field}: {taken.problem}", [(field, taken.problem)])
     return response(status, JSON, msgspec.json.encode(taken).decode(), Location=taken.href or "")
 
 
-def of_list(taken: Sequence[EntryResult]) -> Response:
+def of_list(taken: Sequence[EntryAnswer]) -> Response:
     """The answer to a list. Raises Refusal where one failed, or where no message is in the mailbox."""
     results = [each.result for each in taken]
     answer = {
@@ -100,11 +106,11 @@ def of_list(taken: Sequence[EntryResult]) -> Response:
     return response(status, JSON, msgspec.json.encode(answer).decode())
 
 
-def _errors(taken: Sequence[EntryResult]) -> list[tuple[str, str]]:
+def _errors(taken: Sequence[EntryAnswer]) -> list[tuple[str, str]]:
     return [
         (f"messages[{at}].{each.field}" if each.field != "item" else f"messages[{at}]", each.problem)
         for at, each in enumerate(taken)
-        if each.problem is not None
+        if each.problem
     ]
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
-from mailroom.api.answers import EntryResult, Refusal, Result, entry_of
+from mailroom.api.answers import EntryAnswer, Refusal, Result, entry_of
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
@@ -43,16 +43,16 @@ class Intake(Struct, frozen=True):
     writer: MailboxWriter
     workers: int = WORKERS
 
-    def take(self, entries: Sequence[Any], prefix: str | None) -> list[EntryResult]:
+    def take(self, entries: Sequence[Any], prefix: str | None) -> list[EntryAnswer]:
         """What became of each entry, in their order. `prefix` is how the keys begin of the objects that their
         caller may name; "": it may name all; None: none."""
         entries = [_held(each, prefix) for each in entries]
-        taken: dict[int, EntryResult] = {}
+        taken: dict[int, EntryAnswer] = {}
         first: dict[Key, int] = {}
         again: list[int] = []
         for at, entry in enumerate(entries):
             judged = self._judged(entry, prefix)
-            if isinstance(judged, EntryResult):
+            if isinstance(judged, EntryAnswer):
                 taken[at] = judged
             elif judged in first:
                 again.append(at)
@@ -64,7 +64,7 @@ class Intake(Struct, frozen=True):
         _report(taken.values())
         return [taken[at] for at in range(len(entries))]
 
-    def _judged(self, entry: Any, prefix: str | None) -> Key | EntryResult:
+    def _judged(self, entry: Any, prefix: str | None) -> Key | EntryAnswer:
         try:
             _check_key(entry)
             message = self.validator.validate(entry)
@@ -76,7 +76,7 @@ class Intake(Struct, frozen=True):
             return _faulty("refused", entry, "item", str(fault))
         return message.key
 
-    def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, EntryResult]:
+    def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, EntryAnswer]:
         items = [entries[at] for at in wave]
         workers = min(self.workers, len(items))
         written = self.writer.put_all(items, workers) if items else []
@@ -105,39 +105,38 @@ def _check_key(entry: Any) -> None:
             raise Invalid(name, "is no string, or empty; use a string")
 
 
-def _taken(entry: Mapping[str, Any], written: PutResult) -> EntryResult:
+def _taken(entry: Mapping[str, Any], written: PutResult) -> EntryAnswer:
     key = Key(entry["id"], entry["event_type"])
     match written.state:
         case "accepted" | "existed":
-            return EntryResult(written.state, key.id, key.event_type, href=href_of(key.id, key.event_type))
+            return EntryAnswer(written.state, key.id, key.event_type, href=href_of(key.id, key.event_type))
         case "conflict" | "refused":
             return _faulty(written.state, entry, written.field, written.problem)
     logger.error("not put into the mailbox", extra=about(key), error=written.error)
     return _faulty("failed", entry, "item", "could not be put into the mailbox; send it again")
 
 
-def _faulty(result: Result, entry: Any, field: str, problem: str) -> EntryResult:
+def _faulty(result: Result, entry: Any, field: str, problem: str) -> EntryAnswer:
     said = entry_of(field, problem)
     item = entry if isinstance(entry, dict) else {}
     id_, event_type = _shown(item.get("id")), _shown(item.get("event_type"))
-    return EntryResult(result, id_, event_type, said["field"], said["problem"])
+    return EntryAnswer(result, id_, event_type, said["field"], said["problem"])
 
 
-def _shown(text: object) -> str | None:
+def _shown(text: object) -> str | UnsetType:
     """A part of a key that may stand in an answer and in a log."""
     if not isinstance(text, str) or has_control(text) or len(text.encode("utf-8", "replace")) > MAX_ID_BYTES:
-        return None
+        return UNSET
     return text
 
 
-def _report(taken: Iterable[EntryResult]) -> None:
+def _report(taken: Iterable[EntryAnswer]) -> None:
     counts: Counter[str] = Counter()
     for each in taken:
         counts[_METRICS[each.result]] += 1
         if each.result in {"refused", "conflict"}:
-            logger.warning(
-                "not accepted", id=each.id, event_type=each.event_type, result=each.result, field=each.field
-            )
+            key = {"id": each.id or None, "event_type": each.event_type or None}
+            logger.warning("not accepted", extra=key, result=each.result, field=each.field)
     for name, times in counts.items():
         count(name, times)
 

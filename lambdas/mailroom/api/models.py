@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from mailroom.api.answers import EntryAnswer
+
 _Moment = Annotated[str, Meta(description="ISO 8601, UTC", examples=["2026-11-21T09:00:00.000Z"])]
 _Reason = Annotated[dict[str, str], Meta(examples=[{"code": "invalid", "message": "to: is missing"}])]
 
@@ -13,23 +15,6 @@ class FieldProblem(Struct):
 
     field: Annotated[str, Meta(examples=["messages[3].to"])]
     problem: Annotated[str, Meta(examples=["'ada@' is not a mail address: its domain is not valid"])]
-
-
-class EntryAnswer(Struct):
-    """What became of one message of a list."""
-
-    result: Annotated[
-        Literal["accepted", "existed", "refused", "conflict", "failed"],
-        Meta(
-            description="existed: the very same was accepted before. conflict: its id is used for another "
-            "message, which stays. failed: a fault of ours; send it again."
-        ),
-    ]
-    id: Annotated[str | UnsetType, Meta(description="missing where the entry has no usable one")] = UNSET
-    event_type: str | UnsetType = UNSET
-    field: Annotated[str | UnsetType, Meta(description="the attribute at fault")] = UNSET
-    problem: str | UnsetType = UNSET
-    href: Annotated[str | UnsetType, Meta(description="where its status is")] = UNSET
 
 
 class ListAnswer(Struct):

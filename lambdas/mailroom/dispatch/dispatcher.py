@@ -93,10 +93,6 @@ def _check_ttl(message: Message, now: float) -> None:
         )
 
 
-Routes = Mapping[str, Mapping[str, str]]
-"""The queue's URL by channel and lane."""
-
-
 def name_of(key: Key, due: int) -> str:
     """The schedule's name: the same for the same message and time, in the 64 characters that there are."""
     return hashlib.sha256(f"{key.event_type}\0{key.id}\0{due}".encode()).hexdigest()
@@ -137,42 +133,33 @@ class ScheduleWriter(Struct, frozen=True):
             return  # an earlier try made it
 
 
-class Dispatcher:
-    """Takes items to where they go. Repeating it is harmless: the ledger drops what is queued twice."""
+class Dispatcher(Struct, frozen=True):
+    """Takes items to where they go. Repeating it is harmless: the ledger drops what is queued twice.
 
-    def __init__(
-        self,
-        routes: Routes,
-        *,
-        ledger: Ledger,
-        schedules: ScheduleWriter,
-        payloads: Payloads,
-        sqs: "SQSClient",
-        clock: Clock = time.time,
-        delayed_routes: Mapping[str, str] = MappingProxyType({}),
-        callbacks: UrlPolicy | None = None,
-        default_region: str = "",
-    ) -> None:
-        self._routes = routes
-        self._delayed_routes = delayed_routes
-        self._validator = Validator(
-            contracts_of(default_region),
-            routes,
-            payloads=payloads,
-            callbacks=callbacks or UrlPolicy(),
-            clock=clock,
-            waiting=delayed_routes,
-        )
-        self._ledger = ledger
-        self._schedules = schedules
-        self._sqs = sqs
-        self._clock = clock
+    `routes` has the queue's URL by channel and lane; `delayed_routes` has, by channel, the URL of the queue
+    where a message waits whose own queue cannot delay one.
+    """
+
+    routes: Mapping[str, Mapping[str, str]]
+    validator: Validator
+    ledger: Ledger
+    schedules: ScheduleWriter
+    sqs: "SQSClient"
+    clock: Clock = time.time
+    delayed_routes: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def of(cls, settings: DispatchSettings) -> "Dispatcher":
         """The dispatcher that a function's settings describe."""
         return cls(
             settings.routes,
+            Validator(
+                contracts_of(settings.default_region),
+                settings.routes,
+                payloads=Payloads(clients.s3(), settings.payload_bucket),
+                callbacks=UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports),
+                waiting=settings.delayed_routes,
+            ),
             ledger=Ledger.of(settings),
             schedules=ScheduleWriter(
                 clients.scheduler(),
@@ -181,11 +168,8 @@ class Dispatcher:
                 target_arn=settings.schedule_target_arn,
                 dead_letter_arn=settings.schedule_dead_letter_arn,
             ),
-            payloads=Payloads(clients.s3(), settings.payload_bucket),
             sqs=clients.sqs(),
             delayed_routes=settings.delayed_routes,
-            callbacks=UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports),
-            default_region=settings.default_region,
         )
 
     def dispatch(
@@ -210,7 +194,7 @@ class Dispatcher:
                 url, entry = routed
                 entries[url].append(entry)
         for url, batch in entries.items():
-            refused = queues.send(self._sqs, url, batch)
+            refused = queues.send(self.sqs, url, batch)
             failed |= refused
             count("Dispatched", len(batch) - len(refused))
         return failed
@@ -229,7 +213,7 @@ class Dispatcher:
             self._refuse(item, fault)
             return None
         due = message.due() or 0.0
-        wait = due - self._clock()
+        wait = due - self.clock()
         if wait > queues.MAX_DELAY_SECONDS:
             self._wait(message, due)
             return None
@@ -241,9 +225,9 @@ class Dispatcher:
     def _queued(
         self, reference: str, message: Message, body: str, delay: int, attributes: Mapping[str, str]
     ) -> tuple[str, Entry]:
-        url = self._routes[message.event_type][message.lane]
+        url = self.routes[message.event_type][message.lane]
         if delay:
-            url = self._delayed_routes.get(message.event_type, url)
+            url = self.delayed_routes.get(message.event_type, url)
         return url, Entry(
             reference,
             body,
@@ -254,19 +238,19 @@ class Dispatcher:
         )
 
     def _read(self, item: Mapping[str, Any]) -> tuple[Message, str]:
-        message = self._validator.validate(item)
+        message = self.validator.validate(item)
         body = encode(item)
         if len(body.encode()) > queues.MAX_BYTES - 1024:
             raise Invalid("item", "is over 1 MiB as JSON; put the content in the payload bucket")
         return message, body
 
     def _wait(self, message: Message, due: float) -> None:
-        self._schedules.put(message.key, due)
-        self._ledger.schedule(message, due)
+        self.schedules.put(message.key, due)
+        self.ledger.schedule(message, due)
         count("Scheduled")
 
     def _refuse(self, item: Mapping[str, Any], fault: Invalid) -> None:
-        self._ledger.refuse(item, "invalid", str(fault))
+        self.ledger.refuse(item, "invalid", str(fault))
         logger.warning("refused", extra=_mentioned(item), field=fault.field)
         count("Refused")
 

@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from mailroom.aws.dynamo import image_of, plain
+from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
-from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
 from mailroom.dispatch.due import DueDispatcher, Mailbox
 from mailroom.environment import MailSender
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
@@ -132,8 +134,10 @@ class World:
 
     def dispatcher(self) -> Dispatcher:
         """A new process's dispatcher."""
+        routes = {"mail": {"normal": MAIL, "bulk": BULK}}
         return Dispatcher(
-            {"mail": {"normal": MAIL, "bulk": BULK}},
+            routes,
+            Validator(CONTRACTS, routes, payloads=self._payloads, callbacks=UrlPolicy(), clock=self.clock),
             ledger=self.ledger,
             schedules=ScheduleWriter(
                 self.outside.watch(self.scheduler, "create_schedule"),
@@ -142,7 +146,6 @@ class World:
                 target_arn=SCHEDULED,
                 dead_letter_arn="dead",
             ),
-            payloads=self._payloads,
             sqs=self._sqs,
             clock=self.clock,
         )

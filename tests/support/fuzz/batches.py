@@ -26,7 +26,7 @@ from mailroom.content.templates import Templates
 from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import ChannelDelivery, Tools, Worker
-from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
 from mailroom.dispatch.due import DueDispatcher, Mailbox
 from mailroom.environment import (
     FaxSender,
@@ -37,6 +37,7 @@ from mailroom.environment import (
 )
 from mailroom.errors import Invalid, Malformed
 from mailroom.feedback.consumer import Feedback
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import decode, key_of, scheduled
 from mailroom.outcomes import EventBus, Outcomes
@@ -155,13 +156,14 @@ class Schedules:
 
 def _dispatcher(aws: Aws, sqs: Any, schedules: Any, ledger: Ledger) -> Dispatcher:
     s3: Any = NoObjects()
+    routes = {channel: {"normal": "https://sqs/q", "bulk": "https://sqs/b"} for channel in CONTRACTS}
     return Dispatcher(
-        {channel: {"normal": "https://sqs/q", "bulk": "https://sqs/b"} for channel in CONTRACTS},
+        routes,
+        Validator(CONTRACTS, routes, payloads=Payloads(s3, BUCKET), callbacks=UrlPolicy(), clock=FakeClock()),
         ledger=ledger,
         schedules=ScheduleWriter(
             schedules, GROUP, role_arn=ROLE, target_arn=TARGET, dead_letter_arn=TARGET + "-dlq"
         ),
-        payloads=Payloads(s3, BUCKET),
         sqs=sqs,
         clock=FakeClock(),
     )

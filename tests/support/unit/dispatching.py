@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.shared import BUCKET, GROUP, LEDGER, NOW, TTL, Aws, FakeClock, Item
 
@@ -31,6 +33,13 @@ def made(
         del routes["bulk"]
     return Dispatcher(
         {"mail": routes},
+        Validator(
+            CONTRACTS,
+            {"mail": routes},
+            payloads=Payloads(aws.s3, BUCKET),
+            callbacks=UrlPolicy(),
+            clock=clock,
+        ),
         ledger=Ledger(dynamodb or aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
         schedules=ScheduleWriter(
             scheduler or aws.scheduler,
@@ -39,7 +48,6 @@ def made(
             target_arn=TARGET,
             dead_letter_arn=TARGET + "-dlq",
         ),
-        payloads=Payloads(aws.s3, BUCKET),
         sqs=sqs or aws.sqs,
         clock=clock,
     )

@@ -11,8 +11,9 @@ from msgspec import structs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.sms.twilio import reason_of
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
 from mailroom.errors import Invalid
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.telemetry import masked, redact
 from tests.support.fuzz.inputs import PIECES
@@ -70,13 +71,14 @@ def hostile(piece: str) -> Iterator[Any]:
 def dispatcher(aws: Aws, clock: FakeClock) -> Dispatcher:
     """One for all channels."""
     queue: Any = Taking()
+    routes = {channel: {"normal": "https://sqs.example/queue"} for channel in CONTRACTS}
     made = Dispatcher(
-        {channel: {"normal": "https://sqs.example/queue"} for channel in CONTRACTS},
+        routes,
+        Validator(CONTRACTS, routes, payloads=Payloads(aws.s3, BUCKET), callbacks=UrlPolicy(), clock=clock),
         ledger=Ledger(aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
         schedules=ScheduleWriter(
             aws.scheduler, GROUP, role_arn=ROLE, target_arn=TARGET, dead_letter_arn=TARGET + "-dlq"
         ),
-        payloads=Payloads(aws.s3, BUCKET),
         sqs=queue,
         clock=clock,
     )

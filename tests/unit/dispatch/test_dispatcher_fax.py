@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.items import LedgerChange
 from mailroom.ledger.ledger import Ledger
@@ -30,19 +31,28 @@ def sqs(fax_queues: Aws) -> Meddler:
 def made(fax_queues: Aws, clock: FakeClock, sqs: Meddler) -> MakeDispatcher:
     aws = fax_queues
 
-    def make(**changes: Any) -> Dispatcher:
-        given: dict[str, Any] = {
-            "ledger": Ledger(aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
-            "schedules": ScheduleWriter(
+    def make(callbacks: UrlPolicy | None = None) -> Dispatcher:
+        routes = {"mail": {"normal": aws.urls["mail"]}, "fax": {"normal": aws.urls["fax.fifo"]}}
+        delayed = {"fax": aws.urls["fax-retry"]}
+        validator = Validator(
+            CONTRACTS,
+            routes,
+            payloads=Payloads(aws.s3, BUCKET),
+            callbacks=callbacks or UrlPolicy(),
+            clock=clock,
+            waiting=delayed,
+        )
+        return Dispatcher(
+            routes,
+            validator,
+            ledger=Ledger(aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
+            schedules=ScheduleWriter(
                 aws.scheduler, GROUP, role_arn=ROLE, target_arn=TARGET, dead_letter_arn=TARGET + "-dlq"
             ),
-            "payloads": Payloads(aws.s3, BUCKET),
-            "sqs": sqs,
-            "clock": clock,
-            "delayed_routes": {"fax": aws.urls["fax-retry"]},
-        }
-        routes = {"mail": {"normal": aws.urls["mail"]}, "fax": {"normal": aws.urls["fax.fifo"]}}
-        return Dispatcher(routes, **{**given, **changes})
+            sqs=sqs,  # type: ignore[arg-type]
+            clock=clock,
+            delayed_routes=delayed,
+        )
 
     return make
 
