@@ -7,4 +7,3 @@ from mailroom.telemetry import instrumented
 
 due = DueDispatcher.of(environment.read(DispatchScheduledSettings))
 handler = instrumented(lambda event, _context: due.handle(event))
-"""One batch of the scheduled queue; the records that must come back."""

@@ -8,4 +8,3 @@ from mailroom.telemetry import instrumented
 
 feedback = Feedback.of(environment.read(FeedbackSettings))
 handler = instrumented(lambda event, context: feedback.handle(event, context.get_remaining_time_in_millis))
-"""One batch of the feedback queue."""

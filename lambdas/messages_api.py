@@ -7,4 +7,3 @@ from mailroom.telemetry import instrumented
 
 application = Application(environment.read(MessagesApiSettings))
 handler = instrumented(application.answer)
-"""One request; its response."""

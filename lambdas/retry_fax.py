@@ -7,4 +7,3 @@ from mailroom.telemetry import instrumented
 
 mover = RetryMover.of(environment.read(RetryFaxSettings))
 handler = instrumented(lambda event, _context: mover.handle(event))
-"""One batch of the retry queue; the records that must come back."""

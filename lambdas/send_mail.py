@@ -8,7 +8,6 @@ from mailroom.environment import MailSender
 from mailroom.telemetry import instrumented
 
 settings = environment.read(MailSender)
-# Its clients live as long as the process.
 worker = Worker.of(settings, SesMail.of(settings), to_people)
 handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
 """One batch of the mail or the mail-bulk queue, whichever the function is set up for."""

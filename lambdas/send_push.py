@@ -10,4 +10,3 @@ from mailroom.telemetry import instrumented
 settings = environment.read(PushSender)
 worker = Worker.of(settings, SnsPush.of(settings), to_people)
 handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
-"""One batch of the push queue."""

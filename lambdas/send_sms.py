@@ -9,4 +9,3 @@ from mailroom.telemetry import instrumented
 settings = environment.read(SmsSender)
 worker = Worker.of(settings, SmsAdapter.of(settings), text_delivery)
 handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
-"""One batch of the SMS queue."""

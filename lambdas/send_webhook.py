@@ -8,7 +8,5 @@ from mailroom.environment import WebhookSender
 from mailroom.telemetry import instrumented
 
 settings = environment.read(WebhookSender)
-# Its clients live as long as the process.
 worker = Worker.of(settings, StandardWebhooks.of(settings), WebhookDelivery)
 handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
-"""One batch of the webhook queue."""

@@ -7,4 +7,3 @@ from mailroom.telemetry import instrumented
 
 callbacks = TwilioCallbacks.of(environment.read(TwilioCallbacksSettings))
 handler = instrumented(lambda event, _context: callbacks.answer(event))
-"""One request; its response."""

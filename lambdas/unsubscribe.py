@@ -7,4 +7,3 @@ from mailroom.unsubscribe.application import Unsubscribe
 
 unsubscribe = Unsubscribe.of(environment.read(UnsubscribeSettings))
 handler = instrumented(lambda event, _context: unsubscribe.answer(event))
-"""One request; its response."""

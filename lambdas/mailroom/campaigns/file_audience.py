@@ -47,25 +47,21 @@ class FileAudience:
         lines = Lines(source, Position(cursor["offset"], cursor["line"]))
         if page.cursor is None:
             lines.skip_mark_of_utf8()
-            cursor |= self._before(lines)
-        rows = self._read(lines, page.size, self._format(cursor))
+        rows = self._read(lines, page.size, self._format(lines, cursor))
         if lines.ended():
             return rows.found(None)
         end = lines.mark()
         return rows.found(cursor | {"offset": end.offset, "line": end.line, "etag": source.etag})
 
-    def _before(self, lines: Lines) -> dict[str, Any]:
-        """What the cursor carries from page to page: the header of a CSV file."""
-        if isinstance(self._definition, JsonLines):
-            return {}
-        header = read_header(lines, self._definition.delimiter)
-        check_columns(header, self._definition.key, self._definition.columns)
-        return {"header": header}
-
-    def _format(self, cursor: dict[str, Any]) -> Format:
-        if isinstance(self._definition, JsonLines):
+    def _format(self, lines: Lines, cursor: dict[str, Any]) -> Format:
+        """How the file is written. The cursor carries the header of a CSV file from page to page."""
+        asked = self._definition
+        if isinstance(asked, JsonLines):
             return JsonLinesFormat()
-        return CsvFormat(self._definition.delimiter, cursor["header"])
+        if "header" not in cursor:
+            cursor["header"] = read_header(lines, asked.delimiter)
+            check_columns(cursor["header"], asked.key, asked.columns)
+        return CsvFormat(asked.delimiter, cursor["header"])
 
     def _read(self, lines: Lines, size: int, format_: Format) -> Rows:
         rows = Rows(self._definition.key, self._definition.columns)

@@ -193,37 +193,13 @@ class FileEntry(Struct, frozen=True):
     problem: str = ""
 
 
-class Format(Protocol):
-    """How one kind of file is written. `header` are the columns that its first line names."""
-
-    @property
-    def header(self) -> Sequence[str]: ...
-
-    def values(self, lines: Lines, start: Position) -> dict[str, Any] | None:
-        """The entry at the mark; None: the line is empty. Raises Unreadable and TooLong."""
-
-
-def read_entry(lines: Lines, format_: Format) -> FileEntry:
-    """The next entry. After a faulty entry, the one behind it can be read."""
-    begin = lines.mark()
-    try:
-        values = format_.values(lines, begin)
-    except TooLong:
-        return FileEntry(begin, lines.mark(), problem=TOO_LONG)
-    except Unreadable as fault:
-        header, cell = format_.header, fault.cell
-        column = header[cell] if cell is not None and cell < len(header) else ""
-        return FileEntry(begin, lines.mark(), None, column, fault.problem)
-    return FileEntry(begin, lines.mark(), values)
-
-
 class JsonLinesFormat:
     """A JSON object a line."""
 
     header = ()
 
-    def values(self, lines: Lines, start: Position) -> dict[str, Any] | None:  # noqa: ARG002 - a line is an entry
-        """The object of the next line."""
+    def values(self, lines: Lines) -> dict[str, Any] | None:
+        """The object of the next line; None: the line is empty. Raises Unreadable and TooLong."""
         line = lines.next()
         if not line.strip():
             return None
@@ -249,9 +225,9 @@ class CsvFormat:
         self.header = header
         self._delimiter = _checked(delimiter)
 
-    def values(self, lines: Lines, start: Position) -> dict[str, Any] | None:
-        """The cells of the record at the mark."""
-        cells = _record(lines, start, self._delimiter)
+    def values(self, lines: Lines) -> dict[str, Any] | None:
+        """The cells of the next record; None: the line is empty. Raises Unreadable and TooLong."""
+        cells = _record(lines, self._delimiter)
         if not cells:
             return None
         if len(cells) != len(self.header):
@@ -263,10 +239,27 @@ class CsvFormat:
         return dict(zip(self.header, _texts(cells), strict=True))
 
 
+Format = JsonLinesFormat | CsvFormat
+
+
+def read_entry(lines: Lines, format_: Format) -> FileEntry:
+    """The next entry. After a faulty entry, the one behind it can be read."""
+    begin = lines.mark()
+    try:
+        values = format_.values(lines)
+    except TooLong:
+        return FileEntry(begin, lines.mark(), problem=TOO_LONG)
+    except Unreadable as fault:
+        header, cell = format_.header, fault.cell
+        column = header[cell] if cell is not None and cell < len(header) else ""
+        return FileEntry(begin, lines.mark(), None, column, fault.problem)
+    return FileEntry(begin, lines.mark(), values)
+
+
 def read_header(lines: Lines, delimiter: str) -> list[str]:
     """The columns that a CSV file's first line names. Raises Invalid."""
     try:
-        cells = _record(lines, lines.mark(), _checked(delimiter))
+        cells = _record(lines, _checked(delimiter))
         header = [cell.decode().strip() for cell in cells]
         problem = "" if header else "is empty; it must name the columns"
     except UnicodeDecodeError:
@@ -308,12 +301,13 @@ def _check(at: int, text: str) -> None:
         raise Unreadable(at, f"begins with {text[0]!r}, as a formula does; take that out")
 
 
-def _record(lines: Lines, start: Position, delimiter: bytes) -> list[bytes]:
-    """The record that begins at the mark; [] for an empty line, and at the end.
+def _record(lines: Lines, delimiter: bytes) -> list[bytes]:
+    """The next record; [] for an empty line, and at the end.
 
     It may be several lines long, where a quoted cell holds line breaks. Raises TooLong, and Unreadable behind
     the first line: what comes after a quote that was not closed may be fine.
     """
+    start = lines.mark()
     line = lines.next()
     if QUOTE not in line:
         bare = _without_break(line)

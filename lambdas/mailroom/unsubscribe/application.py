@@ -150,8 +150,9 @@ def _parts(text: str, content_type: str) -> list[tuple[str, str]]:
     form = message_from_string(f"Content-Type: {content_type}\r\n\r\n{text}")
     if not form.is_multipart():
         raise HttpError(400, "a multipart form without parts, or without its boundary")
+    parts: Any = form.get_payload()
     return [
         (str(part.get_param("name", header="content-disposition")), str(part.get_payload()))
-        for part in form.get_payload()[:MAX_FIELDS]
+        for part in parts[:MAX_FIELDS]
         if part.get_content_disposition() == "form-data" and not part.defects
     ]
