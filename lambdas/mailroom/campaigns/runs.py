@@ -12,7 +12,7 @@ from secrets import randbelow, token_hex
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import Struct, convert
+from msgspec import Struct, convert, field
 
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, plain, string, strings, update
 from mailroom.campaigns.audience import Cursor, Fault
@@ -116,7 +116,7 @@ ClaimResult = PageClaim | InProgress | Unsent | Passed | PageOutOfSequence
 
 
 _COUNTS = ("composed", "existed", "opted_out", "left_out", "failed", "expired")
-_FRESH = (*("pages", "recipients", "refused"), *_COUNTS[1:])
+_FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
 _NEW = "attribute_not_exists(starts) OR NOT contains(starts, :start)"
 _DUE = (
     "#start = :start AND #state = :collecting AND next_page = :page"
@@ -134,35 +134,27 @@ MAX_TROUBLE = 500
 """Characters of the sentence."""
 
 
-class Runs:
+class Runs(Struct, frozen=True):
     """One stage's runs. `lease` is how long a worker may hold a page before it counts as crashed, `ttl` how
     long a run's item lives after its last change (None: as long as it did before); both in seconds."""
 
-    def __init__(
-        self,
-        client: "DynamoDBClient",
-        table: str,
-        *,
-        lease: float = 0,
-        ttl: float | None = None,
-        clock: Clock = time.time,
-    ) -> None:
-        self._client = client
-        self._table = table
-        self._lease_ms = int(lease * 1000)
-        self._ttl = ttl
-        self._clock = clock
-        self._counted = f"counted_{randbelow(_SLOTS)}"
+    client: "DynamoDBClient"
+    table: str
+    lease: float = 0
+    ttl: float | None = None
+    clock: Clock = time.time
+    counted: str = field(default_factory=lambda: f"counted_{randbelow(_SLOTS)}")
+    """The attribute of this worker's last count."""
 
     def read(self, campaign: str, run: str) -> Run | None:
         """A run; None: there is none."""
-        reply = self._client.get_item(TableName=self._table, Key=_key(campaign, run), ConsistentRead=True)
+        reply = self.client.get_item(TableName=self.table, Key=_key(campaign, run), ConsistentRead=True)
         return convert(plain(reply["Item"]), Run) if "Item" in reply else None
 
     def of_campaign(self, campaign: str, most: int = 10) -> list[Run]:
         """The latest runs of a campaign, by name; those named by their time are then the newest first."""
-        reply = self._client.query(
-            TableName=self._table,
+        reply = self.client.query(
+            TableName=self.table,
             KeyConditionExpression="campaign = :campaign",
             ExpressionAttributeValues={":campaign": string(campaign)},
             ScanIndexForward=False,
@@ -194,12 +186,12 @@ class Runs:
 
     def claim(self, campaign: str, run: str, start: str, page: int) -> ClaimResult:
         """Take a page for this worker, or learn why not."""
-        now, token = milliseconds(self._clock()), token_hex(16)
+        now, token = milliseconds(self.clock()), token_hex(16)
         values = {
             ":start": string(start),
             ":collecting": string("collecting"),
             ":page": number(page),
-            ":lease_expired": number(now - self._lease_ms),
+            ":lease_expired": number(now - int(self.lease * 1000)),
         }
         sets = {"startedAt": number(now), "claim_token": string(token), "claimed_page": number(page)}
         # Names in conditions are not aliased by Change; `start` and `state` are DynamoDB's own words.
@@ -226,7 +218,7 @@ class Runs:
             if not never_had:
                 return Passed("superseded")
             return Unsent(found, msgspec.json.decode(found.cursor) if found.cursor is not None else None)
-        held = (found.startedAt or 0) + self._lease_ms - now
+        held = (found.startedAt or 0) + int(self.lease * 1000) - now
         return InProgress(max(0.0, held / 1000))
 
     def advance(
@@ -284,7 +276,7 @@ class Runs:
         answer to the first was lost, is known by its token, and adds nothing."""
         sets: Sets = {name: number(value) for name, value in counts.items() if value and name in _COUNTS}
         if sets:
-            forms, last = dict.fromkeys(sets, _ADDED), self._counted
+            forms, last = dict.fromkeys(sets, _ADDED), self.counted
             sets[last] = string(token_hex(8))
             new = f"attribute_exists(campaign) AND (attribute_not_exists(#{last}) OR #{last} <> :{last})"
             self._try(campaign, run, Change(sets, new, {":zero": _ZERO}, forms))
@@ -300,11 +292,11 @@ class Runs:
         return True
 
     def _write(self, campaign: str, run: str, change: Change, returns: Any = "NONE") -> dict[str, Any]:
-        now = self._clock()
+        now = self.clock()
         change.sets["updatedAt"] = string(iso(now))
-        if self._ttl is not None:
-            change.sets["ttl"] = number(now + self._ttl)
-        return update(self._client, self._table, _key(campaign, run), change, returns)
+        if self.ttl is not None:
+            change.sets["ttl"] = number(now + self.ttl)
+        return update(self.client, self.table, _key(campaign, run), change, returns)
 
 
 def _key(campaign: str, run: str) -> dict[str, Value]:

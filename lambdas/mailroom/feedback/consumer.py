@@ -46,17 +46,13 @@ class Gathered(Struct):
     malformed: dict[str, str]
 
 
-class Feedback:
+class Feedback(Struct, frozen=True):
     """Works for the feedback queue."""
 
-    def __init__(
-        self, settings: FeedbackSettings, ledger: Ledger, suppressions: Suppressions, sqs: "SQSClient"
-    ) -> None:
-        self._settings = settings
-        self._ledger = ledger
-        self._suppressions = suppressions
-        self._sqs = sqs
-        self._words = Keywords.of(settings.stop_words, settings.start_words)
+    settings: FeedbackSettings
+    ledger: Ledger
+    suppressions: Suppressions
+    sqs: "SQSClient"
 
     @classmethod
     def of(cls, settings: FeedbackSettings) -> "Feedback":
@@ -76,17 +72,18 @@ class Feedback:
         failed |= {id_ for text, id_ in batch.texts if not self._heed(text, remaining)}
         # What failed for want of DynamoDB waits out its visibility.
         receipts = [(receipt, queues.AT_ONCE) for receipt in batch.malformed.values()]
-        queues.set_visibility(self._sqs, self._settings.queue_url, receipts)
+        queues.set_visibility(self.sqs, self.settings.queue_url, receipts)
         back = sorted(failed | batch.malformed.keys())
         return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in back]}
 
     def _gather(self, records: Iterable[Mapping[str, Any]]) -> Gathered:
-        topics, region = self._settings.feedback_topics, self._settings.default_region
+        topics, region = self.settings.feedback_topics, self.settings.default_region
+        words = Keywords.of(self.settings.stop_words, self.settings.start_words)
         batch = Gathered(defaultdict(list), defaultdict(set), [], {})
         for record in records:
             id_ = record["messageId"]
             try:
-                events = read(record["body"], topics, region, self._words)
+                events = read(record["body"], topics, region, words)
             except Malformed as fault:
                 logger.error("not an event", reason=str(fault), message_id=id_)
                 count("Malformed")
@@ -107,7 +104,7 @@ class Feedback:
             return False
         key = events[0].key
         try:
-            observed = observe(self._ledger, events)
+            observed = observe(self.ledger, events)
             if not isinstance(observed, Foreign):
                 # Also of an attempt that is over: who complained then wants nothing now either.
                 self._suppress(events, observed.item)
@@ -129,9 +126,9 @@ class Feedback:
         try:
             if text.wish == "stop":
                 detail = f"STOP sent to {text.sent_to}"
-                news = self._suppressions.mark(Suppression(text.number, "sms", "stop", text.at, detail))
+                news = self.suppressions.mark(Suppression(text.number, "sms", "stop", text.at, detail))
             else:
-                news = self._suppressions.start(text.number, "sms", text.at)
+                news = self.suppressions.start(text.number, "sms", text.at)
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
             logger.exception("a text was not heeded; it is tried again", wish=text.wish)
             return False
@@ -159,7 +156,7 @@ class Feedback:
                 at = _first_time(event, item.get("recipients", {}).get(recipient, item))
                 channel, message_id = event.key.event_type, event.key.id
                 mark = Suppression(recipient, channel, event.suppress, at, event.detail, message_id)
-                if self._suppressions.mark(mark):
+                if self.suppressions.mark(mark):
                     count("SuppressionsMarked")
 
     def _own(self, key: Key, item: Mapping[str, Any]) -> set[str]:
@@ -172,7 +169,7 @@ class Feedback:
 
     def _canonical(self, key: Key, recipient: str) -> str:
         if key.event_type == "sms":
-            return to_e164(recipient, self._settings.default_region or None)
+            return to_e164(recipient, self.settings.default_region or None)
         return address.bare(recipient)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlparse
 
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
 from twilio.request_validator import RequestValidator, add_port, remove_port
 
 from mailroom.aws import clients
@@ -127,25 +128,14 @@ def message_created(account: TwilioAccount, base_url: str, sid: str) -> float:
     return epoch(text_of(body_of(answer.status, answer.text), "date_created"))
 
 
-class TwilioCallbacks:
+class TwilioCallbacks(Struct, frozen=True):
     """Answers the requests of an HTTP API (payload format 2.0)."""
 
-    def __init__(
-        self,
-        settings: TwilioCallbacksSettings,
-        secret: CachedSecret,
-        sqs: "SQSClient",
-        clock: Clock = time.time,
-        created: Callable[[TwilioAccount, str, str], float] = message_created,
-    ) -> None:
-        self._created = created
-        self._base_url = settings.sms_base_url
-        self._words = Keywords.of(settings.stop_words, settings.start_words)
-        self._secret = secret
-        self._sqs = sqs
-        self._queue_url = settings.feedback_queue_url
-        self._clock = clock
-        self._origins = _origins(settings.public_url)
+    settings: TwilioCallbacksSettings
+    secret: CachedSecret
+    sqs: "SQSClient"
+    clock: Clock = time.time
+    created: Callable[[TwilioAccount, str, str], float] = message_created
 
     @classmethod
     def of(cls, settings: TwilioCallbacksSettings) -> "TwilioCallbacks":
@@ -192,7 +182,7 @@ class TwilioCallbacks:
         # All are always compared, and in constant time.
         matches = [
             hmac.compare_digest(validator.compute_signature(origin + path, fields).encode(), signature)
-            for origin in (*self._origins, *_own_origins(request))
+            for origin in (*_origins(self.settings.public_url), *_own_origins(request))
         ]
         if not any(matches):
             raise HttpError(403, "the signature is missing or wrong")
@@ -202,7 +192,7 @@ class TwilioCallbacks:
 
     def _account(self) -> TwilioAccount:
         try:
-            return account_of(self._secret.current().text)
+            return account_of(self.secret.current().text)
         except (ClientError, BotoCoreError, LookupError) as error:
             raise Unconfigured(f"Twilio's secret cannot be read: {error}; let the function read it") from None
 
@@ -212,12 +202,13 @@ class TwilioCallbacks:
         if not (_SID.fullmatch(sid) and number and sent_to):
             raise HttpError(400, "signed, but without MessageSid, From or To")
         # The type is what a Messaging Service with words of its own (Advanced Opt-Out) takes the text for.
-        wish = self._words.wish(fields.get("Body", ""), fields.get("OptOutType", ""))
+        words = Keywords.of(self.settings.stop_words, self.settings.start_words)
+        wish = words.wish(fields.get("Body", ""), fields.get("OptOutType", ""))
         if wish is None:
             return
         at = self._sent_at(account, sid, wish)
         text = {"source": keywords.SOURCE, "number": number, "sent_to": sent_to, "wish": wish, "at": at}
-        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode(text))
+        self.sqs.send_message(QueueUrl=self.settings.feedback_queue_url, MessageBody=encode(text))
         logger.info("text taken", message_sid=sid, wish=wish)
 
     def _sent_at(self, account: TwilioAccount, sid: str, wish: Wish) -> int:
@@ -225,12 +216,12 @@ class TwilioCallbacks:
         its second and a START of the first. Where Twilio cannot say, a STOP is of now. A START is refused: it
         might be an old one, posted again after a later STOP. Raises SentTimeUnknown."""
         try:
-            second = int(self._created(account, self._base_url, sid)) * 1000
+            second = int(self.created(account, self.settings.sms_base_url, sid)) * 1000
         except (NotSent, Unclear, Unsendable) as trouble:
             if wish == "start":
                 raise SentTimeUnknown(str(trouble)) from None
             logger.warning("a STOP counts as of now: Twilio does not say its time", reason=str(trouble))
-            return milliseconds(self._clock())
+            return milliseconds(self.clock())
         return second + 999 if wish == "stop" else second
 
     def _send(self, reference: Reference, said: Mapping[str, str]) -> None:
@@ -241,10 +232,10 @@ class TwilioCallbacks:
         callback = {
             "source": SOURCE,
             "reference": reference.text,
-            "received_at": milliseconds(self._clock()),
+            "received_at": milliseconds(self.clock()),
             "fields": fields,
         }
-        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode(callback))
+        self.sqs.send_message(QueueUrl=self.settings.feedback_queue_url, MessageBody=encode(callback))
         logger.info(
             "callback taken",
             id=reference.id,

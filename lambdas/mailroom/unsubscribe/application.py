@@ -152,7 +152,9 @@ def _parts(text: str, content_type: str) -> list[tuple[str, str]]:
         raise HttpError(400, "a multipart form without parts, or without its boundary")
     parts: Any = form.get_payload()
     return [
-        (str(part.get_param("name", header="content-disposition")), str(part.get_payload()))
+        (str(name), str(part.get_payload()))
         for part in parts[:MAX_FIELDS]
-        if part.get_content_disposition() == "form-data" and not part.defects
+        if part.get_content_disposition() == "form-data"
+        and (name := part.get_param("name", header="content-disposition"))
+        and not part.defects
     ]
