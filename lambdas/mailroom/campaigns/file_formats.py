@@ -158,6 +158,8 @@ class Lines:
 
 
 QUOTE = b'"'
+_QUOTED = re.compile(rb'[^"]*+(?:""[^"]*+)*+')
+"""The inside of a quoted cell, as far as it stands in a line."""
 TOO_LONG = f"is longer than {MAX_RECORD_BYTES // 1024} KiB; shorten it"
 _SUSPECT = frozenset("=@\t\r+-")
 """What a spreadsheet takes for the begin of a formula (OWASP, CSV Injection)."""
@@ -312,109 +314,87 @@ def _record(lines: Lines, delimiter: bytes) -> list[bytes]:
     if QUOTE not in line:
         bare = _without_break(line)
         return bare.split(delimiter) if bare else []
-    quoted = _Quoted(line, delimiter)
     try:
-        _read_on(lines, quoted)
+        return _read_on(lines, line, delimiter)
     except Unreadable:
         lines.back(Position(start.offset + len(line), start.line + 1))
         raise
-    return quoted.cells
 
 
-def _read_on(lines: Lines, quoted: "_Quoted") -> None:
-    """Read lines until the record is whole. A quote that stays open for too long is followed for as long
-    again: what is learned so spares the lines on the way a look of their own. Raises Unreadable."""
-    cell, more = None, b"."
+def _read_on(lines: Lines, line: bytes, delimiter: bytes) -> list[bytes]:
+    """The cells of the record that begins with this line. A quote that stays open for too long is followed
+    for as long again: what is learned so spares the lines on the way a look of their own. Raises
+    Unreadable."""
+    cells: list[bytes] = []
+    open_, size, late = None, 0, None
     try:
-        while more and not quoted.read():
-            _check_known(lines, quoted)
-            if cell is None and len(quoted.text) > MAX_RECORD_BYTES:
-                cell = len(quoted.cells)
-            more = _more(lines, quoted)
-            quoted.text += more
+        while line:
+            size += len(line)
+            open_ = _read_line(line, delimiter, cells, open_)
+            if open_ is None:
+                break
+            _check_known(lines, cells)
+            if late is None and size > MAX_RECORD_BYTES:
+                late = len(cells)
+            line = _more(lines, size)
     except Unreadable as fault:
         if lines.vain is None:
             lines.learn(fault.problem)
         raise
-    if more and cell is None:
-        return
-    if not more and lines.ended():
+    if line and late is None:
+        return cells
+    if not line and lines.ended():
         lines.learn(_NOT_CLOSED, -math.inf)
     else:
         # Another record may be whole that begins later and has the same end, or ends a little later.
-        lines.learn(_NOT_CLOSED, MAX_RECORD_BYTES + len(more) if len(quoted.text) > MAX_RECORD_BYTES else 0)
-    raise Unreadable(len(quoted.cells) if cell is None else cell, _NOT_CLOSED)
+        lines.learn(_NOT_CLOSED, MAX_RECORD_BYTES + len(line) if size > MAX_RECORD_BYTES else 0)
+    raise Unreadable(len(cells) if late is None else late, _NOT_CLOSED)
 
 
-def _check_known(lines: Lines, quoted: "_Quoted") -> None:
+def _check_known(lines: Lines, cells: list[bytes]) -> None:
     if (problem := lines.vain) is not None:
-        raise Unreadable(len(quoted.cells), problem)
+        raise Unreadable(len(cells), problem)
 
 
-def _more(lines: Lines, quoted: "_Quoted") -> bytes:
-    """The next line; empty: there is none that may belong to the record."""
+def _more(lines: Lines, size: int) -> bytes:
+    """The next line; empty: there is none that may belong to a record of that size so far."""
     try:
-        return lines.next() if len(quoted.text) <= 2 * MAX_RECORD_BYTES else b""
+        return lines.next() if size <= 2 * MAX_RECORD_BYTES else b""
     except TooLong:
         return b""
 
 
-class _Quoted:
-    """A record with quotes in it. More text may come, line by line, while a quoted cell is open."""
-
-    def __init__(self, line: bytes, delimiter: bytes) -> None:
-        self.text = bytearray(line)
-        self.cells: list[bytes] = []
-        self._delimiter = delimiter
-        self._at = 0
-        self._open = False
-        self._looked = 0
-
-    def read(self) -> bool:
-        """Whether the record is whole. Raises Unreadable."""
-        while True:
-            if not self._open and not self.text.startswith(QUOTE, self._at):
-                whole = self._bare()
-            else:
-                close = self._close()
-                if close < 0:
-                    return False
-                whole = self._behind(close)
-            if whole:
-                return True
-
-    def _bare(self) -> bool:
-        """A cell without quotes around it; whether it is the last."""
-        end = self.text.find(self._delimiter, self._at)
-        if end < 0:
-            self.cells.append(_without_break(bytes(self.text[self._at :])))
-            return True
-        self.cells.append(bytes(self.text[self._at : end]))
-        self._at = end + 1
-        return False
-
-    def _close(self) -> int:
-        """Where the open cell's closing quote stands; -1: not in this text."""
-        if not self._open:
-            self._open, self._looked = True, self._at + 1
-        while (found := self.text.find(QUOTE, self._looked)) >= 0:
-            if not self.text.startswith(QUOTE, found + 1):
-                return found
-            self._looked = found + 2
-        self._looked = len(self.text)
-        return -1
-
-    def _behind(self, close: int) -> bool:
-        """The cell that this quote closes; whether it is the last. Raises Unreadable."""
-        self.cells.append(bytes(self.text[self._at + 1 : close]).replace(QUOTE * 2, QUOTE))
-        self._open, self._at = False, close + 2
-        if self.text.startswith(self._delimiter, close + 1):
-            return False
-        if _without_break(bytes(self.text[close + 1 : close + 4])):
-            raise Unreadable(
-                len(self.cells) - 1, "has text behind its closing quote; double the quotes within"
-            )
-        return True
+def _read_line(
+    line: bytes, delimiter: bytes, cells: list[bytes], open_: bytearray | None
+) -> bytearray | None:
+    """Add a line's cells to those of its record. `open_` is what the lines before have of a quoted cell that
+    is not closed; returned is what such a cell has now. None: there is none. Raises Unreadable."""
+    at = 0
+    while True:
+        if open_ is None and not line.startswith(QUOTE, at):
+            end = line.find(delimiter, at)
+            if end < 0:
+                cells.append(_without_break(line[at:]))
+                return None
+            cells.append(line[at:end])
+            at = end + 1
+            continue
+        if open_ is None:
+            open_, at = bytearray(), at + 1
+        inside = _QUOTED.match(line, at)
+        assert inside is not None  # it may be empty
+        open_ += inside[0]
+        close = inside.end()
+        if close == len(line):
+            return open_
+        cells.append(bytes(open_).replace(QUOTE * 2, QUOTE))
+        open_, at = None, close + 2
+        if not line.startswith(delimiter, close + 1):
+            if _without_break(line[close + 1 : close + 4]):
+                raise Unreadable(
+                    len(cells) - 1, "has text behind its closing quote; double the quotes within"
+                )
+            return None
 
 
 def _without_break(line: bytes) -> bytes:
