@@ -314,7 +314,7 @@ def test_a_module_that_confuses_people_composes_nobody_and_says_so(
 ) -> None:
     world = new_campaign_world()
     own = Modules()
-    own._loaded["campaign.py"] = SimpleNamespace(compose=lambda people: says(people.keys))  # type: ignore[assignment]
+    own.loaded["campaign.py"] = SimpleNamespace(compose=lambda people: says(people.keys))  # type: ignore[assignment]
     definition = structs.replace(WEEKLY, module="campaign.py")
     world.definition = definition
     world.speaks(own)
@@ -459,7 +459,7 @@ def test_a_campaigns_own_people_are_held_to_what_a_files_are(
         Recipient("g@example.com", {"email": "g@example.com"}),
     ]
     own = Modules()
-    own._loaded["campaign.py"] = SimpleNamespace(recipients=lambda _page: Found(people))  # type: ignore[assignment]
+    own.loaded["campaign.py"] = SimpleNamespace(recipients=lambda _page: Found(people))  # type: ignore[assignment]
     sources = Sources(own)
     monkeypatch.setattr(world.people, "page", lambda page: sources(definition).page(page))
     world.start()

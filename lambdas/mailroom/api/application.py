@@ -67,9 +67,9 @@ class Application:
         raise Refusal(HTTPStatus.NOT_FOUND, "there is nothing here; see /openapi.json")
 
     def _taken(self, event: Mapping[str, Any]) -> Response:
-        asked = entries_of(event)
-        taken = self._intake.take(asked.entries, _prefix(self._settings, event))
-        return answers.of_list(taken) if asked.listed else answers.of_one(taken[0])
+        entries, listed = entries_of(event)
+        taken = self._intake.take(entries, _prefix(self._settings, event))
+        return answers.of_list(taken) if listed else answers.of_one(taken[0])
 
     def _description(self, route: str) -> Response:
         # A cold start does not wait for what only the description needs.

@@ -13,8 +13,6 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, unquote
 
-from msgspec import Struct
-
 from mailroom.api.answers import Refusal
 from mailroom.errors import Malformed
 from mailroom.message.message import read
@@ -28,15 +26,9 @@ KEY = r"[!-~](?:[ -~]{0,178}[!-~])?"
 _JSON = re.compile(r"application/(?:json|[\w.+-]+\+json)", re.ASCII | re.IGNORECASE)
 
 
-class Entries(Struct, frozen=True):
-    """What a request asks for: its entries, as they came, and whether they came as a list."""
-
-    entries: list[Any]
-    listed: bool
-
-
-def entries_of(event: Mapping[str, Any]) -> Entries:
-    """The messages that a request asks for, each with an id where the Idempotency-Key gives it one.
+def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
+    """The messages that a request asks for, each with an id where the Idempotency-Key gives it one; and
+    whether they came as a list.
 
     Raises Refusal: 400 no JSON object, 413 too large, 415 another type, 422 fields at fault.
     """
@@ -45,7 +37,7 @@ def entries_of(event: Mapping[str, Any]) -> Entries:
         raise Refusal.of_field(KEY_HEADER, "is not 1 to 180 bytes of printable ASCII; use such a key")
     body = _body(event)
     if "messages" not in body or "event_type" in body:  # a template may well have a variable `messages`
-        return Entries([_named_once(body, key)], listed=False)
+        return [_named_once(body, key)], False
     messages = body["messages"]
     if not isinstance(messages, list):
         raise Refusal.of_field("messages", "is no list; give 1 to 1,000 messages, or send one as the body")
@@ -56,7 +48,7 @@ def entries_of(event: Mapping[str, Any]) -> Entries:
     for other in body:
         if other != "messages":
             raise Refusal.of_field(other[:60], "stands beside messages; put it into the messages themselves")
-    return Entries([_named(each, key, at) for at, each in enumerate(messages)], listed=True)
+    return [_named(each, key, at) for at, each in enumerate(messages)], True
 
 
 def _named_once(item: dict[str, Any], key: str | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ So a pool never grows beyond its size, and opens no connection before one is ask
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -204,16 +204,14 @@ class Databases:
         self._open: dict[str, Pool] = {}
         self._lock = Lock()
 
-    @contextmanager
-    def connection(self, name: str) -> Iterator[Connection[Any]]:
+    def connection(self, name: str) -> AbstractContextManager[Connection[Any]]:
         """A connection of the pool: checked before it is handed out, committed at the context's end, rolled
         back where that ends by an error.
 
         Raises LookupError for a name that the settings lack or a secret that is no login, Unreachable, and
         botocore's errors where the secret cannot be read.
         """
-        with self._pool(name).connection() as connection:
-            yield connection
+        return self._pool(name).connection()
 
     def close(self) -> None:
         """End all connections. A later one opens its pool anew."""

@@ -95,12 +95,11 @@ Composed = Mapping[str, Mapping[str, Any]]
 """Further attributes of each one's message, by the recipient's key; whose key is missing gets none."""
 
 
-class Modules:
+class Modules(Struct, frozen=True):
     """The modules of a bundle's campaigns. What one of them raises is raised on."""
 
-    def __init__(self, root: Path = Path()) -> None:
-        self._root = root
-        self._loaded: dict[str, ModuleType] = {}
+    root: Path = Path()
+    loaded: dict[str, ModuleType] = {}
 
     def recipients(self, definition: Definition, page: Page) -> Found:
         """A page of the campaign's own audience. Raises Invalid where the module has no such function, or
@@ -133,12 +132,12 @@ class Modules:
         path = definition.module
         if path is None:
             raise Invalid("audience.kind", "is module, and the campaign's folder has no campaign.py")
-        if path not in self._loaded:
+        if path not in self.loaded:
             name = "campaign_" + definition.name.replace("-", "_")
-            spec = importlib.util.spec_from_file_location(name, self._root / path)
+            spec = importlib.util.spec_from_file_location(name, self.root / path)
             assert spec is not None
             assert spec.loader is not None
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
-            self._loaded[path] = module
-        return self._loaded[path]
+            self.loaded[path] = module
+        return self.loaded[path]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
+from msgspec import Struct
 
 from mailroom.campaigns.audience import Found, Page, Rows, check_columns
 from mailroom.campaigns.definition import Csv, JsonLines
@@ -32,18 +33,17 @@ MAX_PAGE_BYTES = 8 * 1024 * 1024
 """Where a page ends before it is full: long lines must not fill the memory."""
 
 
-class FileAudience:
+class FileAudience(Struct, frozen=True):
     """The entries of one file, of any size. A fault names the line, as an editor counts, and the column."""
 
-    def __init__(self, definition: Csv | JsonLines, client: "S3Client") -> None:
-        self._definition = definition
-        self._client = client
+    definition: Csv | JsonLines
+    client: "S3Client"
 
     def page(self, page: Page) -> Found:
         """One page. Raises Invalid where the file is missing, has changed since its first page, or is no
         such file; and botocore's errors."""
         cursor: dict[str, Any] = page.cursor or {"offset": 0, "line": 1, "etag": None}
-        source = S3Object(self._client, self._definition.location, cursor["etag"])
+        source = S3Object(self.client, self.definition.location, cursor["etag"])
         lines = Lines(source, Position(cursor["offset"], cursor["line"]))
         if page.cursor is None:
             lines.skip_mark_of_utf8()
@@ -55,7 +55,7 @@ class FileAudience:
 
     def _format(self, lines: Lines, cursor: dict[str, Any]) -> Format:
         """How the file is written. The cursor carries the header of a CSV file from page to page."""
-        asked = self._definition
+        asked = self.definition
         if isinstance(asked, JsonLines):
             return JsonLinesFormat()
         if "header" not in cursor:
@@ -64,7 +64,7 @@ class FileAudience:
         return CsvFormat(asked.delimiter, cursor["header"])
 
     def _read(self, lines: Lines, size: int, format_: Format) -> Rows:
-        rows = Rows(self._definition.key, self._definition.columns)
+        rows = Rows(self.definition.key, self.definition.columns)
         end = lines.mark()
         last = end.offset + MAX_PAGE_BYTES
         while len(rows) < size and end.offset < last and not lines.ended():

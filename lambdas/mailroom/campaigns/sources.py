@@ -28,18 +28,17 @@ def databases_of(settings: Mapping[str, DatabaseSettings]) -> Connections | None
     return Databases(settings, clients.secretsmanager())
 
 
-class Sources:
+class Sources(Struct, frozen=True):
     """The audiences of a bundle's campaigns, each made once a process."""
 
-    def __init__(self, modules: Modules) -> None:
-        self._modules = modules
-        self._made: dict[str, Audience] = {}
+    modules: Modules
+    made: dict[str, Audience] = {}
 
     def __call__(self, definition: Definition) -> Audience:
         """A campaign's audience. Raises Invalid where its definition cannot be followed."""
-        if definition.name not in self._made:
-            self._made[definition.name] = self._make(definition)
-        return self._made[definition.name]
+        if definition.name not in self.made:
+            self.made[definition.name] = self._make(definition)
+        return self.made[definition.name]
 
     def _make(self, definition: Definition) -> Audience:
         # A kind is imported where a campaign has it: psycopg takes longer to load than all the rest.
@@ -55,7 +54,7 @@ class Sources:
             case DynamoTable() as asked:
                 return TableAudience(asked, clients.dynamodb())
             case asked:
-                return _ModuleAudience(self._modules, definition, asked.columns)
+                return _ModuleAudience(self.modules, definition, asked.columns)
 
 
 class _ModuleAudience(Struct, frozen=True):
@@ -76,27 +75,26 @@ class _ModuleAudience(Struct, frozen=True):
         return Found(rows.recipients, found.cursor, [*found.faults, *rows.faults])
 
 
-class TableAudience:
+class TableAudience(Struct, frozen=True):
     """All items of one DynamoDB table, or of an index of one. The order of a scan is DynamoDB's own, and
     stays."""
 
-    def __init__(self, definition: DynamoTable, client: "DynamoDBClient") -> None:
-        self._definition = definition
-        self._client = client
-        self._request: dict[str, Any] = {"TableName": definition.table}
-        if definition.index is not None:
-            self._request["IndexName"] = definition.index
+    definition: DynamoTable
+    client: "DynamoDBClient"
 
     def page(self, page: Page) -> Found:
         """One page; a megabyte of items ends it before it is full. Raises botocore's errors."""
-        request = {**self._request, "Limit": page.size}
+        asked = self.definition
+        request: dict[str, Any] = {"TableName": asked.table, "Limit": page.size}
+        if asked.index is not None:
+            request["IndexName"] = asked.index
         if page.cursor is not None:
             request["ExclusiveStartKey"] = _recoded(page.cursor, base64.b64decode)
-        reply = self._client.scan(**request)
-        rows = Rows(self._definition.key, self._definition.columns)
+        reply = self.client.scan(**request)
+        rows = Rows(asked.key, asked.columns)
         for at, item in enumerate(reply["Items"], 1):
             values = plain(item)
-            rows.add(name_of(values, self._definition.key, f"item {at} of the page"), values)
+            rows.add(name_of(values, asked.key, f"item {at} of the page"), values)
         last = reply.get("LastEvaluatedKey")
         return rows.found(_recoded(last, lambda key: base64.b64encode(key).decode()) if last else None)
 

@@ -279,7 +279,7 @@ def test_whatever_a_csv_writer_writes_is_read_the_same() -> None:
 def test_a_cursor_carries_the_header_and_the_version_and_is_small() -> None:
     audience = csv(HEADER + b"1,ann@example.com,Ann\n2,bo@example.com,Bo\n")
     found = audience.page(page(size=1))
-    etag = audience._client.content.etag  # type: ignore[attr-defined]
+    etag = audience.client.content.etag  # type: ignore[attr-defined]
     assert found.cursor == {"offset": 36, "line": 3, "etag": etag, "header": ["id", "email", "name"]}
 
 

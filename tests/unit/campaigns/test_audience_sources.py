@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from msgspec import structs
 
 from mailroom.campaigns.audience import Recipient
 from mailroom.campaigns.definition import (
@@ -89,13 +90,11 @@ def test_a_file_that_is_missing_is_said_and_an_outage_raised(
         def get_object(self, **asked: Any) -> Any:
             raise self.answer
 
-    audience._client = Down("SlowDown", 503)
     with pytest.raises(ClientError, match="SlowDown"):
-        audience.page(page())
+        structs.replace(audience, client=Down("SlowDown", 503)).page(page())
     # On AWS a file that is not there is refused, for collect may not list the bucket.
-    audience._client = Down("AccessDenied", 403)
     with pytest.raises(Invalid, match="is not there, or its bucket or key does not let collect read it"):
-        audience.page(page())
+        structs.replace(audience, client=Down("AccessDenied", 403)).page(page())
 
 
 def put(aws: Aws, **item: Any) -> None:
