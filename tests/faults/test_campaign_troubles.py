@@ -15,7 +15,7 @@ from msgspec import structs
 
 from mailroom.campaigns.audience import Found, Page, Recipient, Unreachable
 from mailroom.campaigns.definition import Module, Modules
-from mailroom.campaigns.sources import Sources
+from mailroom.campaigns.sources import audience_of
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
 from tests.support.faults.campaign_world import (
@@ -460,8 +460,7 @@ def test_a_campaigns_own_people_are_held_to_what_a_files_are(
     ]
     own = Modules()
     own.loaded["campaign.py"] = SimpleNamespace(recipients=lambda _page: Found(people))  # type: ignore[assignment]
-    sources = Sources(own)
-    monkeypatch.setattr(world.people, "page", lambda page: sources(definition).page(page))
+    monkeypatch.setattr(world.people, "page", lambda page: audience_of(own, definition).page(page))
     world.start()
     world.settle()
     assert world.mailbox().keys() == {"7", "9"}

@@ -6,6 +6,7 @@ itself, so Lambda's loop detection is off for this function.
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ from mailroom.campaigns.runs import (
     Unsent,
     checked,
 )
-from mailroom.campaigns.sources import Sources, databases_of
+from mailroom.campaigns.sources import audience_of, databases_of
 from mailroom.clock import Clock, iso
 from mailroom.environment import CollectSettings
 from mailroom.errors import ClaimLost, Invalid, Malformed
@@ -77,7 +78,7 @@ class Collector(Struct, frozen=True):
         )
         return cls(
             read(Path(settings.campaigns)),
-            Sources(Modules()),
+            partial(audience_of, Modules()),
             runs,
             sqs=clients.sqs(),
             queue_url=settings.queue_url,

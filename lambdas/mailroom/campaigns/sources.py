@@ -28,33 +28,22 @@ def databases_of(settings: Mapping[str, DatabaseSettings]) -> Connections | None
     return Databases(settings, clients.secretsmanager())
 
 
-class Sources(Struct, frozen=True):
-    """The audiences of a bundle's campaigns, each made once a process."""
+def audience_of(modules: Modules, definition: Definition) -> Audience:
+    """A campaign's audience. Raises Invalid where its definition cannot be followed."""
+    # A kind is imported where a campaign has it: psycopg takes longer to load than all the rest.
+    match definition.audience:
+        case Postgresql() as asked:
+            from mailroom.campaigns.postgresql import PostgresqlAudience
 
-    modules: Modules
-    made: dict[str, Audience] = {}
+            return PostgresqlAudience(asked)
+        case Csv() | JsonLines() as asked:
+            from mailroom.campaigns.file_audience import FileAudience
 
-    def __call__(self, definition: Definition) -> Audience:
-        """A campaign's audience. Raises Invalid where its definition cannot be followed."""
-        if definition.name not in self.made:
-            self.made[definition.name] = self._make(definition)
-        return self.made[definition.name]
-
-    def _make(self, definition: Definition) -> Audience:
-        # A kind is imported where a campaign has it: psycopg takes longer to load than all the rest.
-        match definition.audience:
-            case Postgresql() as asked:
-                from mailroom.campaigns.postgresql import PostgresqlAudience
-
-                return PostgresqlAudience(asked)
-            case Csv() | JsonLines() as asked:
-                from mailroom.campaigns.file_audience import FileAudience
-
-                return FileAudience(asked, clients.s3())
-            case DynamoTable() as asked:
-                return TableAudience(asked, clients.dynamodb())
-            case asked:
-                return _ModuleAudience(self.modules, definition, asked.columns)
+            return FileAudience(asked, clients.s3())
+        case DynamoTable() as asked:
+            return TableAudience(asked, clients.dynamodb())
+        case asked:
+            return _ModuleAudience(modules, definition, asked.columns)
 
 
 class _ModuleAudience(Struct, frozen=True):

@@ -20,7 +20,7 @@ from mailroom.campaigns.definition import (
 )
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.postgresql import PostgresqlAudience
-from mailroom.campaigns.sources import Sources, TableAudience
+from mailroom.campaigns.sources import TableAudience, audience_of
 from mailroom.errors import Invalid
 from tests.support.unit.audience import faults, keys, page, people, refusal
 from tests.support.unit.shared import BUCKET, MAILBOX, Aws
@@ -33,7 +33,7 @@ def asked(audience: AudienceDefinition) -> Definition:
 
 
 def made(audience: AudienceDefinition, aws: Aws) -> Any:
-    return Sources(Modules())(asked(audience))
+    return audience_of(Modules(), asked(audience))
 
 
 def test_each_kind_has_its_audience(aws: Aws) -> None:
