@@ -3,7 +3,6 @@ properties that no resource of the stage has. AWS publishes those types and IAM'
 them along."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
@@ -59,66 +58,45 @@ def _services() -> Mapping[str, Any]:
     return services
 
 
-@dataclass(frozen=True)
-class OptionalActions:
-    """Actions, as patterns, that a type's handlers take for some of its properties alone."""
-
-    resource_type: str
-    properties: frozenset[str]
-    """Paths such as EventDestination.KinesisFirehoseDestination; any of them calls for the actions."""
-    actions: tuple[str, ...]
-
-
-def _only_for(resource_type: str, properties: str, *actions: str) -> OptionalActions:
-    return OptionalActions(f"AWS::{resource_type}", frozenset(properties.split()), actions)
-
-
-_KEYS = ("kms:*",)
-_METADATA = "MetadataConfiguration MetadataTableConfiguration"
-OPTIONAL = (
-    _only_for("ApiGatewayV2::Api", "BodyS3Location", "s3:*"),
-    _only_for("ApiGatewayV2::Integration", "CredentialsArn", "iam:PassRole"),
-    _only_for("DynamoDB::Table", "KinesisStreamSpecification", "kinesis:*", "dynamodb:*ableKinesis*"),
-    _only_for("DynamoDB::Table", "ImportSourceSpecification", "s3:*", "logs:*", "dynamodb:*Import*"),
-    _only_for("DynamoDB::Table", "SSESpecification", *_KEYS),
-    _only_for(
-        "DynamoDB::Table", "ResourcePolicy", "dynamodb:PutResourcePolicy", "dynamodb:DeleteResourcePolicy"
-    ),
+OPTIONAL: tuple[tuple[str, ...], ...] = (
+    ("ApiGatewayV2::Api", "BodyS3Location", "s3:*"),
+    ("ApiGatewayV2::Integration", "CredentialsArn", "iam:PassRole"),
+    ("DynamoDB::Table", "KinesisStreamSpecification", "kinesis:*", "dynamodb:*ableKinesis*"),
+    ("DynamoDB::Table", "ImportSourceSpecification", "s3:*", "logs:*", "dynamodb:*Import*"),
+    ("DynamoDB::Table", "SSESpecification", "kms:*"),
+    ("DynamoDB::Table", "ResourcePolicy", "dynamodb:PutResourcePolicy", "dynamodb:DeleteResourcePolicy"),
     # Of tables with replicas, which this type has no property for: they are AWS::DynamoDB::GlobalTable.
-    _only_for("DynamoDB::Table", "", "iam:CreateServiceLinkedRole", "dynamodb:*Replica", "dynamodb:*Item"),
-    _only_for("DynamoDB::Table", "", "dynamodb:Scan", "dynamodb:Query"),
-    _only_for("Events::Rule", "RoleArn Targets.RoleArn", "iam:PassRole"),
-    _only_for("IAM::Role", "ManagedPolicyArns", "iam:AttachRolePolicy"),
-    _only_for("IAM::Role", "PermissionsBoundary", "iam:PutRolePermissionsBoundary"),
+    ("DynamoDB::Table", "", "iam:CreateServiceLinkedRole", "dynamodb:*Replica", "dynamodb:*Item"),
+    ("DynamoDB::Table", "", "dynamodb:Scan", "dynamodb:Query"),
+    ("Events::Rule", "RoleArn Targets.RoleArn", "iam:PassRole"),
+    ("IAM::Role", "ManagedPolicyArns", "iam:AttachRolePolicy"),
+    ("IAM::Role", "PermissionsBoundary", "iam:PutRolePermissionsBoundary"),
     # Whoever may take a boundary off need not keep to it.
-    _only_for("IAM::Role", "", "iam:DeleteRolePermissionsBoundary"),
-    _only_for("Lambda::EventSourceMapping", "KmsKeyArn", *_KEYS),
-    _only_for("Lambda::Function", "VpcConfig", "ec2:*"),
-    _only_for("Lambda::Function", "FileSystemConfigs", "elasticfilesystem:*", "s3files:*"),
-    _only_for("Lambda::Function", "KmsKeyArn", *_KEYS),
-    _only_for("Lambda::Function", "Layers", "lambda:GetLayerVersion"),
-    _only_for(
-        "Lambda::Function", "CodeSigningConfigArn", "lambda:PutFunctionCode*", "lambda:DeleteFunctionCode*"
-    ),
-    _only_for("Lambda::Function", "CodeSigningConfigArn", "lambda:GetCodeSigningConfig"),
-    _only_for("Lambda::Function", "CapacityProviderConfig", "lambda:PassCapacityProvider"),
-    _only_for("Logs::LogGroup", "DataProtectionPolicy", "firehose:*", "logs:CreateLogDelivery"),
-    _only_for("Logs::LogGroup", "ResourcePolicyDocument", "logs:*ResourcePolicy"),
-    _only_for("Logs::LogGroup", "FieldIndexPolicies", "logs:PutIndexPolicy", "logs:DeleteIndexPolicy"),
-    _only_for("Logs::LogGroup", "KmsKeyId", "logs:*KmsKey"),
-    _only_for("S3::Bucket", _METADATA, "s3tables:*", "s3:*Metadata*"),
-    _only_for("S3::Bucket", "ReplicationConfiguration", "iam:PassRole", "s3:DeleteObject"),
-    _only_for("S3::Bucket", "AccessControl", "s3:PutBucketAcl", "s3:PutObjectAcl"),
-    _only_for(
-        "SES::ConfigurationSetEventDestination", "EventDestination.KinesisFirehoseDestination", "iam:*"
-    ),
-    _only_for("SMSVOICE::ConfigurationSet", "EventDestinations.KinesisFirehoseDestination", "iam:PassRole"),
-    _only_for("SNS::Subscription", "SubscriptionRoleArn", "iam:*"),
-    _only_for("SNS::Topic", "DeliveryStatusLogging", "iam:*"),
-    _only_for("SecretsManager::Secret", "ReplicaRegions", "secretsmanager:*Replicat*"),
+    ("IAM::Role", "", "iam:DeleteRolePermissionsBoundary"),
+    ("Lambda::EventSourceMapping", "KmsKeyArn", "kms:*"),
+    ("Lambda::Function", "VpcConfig", "ec2:*"),
+    ("Lambda::Function", "FileSystemConfigs", "elasticfilesystem:*", "s3files:*"),
+    ("Lambda::Function", "KmsKeyArn", "kms:*"),
+    ("Lambda::Function", "Layers", "lambda:GetLayerVersion"),
+    ("Lambda::Function", "CodeSigningConfigArn", "lambda:PutFunctionCode*", "lambda:DeleteFunctionCode*"),
+    ("Lambda::Function", "CodeSigningConfigArn", "lambda:GetCodeSigningConfig"),
+    ("Lambda::Function", "CapacityProviderConfig", "lambda:PassCapacityProvider"),
+    ("Logs::LogGroup", "DataProtectionPolicy", "firehose:*", "logs:CreateLogDelivery"),
+    ("Logs::LogGroup", "ResourcePolicyDocument", "logs:*ResourcePolicy"),
+    ("Logs::LogGroup", "FieldIndexPolicies", "logs:PutIndexPolicy", "logs:DeleteIndexPolicy"),
+    ("Logs::LogGroup", "KmsKeyId", "logs:*KmsKey"),
+    ("S3::Bucket", "MetadataConfiguration MetadataTableConfiguration", "s3tables:*", "s3:*Metadata*"),
+    ("S3::Bucket", "ReplicationConfiguration", "iam:PassRole", "s3:DeleteObject"),
+    ("S3::Bucket", "AccessControl", "s3:PutBucketAcl", "s3:PutObjectAcl"),
+    ("SES::ConfigurationSetEventDestination", "EventDestination.KinesisFirehoseDestination", "iam:*"),
+    ("SMSVOICE::ConfigurationSet", "EventDestinations.KinesisFirehoseDestination", "iam:PassRole"),
+    ("SNS::Subscription", "SubscriptionRoleArn", "iam:*"),
+    ("SNS::Topic", "DeliveryStatusLogging", "iam:*"),
+    ("SecretsManager::Secret", "ReplicaRegions", "secretsmanager:*Replicat*"),
 )
-"""What the handlers name beyond the resource itself, or of its content. Of the type's own service only what
-hands out more than the resource's own settings is left out."""
+"""What a type's handlers name beyond the resource itself, or of its content: the type, the properties that call
+for it (each a path), and the actions, as patterns. Of the type's own service only what hands out more than the
+resource's own settings is left out."""
 
 BEYOND = {
     # An account's first API brings the role that API Gateway acts with, as whoever makes the API.
@@ -134,34 +112,22 @@ https://docs.aws.amazon.com/apigateway/latest/developerguide/using-service-linke
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-logging.html."""
 
 
-@dataclass(frozen=True, order=True)
-class Need:
-    """An action, and the resource type that it is for."""
-
-    action: str
-    resource_type: str
-
-
-def needed_actions(templates: Iterable[Mapping[str, Any]]) -> frozenset[Need]:
-    """What creating, reading, changing and deleting every resource of `templates` needs."""
+def needed_actions(templates: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """By resource type, what creating, reading, changing and deleting every resource of `templates` needs."""
     properties: dict[str, set[str]] = {}
     for template in templates:
         for resource in template["Resources"].values():
             paths = properties.setdefault(resource["Type"], set())
             paths |= set(_paths(resource.get("Properties", {})))
-    return frozenset(
-        Need(action, resource_type)
-        for resource_type, paths in properties.items()
-        for action in (*_handlers(resource_type, paths), *_beyond(resource_type, paths))
-    )
+    return {of: {*_handlers(of, paths), *_beyond(of, paths)} for of, paths in properties.items()}
 
 
 def _handlers(resource_type: str, paths: set[str]) -> Iterable[str]:
     unused = [
         pattern
-        for each in OPTIONAL
-        if each.resource_type == resource_type and not each.properties & paths
-        for pattern in each.actions
+        for of, properties, *patterns in OPTIONAL
+        if resource_type == f"AWS::{of}" and paths.isdisjoint(properties.split())
+        for pattern in patterns
     ]
     named = handler_actions(resource_type)
     return (action for action in named if not any(fnmatchcase(action, pattern) for pattern in unused))

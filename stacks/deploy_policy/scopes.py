@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain
 from types import MappingProxyType
 
-from stacks.deploy_policy.actions import Need, resource_kinds
+from stacks.deploy_policy.actions import resource_kinds
 from stacks.deploy_policy.document import Conditions, Statement
 
 
@@ -157,13 +158,13 @@ ON_EVERYTHING = MappingProxyType(
 """The actions for which IAM knows no resource, as patterns, and why the deployment takes them."""
 
 
-def statements(needs: Iterable[Need], place: Place) -> list[Statement]:
-    """What `needs` come to at `place`, and a denial that keeps the deploying roles out of reach. Raises
-    UnscopedError."""
+def statements(needed: Mapping[str, Iterable[str]], place: Place) -> list[Statement]:
+    """What the actions `needed`, by resource type, come to at `place`, and a denial that keeps the deploying
+    roles out of reach. Raises UnscopedError."""
     scopes = _scopes(place)
     together: dict[tuple[tuple[str, ...], Conditions], list[str]] = {}
-    wanted = {*(need.action for need in needs), "ssm:GetParameters"}  # of the bootstrap's version
-    for action in sorted(wanted):
+    # The last reads the bootstrap's version.
+    for action in sorted({*chain.from_iterable(needed.values()), "ssm:GetParameters"}):
         resources = _resources(action, scopes)
         together.setdefault((resources, conditions_of(action, place)), []).append(action)
     allowed = [Statement(*held, tuple(actions)) for held, actions in together.items()]
