@@ -10,7 +10,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from stacks.api import ApiStack
 from stacks.campaigns import CampaignsStack
-from stacks.channels import ChannelsStack, StageContext
+from stacks.channels import ChannelsStack
 from stacks.ci_roles import DeployStack, set_deploy_context, warn_where_unpinned
 from stacks.dead_letters import DeadLettersStack
 from stacks.fax import FaxStack
@@ -64,7 +64,7 @@ def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = (
     warn_where_unpinned(storage, settings)
     feedback = FeedbackStack(app, settings, storage)
     api = ApiStack(app, settings, storage, feedback)
-    channels = ChannelsStack(app, settings, StageContext(settings, storage, feedback, api))
+    channels = ChannelsStack(app, settings, storage, feedback, api)
     channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
     fax = FaxStack(app, settings, settings.fax, storage) if settings.fax else None
     webhook = WebhookStack(app, settings, storage)

@@ -33,14 +33,24 @@ class Needs:
     """Whether a look-up asks the ledger which of a provider's messages to a number are whose."""
 
 
-@dataclass(frozen=True)
-class StageContext:
-    """The stage that a sender belongs to, and the grants that several senders need."""
+class ChannelsStack(StageStack):
+    """A channel is a row of the settings; NEEDS has what its provider needs beside that."""
 
-    settings: Settings
-    storage: MailboxStack
-    feedback: FeedbackStack
-    api: ApiStack
+    def __init__(
+        self, app: App, settings: Settings, storage: MailboxStack, feedback: FeedbackStack, api: ApiStack
+    ) -> None:
+        super().__init__(app, settings, "channels")
+        self.settings, self.storage, self.feedback, self.api = settings, storage, feedback, api
+        needs = {
+            name: NEEDS[name](self) if name in NEEDS else _by_row(name, row, self)
+            for name, row in settings.channels.items()
+        }
+        self.workers: dict[tuple[str, str], Worker] = {}
+        for row in settings.lane_rows():
+            worker = Worker(self, settings, self._work(row, needs[row.event_type]))
+            self.workers[row.event_type, row.lane] = worker
+            for advice in lane_advice(settings.stage, row, settings.mail):
+                Annotations.of(worker).add_info_v2("mailroom:submits-at-once", advice)
 
     def find_unwilling(self) -> Grant:
         """Asking the suppression list and people's preferences, in one read for all of a batch."""
@@ -58,39 +68,68 @@ class StageContext:
             "PREFERENCES_TABLE": self.storage.preferences.table_name,
         }
 
+    def _work(self, row: LaneRow, needs: Needs) -> Work:
+        ledger = self.storage.ledger.table_arn
+        return Work(
+            queue=row.queue,
+            function=row.function,
+            handler=row.channel.handler,
+            limits=row.channel,
+            polling=row.polling,
+            rules=row.rules,
+            grants=[
+                Grant(["dynamodb:UpdateItem"], [ledger]),
+                *_ledger_beside(row, needs, ledger),
+                # A message of any channel may have its further attributes there.
+                *read_payloads(self, self.settings),
+                *needs.grants,
+            ],
+            environment={
+                **self.storage.shared_environment,
+                **sender_environment(
+                    row.event_type,
+                    row.channel,
+                    Waits.of(row.channel),
+                    lease=row.rules.lease,
+                    pace=row.pace,
+                    submit_seconds=row.channel.submit_seconds,
+                ),
+                "SUBMITS_AT_ONCE": str(row.channel.submits_at_once),
+                **needs.environment,
+                **reachable(self.settings, row.event_type),
+            },
+            templates=needs.templates,
+            channel=row.event_type,
+            kept_back_seconds=row.channel.record_seconds,
+        )
 
-def needs_of(event_type: str, channel: Channel, stack: Stack, context: StageContext) -> Needs:
-    """What the provider of a channel needs: by NEEDS, or else by the channel's row."""
-    needs = NEEDS.get(event_type)
-    return needs(stack, context) if needs else _by_row(event_type, channel, stack, context)
 
-
-def _by_row(event_type: str, channel: Channel, stack: Stack, context: StageContext) -> Needs:
+def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
     """The address of the provider, the secret with its credentials and the suppression list: those of them
     that the row names."""
     grants: list[Grant] = []
     environment = {"PROVIDER_URL": channel.base_url} if channel.base_url else {}
     if channel.secret is not None:
-        secret = provider_secret(stack, context.settings, event_type, channel.secret)
+        secret = provider_secret(stack, stack.settings, event_type, channel.secret)
         grants.append(secret.read())
         environment["PROVIDER_SECRET_ARN"] = secret.secret_arn
     if channel.suppressible:
-        grants += [context.find_unwilling(), context.mark_suppressed()]
-        environment |= context.unwilling()
+        grants += [stack.find_unwilling(), stack.mark_suppressed()]
+        environment |= stack.unwilling()
     return Needs(grants, environment)
 
 
-def _mail(stack: Stack, context: StageContext) -> Needs:
+def _mail(stack: ChannelsStack) -> Needs:
     """The senders' addresses, the configuration set, the links for opting out, and the templates."""
-    settings = context.settings
+    settings = stack.settings
     return Needs(
-        grants=[_send_email(stack, settings), context.find_unwilling(), context.api.secret.read()],
+        grants=[_send_email(stack, settings), stack.find_unwilling(), stack.api.secret.read()],
         environment={
-            **context.unwilling(),
+            **stack.unwilling(),
             "MAIL_SENDERS": json.dumps(settings.mail.senders),
             "CONFIGURATION_SET": settings.configuration_set,
-            "UNSUBSCRIBE_URL": context.api.unsubscribe_url,
-            "UNSUBSCRIBE_SECRET_ARN": context.api.secret.secret_arn,
+            "UNSUBSCRIBE_URL": stack.api.unsubscribe_url,
+            "UNSUBSCRIBE_SECRET_ARN": stack.api.secret.secret_arn,
             "MAX_ATTACHMENT_BYTES": str(settings.mail.max_attachment_bytes),
         },
         templates="mail",
@@ -117,20 +156,19 @@ def _send_email(stack: Stack, settings: Settings) -> Grant:
     )
 
 
-def _push(_: Stack, context: StageContext) -> Needs:
+def _push(stack: ChannelsStack) -> Needs:
     """The platform applications' endpoints and the topics, and making an endpoint for a token."""
-    section = context.settings.push
-    if section is None:  # then there is no row either: see the rules
-        return Needs()
+    section = stack.settings.push
+    assert section is not None  # a rule refuses a row without its section
     return Needs(
         grants=[
             *_to_endpoints(sorted(section.platform_applications.values())),
             *([Grant(["sns:Publish"], section.topics)] if section.topics else []),
-            context.find_unwilling(),
-            context.mark_suppressed(),
+            stack.find_unwilling(),
+            stack.mark_suppressed(),
         ],
         environment={
-            **context.unwilling(),
+            **stack.unwilling(),
             "PLATFORM_APPLICATIONS": json.dumps(section.platform_applications),
             "TOPICS": json.dumps(section.topics),
         },
@@ -150,26 +188,21 @@ def _to_endpoints(applications: list[str]) -> list[Grant]:
     ]
 
 
-def _sms(stack: Stack, context: StageContext) -> Needs:
+def _sms(stack: ChannelsStack) -> Needs:
     """The provider's own, and the templates. Media take no more: of those in the payload bucket Twilio gets
     URLs that the sender signs, and AWS reads them with the sender's permissions."""
-    section = context.settings.sms
-    if section is None:  # then there is no row either: see the rules
-        return Needs()
+    section = stack.settings.sms
+    assert section is not None  # a rule refuses a row without its section
     of_provider = _by_twilio if section.provider == "twilio" else _by_aws
-    provider = of_provider(stack, context, section)
+    provider = of_provider(stack, section)
     return Needs(
-        grants=[
-            *provider.grants,
-            context.find_unwilling(),
-            context.mark_suppressed(),
-        ],
+        grants=[*provider.grants, stack.find_unwilling(), stack.mark_suppressed()],
         by_number=True,
         environment={
-            **context.unwilling(),
+            **stack.unwilling(),
             "SMS_PROVIDER": section.provider,
             "SMS_SENDER": section.sender or "",
-            "DEFAULT_REGION": context.settings.default_region,
+            "DEFAULT_REGION": stack.settings.default_region,
             "MAX_SEGMENTS": str(section.max_segments),
             "MEDIA_SECONDS": str(section.media_seconds),
             "CLOCK_SKEW_SECONDS": str(section.clock_skew_seconds),
@@ -179,8 +212,8 @@ def _sms(stack: Stack, context: StageContext) -> Needs:
     )
 
 
-def _by_twilio(_: Stack, context: StageContext, section: Sms) -> Needs:
-    secret = context.feedback.twilio_secret
+def _by_twilio(stack: ChannelsStack, section: Sms) -> Needs:
+    secret = stack.feedback.twilio_secret
     assert secret is not None
     return Needs(
         [secret.read()],
@@ -188,16 +221,17 @@ def _by_twilio(_: Stack, context: StageContext, section: Sms) -> Needs:
             "TWILIO_SECRET_ARN": secret.secret_arn,
             "SMS_BASE_URL": section.url,
             "MESSAGING_SERVICE_SID": section.messaging_service_sid or "",
-            "CALLBACK_URL": context.api.twilio_url,
+            "CALLBACK_URL": stack.api.twilio_url,
         },
     )
 
 
-def _by_aws(stack: Stack, context: StageContext, section: Sms) -> Needs:
-    name = context.settings.sms_configuration_set or ""
+def _by_aws(stack: ChannelsStack, section: Sms) -> Needs:
+    name = stack.settings.sms_configuration_set
+    arn = stack.format_arn(service="sms-voice", resource="configuration-set", resource_name=name)
     return Needs(
-        [_send_sms(stack, str(section.sender)), _with_set(stack, context.settings)],
-        {"SMS_CONFIGURATION_SET": name},
+        [_send_sms(stack, str(section.sender)), Grant(SMS_ACTIONS, [arn])],
+        {"SMS_CONFIGURATION_SET": str(name)},
     )
 
 
@@ -227,13 +261,7 @@ def _identity(sender: str) -> tuple[str, str, str]:
     return "sender-id", f"{sender}/*", "A sender id is registered once for each country that it sends to."
 
 
-def _with_set(stack: Stack, settings: Settings) -> Grant:
-    name = settings.sms_configuration_set
-    arn = stack.format_arn(service="sms-voice", resource="configuration-set", resource_name=name)
-    return Grant(SMS_ACTIONS, [arn])
-
-
-NEEDS: Mapping[str, Callable[[Stack, StageContext], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
+NEEDS: Mapping[str, Callable[[ChannelsStack], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
 """The channels whose provider needs more than a row says: a section of settings, templates, other grants."""
 
 
@@ -273,60 +301,11 @@ def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
     ]
 
 
-def _ledger_beside(row: LaneRow, needs: Needs, storage: MailboxStack) -> list[Grant]:
-    """What a sender does with the ledger beside one update at a time."""
+def _ledger_beside(row: LaneRow, needs: Needs, ledger: str) -> list[Grant]:
+    """What a sender does with the table `ledger` beside one update at a time."""
     if needs.by_number:
-        return [Grant(["dynamodb:Query"], [f"{storage.ledger.table_arn}/index/{LINES}"])]
+        return [Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])]
     if row.channel.on_unknown == "hold":
         return []
     # It claims a batch's first attempts together, in statements of PartiQL.
-    return [Grant(["dynamodb:PartiQLInsert"], [storage.ledger.table_arn])]
-
-
-class ChannelsStack(StageStack):
-    """A channel is a row of the settings; NEEDS has what its provider needs beside that."""
-
-    def __init__(self, app: App, settings: Settings, context: StageContext) -> None:
-        super().__init__(app, settings, "channels")
-        needs = {name: needs_of(name, row, self, context) for name, row in settings.channels.items()}
-        self.workers: dict[tuple[str, str], Worker] = {}
-        for row in settings.lane_rows():
-            work = self._work(row, context, needs[row.event_type])
-            worker = self.workers[row.event_type, row.lane] = Worker(self, settings, work)
-            for advice in lane_advice(settings.stage, row, settings.mail):
-                Annotations.of(worker).add_info_v2("mailroom:submits-at-once", advice)
-
-    def _work(self, row: LaneRow, context: StageContext, needs: Needs) -> Work:
-        storage = context.storage
-        return Work(
-            queue=row.queue,
-            function=row.function,
-            handler=row.channel.handler,
-            limits=row.channel,
-            polling=row.polling,
-            rules=row.rules,
-            grants=[
-                Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
-                *_ledger_beside(row, needs, storage),
-                # A message of any channel may have its further attributes there.
-                *read_payloads(self, context.settings),
-                *needs.grants,
-            ],
-            environment={
-                **storage.shared_environment,
-                **sender_environment(
-                    row.event_type,
-                    row.channel,
-                    Waits.of(row.channel),
-                    lease=row.rules.lease,
-                    pace=row.pace,
-                    submit_seconds=row.channel.submit_seconds,
-                ),
-                "SUBMITS_AT_ONCE": str(row.channel.submits_at_once),
-                **needs.environment,
-                **reachable(context.settings, row.event_type),
-            },
-            templates=needs.templates,
-            channel=row.event_type,
-            kept_back_seconds=row.channel.record_seconds,
-        )
+    return [Grant(["dynamodb:PartiQLInsert"], [ledger])]

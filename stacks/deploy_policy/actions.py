@@ -94,9 +94,9 @@ OPTIONAL: tuple[tuple[str, ...], ...] = (
     ("SNS::Topic", "DeliveryStatusLogging", "iam:*"),
     ("SecretsManager::Secret", "ReplicaRegions", "secretsmanager:*Replicat*"),
 )
-"""What a type's handlers name beyond the resource itself, or of its content: the type, the properties that call
-for it (each a path), and the actions, as patterns. Of the type's own service only what hands out more than the
-resource's own settings is left out."""
+"""What a type's handlers name beyond the resource itself, or of its content: the type, the properties that
+call for it (each a path), and the actions, as patterns. Of the type's own service only what hands out more
+than the resource's own settings is left out."""
 
 BEYOND = {
     # An account's first API brings the role that API Gateway acts with, as whoever makes the API.

@@ -8,7 +8,6 @@ from typing import Any
 LIMIT = 6_144
 """Characters of a managed policy, blanks aside:
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html."""
-_ENVELOPE = len('{"Version":"2012-10-17","Statement":[]}')
 
 Conditions = tuple[tuple[str, str, tuple[str, ...]], ...]
 """Operator, key and values of each condition."""
@@ -36,7 +35,7 @@ class Statement:
         }
 
     def halves(self) -> Iterator["Statement"]:
-        """The statement as two. Raises ValueError where a single action is too long already."""
+        """The statement as two. Raises ValueError if a single action is too long already."""
         middle = len(self.actions) // 2
         if not middle:
             raise ValueError(f"{self.actions} on {self.resources} is longer than a policy may be.")
@@ -56,7 +55,7 @@ def documents(statements: Iterable[Statement]) -> list[dict[str, Any]]:
     while waiting:
         statement = waiting.pop(0)
         body = statement.body()
-        if _ENVELOPE + size(body) > LIMIT:
+        if size(_document([body])) > LIMIT:
             waiting[:0] = statement.halves()
         elif not filled or size(_document([*filled[-1], body])) > LIMIT:
             filled.append([body])

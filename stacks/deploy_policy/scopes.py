@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain
-from types import MappingProxyType
 
 from stacks.deploy_policy.actions import resource_kinds
 from stacks.deploy_policy.document import Conditions, Statement
@@ -140,21 +139,19 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
 
 
 _LOGS = "The delivery of an API's access log belongs to the account, and so does the right to set it up."
-ON_EVERYTHING = MappingProxyType(
-    {
-        "chatbot:*": "Chat configurations are made and listed by actions that name none.",
-        "ec2:Describe*": "EC2 lists subnets and security groups for all or for nobody.",
-        "kms:CreateKey": "A key has no name before it is there.",
-        "kms:ListAliases": "Aliases are listed all together.",
-        "lambda:CreateEventSourceMapping": "A mapping has no name; a condition holds it to our functions.",
-        "logs:*LogDeliver*": _LOGS,
-        "logs:Describe*": "CloudWatch Logs lists groups and policies of the account for all or for nobody.",
-        "logs:PutResourcePolicy": _LOGS,
-        "secretsmanager:GetRandomPassword": "It makes a password and keeps nothing.",
-        "sms-voice:CreateConfigurationSet": "A configuration set has no ARN before it is there.",
-        "ses:DescribeConfigurationSet": "Of SES's first API, which knows no resources; it only reads.",
-    }
-)
+ON_EVERYTHING = {
+    "chatbot:*": "Chat configurations are made and listed by actions that name none.",
+    "ec2:Describe*": "EC2 lists subnets and security groups for all or for nobody.",
+    "kms:CreateKey": "A key has no name before it is there.",
+    "kms:ListAliases": "Aliases are listed all together.",
+    "lambda:CreateEventSourceMapping": "A mapping has no name; a condition holds it to our functions.",
+    "logs:*LogDeliver*": _LOGS,
+    "logs:Describe*": "CloudWatch Logs lists groups and policies of the account for all or for nobody.",
+    "logs:PutResourcePolicy": _LOGS,
+    "secretsmanager:GetRandomPassword": "It makes a password and keeps nothing.",
+    "sms-voice:CreateConfigurationSet": "A configuration set has no ARN before it is there.",
+    "ses:DescribeConfigurationSet": "Of SES's first API, which knows no resources; it only reads.",
+}
 """The actions for which IAM knows no resource, as patterns, and why the deployment takes them."""
 
 

@@ -1,8 +1,6 @@
 """Who may deploy without a person's credentials: a CI system that proves itself by OpenID Connect."""
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
@@ -19,25 +17,21 @@ _BEGUN = r"[^*?\s]\S*"
 """A branch, tag or environment. It may end in a wildcard, not begin with one: that would be all of them."""
 _SUBJECTS = {
     "github": (
-        re.compile(rf"repo:{_NAME}/{_NAME}:(ref:refs/(heads|tags)/|environment:){_BEGUN}"),
+        rf"repo:{_NAME}/{_NAME}:(ref:refs/(heads|tags)/|environment:){_BEGUN}",
         "repo:OWNER/NAME:ref:refs/heads/BRANCH or repo:OWNER/NAME:environment:NAME",
     ),
     "gitlab": (
-        re.compile(rf"project_path:{_NAME}(/{_NAME})+:ref_type:(branch|tag):ref:{_BEGUN}"),
+        rf"project_path:{_NAME}(/{_NAME})+:ref_type:(branch|tag):ref:{_BEGUN}",
         "project_path:GROUP/PROJECT:ref_type:branch:ref:BRANCH",
     ),
-    "other": (re.compile(r"[^*?\s]+"), "the token's whole subject, without * and ?"),
+    "other": (r"[^*?\s]+", "the token's whole subject, without * and ?"),
 }
 """What a subject has to name before a wildcard may come. Neither may it be a pull request's: anybody who can
 push a branch can open one."""
-_ISSUERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    {
-        "github": re.compile(
-            r"token\.actions\.(githubusercontent\.com|[a-z0-9-]+\.ghe\.com)(/.*)?|.*/_services/token"
-        ),
-        "gitlab": re.compile(r"gitlab\.com(/.*)?"),
-    }
-)
+_ISSUERS = {
+    "github": r"token\.actions\.(githubusercontent\.com|[a-z0-9-]+\.ghe\.com)(/.*)?|.*/_services/token",
+    "gitlab": r"gitlab\.com(/.*)?",
+}
 """The systems that an issuer's host and path belong to, whatever `provider` says: GitHub's own, its
 enterprises' and its servers', and GitLab's own."""
 
@@ -45,7 +39,7 @@ enterprises' and its servers', and GitLab's own."""
 def _signer(url: str) -> str | None:
     parts = urlsplit(url)
     place = f"{(parts.hostname or '').rstrip('.')}{parts.path}"
-    return next((name for name, known in _ISSUERS.items() if known.fullmatch(place)), None)
+    return next((name for name, known in _ISSUERS.items() if re.fullmatch(known, place)), None)
 
 
 def _reader(subject: str) -> str:
@@ -82,7 +76,7 @@ class Deploy(Section):
             raise ValueError("has provider other and no url; add the issuer's url")
         pattern, form = _SUBJECTS[self.signer]
         for subject in self.subjects:
-            if not pattern.fullmatch(subject):
+            if not re.fullmatch(pattern, subject):
                 raise ValueError(f"has the subject {subject!r}, which lets in too many; use {form}")
         return self
 

@@ -12,7 +12,7 @@ from aws_cdk import App
 from stacks.api import ApiStack
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.campaigns import CampaignsStack
-from stacks.channels import ChannelsStack, StageContext
+from stacks.channels import ChannelsStack
 from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
@@ -117,4 +117,4 @@ def _build(app: App, settings: Settings, name: str, campaigns: Path) -> None:
         feedback = FeedbackStack(app, settings, storage)
         api = ApiStack(app, settings, storage, feedback)
         if name == "channels":
-            ChannelsStack(app, settings, StageContext(settings, storage, feedback, api))
+            ChannelsStack(app, settings, storage, feedback, api)
