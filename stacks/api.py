@@ -7,11 +7,12 @@ from aws_cdk import App, Aws, Stack
 from aws_cdk import aws_apigatewayv2 as http
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
+from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
-from stacks.constructs.http_api import ApiStage, RouteGroup, server_errors
+from stacks.constructs.http_api import ApiStage, server_errors
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import RANDOM_KEY, Secret, bucket_name
 from stacks.feedback import FeedbackStack
@@ -52,7 +53,6 @@ class ApiStack(StageStack):
         self.export_value(self.api.http_api_id)
         self.secret = self._unsubscribe_secret(settings)
         self._stage = ApiStage(self, settings, self.api)
-        self._throttles = settings.api.throttles
         self._messages(settings, storage)
         self._unsubscribe(settings, storage)
         self._twilio_callbacks(settings, feedback)
@@ -88,18 +88,18 @@ class ApiStack(StageStack):
 
     def _messages(self, settings: Settings, storage: MailboxStack) -> None:
         spec = messages_api(self, settings, storage, self.public_url)
-        routes = self._routes(settings, "MessagesApi", spec)
+        behind = self._behind(settings, "MessagesApi", spec)
         authorizer = self._authorizer(settings)
         jwt = settings.api.jwt
         scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
         for method, path, does in MESSAGES:
-            routes.guarded(method, path, authorizer, scopes.get(does))
+            self._stage.guarded(behind, method, path, authorizer, scopes.get(does))
         for method, path in DOCUMENTS:
             if settings.api.public_docs:
                 reason = "The stage publishes its API's description, which holds no data."
-                routes.open([method], path, reason, self._throttles["public"])
+                self._stage.open(behind, [method], path, "public", reason)
             else:
-                routes.guarded(method, path, authorizer)
+                self._stage.guarded(behind, method, path, authorizer)
 
     def _authorizer(self, settings: Settings) -> http.IHttpRouteAuthorizer:
         jwt = settings.api.jwt
@@ -127,13 +127,14 @@ class ApiStack(StageStack):
             extras={PAGE_FILE: json.dumps(page, indent=1, sort_keys=True).encode()} if page else {},
             remedy=CALLER_REPEATS,
         )
-        self._routes(settings, "Unsubscribe", spec).open(
+        self._stage.open(
+            self._behind(settings, "Unsubscribe", spec),
             # Programs that check links ask for their head; nothing but POST changes anything.
             ["GET", "HEAD", "POST"],
             f"{UNSUBSCRIBE_PATH}/{{token}}",
+            "public",
             "Whoever got the mail may opt out without any login (RFC 8058): the token is signed, and good "
             "for one address and one topic; the function checks it.",
-            self._throttles["public"],
         )
 
     def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> None:
@@ -153,15 +154,14 @@ class ApiStack(StageStack):
             },
             remedy=TWILIO_GIVES_UP,
         )
-        routes = self._routes(settings, "TwilioCallbacks", spec)
+        behind = self._behind(settings, "TwilioCallbacks", spec)
         for path, part in ((f"{TWILIO_PATH}/{{reference}}", "callbacks"), (INBOUND_PATH, "public")):
             reason = "Twilio signs each request with the account's token; the function checks it."
-            routes.open(["POST"], path, reason, self._throttles[part])
+            self._stage.open(behind, ["POST"], path, part, reason)
 
-    def _routes(self, settings: Settings, name: str, spec: FunctionSpec) -> RouteGroup:
-        """The routes to a function of the API; `name` is in CamelCase."""
-        function = HandlerFunction(Construct(self, name), settings, spec).resource
-        return RouteGroup(self.api, self._stage, name, function)
+    def _behind(self, settings: Settings, name: str, spec: FunctionSpec) -> HttpLambdaIntegration:
+        """What a route needs to lead to a function; `name` is in CamelCase."""
+        return HttpLambdaIntegration(name, HandlerFunction(Construct(self, name), settings, spec).resource)
 
 
 OVERSIZE = "oversize"

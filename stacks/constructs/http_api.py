@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as http
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
@@ -13,7 +12,6 @@ from constructs import Construct
 from stacks.constructs.alarms import AlarmText, StageAlarm, metric
 from stacks.constructs.function import KEPT_DAYS
 from stacks.constructs.stage import accept
-from stacks.settings.api import Throttle
 from stacks.settings.stage import Settings
 
 LOGGED = {
@@ -39,9 +37,10 @@ def access_log(settings: Settings) -> str:
 
 
 class ApiStage:
-    """The stage of `api`: its log, and what API Gateway lets through."""
+    """The stage of `api`: its log, its routes, and what API Gateway lets through of each."""
 
     def __init__(self, stack: Stack, settings: Settings, api: http.HttpApi) -> None:
+        self._api = api
         log = logs.LogGroup(
             stack,
             "AccessLog",
@@ -50,8 +49,9 @@ class ApiStage:
             removal_policy=RemovalPolicy.DESTROY,
         )
         kind = http.CfnStage
-        messages = settings.api.throttles["messages"]
-        self._routes: dict[str, dict[str, int]] = {}
+        self._throttles = settings.api.throttles
+        messages = self._throttles["messages"]
+        self._throttled: dict[str, dict[str, int]] = {}
         self._resource = kind(
             stack,
             "Stage",
@@ -66,45 +66,37 @@ class ApiStage:
             ),
         )
 
-    def throttle(self, key: str, route: http.HttpRoute, throttle: Throttle) -> None:
-        """Give a route, which has this key, a throttle of its own in place of the stage's."""
-        self._routes[key] = {"ThrottlingRateLimit": throttle.rate, "ThrottlingBurstLimit": throttle.burst}
-        self._resource.route_settings = self._routes
-        # API Gateway refuses settings of a route that is not there yet: "Unable to find Route by key".
-        self._resource.node.add_dependency(route)
-
-
-class RouteGroup:
-    """Adds routes that lead to `function`; `name` is their integration's, in CamelCase."""
-
-    def __init__(self, api: http.HttpApi, stage: ApiStage, name: str, function: lambda_.Function) -> None:
-        self._api = api
-        self._stage = stage
-        self._behind = HttpLambdaIntegration(
-            name, function, payload_format_version=http.PayloadFormatVersion.VERSION_2_0
-        )
-
     def guarded(
-        self, method: str, path: str, authorizer: http.IHttpRouteAuthorizer, scope: str | None = None
+        self,
+        behind: HttpLambdaIntegration,
+        method: str,
+        path: str,
+        authorizer: http.IHttpRouteAuthorizer,
+        scope: str | None = None,
     ) -> None:
         """A route for whom `authorizer` lets in, with a token that has `scope`; None: with any."""
         self._api.add_routes(
             path=path,
             methods=[http.HttpMethod(method)],
-            integration=self._behind,
+            integration=behind,
             authorizer=authorizer,
             authorization_scopes=scope if scope is None else [scope],
         )
 
-    def open(self, methods: Sequence[str], path: str, reason: str, throttle: Throttle) -> None:
-        """Routes for everybody, and the reason why that may be. Each has a `throttle` of its own, so that a
-        flood of one is turned away there."""
+    def open(
+        self, behind: HttpLambdaIntegration, methods: Sequence[str], path: str, part: str, reason: str
+    ) -> None:
+        """Routes for everybody, and the reason why that may be. Each has the throttle of its `part` for
+        itself, so that a flood of one is turned away there."""
+        throttle = self._throttles[part]
+        limits = {"ThrottlingRateLimit": throttle.rate, "ThrottlingBurstLimit": throttle.burst}
         for method in methods:
-            (route,) = self._api.add_routes(
-                path=path, methods=[http.HttpMethod(method)], integration=self._behind
-            )
+            (route,) = self._api.add_routes(path=path, methods=[http.HttpMethod(method)], integration=behind)
             accept(route, "APIG4", reason)
-            self._stage.throttle(f"{method} {path}", route, throttle)
+            self._throttled[f"{method} {path}"] = limits
+            # API Gateway refuses settings of a route that is not there yet: "Unable to find Route by key".
+            self._resource.node.add_dependency(route)
+        self._resource.route_settings = self._throttled
 
 
 def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> None:

@@ -6,7 +6,7 @@ from stacks.constructs.function import FunctionSpec
 from stacks.constructs.http_api import access_log
 from stacks.constructs.worker import IN_FLIGHT_MANY, IN_FLIGHT_MOST, Work
 from stacks.dashboard.promises import NOBODYS, alarm_arn, sent, times
-from stacks.dashboard.widgets import Mark, Widget, expression, found, graph, heading, metric, ringing
+from stacks.dashboard.widgets import Widget, expression, found, graph, heading, metric, ringing
 from stacks.settings.queues import DAY
 from stacks.settings.stage import Settings
 from stacks.settings.waiting import waiting_seconds
@@ -46,7 +46,7 @@ def functions(settings: Settings, specs: Sequence[FunctionSpec]) -> Iterator[Wid
         yield from _function(settings, spec)
     monitoring = settings.monitoring
     claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", {})
-    marks = [Mark("alarm", monitoring.many_functions), Mark("quota", monitoring.concurrency_quota)]
+    marks = {"alarm": monitoring.many_functions, "quota": monitoring.concurrency_quota}
     yield graph("The account's concurrency", [claimed], stat="Maximum", marks=marks, width=24)
 
 
@@ -55,7 +55,7 @@ def streams(settings: Settings, readers: Sequence[str]) -> Iterator[Widget]:
     yield heading("Streams", "How far each reader is behind its table, and what it gave up on.")
     for name in readers:
         age = metric("AWS/Lambda", "IteratorAge", {"FunctionName": settings.name(name)})
-        marks = [Mark("alarm", settings.monitoring.iterator_age_seconds * 1000)]
+        marks = {"alarm": settings.monitoring.iterator_age_seconds * 1000}
         yield graph(f"{name}: behind, ms", [age], stat="Maximum", marks=marks)
         for title, kind in (("records given up on", "gave-up"), ("records dropped", "dropped")):
             yield ringing(f"{name}: {title}", alarm_arn(settings.name(f"{name}-{kind}")))
@@ -78,13 +78,10 @@ def _queue(settings: Settings, queue: Work) -> Iterator[Widget]:
     yield graph(f"{queue.queue}: waiting", depth, stat="Maximum", width=6, stacked=True)
     age = [metric("AWS/SQS", "ApproximateAgeOfOldestMessage", own, label="oldest")]
     kept = settings.retention.days_of(fifo=queue.fifo) * DAY
-    marks = [
-        Mark("waiting long", waiting_seconds(settings, queue.queue)),
-        Mark("half of the retention", kept // 2),
-    ]
+    marks = {"waiting long": waiting_seconds(settings, queue.queue), "half of the retention": kept // 2}
     yield graph(f"{queue.queue}: age of the oldest, s", age, stat="Maximum", marks=marks, width=6)
     in_flight = [metric("AWS/SQS", f"{count}NotVisible", own, label="in flight")]
-    marks = [Mark("alarm", IN_FLIGHT_MANY), Mark("SQS's limit", IN_FLIGHT_MOST)]
+    marks = {"alarm": IN_FLIGHT_MANY, "SQS's limit": IN_FLIGHT_MOST}
     yield graph(f"{queue.queue}: in flight", in_flight, stat="Maximum", marks=marks, width=6)
     letters = [
         metric("AWS/SQS", f"{count}Visible", dead, label="visible"),
@@ -100,10 +97,8 @@ def _function(settings: Settings, spec: FunctionSpec) -> Iterator[Widget]:
     took = [
         metric("AWS/Lambda", "Duration", own, stat=stat, label=stat) for stat in ("p50", "p99", "Maximum")
     ]
-    limits = [
-        Mark("alarm", round(spec.slow_seconds(settings) * 1000)),
-        Mark("time-out", spec.limits.timeout_seconds * 1000),
-    ]
+    slow, timeout = round(spec.slow_seconds(settings) * 1000), spec.limits.timeout_seconds * 1000
+    limits = {"alarm": slow, "time-out": timeout}
     yield graph(f"{spec.function}: duration, ms", took, stat="Maximum", marks=limits)
     running = [metric("AWS/Lambda", "ConcurrentExecutions", own)]
     yield graph(f"{spec.function}: at once", running, stat="Maximum")
@@ -151,6 +146,6 @@ def campaigns(settings: Settings, reading: Sequence[Work]) -> Iterator[Widget]:
 
 
 def _rate(of: str, warning: float, alarm: float) -> Widget:
-    marks = [Mark("warning", warning), Mark("alarm", alarm)]
+    marks = {"warning": warning, "alarm": alarm}
     line = metric("AWS/SES", f"Reputation.{of}Rate", {})
     return graph(f"SES: {of.lower()} rate", [line], stat="Average", marks=marks, width=12, period=3600)

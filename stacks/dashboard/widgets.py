@@ -21,14 +21,6 @@ class Widget:
     properties: Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A line across a graph, such as a threshold."""
-
-    label: str
-    value: float
-
-
 def text(markdown: str, height: int) -> Widget:
     """Words, over the whole width."""
     return Widget("text", 24, height, {"markdown": markdown})
@@ -60,12 +52,12 @@ def graph(
     lines: Sequence[Series],
     *,
     stat: str,
-    marks: Sequence[Mark] = (),
+    marks: Mapping[str, float] | None = None,
     width: int = 8,
     period: int = 300,
     stacked: bool = False,
 ) -> Widget:
-    """Lines over time, from zero up."""
+    """Lines over time, from zero up; `marks` are lines across, such as a threshold, by their labels."""
     properties: dict[str, Any] = {
         "title": title,
         "view": "timeSeries",
@@ -77,7 +69,7 @@ def graph(
         "yAxis": {"left": {"min": 0}},
     }
     if marks:
-        lines_across = [{"label": mark.label, "value": mark.value} for mark in marks]
+        lines_across = [{"label": label, "value": value} for label, value in marks.items()]
         properties["annotations"] = {"horizontal": lines_across}
     return Widget("metric", width, 6, properties)
 
