@@ -11,13 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 
-from stacks.constructs.alarms import (
-    FIVE_MINUTES,
-    AlarmText,
-    StageAlarm,
-    metric,
-    read_log,
-)
+from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, StageAlarm, metric, read_log
 from stacks.constructs.bundle import Bundle, Target
 from stacks.constructs.grants import Grant, accept_wildcards, policy
 from stacks.constructs.stage import accept, pascal, publish
@@ -141,7 +135,6 @@ class HandlerFunction(Construct):
 
     def __init__(self, scope: Construct, settings: Settings, spec: FunctionSpec) -> None:
         super().__init__(scope, "Function")
-        self.spec = spec
         handler = spec.handler or spec.function.replace("-", "_")
         target = Target(settings.deployment.bundle_platform)
         name = settings.name(spec.function)
@@ -151,6 +144,11 @@ class HandlerFunction(Construct):
             log_group_name=f"/aws/lambda/{name}",
             retention=KEPT_DAYS[settings.retention.log_days],
             removal_policy=RemovalPolicy.DESTROY,
+        )
+        write_log = Grant(
+            actions=["logs:CreateLogStream", "logs:PutLogEvents"],
+            resources=[_arn(self, "logs", "log-group", f"/aws/lambda/{name}:*")],
+            wildcard="Lambda names the streams of the function's own log group.",
         )
         connecting = in_network(_arn(self, "lambda", "function", name)) if spec.network else []
         tracing = [SEND_TRACES] if settings.monitoring.tracing else []
@@ -164,9 +162,15 @@ class HandlerFunction(Construct):
             code=Bundle(handler, target, templates=spec.templates, extras=spec.extras).code(),
             timeout=Duration.seconds(spec.limits.timeout_seconds),
             memory_size=spec.limits.memory_mb,
-            role=self._role([*spec.grants, *connecting, *tracing, _write_log(self, name)]),
+            role=self._role([*spec.grants, *connecting, *tracing, write_log]),
             log_group=log_group,
-            environment={**_telemetry(settings, spec.function), **spec.environment},
+            environment={
+                "MAILROOM_STAGE": settings.stage,
+                "POWERTOOLS_SERVICE_NAME": spec.function,
+                "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
+                "POWERTOOLS_LOG_LEVEL": settings.log_level,
+                **spec.environment,
+            },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,
         )
         # CDK's own ways would look the VPC up, and give the role policies of AWS's.
@@ -182,7 +186,8 @@ class HandlerFunction(Construct):
         if target.platform == "host":
             accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
         publish(self, **{f"{pascal(spec.function)}FunctionName": self.resource.function_name})
-        self._watch(settings)
+        self._watch(settings, spec)
+        function_specs(self).append(spec)
 
     def _role(self, grants: Sequence[Grant]) -> iam.Role:
         role = iam.Role(
@@ -194,78 +199,51 @@ class HandlerFunction(Construct):
         accept_wildcards(role, grants)
         return role
 
-    def _watch(self, settings: Settings) -> None:
+    def _watch(self, settings: Settings, spec: FunctionSpec) -> None:
         """Make three alarms. A function that nobody calls reports nothing, and nothing is wrong with it."""
-        spec = self.spec
-        slow = spec.slow_seconds(settings)
-        own = {"FunctionName": self.resource.function_name}
-        took = metric("AWS/Lambda", "Duration", "Maximum", own)
-        for about, value, threshold in (
-            (self._errors(settings), metric("AWS/Lambda", "Errors", "Sum", own), 1),
-            (self._throttles(settings), metric("AWS/Lambda", "Throttles", "Sum", own), 1),
-            (self._slow(settings, slow), took, round(slow * 1000)),
-        ):
-            id_, periods, at_least = pascal(about.kind), spec.periods, spec.at_least
-            StageAlarm(self, id_, settings, about, value, threshold, periods=periods, at_least=at_least)
-        function_specs(self).append(spec)
-
-    def _errors(self, settings: Settings) -> AlarmText:
-        spec, name = self.spec, self.spec.function
-        survived = "Its records come back to it; after the last try they are kept, and nothing is lost."
-        further = " ".join(filter(None, (survived if spec.comes_back_seconds else "", spec.remedy)))
-        return AlarmText(
+        name, log = spec.function, read_log(settings, spec.function)
+        if spec.comes_back_seconds:
+            failed = "Its records come back to it; after the last try they are kept, and nothing is lost."
+            refused = "Its work is late, and each refusal counts as a receive of the queue."
+        else:
+            failed, refused = "", "Its callers are refused."
+        errors = AlarmText(
             subject=name,
             kind="errors",
             meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
-            f"time-out or its memory is wrong, or AWS refuses a call. {further}",
-            next_step=read_log(settings, name),
+            "time-out or its memory is wrong, or AWS refuses a call. "
+            + " ".join(filter(None, (failed, spec.remedy))),
+            next_step=log,
         )
-
-    def _throttles(self, settings: Settings) -> AlarmText:
-        spec, name = self.spec, self.spec.function
-        late = "Its work is late, and each refusal counts as a receive of the queue."
-        refused = "Its callers are refused."
-        return AlarmText(
+        throttles = AlarmText(
             subject=name,
             kind="throttles",
             meaning=f"Lambda refuses to run {name}, {spec.lasting}: the account's concurrency is used "
-            f"up, or reserved for others. {late if spec.comes_back_seconds else refused}",
+            f"up, or reserved for others. {refused}",
             next_step="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency "
             "where it is not needed (mailroom plan --channel mail --messages 100000 --stage "
             f"{settings.stage})",
         )
-
-    def _slow(self, settings: Settings, seconds: float) -> AlarmText:
-        spec, name = self.spec, self.spec.function
-        timeout = spec.limits.timeout_seconds
-        return AlarmText(
+        seconds = spec.slow_seconds(settings)
+        slow = AlarmText(
             subject=name,
             kind="slow",
-            meaning=f"Invocations of {name} take over {seconds:g} of the {timeout} s that "
-            f"they may take, {spec.lasting}: at the time-out Lambda ends them in the middle of their work. A "
-            "provider or a database answers slowly, or the batch is too large.",
-            next_step=read_log(settings, name),
+            meaning=f"Invocations of {name} take over {seconds:g} of the {spec.limits.timeout_seconds} s "
+            f"that they may take, {spec.lasting}: at the time-out Lambda ends them in the middle of their "
+            "work. A provider or a database answers slowly, or the batch is too large.",
+            next_step=log,
         )
+        own = {"FunctionName": self.resource.function_name}
+        for about, value, threshold in (
+            (errors, metric("AWS/Lambda", "Errors", "Sum", own), 1),
+            (throttles, metric("AWS/Lambda", "Throttles", "Sum", own), 1),
+            (slow, metric("AWS/Lambda", "Duration", "Maximum", own), round(seconds * 1000)),
+        ):
+            id_, periods, at_least = pascal(about.kind), spec.periods, spec.at_least
+            StageAlarm(self, id_, settings, about, value, threshold, periods=periods, at_least=at_least)
 
 
 def _arn(scope: Construct, service: str, resource: str, name: str) -> str:
     """An ARN by name, not by reference: the function waits for the role that the ARN goes into."""
     form = ArnFormat.COLON_RESOURCE_NAME
     return Stack.of(scope).format_arn(service=service, resource=resource, resource_name=name, arn_format=form)
-
-
-def _write_log(scope: Construct, function_name: str) -> Grant:
-    return Grant(
-        actions=["logs:CreateLogStream", "logs:PutLogEvents"],
-        resources=[_arn(scope, "logs", "log-group", f"/aws/lambda/{function_name}:*")],
-        wildcard="Lambda names the streams of the function's own log group.",
-    )
-
-
-def _telemetry(settings: Settings, name: str) -> dict[str, str]:
-    return {
-        "MAILROOM_STAGE": settings.stage,
-        "POWERTOOLS_SERVICE_NAME": name,
-        "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
-        "POWERTOOLS_LOG_LEVEL": settings.log_level,
-    }

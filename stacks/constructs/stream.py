@@ -40,7 +40,11 @@ class StreamReader(Construct):
         """`unprocessed` is another reader's bucket; without one it makes its own. Lambda keeps the records of
         each mapping apart in it."""
         super().__init__(scope, pascal(work.function))
-        self.unprocessed = unprocessed or self._bucket(settings)
+        if unprocessed is None:
+            keep_days = settings.retention.unprocessed_days
+            unprocessed = PrivateBucket(self, "Unprocessed", settings, keep_days=keep_days)
+            publish(self, UnprocessedBucketName=unprocessed.bucket_name)
+        self.unprocessed = unprocessed
         spec = replace(
             work,
             grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
@@ -51,14 +55,9 @@ class StreamReader(Construct):
         self.mapping = self._mapping(work)
         # Partial batch responses are no errors of the function: nothing else would tell of what it gave up
         # on, nor of what could not be put into the bucket.
-        _put_aside(self, settings, work.function, self.mapping)
-        _dropped(self, settings, work.function, self.mapping)
-        _iterator_age(self, settings, work.function, self.function)
-
-    def _bucket(self, settings: Settings) -> PrivateBucket:
-        bucket = PrivateBucket(self, "Unprocessed", settings, keep_days=settings.retention.unprocessed_days)
-        publish(self, UnprocessedBucketName=bucket.bucket_name)
-        return bucket
+        self._put_aside(settings, work.function)
+        self._dropped(settings, work.function)
+        self._iterator_age(settings, work.function)
 
     def _mapping(self, work: StreamWork) -> lambda_.CfnEventSourceMapping:
         """Bounded in retries and age, so that one record cannot hold up its shard for ever."""
@@ -99,6 +98,57 @@ class StreamReader(Construct):
             ),
         ]
 
+    def _put_aside(self, settings: Settings, name: str) -> None:
+        days = settings.retention.unprocessed_days
+        about = AlarmText(
+            subject=name,
+            kind="gave-up",
+            meaning=f"{name} failed on records of its stream again and again. Lambda put them into the "
+            f"bucket of unprocessed records, which keeps them for {days} days; nothing sends them on by "
+            "itself.",
+            next_step=f"{read_log(settings, name)}, mend the cause, mailroom replay --stage "
+            f"{settings.stage}, then {_end(settings, f'{name}-gave-up', 'replayed')}",
+        )
+        count = self._count("OnFailureDestinationDeliveredEventCount")
+        # Nothing more given up does not mean that it was put back on its way.
+        StageAlarm(self, "GaveUp", settings, about, count, 1, missing=TreatMissingData.IGNORE)
+
+    def _dropped(self, settings: Settings, name: str) -> None:
+        """An alarm of its own, and no sum: a sum has no value where one of its metrics has none."""
+        about = AlarmText(
+            subject=name,
+            kind="dropped",
+            page="gave-up",
+            meaning=f"{name} gave up on records of its stream. Lambda could not put them into the bucket of "
+            "unprocessed records, and dropped them. Somebody has changed the bucket, its policy or the "
+            "function's role since the deployment.",
+            next_step=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
+            f"{Stack.of(self).stack_name} (what has changed since?), deploy that stack with "
+            f"--revert-drift, mailroom reconcile --stage {settings.stage}, then "
+            f"{_end(settings, f'{name}-dropped', 'reconciled')}",
+        )
+        count = self._count("DroppedEventCount")
+        StageAlarm(self, "Dropped", settings, about, count, 1, missing=TreatMissingData.IGNORE)
+
+    def _count(self, name: str) -> Metric:
+        return metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": self.mapping.ref})
+
+    def _iterator_age(self, settings: Settings, name: str) -> None:
+        """Rings when what was written is read late."""
+        seconds = settings.monitoring.iterator_age_seconds
+        about = AlarmText(
+            subject=name,
+            kind="iterator-age",
+            meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which "
+            "holds up the records behind them in their shard, or more is written than it reads. The stream "
+            "forgets records after a day. If nothing reads the stream at all, this alarm is silent.",
+            next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or "
+            f".batch_size. For records that the stream forgot: mailroom reconcile --stage {settings.stage}",
+        )
+        age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": self.function.function_name})
+        # Measured of what is read: an idle table has nothing to be late with.
+        StageAlarm(self, "IteratorAge", settings, about, age, seconds * 1000)
+
 
 def _read_stream(table: StreamTable) -> list[Grant]:
     actions = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
@@ -115,65 +165,9 @@ def _read_stream(table: StreamTable) -> list[Grant]:
     ]
 
 
-def _put_aside(
-    scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping
-) -> None:
-    days = settings.retention.unprocessed_days
-    about = AlarmText(
-        subject=name,
-        kind="gave-up",
-        meaning=f"{name} failed on records of its stream again and again. Lambda put them into the bucket of "
-        f"unprocessed records, which keeps them for {days} days; nothing sends them on by itself.",
-        next_step=f"{read_log(settings, name)}, mend the cause, mailroom replay --stage {settings.stage}, "
-        f"then {_end(settings, f'{name}-gave-up', 'replayed')}",
-    )
-    count = _count(mapping, "OnFailureDestinationDeliveredEventCount")
-    # Nothing more given up does not mean that it was put back on its way.
-    StageAlarm(scope, "GaveUp", settings, about, count, 1, missing=TreatMissingData.IGNORE)
-
-
-def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping) -> None:
-    """An alarm of its own, and no sum: a sum has no value where one of its metrics has none."""
-    about = AlarmText(
-        subject=name,
-        kind="dropped",
-        page="gave-up",
-        meaning=f"{name} gave up on records of its stream. Lambda could not put them into the bucket of "
-        "unprocessed records, and dropped them. Somebody has changed the bucket, its policy or the "
-        "function's role since the deployment.",
-        next_step=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
-        f"{Stack.of(scope).stack_name} (what has changed since?), deploy that stack with "
-        f"--revert-drift, mailroom reconcile --stage {settings.stage}, then "
-        f"{_end(settings, f'{name}-dropped', 'reconciled')}",
-    )
-    count = _count(mapping, "DroppedEventCount")
-    StageAlarm(scope, "Dropped", settings, about, count, 1, missing=TreatMissingData.IGNORE)
-
-
-def _count(mapping: lambda_.CfnEventSourceMapping, name: str) -> Metric:
-    return metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": mapping.ref})
-
-
 def _end(settings: Settings, alarm: str, reason: str) -> str:
     """The command that ends an alarm that does not end by itself."""
     return (
         f"aws cloudwatch set-alarm-state --alarm-name {settings.name(alarm)} --state-value OK "
         f"--state-reason {reason}"
     )
-
-
-def _iterator_age(scope: Construct, settings: Settings, name: str, function: lambda_.Function) -> None:
-    """Rings when what was written is read late."""
-    seconds = settings.monitoring.iterator_age_seconds
-    about = AlarmText(
-        subject=name,
-        kind="iterator-age",
-        meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which holds "
-        "up the records behind them in their shard, or more is written than it reads. The stream forgets "
-        "records after a day. If nothing reads the stream at all, this alarm is silent.",
-        next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or "
-        f".batch_size. For records that the stream forgot: mailroom reconcile --stage {settings.stage}",
-    )
-    age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": function.function_name})
-    # Measured of what is read: an idle table has nothing to be late with.
-    StageAlarm(scope, "IteratorAge", settings, about, age, seconds * 1000)

@@ -9,12 +9,7 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk.aws_cloudwatch import MathExpression, Metric, TreatMissingData
 from constructs import Construct
 
-from stacks.constructs.alarms import (
-    AlarmText,
-    StageAlarm,
-    metric,
-    read_log,
-)
+from stacks.constructs.alarms import AlarmText, StageAlarm, metric, read_log
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import accept, pascal, publish
@@ -60,8 +55,13 @@ class Worker(Construct):
         self.dead_letters = self._dead_letter_queue(settings, work)
         self.queue = self._queue(settings, work)
         self.function = self._function(settings, work)
-        self._watch(settings, work)
-        self._publish(pascal(work.queue))
+        _not_empty(self, settings)
+        _waiting_long(self, settings)
+        _backlog_old(self, settings)
+        _in_flight_many(self, settings)
+        for kind, queue in (("Queue", self.queue), ("Dlq", self.dead_letters)):
+            name = f"{pascal(work.queue)}{kind}"
+            publish(self, **{f"{name}Url": queue.queue_url, f"{name}Arn": queue.queue_arn})
 
     def _dead_letter_queue(self, settings: Settings, work: Work) -> sqs.Queue:
         source = Stack.of(self).format_arn(service="sqs", resource=settings.name(work.queue_name))
@@ -118,19 +118,6 @@ class Worker(Construct):
         )
         return function
 
-    def _watch(self, settings: Settings, work: Work) -> None:
-        self.waiting_seconds = waiting_seconds(settings, work.queue)
-        self.kept_days = settings.retention.days_of(fifo=work.fifo)
-        """Days after which SQS deletes what is in the queue."""
-        _not_empty(self, settings)
-        _waiting_long(self, settings)
-        _backlog_old(self, settings)
-        _in_flight_many(self, settings)
-
-    def _publish(self, name: str) -> None:
-        for kind, queue in (("Queue", self.queue), ("Dlq", self.dead_letters)):
-            publish(self, **{f"{name}{kind}Url": queue.queue_url, f"{name}{kind}Arn": queue.queue_arn})
-
 
 def _order(work: Work) -> dict[str, Any]:
     """What makes a queue FIFO, each group for itself: as fast as there are groups, and a body that one
@@ -182,33 +169,34 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
 
 def _waiting_long(worker: Worker, settings: Settings) -> None:
     queue, function = worker.work.queue, worker.work.function
+    seconds = waiting_seconds(settings, queue)
     about = AlarmText(
         subject=queue,
         kind="waiting-long",
-        meaning=f"The oldest message in {queue} has waited for over {worker.waiting_seconds // 60} "
+        meaning=f"The oldest message in {queue} has waited for over {seconds // 60} "
         f"minutes: more comes in than {function} may send, or {function} does not run, or {function} fails."
         f"{'' if worker.work.fifo else RECEIVED}",
         next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
     # An empty queue reports no age.
-    StageAlarm(worker, "WaitingLong", settings, about, _metric(worker.queue, AGE), worker.waiting_seconds)
+    StageAlarm(worker, "WaitingLong", settings, about, _metric(worker.queue, AGE), seconds)
 
 
 def _backlog_old(worker: Worker, settings: Settings) -> None:
     """SQS deletes what is past its retention silently, and past the dead-letter queue."""
     queue = worker.work.queue
-    half = worker.kept_days * DAY // 2
+    days = settings.retention.days_of(fifo=worker.work.fifo)
     about = AlarmText(
         subject=queue,
         kind="backlog-old",
-        meaning=f"The oldest message in {queue} has waited for half of the {worker.kept_days} days that "
+        meaning=f"The oldest message in {queue} has waited for half of the {days} days that "
         "SQS keeps it. After those days SQS deletes it, without a dead letter. The ledger still lacks the "
         f"message then, so mailroom reconcile --stage {settings.stage} puts it back.",
         next_step=f"mailroom watch --once --stage {settings.stage} (does anything read it?), raise the rate "
         f"or the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
         "pause the producer",
     )
-    StageAlarm(worker, "BacklogOld", settings, about, _metric(worker.queue, AGE), half)
+    StageAlarm(worker, "BacklogOld", settings, about, _metric(worker.queue, AGE), days * DAY // 2)
 
 
 def _in_flight_many(worker: Worker, settings: Settings) -> None:
