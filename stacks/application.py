@@ -18,7 +18,7 @@ from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
 from stacks.monitoring import MonitoringStack
 from stacks.paths import CAMPAIGNS, ROOT
-from stacks.routing import Routes, RoutingStack
+from stacks.routing import RoutingStack
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.load import load, load_campaigns, with_providers
 from stacks.settings.stage import Settings
@@ -68,9 +68,8 @@ def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = (
     channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
     fax = FaxStack(app, settings, settings.fax, storage) if settings.fax else None
     webhook = WebhookStack(app, settings, storage)
-    routes = Routes(channels, fax, webhook)
-    routing = RoutingStack(app, settings, storage, routes)
-    workers = [*routes.workers(), routing.scheduled, feedback.worker]
+    routing = RoutingStack(app, settings, storage, channels, fax, webhook)
+    workers = [*routing.workers, feedback.worker]
     if campaigns:
         workers += CampaignsStack(app, settings, storage, campaigns).workers
     DeadLettersStack(app, settings, storage, workers)

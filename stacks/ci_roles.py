@@ -41,7 +41,11 @@ class DeployStack(StageStack):
         self._warn_of_the_default_bootstrap(settings)
         # These two hand out nothing, so no boundary need hold them; the stage's would.
         iam.PermissionsBoundary.of(self).clear()
-        self._provider_arn = section.provider_arn or self._made_provider_arn()
+        self._provider_arn = section.provider_arn or (
+            iam.OidcProviderNative(
+                self, "Provider", url=section.issuer, client_ids=[section.expected_audience]
+            ).oidc_provider_arn
+        )
         deploy = self._role("Deploy", settings.name("deploy"), section.subjects, [self._through_bootstrap()])
         publish(self, DeployRoleArn=deploy.role_arn)
         if section.reader_subjects:
@@ -60,10 +64,6 @@ class DeployStack(StageStack):
                 "the policies of `make policy`, and set deploy.qualifier.",
             )
 
-    def _made_provider_arn(self) -> str:
-        issuer, audiences = self._section.issuer, [self._section.expected_audience]
-        return iam.OidcProviderNative(self, "Provider", url=issuer, client_ids=audiences).oidc_provider_arn
-
     def _role(self, id_: str, name: str, subjects: Sequence[str], grants: Sequence[Grant]) -> iam.Role:
         role = iam.Role(
             self,
@@ -78,11 +78,11 @@ class DeployStack(StageStack):
 
     def _conditions(self, subjects: Sequence[str]) -> dict[str, dict[str, object]]:
         host = self._section.host
-        audience = {f"{host}:aud": self._section.expected_audience}
-        wanted = {f"{host}:sub": list(subjects)}
+        audience: dict[str, object] = {f"{host}:aud": self._section.expected_audience}
+        wanted: dict[str, object] = {f"{host}:sub": list(subjects)}
         if any(mark in subject for subject in subjects for mark in "*?"):
-            return {"StringEquals": {**audience}, "StringLike": {**wanted}}
-        return {"StringEquals": {**audience, **wanted}}
+            return {"StringEquals": audience, "StringLike": wanted}
+        return {"StringEquals": audience | wanted}
 
     def _through_bootstrap(self) -> Grant:
         """What `cdk deploy` calls, it calls as these roles; CloudFormation acts as a third, which nobody else

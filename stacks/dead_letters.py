@@ -46,7 +46,15 @@ class DeadLettersStack(StageStack):
             "Alarms",
             rule_name=settings.name("dead-letters-alarms"),
             description="A dead-letter queue's alarm begins",
-            event_pattern=_alarms(settings),
+            # The alarms that `Worker` makes; no stage's name holds a hyphen, so no other stage's.
+            event_pattern=events.EventPattern(
+                source=["aws.cloudwatch"],
+                detail_type=["CloudWatch Alarm State Change"],
+                detail={
+                    "alarmName": events.Match.wildcard(settings.name("*-dlq-not-empty")),
+                    "state": {"value": ["ALARM"]},
+                },
+            ),
             targets=[target],
         )
         events.Rule(
@@ -89,15 +97,3 @@ class DeadLettersStack(StageStack):
                 },
             ),
         ).resource
-
-
-def _alarms(settings: Settings) -> events.EventPattern:
-    """The alarms that `Worker` makes; no stage's name holds a hyphen, so no other stage's."""
-    return events.EventPattern(
-        source=["aws.cloudwatch"],
-        detail_type=["CloudWatch Alarm State Change"],
-        detail={
-            "alarmName": events.Match.wildcard(settings.name("*-dlq-not-empty")),
-            "state": {"value": ["ALARM"]},
-        },
-    )

@@ -38,7 +38,16 @@ class FeedbackStack(StageStack):
         watch_reputation(self, settings)
         if settings.sms_configuration_set:
             sms_events(self, settings.sms_configuration_set, self.topic)
-        self.twilio_secret = self._twilio_secret(settings) if settings.twilio else None
+        self.twilio_secret: Secret | None = None
+        if settings.twilio:
+            self.twilio_secret = provider_secret(
+                self,
+                settings,
+                "twilio",
+                'Twilio\'s: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" where requests go '
+                "by a key; callbacks are signed with the token",
+                issuer="Twilio",
+            )
         self.worker = Worker(self, settings, self._work(settings, storage))
         # Not raw: without its envelope an event would not say which topic it came over.
         self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
@@ -60,16 +69,6 @@ class FeedbackStack(StageStack):
             configuration_set_event_destination_name=settings.name("feedback"),
             destination=ses.EventDestination.sns_topic(self.topic),
             events=EVENTS,
-        )
-
-    def _twilio_secret(self, settings: Settings) -> Secret:
-        return provider_secret(
-            self,
-            settings,
-            "twilio",
-            'Twilio\'s: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" where requests go by '
-            "a key; callbacks are signed with the token",
-            issuer="Twilio",
         )
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:

@@ -3,7 +3,6 @@ stream to callbacks."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
@@ -19,42 +18,6 @@ from stacks.mailbox import MailboxStack
 from stacks.settings.queues import worker_rules
 from stacks.settings.stage import Settings
 from stacks.webhook import WebhookStack
-
-
-@dataclass(frozen=True)
-class Routes:
-    """The queues of all channels. `fax` is missing where the stage has no fax gateway."""
-
-    channels: ChannelsStack
-    fax: FaxStack | None
-    webhook: WebhookStack
-
-    def urls(self) -> dict[str, dict[str, str]]:
-        """Queue URLs by event type and lane."""
-        routes: dict[str, dict[str, str]] = {}
-        for (event_type, lane), worker in self._by_lane():
-            routes.setdefault(event_type, {})[lane] = worker.queue.queue_url
-        return routes
-
-    def delayed(self) -> dict[str, str]:
-        """For a channel whose queue cannot delay a message, the URL of one that can."""
-        return {"fax": self.fax.retry.queue.queue_url} if self.fax else {}
-
-    def arns(self) -> list[str]:
-        """Every queue that dispatch may send to."""
-        return [worker.queue.queue_arn for worker in self.workers()]
-
-    def workers(self) -> Iterator[Worker]:
-        """Everybody who works off one of these queues."""
-        yield from (worker for _, worker in self._by_lane())
-        if self.fax:
-            yield self.fax.retry
-
-    def _by_lane(self) -> Iterator[tuple[tuple[str, str], Worker]]:
-        yield from self.channels.workers.items()
-        if self.fax:
-            yield ("fax", "normal"), self.fax.worker
-        yield ("webhook", "normal"), self.webhook.worker
 
 
 class Schedules(Construct):
@@ -194,19 +157,36 @@ class RoutingStack(StageStack):
     """`dispatch` reads the mailbox's stream, `outcomes` the ledger's; `dispatch-scheduled` brings back what
     had to wait for its `send_at`."""
 
-    def __init__(self, app: App, settings: Settings, storage: MailboxStack, routes: Routes) -> None:
+    def __init__(
+        self,
+        app: App,
+        settings: Settings,
+        storage: MailboxStack,
+        channels: ChannelsStack,
+        fax: FaxStack | None,
+        webhook: WebhookStack,
+    ) -> None:
         super().__init__(app, settings, "routing")
+        by_lane = dict(channels.workers)
+        if fax:
+            by_lane["fax", "normal"] = fax.worker
+        by_lane["webhook", "normal"] = webhook.worker
+        routes: dict[str, dict[str, str]] = {}
+        for (event_type, lane), worker in by_lane.items():
+            routes.setdefault(event_type, {})[lane] = worker.queue.queue_url
+        reached = [*by_lane.values(), *([fax.retry] if fax else [])]
         schedules = Schedules(self, settings)
         grants = [
-            Grant(["sqs:SendMessage"], routes.arns()),
+            Grant(["sqs:SendMessage"], [worker.queue.queue_arn for worker in reached]),
             Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
             *schedules.create(),
         ]
         environment = {
             **storage.shared_environment,
             **schedules.environment(),
-            "ROUTES": self.to_json_string(routes.urls()),
-            "DELAYED_ROUTES": self.to_json_string(routes.delayed()),
+            "ROUTES": self.to_json_string(routes),
+            # For a channel whose queue cannot delay a message, one that can.
+            "DELAYED_ROUTES": self.to_json_string({"fax": fax.retry.queue.queue_url} if fax else {}),
             "DEFAULT_REGION": settings.default_region,
             "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
             "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
@@ -220,9 +200,9 @@ class RoutingStack(StageStack):
             environment=environment,
         )
         self.dispatch = StreamReader(self, settings, dispatch)
-        work = outcomes(settings, storage, routes.webhook, routes.fax)
+        work = outcomes(settings, storage, webhook, fax)
         self.outcomes = StreamReader(self, settings, work, self.dispatch.unprocessed)
-        self.scheduled = Worker(
+        scheduled = Worker(
             self,
             settings,
             Work(
@@ -235,4 +215,6 @@ class RoutingStack(StageStack):
                 environment={**environment, "MAILBOX_TABLE": storage.mailbox.table_name},
             ),
         )
+        self.workers = [*reached, scheduled]
+        """Who works off the channels' queues and `scheduled`."""
         publish(self, ScheduleGroupName=str(schedules.group.name))

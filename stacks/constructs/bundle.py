@@ -196,7 +196,12 @@ class Bundle:
                 self._install(packages)
                 prune(packages, self.unused)
                 self._compile(packages, packages)
-                _keep(packages, kept)
+                try:
+                    packages.rename(kept)
+                except OSError:
+                    # Another synth may have been quicker: its result is as good.
+                    if not kept.exists():
+                        raise
         return kept
 
     def _install(self, folder: Path) -> None:
@@ -270,12 +275,3 @@ def _imported(source: bytes) -> tuple[str, ...]:
             names += [f"{node.module}.{each.name}" for each in node.names]
         waiting += ast.iter_child_nodes(node)
     return tuple(each for each in names if each.partition(".")[0] == "mailroom")
-
-
-def _keep(fresh: Path, kept: Path) -> None:
-    """Move `fresh` into place at once; where another synth was quicker, its result is as good."""
-    try:
-        fresh.rename(kept)
-    except OSError:
-        if not kept.exists():
-            raise

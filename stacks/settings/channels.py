@@ -255,20 +255,12 @@ def _pace(key: str, row: LaneRow) -> Iterator[str]:
     last = channel.submit_seconds + channel.record_seconds
     needed = lane.batch_size * row.pace + last
     if needed >= channel.timeout_seconds:
+        fits = int((channel.timeout_seconds - last - 1e-9) / row.pace)
+        lower = "raise timeout_seconds or lower maximum_concurrency"
         yield (
             f"{key}.batch_size: {lane.batch_size} x {number(row.pace)} s between submits + submit_seconds "
             f"{channel.submit_seconds} + record_seconds {channel.record_seconds} = {number(needed)} s must "
             f"be under timeout_seconds {channel.timeout_seconds} (the gap is maximum_concurrency "
             f"{lane.maximum_concurrency} / (messages_per_second {number(channel.messages_per_second)} x "
-            f"share {number(lane.share)})); "
-            f"{_fitting(row)}."
+            f"share {number(lane.share)})); {f'use {min(fits, 10)} or less' if fits >= 1 else lower}."
         )
-
-
-def _fitting(row: LaneRow) -> str:
-    """The largest batch that fits, or what to change where none does."""
-    last = row.channel.submit_seconds + row.channel.record_seconds
-    fits = int((row.channel.timeout_seconds - last - 1e-9) / row.pace)
-    return (
-        f"use {min(fits, 10)} or less" if fits >= 1 else "raise timeout_seconds or lower maximum_concurrency"
-    )

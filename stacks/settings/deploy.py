@@ -36,12 +36,6 @@ _ISSUERS = {
 enterprises' and its servers', and GitLab's own."""
 
 
-def _signer(url: str) -> str | None:
-    parts = urlsplit(url)
-    place = f"{(parts.hostname or '').rstrip('.')}{parts.path}"
-    return next((name for name, known in _ISSUERS.items() if re.fullmatch(known, place)), None)
-
-
 def _reader(subject: str) -> str:
     if not re.fullmatch(r"[^*?\s]+", subject):
         raise ValueError("holds a wildcard; name the subject whole, such as repo:OWNER/NAME:pull_request")
@@ -88,7 +82,10 @@ class Deploy(Section):
     @property
     def signer(self) -> str:
         """The system whose tokens they are, and whose rules hold: the issuer's, where its URL is known."""
-        return _signer(self.issuer) or self.provider
+        parts = urlsplit(self.issuer)
+        place = f"{(parts.hostname or '').rstrip('.')}{parts.path}"
+        known = (name for name, form in _ISSUERS.items() if re.fullmatch(form, place))
+        return next(known, self.provider)
 
     @property
     def host(self) -> str:

@@ -19,6 +19,8 @@ from stacks.settings.sentences import SettingsError, number, path_of, sentence
 from stacks.settings.stage import Settings
 
 MODULE = "campaign.py"
+DEFINED = {"channel", "topic", "page_size", "recipients_per_message", "max_pages", "expires_after_hours"}
+"""The settings of a campaign that its functions are told as they are."""
 LANE = "bulk"
 """The lane of every campaign's messages: they never delay what somebody waits for."""
 
@@ -73,11 +75,7 @@ class EnabledCampaign:
             "module": self.module,
             "attributes": {**template, **chosen.attributes},
             "audience": self.audience(),
-            **{
-                each: getattr(chosen, each)
-                for each in ("channel", "topic", "page_size", "recipients_per_message", "max_pages")
-            },
-            "expires_after_hours": chosen.expires_after_hours,
+            **chosen.model_dump(include=DEFINED),
         }
 
     def audience(self) -> dict[str, Any]:

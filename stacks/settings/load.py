@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -15,7 +14,7 @@ from stacks.settings.enabled_campaigns import (
     databases_faults,
     read_campaigns,
 )
-from stacks.settings.sections import PROVIDERS_AT_SYNTH, HttpProvider
+from stacks.settings.sections import PROVIDERS_AT_SYNTH, HttpProvider, Section
 from stacks.settings.sentences import SettingsError, sentence
 from stacks.settings.stage import Settings, settings_faults
 
@@ -50,33 +49,27 @@ def with_providers(settings: Settings, providers: object) -> Settings:
     """`settings` with each address that is known only now: below `providers`, under the name of the provider,
     or of the channel whose row names none; and the API's under api. Raises SettingsError where `providers` is
     no URL, and a setting needs it."""
-    place = partial(_placed, settings.stage, providers)
-    sections = {key: value for key, value in settings if isinstance(value, HttpProvider)}
-    placed: dict[str, object] = {
-        key: place(key, section, getattr(section, "provider", key)) for key, section in sections.items()
+
+    def placed(path: str, section: Section, setting: str, name: str) -> Section:
+        if getattr(section, setting) != PROVIDERS_AT_SYNTH:
+            return section
+        if not (isinstance(providers, str) and _ORIGIN.fullmatch(providers)):
+            raise SettingsError(
+                f"mailroom.{settings.stage}.{path}.{setting}: is {PROVIDERS_AT_SYNTH!r}, and the context's "
+                f"{PROVIDERS_AT_SYNTH} is {providers!r}; run the app with -c "
+                f"{PROVIDERS_AT_SYNTH}=http://HOST:PORT."
+            )
+        return section.model_copy(update={setting: f"{providers}/{name}"})
+
+    changed: dict[str, object] = {
+        key: placed(key, section, "base_url", getattr(section, "provider", key))
+        for key, section in settings
+        if isinstance(section, HttpProvider)
     }
     rows = settings.channels.items()
-    placed["channels"] = {key: place(f"channels.{key}", row, key) for key, row in rows}
-    if settings.api.public_url == PROVIDERS_AT_SYNTH:
-        origin = _origin(f"mailroom.{settings.stage}.api.public_url", providers)
-        placed["api"] = settings.api.model_copy(update={"public_url": f"{origin}/api"})
-    return settings.model_copy(update=placed)
-
-
-def _placed(stage: str, providers: object, key: str, section: HttpProvider, name: str) -> HttpProvider:
-    if section.base_url != PROVIDERS_AT_SYNTH:
-        return section
-    origin = _origin(f"mailroom.{stage}.{key}.base_url", providers)
-    return section.model_copy(update={"base_url": f"{origin}/{name}"})
-
-
-def _origin(key: str, providers: object) -> str:
-    if isinstance(providers, str) and _ORIGIN.fullmatch(providers):
-        return providers
-    raise SettingsError(
-        f"{key}: is {PROVIDERS_AT_SYNTH!r}, and the context's "
-        f"{PROVIDERS_AT_SYNTH} is {providers!r}; run the app with -c {PROVIDERS_AT_SYNTH}=http://HOST:PORT."
-    )
+    changed["channels"] = {key: placed(f"channels.{key}", row, "base_url", key) for key, row in rows}
+    changed["api"] = placed("api", settings.api, "public_url", "api")
+    return settings.model_copy(update=changed)
 
 
 def _validated(section: object, stage: str) -> Settings:

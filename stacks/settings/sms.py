@@ -87,22 +87,31 @@ class Sms(HttpProvider):
         return {"STOP_WORDS": json.dumps(self.stop_words), "START_WORDS": json.dumps(self.start_words)}
 
 
-TWILIOS = ("messaging_service_sid", "base_url")
-AWSS = ("configuration_set",)
+OTHERS = {
+    "twilio": ("aws", ("configuration_set",)),
+    "aws": ("twilio", ("messaging_service_sid", "base_url")),
+}
+"""For each provider the other one, and what this one alone has a use for."""
 
 
 def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
     """Rules of the section `sms`, whose row of `channels` is `row`."""
+    other, names = OTHERS[sms.provider]
+    for name in names:
+        if getattr(sms, name) is not None:
+            yield f"sms.{name}: is {other}'s, and provider is {sms.provider}; remove it."
     if sms.provider == "twilio":
-        yield from _twilio(sms)
+        yield from _twilio_sender(sms)
         if row is not None:
             yield from _callbacks(api, row)
-    else:
-        yield from _aws(sms)
+    elif sms.sender is None:
+        yield (
+            "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
+            "or pool."
+        )
 
 
-def _twilio(sms: Sms) -> Iterator[str]:
-    yield from _not_for(sms, AWSS)
+def _twilio_sender(sms: Sms) -> Iterator[str]:
     if (sms.messaging_service_sid is None) == (sms.sender is None):
         yield (
             "sms.sender: twilio needs exactly one of sender and messaging_service_sid; "
@@ -113,23 +122,6 @@ def _twilio(sms: Sms) -> Iterator[str]:
             f"sms.sender: {sms.sender!r} is not a number in E.164, which twilio needs; write it like "
             "+12025550123."
         )
-
-
-def _aws(sms: Sms) -> Iterator[str]:
-    yield from _not_for(sms, TWILIOS)
-    if sms.sender is None:
-        yield (
-            "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
-            "or pool."
-        )
-
-
-def _not_for(sms: Sms, others: tuple[str, ...]) -> Iterator[str]:
-    """What one provider has no use for would be there in vain."""
-    other = "aws" if sms.provider == "twilio" else "twilio"
-    for name in others:
-        if getattr(sms, name) is not None:
-            yield f"sms.{name}: is {other}'s, and provider is {sms.provider}; remove it."
 
 
 CALLBACKS = 5
