@@ -12,7 +12,6 @@ from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import TTL, Table
 from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import MailboxStack
-from stacks.settings.campaign import Schedule
 from stacks.settings.campaigns import collect_polling, collect_rules, compose_polling, compose_rules
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.queues import DAY
@@ -42,12 +41,8 @@ class CampaignsStack(StageStack):
         )
         self.audience = Worker(self, settings, self._compose(settings, storage))
         self.collect = Worker(self, settings, self._collect(settings))
-        CampaignSchedules(self, settings, self.collect, campaigns)
-
-    @property
-    def workers(self) -> tuple[Worker, Worker]:
-        """Both, in the order of a campaign's way."""
-        return self.collect, self.audience
+        self.workers = (self.collect, self.audience)
+        _schedule(Construct(self, "Schedules"), settings, self.collect, campaigns)
 
     def _collect(self, settings: Settings) -> Work:
         rules = collect_rules(settings.campaigns, settings.lease_margin_seconds)
@@ -147,46 +142,36 @@ SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
 """What EventBridge Scheduler puts its own time for: a start that it sends twice has the same."""
 
 
-class CampaignSchedules(Construct):
-    """Each sends its campaign's name and the time to the collect queue, or else to its dead-letter queue."""
-
-    def __init__(
-        self,
-        scope: Construct,
-        settings: Settings,
-        collect: Worker,
-        campaigns: Sequence[EnabledCampaign],
-    ) -> None:
-        super().__init__(scope, "Schedules")
-        self._collect = collect
-        name = settings.name("campaigns")
-        self._group = scheduler.CfnScheduleGroup(self, "Group", name=name)
-        queues = (collect.queue, collect.dead_letters)
-        self._role = scheduler_role(self, name, [queue.queue_arn for queue in queues])
-        for campaign in campaigns:
-            if campaign.chosen.schedule:
-                self._schedule(campaign.name, campaign.chosen.schedule)
-
-    def _schedule(self, campaign: str, schedule: Schedule) -> None:
-        kind = scheduler.CfnSchedule
+def _schedule(
+    scope: Construct, settings: Settings, collect: Worker, campaigns: Sequence[EnabledCampaign]
+) -> None:
+    """Send each campaign's name and the time to the collect queue, or else to its dead-letter queue."""
+    name = settings.name("campaigns")
+    group = scheduler.CfnScheduleGroup(scope, "Group", name=name)
+    role = scheduler_role(scope, name, [collect.queue.queue_arn, collect.dead_letters.queue_arn])
+    kind = scheduler.CfnSchedule
+    for campaign in campaigns:
+        schedule = campaign.chosen.schedule
+        if schedule is None:
+            continue
         made = kind(
-            self,
-            f"Schedule-{campaign}",
-            name=campaign,
-            group_name=self._group.name,
-            description=f"Starts the campaign {campaign}",
+            scope,
+            f"Schedule-{campaign.name}",
+            name=campaign.name,
+            group_name=name,
+            description=f"Starts the campaign {campaign.name}",
             schedule_expression=f"cron({schedule.cron})",
             schedule_expression_timezone=schedule.time_zone,
             flexible_time_window=kind.FlexibleTimeWindowProperty(mode="OFF"),
             target=kind.TargetProperty(
-                arn=self._collect.queue.queue_arn,
-                role_arn=self._role.role_arn,
-                input=json.dumps({"campaign": campaign, "scheduled_at": SCHEDULED_TIME}),
+                arn=collect.queue.queue_arn,
+                role_arn=role.role_arn,
+                input=json.dumps({"campaign": campaign.name, "scheduled_at": SCHEDULED_TIME}),
                 retry_policy=kind.RetryPolicyProperty(maximum_event_age_in_seconds=LATEST_SECONDS),
-                dead_letter_config=kind.DeadLetterConfigProperty(arn=self._collect.dead_letters.queue_arn),
+                dead_letter_config=kind.DeadLetterConfigProperty(arn=collect.dead_letters.queue_arn),
             ),
         )
-        made.add_resource_dependency(self._group)
+        made.add_resource_dependency(group)
 
 
 UNKNOWN_SUFFIX = "-??????"

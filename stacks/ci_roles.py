@@ -12,7 +12,7 @@ from aws_cdk import (
 )
 from aws_cdk import aws_iam as iam
 
-from stacks.constructs.grants import Grant, accept_wildcards, policy
+from stacks.constructs.grants import Grant, role
 from stacks.constructs.stage import StageStack, publish
 from stacks.settings.deploy import Deploy
 from stacks.settings.stage import Settings
@@ -46,11 +46,11 @@ class DeployStack(StageStack):
                 self, "Provider", url=section.issuer, client_ids=[section.expected_audience]
             ).oidc_provider_arn
         )
-        deploy = self._role("Deploy", settings.name("deploy"), section.subjects, [self._through_bootstrap()])
+        deploy = self._role("Deploy", settings.name("deploy"), section.subjects, self._through_bootstrap())
         publish(self, DeployRoleArn=deploy.role_arn)
         if section.reader_subjects:
-            grants = [self._read_templates(settings)]
-            reader = self._role("Reader", settings.name("deploy-reader"), section.reader_subjects, grants)
+            grant = self._read_templates(settings)
+            reader = self._role("Reader", settings.name("deploy-reader"), section.reader_subjects, grant)
             publish(self, DeployReaderRoleArn=reader.role_arn)
 
     def _warn_of_the_default_bootstrap(self, settings: Settings) -> None:
@@ -64,17 +64,9 @@ class DeployStack(StageStack):
                 "the policies of `make policy`, and set deploy.qualifier.",
             )
 
-    def _role(self, id_: str, name: str, subjects: Sequence[str], grants: Sequence[Grant]) -> iam.Role:
-        role = iam.Role(
-            self,
-            id_,
-            role_name=name,
-            assumed_by=iam.WebIdentityPrincipal(self._provider_arn, self._conditions(subjects)),
-            max_session_duration=Duration.hours(1),
-            inline_policies=policy(grants),
-        )
-        accept_wildcards(role, grants)
-        return role
+    def _role(self, id_: str, name: str, subjects: Sequence[str], grant: Grant) -> iam.Role:
+        trusted = iam.WebIdentityPrincipal(self._provider_arn, self._conditions(subjects))
+        return role(self, id_, trusted, [grant], role_name=name, max_session_duration=Duration.hours(1))
 
     def _conditions(self, subjects: Sequence[str]) -> dict[str, dict[str, object]]:
         host = self._section.host

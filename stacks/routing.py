@@ -26,38 +26,34 @@ class Schedules(Construct):
     def __init__(self, scope: Construct, settings: Settings) -> None:
         super().__init__(scope, "Schedules")
         stack = Stack.of(self)
-        self.group = scheduler.CfnScheduleGroup(self, "Group", name=settings.name())
+        scheduler.CfnScheduleGroup(self, "Group", name=settings.name())
         # By name, not by reference: the queue's function has this role in its environment.
-        self.target_arn = stack.format_arn(service="sqs", resource=settings.name("scheduled"))
-        self.dead_letter_arn = stack.format_arn(service="sqs", resource=settings.name("scheduled-dlq"))
-        self._schedules_arn = stack.format_arn(
+        target = stack.format_arn(service="sqs", resource=settings.name("scheduled"))
+        dead_letters = stack.format_arn(service="sqs", resource=settings.name("scheduled-dlq"))
+        schedules = stack.format_arn(
             service="scheduler", resource="schedule", resource_name=f"{settings.name()}/*"
         )
-        self.role = scheduler_role(self, settings.name(), [self.target_arn, self.dead_letter_arn])
-
-    def environment(self) -> dict[str, str]:
-        """What a function that creates schedules needs to know."""
-        return {
-            "SCHEDULE_GROUP": str(self.group.name),
-            "SCHEDULE_ROLE_ARN": self.role.role_arn,
-            "SCHEDULE_TARGET_ARN": self.target_arn,
-            "SCHEDULE_DEAD_LETTER_ARN": self.dead_letter_arn,
+        role = scheduler_role(self, settings.name(), [target, dead_letters])
+        self.environment = {
+            "SCHEDULE_GROUP": settings.name(),
+            "SCHEDULE_ROLE_ARN": role.role_arn,
+            "SCHEDULE_TARGET_ARN": target,
+            "SCHEDULE_DEAD_LETTER_ARN": dead_letters,
         }
-
-    def create(self) -> list[Grant]:
-        """What a function needs to create schedules of this group."""
-        return [
+        """What a function that creates schedules needs to know."""
+        self.create = [
             Grant(
                 ["scheduler:CreateSchedule"],
-                [self._schedules_arn],
+                [schedules],
                 wildcard="A schedule's name is derived from its message; the group is this stage's own.",
             ),
             Grant(
                 ["iam:PassRole"],
-                [self.role.role_arn],
+                [role.role_arn],
                 conditions={"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}},
             ),
         ]
+        """What a function needs to create schedules of this group."""
 
 
 NO_NEWS = ("sending", "scheduled")
@@ -70,6 +66,7 @@ def outcomes(
     settings: Settings, storage: MailboxStack, webhook: WebhookStack, fax: FaxStack | None
 ) -> StreamWork:
     """How `outcomes` reads the ledger's stream."""
+    section = settings.fax
     queues = [webhook.worker.queue, *([fax.retry.queue] if fax else [])]
     return StreamWork(
         function="outcomes",
@@ -84,7 +81,11 @@ def outcomes(
             "WEBHOOK_QUEUE_URL": webhook.worker.queue.queue_url,
             "RETRY_QUEUE_URL": fax.retry.queue.queue_url if fax else "",
             "CHANNELS": json.dumps(sorted({*settings.channels, *(["fax"] if fax else []), "webhook"})),
-            **_retries(settings),
+            # Without a fax gateway, numbers that nothing is reckoned with.
+            "MAX_ATTEMPTS": str(section.max_attempts if section else 1),
+            "RETRY_DELAY_SECONDS": str(section.retry_delay_seconds if section else 0),
+            "RETRY_GROWTH": str(section.retry_growth if section else 1),
+            "RETRY_DELAY_CAP_SECONDS": str(section.retry_delay_cap_seconds if section else 0),
             **_events(settings),
         },
     )
@@ -139,20 +140,6 @@ def _event_source(settings: Settings) -> str:
     return f"mailroom.{settings.stage}"
 
 
-def _retries(settings: Settings) -> dict[str, str]:
-    """When a fax is tried again; without a fax gateway, numbers that nothing is reckoned with."""
-    fax = settings.fax
-    return {
-        "MAX_ATTEMPTS": str(fax.max_attempts if fax else 1),
-        "RETRY_DELAY_SECONDS": str(fax.retry_delay_seconds if fax else 0),
-        "RETRY_GROWTH": str(fax.retry_growth if fax else 1),
-        "RETRY_DELAY_CAP_SECONDS": str(fax.retry_delay_cap_seconds if fax else 0),
-    }
-
-
-INSERTS = '{"eventName":["INSERT"]}'
-
-
 class RoutingStack(StageStack):
     """`dispatch` reads the mailbox's stream, `outcomes` the ledger's; `dispatch-scheduled` brings back what
     had to wait for its `send_at`."""
@@ -179,11 +166,11 @@ class RoutingStack(StageStack):
         grants = [
             Grant(["sqs:SendMessage"], [worker.queue.queue_arn for worker in reached]),
             Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
-            *schedules.create(),
+            *schedules.create,
         ]
         environment = {
             **storage.shared_environment,
-            **schedules.environment(),
+            **schedules.environment,
             "ROUTES": self.to_json_string(routes),
             # For a channel whose queue cannot delay a message, one that can.
             "DELAYED_ROUTES": self.to_json_string({"fax": fax.retry.queue.queue_url} if fax else {}),
@@ -195,7 +182,7 @@ class RoutingStack(StageStack):
             function="dispatch",
             limits=settings.dispatch,
             table=storage.mailbox,
-            filters=[INSERTS],
+            filters=['{"eventName":["INSERT"]}'],
             grants=grants,
             environment=environment,
         )
@@ -217,4 +204,4 @@ class RoutingStack(StageStack):
         )
         self.workers = [*reached, scheduled]
         """Who works off the channels' queues and `scheduled`."""
-        publish(self, ScheduleGroupName=str(schedules.group.name))
+        publish(self, ScheduleGroupName=settings.name())

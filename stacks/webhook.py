@@ -36,19 +36,14 @@ class WebhookStack(StageStack):
             "What each host's key is derived from, for nobody to have: `mailroom webhook-key` prints a "
             "host's, which its receivers verify with",
         )
-        self.stage_key = self._stage_key(settings) if settings.webhook.stage_key_until else None
+        self.stage_key: Secret | None = None
+        if settings.webhook.stage_key_until:
+            # The one secret of before. Every receiver has it, so no host's key is derived from it. It keeps
+            # its name and its logical id: CloudFormation would put another value into another one.
+            said = "What webhooks are signed with; receivers verify with whsec_ and this value"
+            self.stage_key = self._secret(settings, "SigningSecret", "webhook-signing", said)
         self.worker = Worker(self, settings, self._work(settings, storage))
         keeps_failing(self, settings)
-
-    def _stage_key(self, settings: Settings) -> Secret:
-        """The one secret of before. Every receiver has it, so no host's key is derived from it. It keeps its
-        name and its logical id: CloudFormation would put another value into another one."""
-        return self._secret(
-            settings,
-            "SigningSecret",
-            "webhook-signing",
-            "What webhooks are signed with; receivers verify with whsec_ and this value",
-        )
 
     def _secret(self, settings: Settings, construct_id: str, name: str, description: str) -> Secret:
         return Secret(

@@ -13,16 +13,16 @@ from constructs import Construct, IConstruct
 
 from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, StageAlarm, metric, read_log
 from stacks.constructs.bundle import Bundle, Target
-from stacks.constructs.grants import Grant, accept_wildcards, policy
+from stacks.constructs.grants import Grant, role
 from stacks.constructs.stage import accept, pascal, publish
 from stacks.settings.campaigns import Network
 from stacks.settings.sections import Function
 from stacks.settings.stage import Settings
 
-NETWORK_READS = ("DescribeNetworkInterfaces", "DescribeSubnets")
-NETWORK_WRITES = (
-    *("CreateNetworkInterface", "DeleteNetworkInterface"),
-    *("AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"),
+NETWORK = (
+    *("ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface"),
+    *("ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"),
+    *("ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"),
 )
 REASON = (
     "Lambda makes and removes the interfaces itself, with the function's role, and asks for these on all "
@@ -33,11 +33,10 @@ REASON = (
 def in_network(function_arn: str) -> list[Grant]:
     """What Lambda needs of a function's role to connect it, and what keeps the function from using it:
     https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html."""
-    actions = [f"ec2:{action}" for action in (*NETWORK_WRITES, *NETWORK_READS)]
     own = {"ArnEquals": {"lambda:SourceFunctionArn": function_arn}}
     return [
-        Grant(actions, ["*"], wildcard=REASON),
-        Grant(actions, ["*"], conditions=own, wildcard=REASON, denied=True),
+        Grant(NETWORK, ["*"], wildcard=REASON),
+        Grant(NETWORK, ["*"], conditions=own, wildcard=REASON, denied=True),
     ]
 
 
@@ -162,7 +161,12 @@ class HandlerFunction(Construct):
             code=Bundle(handler, target, templates=spec.templates, extras=spec.extras).code(),
             timeout=Duration.seconds(spec.limits.timeout_seconds),
             memory_size=spec.limits.memory_mb,
-            role=self._role([*spec.grants, *connecting, *tracing, write_log]),
+            role=role(
+                self,
+                "Role",
+                iam.ServicePrincipal("lambda.amazonaws.com"),
+                [*spec.grants, *connecting, *tracing, write_log],
+            ),
             log_group=log_group,
             environment={
                 "MAILROOM_STAGE": settings.stage,
@@ -188,16 +192,6 @@ class HandlerFunction(Construct):
         publish(self, **{f"{pascal(spec.function)}FunctionName": self.resource.function_name})
         self._watch(settings, spec)
         function_specs(self).append(spec)
-
-    def _role(self, grants: Sequence[Grant]) -> iam.Role:
-        role = iam.Role(
-            self,
-            "Role",
-            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
-            inline_policies=policy(grants),
-        )
-        accept_wildcards(role, grants)
-        return role
 
     def _watch(self, settings: Settings, spec: FunctionSpec) -> None:
         """Make three alarms. A function that nobody calls reports nothing, and nothing is wrong with it."""

@@ -39,29 +39,33 @@ class Grant:
         )
 
 
-def policy(grants: Sequence[Grant]) -> dict[str, iam.PolicyDocument]:
-    """One inline policy of all `grants`: there as soon as its role is, before any mapping polls with it."""
-    return {"least-privilege": iam.PolicyDocument(statements=[grant.statement() for grant in grants])}
+def role(
+    scope: Construct, construct_id: str, trusted: iam.IPrincipal, grants: Sequence[Grant], **options: Any
+) -> iam.Role:
+    """A role for `trusted`, with one inline policy of all `grants`: there as soon as its role is, before any
+    mapping polls with it. cdk-nag's finding on each of their wildcards is accepted, that one alone, with its
+    reason. `options` are CDK's own."""
+    statements = [grant.statement() for grant in grants]
+    made = iam.Role(
+        scope,
+        construct_id,
+        assumed_by=trusted,
+        inline_policies={"least-privilege": iam.PolicyDocument(statements=statements)},
+        **options,
+    )
+    for grant in grants:
+        for resource in grant.resources:
+            if "*" in resource:
+                accept(made, f"IAM5[Resource::{_as_found(Stack.of(made).resolve(resource))}]", grant.wildcard)
+    return made
 
 
 def scheduler_role(scope: Construct, group: str, queue_arns: Sequence[str]) -> iam.Role:
     """The role that the EventBridge schedules of `group` send to queues with."""
     arn = Stack.of(scope).format_arn(service="scheduler", resource="schedule-group", resource_name=group)
     conditions = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": arn}}
-    return iam.Role(
-        scope,
-        "Role",
-        assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com", conditions=conditions),
-        inline_policies=policy([Grant(["sqs:SendMessage"], queue_arns)]),
-    )
-
-
-def accept_wildcards(role: iam.Role, grants: Sequence[Grant]) -> None:
-    """Accept cdk-nag's finding on each wildcard of `grants`, that one alone, with its reason."""
-    for grant in grants:
-        for resource in grant.resources:
-            if "*" in resource:
-                accept(role, f"IAM5[Resource::{_as_found(Stack.of(role).resolve(resource))}]", grant.wildcard)
+    scheduler = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=conditions)
+    return role(scope, "Role", scheduler, [Grant(["sqs:SendMessage"], queue_arns)])
 
 
 def _as_found(resource: Any) -> str:

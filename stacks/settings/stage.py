@@ -94,12 +94,9 @@ class Settings(Section):
         return self.sms.configuration_set or self.name()
 
 
-PAIRS = ("sms", "push")
-
-
 def pairs_faults(settings: Settings) -> Iterator[str]:
     """Rows of `channels` without their section, and sections without their row."""
-    for name in PAIRS:
+    for name in ("sms", "push"):
         row, section = name in settings.channels, getattr(settings, name) is not None
         if row and not section:
             yield f"{name}: is missing, and channels.{name} is there; add the section, or remove the row."

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -21,10 +22,6 @@ def _short(text: str, most: int) -> str:
     return text
 
 
-def _name(text: str) -> str:
-    return _short(text, MAX_NAME)
-
-
 def _words(text: str) -> str:
     for name in re.findall(r"\{([^{}]*)\}", _short(text, MAX_WORDS)):
         if name not in _PLACEHOLDERS:
@@ -35,7 +32,7 @@ def _words(text: str) -> str:
 
 # The usual case of each part, so that no language has two names.
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$")]
-Name = Annotated[str, AfterValidator(_name)]
+Name = Annotated[str, AfterValidator(partial(_short, most=MAX_NAME))]
 Word = Literal[
     "asking_title",
     "asking",
