@@ -48,6 +48,10 @@ class ApiStack(StageStack):
         self.public_url = settings.api.public_url or (
             f"https://{self.api.http_api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}"
         )
+        self.twilio_url = f"{self.public_url}{TWILIO_PATH}"
+        """Below it is a path for each message, which Twilio is given with it."""
+        self.unsubscribe_url = f"{self.public_url}{UNSUBSCRIBE_PATH}"
+        """Below it is a path for each recipient and topic, which mails carry."""
         # Also where nobody needs it for the URL: senders that are deployed may import it, and CloudFormation
         # lets no export go before its importers, which are deployed after this stack.
         self.export_value(self.api.http_api_id)
@@ -58,16 +62,6 @@ class ApiStack(StageStack):
         self._twilio_callbacks(settings, feedback)
         server_errors(self, settings, self.api)
         publish(self, ApiUrl=self.public_url, UnsubscribeUrl=self.unsubscribe_url)
-
-    @property
-    def twilio_url(self) -> str:
-        """Below it is a path for each message, which Twilio is given with it."""
-        return f"{self.public_url}{TWILIO_PATH}"
-
-    @property
-    def unsubscribe_url(self) -> str:
-        """Below it is a path for each recipient and topic, which mails carry."""
-        return f"{self.public_url}{UNSUBSCRIBE_PATH}"
 
     def _unsubscribe_secret(self, settings: Settings) -> Secret:
         return Secret(

@@ -12,9 +12,10 @@ from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import TTL, Table
 from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import MailboxStack
-from stacks.settings.campaigns import collect_polling, collect_rules, compose_polling, compose_rules
+from stacks.settings.campaigns import compose_polling
 from stacks.settings.enabled_campaigns import EnabledCampaign
-from stacks.settings.queues import DAY
+from stacks.settings.queues import DAY, queue_rules
+from stacks.settings.sections import Polling
 from stacks.settings.stage import Settings
 
 DEFINITIONS = "campaigns.json"
@@ -45,14 +46,16 @@ class CampaignsStack(StageStack):
         _schedule(Construct(self, "Schedules"), settings, self.collect, campaigns)
 
     def _collect(self, settings: Settings) -> Work:
-        rules = collect_rules(settings.campaigns, settings.lease_margin_seconds)
+        section = settings.campaigns.collect
+        rules = queue_rules(section, settings.lease_margin_seconds)
         databases = _named(settings, (each.collected for each in self._campaigns))
         own_queue = self.format_arn(service="sqs", resource=settings.name("collect"))
         return Work(
             queue="collect",
             function="collect",
-            limits=settings.campaigns.collect,
-            polling=collect_polling(settings.campaigns),
+            limits=section,
+            # One page an invocation: a page is as large as an invocation may hold.
+            polling=Polling(batch_size=1, maximum_concurrency=section.maximum_concurrency),
             rules=rules,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [self.runs.table_arn]),
@@ -83,7 +86,7 @@ class CampaignsStack(StageStack):
             function="compose",
             limits=settings.campaigns.compose,
             polling=compose_polling(settings.campaigns, concurrencies),
-            rules=compose_rules(settings.campaigns, settings.lease_margin_seconds),
+            rules=queue_rules(settings.campaigns.compose, settings.lease_margin_seconds),
             kept_back_seconds=KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),

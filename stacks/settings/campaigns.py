@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from stacks.settings.queues import QueueRules, Retention, queue_faults, queue_rules
-from stacks.settings.sections import Function, Polling, Redelivery, Section
+from stacks.settings.queues import Retention, queue_faults, queue_rules
+from stacks.settings.sections import Polling, Redelivery, Section
 
 CampaignName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
@@ -23,7 +23,7 @@ class Network(Section):
     """Groups that may go out to the databases and to AWS."""
 
 
-class Collect(Function, Redelivery):
+class Collect(Redelivery):
     """The function that pages through audiences, one page an invocation."""
 
     memory_mb: int = Field(default=512, ge=128, le=10_240)
@@ -32,7 +32,7 @@ class Collect(Function, Redelivery):
     longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
 
 
-class Compose(Function, Redelivery):
+class Compose(Redelivery):
     """The function that composes messages. How many of it work at once follows from the campaigns."""
 
     memory_mb: int = Field(default=512, ge=128, le=10_240)
@@ -66,30 +66,16 @@ FIRST_PAGE_QUERIES = 2
 """Queries of collect's first page: the rows without a key are counted once."""
 
 
-def collect_polling(section: Campaigns) -> Polling:
-    """One page an invocation: a page is as large as an invocation may hold."""
-    return Polling(batch_size=1, maximum_concurrency=section.collect.maximum_concurrency)
-
-
 def compose_polling(section: Campaigns, concurrencies: Iterable[int]) -> Polling:
     """Polling with the least concurrency that a campaign allows: they all share the queue."""
-    return Polling(batch_size=section.compose.batch_size, maximum_concurrency=min(concurrencies, default=2))
-
-
-def collect_rules(section: Campaigns, lease_margin: int) -> QueueRules:
-    """The rules of the queue that starts and pages come in on."""
-    return queue_rules(section.collect, collect_polling(section), section.collect, lease_margin)
-
-
-def compose_rules(section: Campaigns, lease_margin: int) -> QueueRules:
-    """The rules of the queue that recipients come in on."""
-    return queue_rules(section.compose, compose_polling(section, ()), section.compose, lease_margin)
+    return Polling(batch_size=section.compose.batch_size, maximum_concurrency=min(concurrencies))
 
 
 def campaign_section_faults(section: Campaigns, lease_margin: int, keep: Retention) -> Iterator[str]:
     """Rules of the section `campaigns`, whatever campaigns there are."""
-    yield from queue_faults("campaigns.collect", section.collect, collect_rules(section, lease_margin), keep)
-    yield from queue_faults("campaigns.compose", section.compose, compose_rules(section, lease_margin), keep)
+    for name, function in (("collect", section.collect), ("compose", section.compose)):
+        rules = queue_rules(function, lease_margin)
+        yield from queue_faults(f"campaigns.{name}", function, rules, keep)
     need = keep.queue_days + keep.dead_letter_days + keep.margin_days
     if section.run_days < need:
         yield (

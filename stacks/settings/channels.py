@@ -14,7 +14,6 @@ from stacks.settings.queues import QueueRules, Retention, Waits, backoff_faults,
 from stacks.settings.sections import (
     Backoff,
     FailurePolicy,
-    Function,
     HttpProvider,
     Polling,
     Redelivery,
@@ -42,7 +41,7 @@ class Lane(Polling):
     """The part of `messages_per_second` that this lane gets."""
 
 
-class Channel(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
+class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
     """A row: everything that makes a queue, dead-letter queue and sender for each lane of an event type."""
 
     handler: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
@@ -109,7 +108,8 @@ def lane_rows(channels: Mapping[str, Channel], lease_margin: int) -> Iterator[La
     for event_type, channel in channels.items():
         waits = Waits.of(channel)
         for lane, polling in channel.lanes.items():
-            rules = queue_rules(channel, polling, channel, lease_margin, waits, channel.misconfigured_seconds)
+            window = polling.batch_window_seconds
+            rules = queue_rules(channel, lease_margin, window, waits, channel.misconfigured_seconds)
             yield LaneRow(event_type, lane, channel, polling, rules)
 
 

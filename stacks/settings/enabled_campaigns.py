@@ -13,7 +13,7 @@ from stacks.merging import merged
 from stacks.paths import CAMPAIGN_FILE as FILE
 from stacks.paths import CAMPAIGNS, TEMPLATES
 from stacks.settings.campaign import Campaign
-from stacks.settings.campaigns import PUT_SECONDS, collect_polling, compose_polling
+from stacks.settings.campaigns import PUT_SECONDS, compose_polling
 from stacks.settings.databases import certificates_faults, database_faults
 from stacks.settings.sentences import SettingsError, number, path_of, sentence
 from stacks.settings.stage import Settings
@@ -217,7 +217,7 @@ def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]
     """How many of each function may ask the database at once."""
     workers = {}
     if any(name in each.collected for each in campaigns):
-        workers["collect"] = collect_polling(settings.campaigns).maximum_concurrency
+        workers["collect"] = settings.campaigns.collect.maximum_concurrency
     if any(name in each.composed for each in campaigns):
         polling = compose_polling(settings.campaigns, [each.chosen.concurrency for each in campaigns])
         workers["compose"] = polling.maximum_concurrency

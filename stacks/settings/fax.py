@@ -18,7 +18,7 @@ from stacks.settings.queues import (
     queue_faults,
     worker_rules,
 )
-from stacks.settings.sections import Backoff, FailurePolicy, Function, HttpProvider, QueueWorker, Redelivery
+from stacks.settings.sections import Backoff, FailurePolicy, HttpProvider, QueueWorker, Redelivery
 from stacks.settings.sentences import number
 
 _NUMBER = r"^\+[1-9][0-9]{6,14}$"
@@ -30,7 +30,7 @@ class RetryMover(QueueWorker):
     longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
 
 
-class Fax(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
+class Fax(Redelivery, FailurePolicy, Backoff, HttpProvider):
     """The fax queue, its sender, and the retries."""
 
     provider: Literal["signalwire", "telnyx"]

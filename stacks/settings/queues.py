@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from stacks.settings.sections import Backoff, Function, Polling, QueueWorker, Redelivery, Section
+from stacks.settings.sections import Backoff, Function, QueueWorker, Redelivery, Section
 
 
 class Scheduled(QueueWorker):
@@ -106,16 +106,16 @@ class QueueRules:
     can."""
 
 
-def visibility_of(function: Function, polling: Polling) -> int:
-    """AWS's advice for a queue that a function reads: room for throttled invocations."""
-    return 6 * function.timeout_seconds + polling.batch_window_seconds
+def visibility_of(function: Function, window: int) -> int:
+    """AWS's advice for a queue that a function reads, `window` its batches' in seconds: room for throttled
+    invocations."""
+    return 6 * function.timeout_seconds + window
 
 
 def queue_rules(
-    function: Function,
-    polling: Polling,
-    redelivery: Redelivery,
+    section: Redelivery,
     lease_margin: int,
+    window: int = 0,
     waits: Waits | None = None,
     longest_other: int = 0,
 ) -> QueueRules:
@@ -123,11 +123,11 @@ def queue_rules(
 
     `longest_other` is the longest wait that a function sets beside its back-off.
     """
-    visibility = visibility_of(function, polling)
+    visibility = visibility_of(section, window)
     waits = waits or Waits(visibility, visibility)
-    receives = waits.receives_to_cover(redelivery.longest_throttling_seconds) + redelivery.crash_allowance
+    receives = waits.receives_to_cover(section.longest_throttling_seconds) + section.crash_allowance
     return QueueRules(
-        lease=function.timeout_seconds + lease_margin,
+        lease=section.timeout_seconds + lease_margin,
         visibility=visibility,
         max_receives=receives,
         longest_stay=longest_stay(waits, receives, max(visibility, longest_other)),
@@ -141,7 +141,7 @@ def longest_stay(waits: Waits, receives: int, at_least: int) -> int:
 
 def worker_rules(section: QueueWorker, lease_margin: int) -> QueueRules:
     """The rules of a queue whose section says everything."""
-    return queue_rules(section, section, section, lease_margin)
+    return queue_rules(section, lease_margin, section.batch_window_seconds)
 
 
 @dataclass(frozen=True)

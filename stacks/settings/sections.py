@@ -45,8 +45,9 @@ class Polling(Section):
     maximum_concurrency: int = Field(default=2, ge=2, le=1000)
 
 
-class Redelivery(Section):
-    """How often a queue delivers again before the dead-letter queue; `maxReceiveCount` is derived from it."""
+class Redelivery(Function):
+    """A function, and how often its queue delivers again before the dead-letter queue; `maxReceiveCount` is
+    derived from it."""
 
     longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
     """The longest time a provider may refuse without a message being dead-lettered for it."""
@@ -54,7 +55,7 @@ class Redelivery(Section):
     """Receives beside those, for functions that die and workers that meet another's lease."""
 
 
-class QueueWorker(Function, Polling, Redelivery):
+class QueueWorker(Redelivery, Polling):
     """A queue and the one function that reads it."""
 
 

@@ -91,7 +91,7 @@ class Webhook(Function, Polling, FailurePolicy):
 
 def webhook_rules(webhook: Webhook, lease_margin: int) -> QueueRules:
     """One receive is one try, and `delays_seconds` are the waits between them."""
-    visibility = visibility_of(webhook, webhook)
+    visibility = visibility_of(webhook, webhook.batch_window_seconds)
     longest = [
         max(delay, webhook.retry_after_cap_seconds, webhook.misconfigured_seconds)
         for delay in webhook.delays_seconds
