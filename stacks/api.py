@@ -146,7 +146,7 @@ class ApiStack(StageStack):
                 "SMS_BASE_URL": section.url,
                 **section.words(),
             },
-            remedy=TWILIO_GIVES_UP,
+            remedy="Twilio repeats a status callback for seconds only.",
         )
         behind = self._behind(settings, "TwilioCallbacks", spec)
         for path, part in ((f"{TWILIO_PATH}/{{reference}}", "callbacks"), (INBOUND_PATH, "public")):
@@ -161,7 +161,6 @@ class ApiStack(StageStack):
 OVERSIZE = "oversize"
 """Below it in the payload bucket lies what producers handed in that is too large for an item."""
 CALLER_REPEATS = "Requests end in an error: the caller gets it, and may call again."
-TWILIO_GIVES_UP = "Twilio repeats a status callback for seconds only."
 
 
 def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public_url: str) -> FunctionSpec:

@@ -17,10 +17,6 @@ from stacks.settings.stage import Settings
 
 KEPT_BACK_SECONDS = 10
 """What a pass leaves for putting letters back."""
-FUNCTION_ERRORS = (
-    "No function examines the dead letters, so their causes stay unknown. They stay in their queues: read "
-    "the log of dead-letters, mend what it says, and wait for its next pass."
-)
 
 
 class DeadLettersStack(StageStack):
@@ -77,7 +73,8 @@ class DeadLettersStack(StageStack):
                 function="dead-letters",
                 limits=settings.dead_letters,
                 kept_back_seconds=KEPT_BACK_SECONDS,
-                remedy=FUNCTION_ERRORS,
+                remedy="No function examines the dead letters, so their causes stay unknown. They stay in "
+                "their queues: read the log of dead-letters, mend what it says, and wait for its next pass.",
                 grants=[
                     Grant(
                         [f"sqs:{action}" for action in look],

@@ -93,9 +93,6 @@ class FeedbackStack(StageStack):
         )
 
 
-HOUR = 3600
-
-
 def watch_reputation(scope: Construct, settings: Settings) -> None:
     """Two alarms a rate, one that warns. The rates are the whole account's, for so is SES's judgement."""
     rates = settings.monitoring.ses
@@ -121,7 +118,7 @@ def _pair(
     scope: Construct, settings: Settings, of: str, words: tuple[str, str], thresholds: tuple[float, float]
 ) -> None:
     meaning, look = words
-    rate = metric("AWS/SES", f"Reputation.{of}Rate", "Average", period=HOUR)
+    rate = metric("AWS/SES", f"Reputation.{of}Rate", "Average", period=3600)
     kind = f"ses-{of.lower()}-rate"
     for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
         about = AlarmText(
@@ -135,16 +132,12 @@ def _pair(
         StageAlarm(scope, name, settings, about, rate, threshold, missing=TreatMissingData.IGNORE)
 
 
-SMS_SERVICE = "sms-voice.amazonaws.com"
-SMS_EVENTS = ["TEXT_ALL", "MEDIA_ALL"]
-
-
 def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
     """The set `name`, whose events go to `topic`, as the texts may that people send to the account's numbers:
     which resource publishes those is not documented, so the policy is that of "Topic policies for Amazon SNS
     topics" in the service's user guide."""
     kind = smsvoice.CfnConfigurationSet
-    topic.let_publish(SMS_SERVICE, stack.format_arn(service="sms-voice", resource="*"))
+    topic.let_publish("sms-voice.amazonaws.com", stack.format_arn(service="sms-voice", resource="*"))
     made = kind(
         stack,
         "Sms",
@@ -153,7 +146,7 @@ def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
             kind.EventDestinationProperty(
                 enabled=True,
                 event_destination_name=name,
-                matching_event_types=SMS_EVENTS,
+                matching_event_types=["TEXT_ALL", "MEDIA_ALL"],
                 sns_destination=kind.SnsDestinationProperty(topic_arn=topic.topic_arn),
             )
         ],

@@ -19,7 +19,6 @@ from stacks.settings.queues import DAY
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
 
-CLOUDWATCH = "cloudwatch.amazonaws.com"
 MINUTES_IN_A_ROW = 5
 
 
@@ -54,7 +53,7 @@ class MonitoringStack(StageStack):
         ended = EventTopic(self, "AlarmsEnded", settings, name=ENDED, key=begun.key)
         alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
         for topic in (begun, ended):
-            topic.let_publish(CLOUDWATCH, alarms)
+            topic.let_publish("cloudwatch.amazonaws.com", alarms)
             for url in settings.monitoring.urls:
                 topic.add_subscription(subscriptions.UrlSubscription(url))
         for address in settings.monitoring.emails:

@@ -94,21 +94,17 @@ def _packages(bundle: Bundle) -> Iterator[Component]:
             comment="any of the files that are locked",
             hashes=[HashType(alg=HashAlgorithm.SHA_256, content=hashed) for hashed in locked[url.name]],
         )
+        said = each.metadata.json
+        licence = CONCLUDED.get(url.name) or said.get("license_expression") or said.get("license")
         yield Component(
             name=url.name,
             version=each.version,
             purl=url,
             bom_ref=url.to_string(),
-            licenses=[LicenseFactory().make_from_string(_licence(each, url.name))],
+            licenses=[LicenseFactory().make_from_string(str(licence or "not named"))],
             external_references=[files],
             components=_parts(each, url.name),
         )
-
-
-def _licence(package: Distribution, name: str) -> str:
-    metadata = package.metadata.json
-    said = CONCLUDED.get(name) or metadata.get("license_expression") or metadata.get("license")
-    return str(said or "not named")
 
 
 def _parts(package: Distribution, name: str) -> Iterator[Component]:

@@ -8,8 +8,6 @@ from constructs import Construct
 
 from stacks.settings.stage import Settings
 
-OWN_ACCOUNT = {"aws:SourceAccount": Aws.ACCOUNT_ID}
-
 
 class EventTopic(sns.Topic):
     """Named mailroom-{stage}-`name`; TLS only. It is encrypted with a key of our own, for AWS's shared one
@@ -61,6 +59,9 @@ class EventTopic(sns.Topic):
                 principals=[iam.ServicePrincipal(service)],
                 actions=["sns:Publish"],
                 resources=[self.topic_arn],
-                conditions={"StringEquals": OWN_ACCOUNT, "ArnEquals": {"aws:SourceArn": source_arn}},
+                conditions={
+                    "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+                    "ArnEquals": {"aws:SourceArn": source_arn},
+                },
             )
         )

@@ -119,21 +119,19 @@ def needed_actions(templates: Iterable[Mapping[str, Any]]) -> dict[str, set[str]
         for resource in template["Resources"].values():
             paths = properties.setdefault(resource["Type"], set())
             paths |= set(_paths(resource.get("Properties", {})))
-    return {of: {*_handlers(of, paths), *_beyond(of, paths)} for of, paths in properties.items()}
+    return {of: {*_needed_for(of, paths)} for of, paths in properties.items()}
 
 
-def _handlers(resource_type: str, paths: set[str]) -> Iterable[str]:
+def _needed_for(resource_type: str, paths: set[str]) -> Iterable[str]:
     unused = [
         pattern
         for of, properties, *patterns in OPTIONAL
         if resource_type == f"AWS::{of}" and paths.isdisjoint(properties.split())
         for pattern in patterns
     ]
-    named = handler_actions(resource_type)
-    return (action for action in named if not any(fnmatchcase(action, pattern) for pattern in unused))
-
-
-def _beyond(resource_type: str, paths: set[str]) -> Iterable[str]:
+    for action in handler_actions(resource_type):
+        if not any(fnmatchcase(action, pattern) for pattern in unused):
+            yield action
     for (of, path), actions in BEYOND.items():
         if of == resource_type and path in paths:
             yield from actions

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -18,7 +18,6 @@ from stacks.settings.queues import (
 )
 from stacks.settings.sections import FailurePolicy, Function, Polling
 
-Network = IPv4Network | IPv6Network
 LONGEST_DELAY = 39_600  # visibility ends 12 hours after the receive: an hour of that is the function's
 _NEVER = tuple(map(ip_network, ("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")))
 """Link-local, and AWS's own: credentials are handed out there to whoever asks. The sender refuses them
@@ -33,17 +32,9 @@ def _network(text: str) -> str:
         raise ValueError(
             "is not a network; write it like 10.1.0.0/16, all bits past the prefix zero"
         ) from None
-    if any(_inside(network, each) for each in _NEVER):
+    if any(network.network_address in each and network.prefixlen >= each.prefixlen for each in _NEVER):
         raise ValueError("holds only link-local or metadata addresses, which are never open; remove it")
     return text
-
-
-def _inside(network: Network, other: Network) -> bool:
-    return (
-        network.version == other.version
-        and network.network_address in other
-        and network.prefixlen >= other.prefixlen
-    )
 
 
 def _day(text: str) -> str:

@@ -29,8 +29,8 @@ TELNYX: dict[str, Any] = {
         (
             "fax.retry.speed",
             1,
-            "is not a setting; use one of longest_throttling_seconds, crash_allowance, batch_size, "
-            "batch_window_seconds, maximum_concurrency, timeout_seconds, memory_mb.",
+            "is not a setting; use one of batch_size, batch_window_seconds, maximum_concurrency, "
+            "timeout_seconds, memory_mb, longest_throttling_seconds, crash_allowance.",
         ),
         (
             "fax.senders",
