@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from stacks.constructs.function import FunctionSpec
 from stacks.constructs.http_api import access_log
 from stacks.constructs.worker import IN_FLIGHT_MANY, IN_FLIGHT_MOST, Work
-from stacks.dashboard.promises import NOBODYS, alarm_arn, sent, times
+from stacks.dashboard.promises import NOBODYS, alarm_arn, both_queues, counted, times
 from stacks.dashboard.widgets import Widget, expression, found, graph, heading, metric, ringing
 from stacks.settings.queues import DAY
 from stacks.settings.stage import Settings
@@ -22,7 +22,9 @@ def channels(settings: Settings, reading: Sequence[Work]) -> Iterator[Widget]:
         if queue.channel:
             by_channel.setdefault(queue.channel, []).append(queue)
     for name, senders in by_channel.items():
-        yield graph(f"{name}: accepted", [sent(settings, each) for each in senders], stat="Sum")
+        yield graph(
+            f"{name}: accepted", [counted(settings, each.function, "Sent") for each in senders], stat="Sum"
+        )
         yield graph(f"{name}: failed by reason", [_failed(settings, name)], stat="Sum", stacked=True)
         yield graph(f"{name}: from put to accepted, ms", times(settings, senders), stat="p50")
     yield graph(
@@ -69,7 +71,7 @@ def _failed(settings: Settings, channel: str) -> list[object]:
 
 
 def _queue(settings: Settings, queue: Work) -> Iterator[Widget]:
-    own, dead = ({"QueueName": settings.name(each)} for each in (queue.queue_name, queue.dead_letter_name))
+    own, dead = both_queues(settings, queue)
     count = "ApproximateNumberOfMessages"
     depth = [
         metric("AWS/SQS", f"{count}Visible", own, label="waiting"),
@@ -122,10 +124,8 @@ def outside(settings: Settings) -> Iterator[Widget]:
     yield _rate("Complaint", rates.complaint_rate_warning, rates.complaint_rate)
     sender = settings.name("send-webhook")
     yield found("Endpoints that keep failing: tries", f"/aws/lambda/{sender}", FAILING_HOSTS, width=12)
-    callbacks = [
-        metric("Mailroom", name, {"service": "send-webhook", "stage": settings.stage})
-        for name in ("CallbacksDelivered", "WebhooksFailing")
-    ]
+    names = ("CallbacksDelivered", "WebhooksFailing")
+    callbacks = [counted(settings, "send-webhook", name) for name in names]
     yield graph("Callbacks", callbacks, stat="Sum", width=12)
     yield ringing(f"{settings.name()}: answered 5xx", alarm_arn(settings.name("api-5xx")), width=12)
     yield found(f"{settings.name()}: answers", access_log(settings), ANSWERS, width=12)

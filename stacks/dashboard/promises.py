@@ -45,9 +45,15 @@ def alarm_arn(name: str) -> str:
     return f"arn:${{AWS::Partition}}:cloudwatch:${{AWS::Region}}:${{AWS::AccountId}}:alarm:{name}"
 
 
-def sent(settings: Settings, sender: Work, **options: object) -> Series:
-    """How many messages a sender's provider has accepted."""
-    return metric("Mailroom", "Sent", {"service": sender.function, "stage": settings.stage}, **options)
+def counted(settings: Settings, function: str, name: str, **options: object) -> Series:
+    """A metric that a function counts itself, such as Sent: the messages that its provider has accepted."""
+    return metric("Mailroom", name, {"service": function, "stage": settings.stage}, **options)
+
+
+def both_queues(settings: Settings, work: Work) -> tuple[dict[str, str], dict[str, str]]:
+    """The dimensions of a queue's metrics, and of those of its dead-letter queue."""
+    names = settings.name(work.queue_name), settings.name(work.dead_letter_name)
+    return {"QueueName": names[0]}, {"QueueName": names[1]}
 
 
 def _alarms(kinds: Mapping[str, str]) -> Iterator[Widget]:
@@ -62,7 +68,9 @@ def _alarms(kinds: Mapping[str, str]) -> Iterator[Widget]:
 
 
 def _sums(settings: Settings, senders: Sequence[Work], channels: Sequence[str]) -> Widget:
-    accepted = [sent(settings, each, id=f"sent{at}", **HIDDEN) for at, each in enumerate(senders)]
+    accepted = [
+        counted(settings, each.function, "Sent", id=f"sent{at}", **HIDDEN) for at, each in enumerate(senders)
+    ]
     failed = [
         metric("Mailroom", "Failed", {"channel": name, "stage": settings.stage}, id=f"failed{at}", **HIDDEN)
         for at, name in enumerate((*channels, NOBODYS))
@@ -75,44 +83,24 @@ def _sums(settings: Settings, senders: Sequence[Work], channels: Sequence[str]) 
 
 
 def _waiting(settings: Settings, queues: Sequence[Work]) -> Widget:
-    ages = [
-        metric(
-            "AWS/SQS",
-            "ApproximateAgeOfOldestMessage",
-            {"QueueName": settings.name(each.queue_name)},
-            id=f"age{at}",
-            **HIDDEN,
-        )
-        for at, each in enumerate(queues)
-    ]
-    dead = [
-        metric(
-            "AWS/SQS",
-            f"ApproximateNumberOfMessages{state}",
-            {"QueueName": settings.name(each.dead_letter_name)},
-            id=f"dead{state.lower()}{at}",
-            **HIDDEN,
-        )
-        for at, each in enumerate(queues)
-        for state in ("Visible", "NotVisible")
-    ]
+    ages, letters = [], []
+    for at, each in enumerate(queues):
+        own, dead = both_queues(settings, each)
+        ages.append(metric("AWS/SQS", "ApproximateAgeOfOldestMessage", own, id=f"age{at}", **HIDDEN))
+        for state in ("Visible", "NotVisible"):
+            count, id_ = f"ApproximateNumberOfMessages{state}", f"dead{state.lower()}{at}"
+            letters.append(metric("AWS/SQS", count, dead, id=id_, **HIDDEN))
     lines = [
         expression('MAX(METRICS("age"))', id="oldest", label="oldest waiting, s"),
         expression('SUM(METRICS("dead"))', id="letters", label="dead letters"),
     ]
-    return numbers("Waiting now", [*lines, *ages, *dead], stat="Maximum", width=12, whole_range=False)
+    return numbers("Waiting now", [*lines, *ages, *letters], stat="Maximum", width=12, whole_range=False)
 
 
 def times(settings: Settings, senders: Sequence[Work]) -> list[Series]:
     """The time from a message's put to its acceptance, by sender."""
     return [
-        metric(
-            "Mailroom",
-            "PutToAccepted",
-            {"service": each.function, "stage": settings.stage},
-            stat=stat,
-            label=f"{each.function} {stat}",
-        )
+        counted(settings, each.function, "PutToAccepted", stat=stat, label=f"{each.function} {stat}")
         for each in senders
         for stat in ("p50", "p99")
     ]
