@@ -25,31 +25,28 @@ from mailroom import environment
 from mailroom.aws.dynamo import size_of
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending
 from mailroom.message.outcome import Outcome, Sent
-from ops.estimates import prices
 
 MAILS = 1000
-SENDER_SECONDS = 0.1
-"""Assumed of one mail in the sender: SES's answer and two writes; not measured, for there is no account."""
-MEMORY_GB = 0.25
 PEOPLE = 5_000
 CAMPAIGN = "weekly-followers"
 BUCKET, FILE = "lists", "people.csv"
 FUNCTION_SECONDS = 900.0
+REQUEST_SECONDS = 0.2
+"""Of each request to the fax provider."""
 FAX_SECONDS = {"short": 60.0, "long": 2400.0}
 FAX = {"event_type": "fax", "to": "+16175551234", "pdf_url": "https://files.example/42.pdf"}
 
 
 def mails() -> dict[str, Any]:
-    """Calls by name and a mail, ledger write units and log lines a mail, dollars per million mails."""
+    """Calls by name and a mail, ledger write units and log lines a mail."""
     counted = in_a_process("bench.counted", "mails")
-    calls, units = counted["calls"], counted["units"] / MAILS
+    calls = counted["calls"]
     return {
         "calls_per_mail": round(sum(calls.values()) / MAILS, 3),
         "calls_by_name": {name: round(number / MAILS, 3) for name, number in sorted(calls.items())},
-        "write_units_per_mail": round(units, 3),
+        "write_units_per_mail": round(counted["units"] / MAILS, 3),
         "log_lines_per_mail": round(counted["log_lines"] / MAILS, 3),
         "ledger_item_bytes": counted["item_bytes"],
-        "dollars_per_million": _dollars(units),
     }
 
 
@@ -68,25 +65,10 @@ def faxes() -> dict[str, Any]:
     return {figure: {name: found[name][figure] for name in found} for figure in found["short"]}
 
 
-def _dollars(ledger_units: float) -> dict[str, float]:
-    """What a million mails cost in US dollars, by part. Lambda's pollers receive and delete in tens, as
-    dispatch sends."""
-    parts = {
-        "mailbox and ledger writes": (1 + ledger_units) * prices.WRITE_UNIT,
-        "queue requests": 3 / prices.QUEUED * prices.SQS_REQUEST,
-        "invocations": (1 / prices.DISPATCHED + 1 / prices.QUEUED) * prices.LAMBDA_REQUEST,
-        "sender's time": SENDER_SECONDS * MEMORY_GB * prices.LAMBDA_GB_SECOND,
-        "SES": prices.SES_MAIL,
-    }
-    dollars = {name: round(price * 1e6, 2) for name, price in parts.items()}
-    return dollars | {"all but SES": round(sum(parts.values()) * 1e6 - dollars["SES"], 2)}
-
-
 class LedgerSize:
     """Follows items through their writes and adds up write units: the larger of old and new, per KiB."""
 
     def __init__(self, client: Any) -> None:
-        self.writes = 0
         self.units = 0
         self.largest = 0
         self._items: dict[str, dict[str, Any]] = {}
@@ -110,7 +92,6 @@ class LedgerSize:
             )
 
     def _write(self, sets: dict[str, Any]) -> None:
-        self.writes += 1
         item = self._items.setdefault(sets["id"]["S"], {})
         item |= sets
         size = size_of(item)
@@ -157,8 +138,7 @@ def _count_faxes() -> dict[str, Any]:
 
 
 class _Fax:
-    """One fax that takes `seconds`, followed by functions of 15 minutes. It is its own provider, of which
-    each request takes a fifth of a second."""
+    """One fax that takes `seconds`, followed by functions of 15 minutes. It is its own provider."""
 
     provider = account = "bench"
 
@@ -168,18 +148,15 @@ class _Fax:
         self._size = LedgerSize(dynamodb)
         self._now = 1_800_000_000.0
         self._ends = 0.0
-        self._requests = 0
         self._billed = 0.0
 
     def figures(self, item: dict[str, Any]) -> dict[str, float]:
-        """Ledger writes and units, requests to the provider, and seconds of fax for a second of function."""
+        """Ledger units, invocations, and seconds of fax for a second of function."""
         began, invocations = self._now, 1
         while self._invoke(item) is not None:
             invocations += 1
         return {
-            "fax_ledger_writes": self._size.writes,
             "fax_ledger_units": self._size.units,
-            "fax_provider_requests": self._requests,
             "fax_invocations": invocations,
             "faxes_held_per_function_second": round((self._ends - began) / self._billed, 3),
         }
@@ -222,18 +199,14 @@ class _Fax:
 
     def submit(self, _request: FaxRequest) -> Outcome:
         """The provider takes it."""
-        self._ask()
+        self._now += REQUEST_SECONDS
         self._ends = self._now + self._seconds
         return Sent("fx-1")
 
     def fetch(self, _provider_id: str) -> FaxState:
         """The provider says whether it has arrived."""
-        self._ask()
+        self._now += REQUEST_SECONDS
         return Delivered() if self._now >= self._ends else Pending("sending")
-
-    def _ask(self) -> None:
-        self._requests += 1
-        self._now += 0.2
 
 
 def _count_campaign() -> dict[str, int]:

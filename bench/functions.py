@@ -87,7 +87,7 @@ FUNCTION = {
     "DELAYS": "[5, 15]",
 }
 """What the stacks put into the environment of all functions together."""
-_ANSWERS = {
+ANSWERS = {
     "SendEmail": b'{"MessageId": "0100019abcdef012-00000000-0000-0000-0000-000000000000-000000"}',
     "SendMessageBatch": b'{"Successful": [], "Failed": []}',
     "BatchExecuteStatement": b'{"Responses": [{}, {}, {}, {}, {}, {}, {}, {}, {}, {}]}',
@@ -156,9 +156,9 @@ def queue_batch(first: int, size: int = 10) -> dict[str, Any]:
     return records(*(json.dumps(item(number)) for number in range(first, first + size)))
 
 
-def stream_batch(first: int, size: int = 100) -> dict[str, Any]:
-    """A DynamoDB stream batch of new items."""
-    return {"Records": [_inserted(number) for number in range(first, first + size)]}
+def stream_batch(first: int) -> dict[str, Any]:
+    """A DynamoDB stream batch of 100 new items."""
+    return {"Records": [_inserted(number) for number in range(first, first + 100)]}
 
 
 def _inserted(number: int) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def answer_at_once(*clients: Any, calls: Counter[str] | None = None) -> None:
             calls[operation] += 1
         headers: Any = {"content-type": "application/json", "x-amzn-requestid": "bench"}
         answer: Any = AWSResponse(request.url, 200, headers, None)
-        answer._content = _ANSWERS.get(operation, b"{}")
+        answer._content = ANSWERS.get(operation, b"{}")
         return answer
 
     for client in clients:

@@ -1,12 +1,12 @@
 """A simulation (SimPy) of the stations of `ops.estimates.stations`, with their queues, their batches and
-Lambda's slow start, with back-off where the provider refuses, and with what the provider reports.
+Lambda's slow start, and with what the provider reports.
 
 Nothing is random. All times are in seconds of the simulated world.
 """
 
 import math
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,17 +15,12 @@ import simpy
 from ops.estimates.lanes import SendingPlan
 from ops.estimates.quotas import POLLERS_A_MINUTE
 from ops.estimates.stations import Forecast, Pool, Shared
-from stacks.settings.sections import Backoff
 
 EVENT_SECONDS = 1.0
 """From a provider's answer to its events; assumed."""
 SAMPLES = 80
 """Points of a curve, about."""
 PUT_TOGETHER = 100
-JITTERED = 0.75
-"""A worker waits 50 to 100 % of the nominal back-off."""
-Batch = Sequence[tuple[int, int]]
-"""Records: how many, and how often these were received before."""
 Steps = Generator[simpy.Event, Any, None]
 
 
@@ -45,64 +40,32 @@ class Meter:
         return start - now
 
 
-@dataclass
-class Grant:
-    """What a provider accepts: so many messages a second. A batch is counted when it ends, and its messages
-    were submitted within `window` seconds before."""
-
-    env: simpy.Environment
-    rate: float
-    window: float
-    left: float = 0.0
-    since: float = 0.0
-
-    def accept(self, messages: int) -> int:
-        """How many of these it accepts now."""
-        now = self.env.now
-        self.left = min(self.rate * self.window, self.left + (now - self.since) * self.rate)
-        self.since = now
-        accepted = min(messages, int(self.left))
-        self.left -= accepted
-        return accepted
-
-
 class Queue:
-    """Waiting records: how many, and how often they were received. Whoever finds none waits for some."""
+    """How many records wait. Whoever finds none waits for some."""
 
     def __init__(self, env: simpy.Environment, batch: int) -> None:
         self._env = env
         self._batch = batch
         self.depth = 0
         self.routed = 0
-        """How many records came for the first time."""
-        self._waiting: deque[tuple[int, int]] = deque()
+        """How many records came."""
         self._idle: deque[simpy.Event] = deque()
 
-    def put(self, count: int, receives: int = 0) -> None:
+    def put(self, count: int) -> None:
         """Add records, and wake as many workers as take them."""
-        if not count:
-            return
-        self._waiting.append((count, receives))
         self.depth += count
-        self.routed += 0 if receives else count
+        self.routed += count
         for _ in range(min(len(self._idle), -(-count // self._batch))):
             self._idle.popleft().succeed()
 
-    def take(self) -> Generator[simpy.Event, Any, Batch]:
-        """A batch, as soon as there is a record."""
+    def take(self) -> Generator[simpy.Event, Any, int]:
+        """How many records there are in a batch, as soon as there is one."""
         while not self.depth:
             news = self._env.event()
             self._idle.append(news)
             yield news
-        taken, room = [], self._batch
-        while room and self._waiting:
-            count, receives = self._waiting.popleft()
-            if count > room:
-                self._waiting.appendleft((count - room, receives))
-                count = room
-            taken.append((count, receives))
-            room -= count
-        self.depth -= self._batch - room
+        taken = min(self.depth, self._batch)
+        self.depth -= taken
         return taken
 
 
@@ -122,28 +85,21 @@ class Sample:
 @dataclass
 class Simulated:
     """What came of a load. `seconds`: until the last message was accepted; `reported`: until all is told;
-    `deepest`: the most messages that waited in the queues of the lanes; `throttled`: how often the provider
-    refused."""
+    `deepest`: the most messages that waited in the queues of the lanes."""
 
     seconds: float = 0.0
     reported: float = 0.0
     deepest: int = 0
-    throttled: int = 0
     samples: list[Sample] = field(default_factory=list)
 
 
 class Simulation:
-    """One load at its stations. The provider accepts `granted` messages a second (None: whatever comes)."""
+    """One load at its stations. The provider accepts whatever comes."""
 
-    def __init__(
-        self, forecast: Forecast, granted: float | None = None, backoff: Backoff | None = None
-    ) -> None:
+    def __init__(self, forecast: Forecast) -> None:
         self._env = env = simpy.Environment()
         self._forecast, self._load = forecast, forecast.load
         self._stations = {station.name: station for station in forecast.stations}
-        self._backoff = backoff or Backoff()
-        window = max(1.0, *(plan.invocation for plan in forecast.plans))
-        self._grant = Grant(env, granted, window) if granted else None
         self._mailbox, self._ledger = (Meter(env, self._shared(name).total) for name in ("mailbox", "ledger"))
         functions = self._stations.get("functions")
         most = functions.total if isinstance(functions, Shared) else 0
@@ -194,11 +150,8 @@ class Simulation:
         def lasting(messages: int) -> float:
             return alone[messages] + self._ledger.wait(messages * units)
 
-        def done(taken: Batch) -> None:
-            self._submitted(queue, taken)
-
         workers = plan.senders.at_start, plan.senders.workers
-        self._hire(queue, workers, lasting, done, plan.assumed.between)
+        self._hire(queue, workers, lasting, self._submitted, plan.assumed.between)
 
     def _report(self, name: str, queue: Queue) -> None:
         pool, units = self._pool(name), self._shared("ledger").takes(name)
@@ -206,10 +159,10 @@ class Simulation:
         def lasting(records: int) -> float:
             return records * pool.seconds + self._ledger.wait(records * units / pool.records)
 
-        def done(taken: Batch) -> None:
+        def done(taken: int) -> None:
             if name == "outcomes":
-                self._untold["webhook"].put(_count(taken))
-            self._told += _count(taken)
+                self._untold["webhook"].put(taken)
+            self._told += taken
             self._end()
 
         self._hire(queue, (pool.at_start, pool.workers), lasting, done, pool.between)
@@ -224,9 +177,9 @@ class Simulation:
             self._put += count
             self._stream.put(count)
 
-    def _route(self, taken: Batch) -> None:
+    def _route(self, taken: int) -> None:
         """Each lane gets its part of what was put."""
-        self._routed += _count(taken)
+        self._routed += taken
         part, before = 0.0, 0
         for plan, queue in zip(self._forecast.plans, self._lanes, strict=True):
             part += plan.messages / self._load.messages
@@ -235,27 +188,18 @@ class Simulation:
             before = due
         self._found.deepest = max(self._found.deepest, sum(each.depth for each in self._lanes))
 
-    def _submitted(self, queue: Queue, taken: Batch) -> None:
-        accepted = 0
-        for count, receives in taken:
-            sent = self._grant.accept(count) if self._grant else count
-            accepted += sent
-            if refused := count - sent:
-                self._found.throttled += refused
-                nominal = min(self._backoff.backoff_seconds * 2**receives, self._backoff.backoff_cap_seconds)
-                self._later(nominal * JITTERED, queue, refused, receives + 1)
-        self._accepted += accepted
-        if self._accepted == self._load.messages and accepted:
+    def _submitted(self, taken: int) -> None:
+        self._accepted += taken
+        if self._accepted == self._load.messages:
             self._found.seconds = self._env.now
         for name, each in self._untold.items():
             if name != "webhook":
-                self._later(EVENT_SECONDS, each, round(accepted * self._pool(name).records))
+                self._env.process(self._later(each, round(taken * self._pool(name).records)))
         self._end()
 
-    def _later(self, seconds: float, queue: Queue, count: int, receives: int = 0) -> None:
-        comes = self._env.timeout(seconds)
-        assert comes.callbacks is not None
-        comes.callbacks.append(lambda _: queue.put(count, receives))
+    def _later(self, queue: Queue, count: int) -> Steps:
+        yield self._env.timeout(EVENT_SECONDS)
+        queue.put(count)
 
     def _end(self) -> None:
         """All is over when the last message is accepted, and told of."""
@@ -270,7 +214,7 @@ class Simulation:
         queue: Queue,
         workers: tuple[int, int],
         lasting: Callable[[int], float],
-        done: Callable[[Batch], None],
+        done: Callable[[int], None],
         between: float,
     ) -> None:
         """Lambda's pollers of a queue: few at start, and more while messages wait."""
@@ -296,7 +240,7 @@ class Simulation:
         self,
         queue: Queue,
         lasting: Callable[[int], float],
-        done: Callable[[Batch], None],
+        done: Callable[[int], None],
         between: float = 0,
     ) -> Steps:
         """A worker: one batch after another."""
@@ -305,7 +249,7 @@ class Simulation:
             taken = yield from queue.take()
             if self._functions:
                 yield self._functions.get(1)
-            yield env.timeout(lasting(_count(taken)))
+            yield env.timeout(lasting(taken))
             if self._functions:
                 self._functions.put(1)
             done(taken)
@@ -330,7 +274,3 @@ class Simulation:
                 self._workers,
             )
         )
-
-
-def _count(taken: Batch) -> int:
-    return sum(count for count, _ in taken)

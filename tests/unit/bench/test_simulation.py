@@ -93,14 +93,6 @@ def test_a_ledger_that_is_too_slow_delays_mails_and_their_events_together() -> N
     assert 5000 * 2 / 100 <= found.seconds <= 1.1 * planned.seconds
 
 
-def test_what_the_provider_refuses_comes_back_and_is_sent_at_its_rate() -> None:
-    planned = forecast(Load(3000), {RATE: 200, WORKERS: 16})
-    free, throttled = Simulation(planned).run(), Simulation(planned, granted=25).run()
-    assert (free.throttled, throttled.samples[-1].accepted) == (0, 3000)
-    assert throttled.throttled > 1000
-    assert throttled.seconds >= 3000 / 25 - 1
-
-
 def test_the_same_load_ends_the_same() -> None:
     planned = CASES["callbacks"]
     assert Simulation(planned).run() == Simulation(planned).run()
