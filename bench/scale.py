@@ -23,6 +23,7 @@ LIMITS = REPOSITORY / "docs" / "limits.md"
 STAGE, BOTH = "prod", ("normal", "bulk")
 CORES, WORKERS = 2, 4
 """The cores of the machine that measured the emulator, and the workers of its lane."""
+BATCHES = 10
 OF_BATCH = ("BatchExecuteStatement", "BatchGetItem")
 """Calls that a sender makes once for a batch."""
 
@@ -136,7 +137,7 @@ class Function:
     of_batch: Sequence[float] = ()
     between: float = 0
 
-    def rate(self, at_once: int, batches: int = 10) -> float:
+    def rate(self, at_once: int) -> float:
         """Mails a second of so many threads, which share the processor and begin each batch together."""
         env = simpy.Environment()
         processor = simpy.Resource(env)
@@ -147,14 +148,14 @@ class Function:
                 yield from self._make(env, self.calls, processor)
 
         def function() -> Steps:
-            for _ in range(batches):
+            for _ in range(BATCHES):
                 yield from self._make(env, self.of_batch, processor)
                 left = [*range(QUEUED)]
                 yield env.all_of([env.process(thread(left)) for _ in range(at_once)])
                 yield env.timeout(self.between)
 
         env.run(until=env.process(function()))
-        return batches * QUEUED / float(env.now)
+        return BATCHES * QUEUED / float(env.now)
 
     def _make(self, env: simpy.Environment, calls: Sequence[float], processor: simpy.Resource) -> Steps:
         """One call after another."""

@@ -1,10 +1,9 @@
 """AWS on one machine. `up` leaves it running, `down` stops it, `demo` shows everything in one go."""
 
-import json
 import os
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
@@ -14,15 +13,15 @@ from local.processes import StartError
 from local.stage import lifecycle
 from local.stage.deploy import DeployError
 from local.stage.workspace import UP, load_state
-from ops.terminal import Terminal, escaped
+from ops.terminal import Terminal
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 console = Terminal(highlight=False)
 
 PEOPLE = 5_000
 """How many people the example campaign finds in the database of `make up`."""
-BEGINNING = 60
-"""Characters of a message that `inbox` shows."""
+NEWEST, BEGINNING = 20, 60
+"""How many of the newest messages `inbox` shows, and how many characters of each."""
 NEXT_STEPS = """
 Next, in this shell:
   . .local/env
@@ -71,20 +70,13 @@ def down() -> None:
 
 
 @app.command()
-def inbox(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-    last: Annotated[int, typer.Option(min=1, help="How many of the newest to show.")] = 20,
-) -> None:
-    """Show what the providers' simulators accepted, newest last."""
+def inbox() -> None:
+    """Show what the providers' simulators accepted, newest last. $MAILROOM_INBOX has all of it as JSON."""
     known = load_state(UP)
     if not known or not known.running:
         raise StartError("Nothing is running. Start it with `make up`.")
-    accepted = fetch(known.endpoints.inbox)
-    if as_json:
-        typer.echo(escaped(json.dumps(accepted, indent=2)))
-        return
-    if accepted:
-        console.print(_inbox_table(accepted, last))
+    if accepted := fetch(known.endpoints.inbox):
+        console.print(_inbox_table(accepted))
     else:
         console.print("Nothing was sent yet.")
     if received := fetch(known.endpoints.received):
@@ -103,16 +95,14 @@ def demo() -> None:
     raise typer.Exit(code)
 
 
-def _inbox_table(accepted: list[dict[str, Any]], last: int) -> Table:
-    """The last so many messages; `--json` shows their whole content."""
-    table = Table(
-        title=f"{len(accepted)} accepted; the last {min(last, len(accepted))}", title_justify="left"
-    )
+def _inbox_table(accepted: list[dict[str, Any]]) -> Table:
+    newest = accepted[-NEWEST:]
+    table = Table(title=f"{len(accepted)} accepted; the last {len(newest)}", title_justify="left")
     for heading in ("received", "channel"):
         table.add_column(heading, no_wrap=True)
     for heading in ("to", "content"):
         table.add_column(heading, overflow="fold")
-    for each in accepted[-last:]:
+    for each in newest:
         moment = each["received_at"].replace("T", " ").partition(".")[0]
         content = each["content"]
         text = next((content[name] for name in ("subject", "text", "body") if content.get(name)), "")

@@ -181,9 +181,8 @@ class FaxLine:
         delivered_seconds: float = 0.3,
         busy_seconds: float = 0.1,
         slow_seconds: float = 5.0,
-        fetch: Callable[[str], bool | None] = is_pdf,
     ) -> None:
-        """No answer and failures take `busy_seconds` too; `fetch` says whether there is a PDF at a URL."""
+        """No answer and failures take `busy_seconds` too."""
         self._inbox = inbox
         self.clock = clock
         self._seconds = {
@@ -193,7 +192,6 @@ class FaxLine:
             "stuck": math.inf,
         }
         self._short = busy_seconds
-        self._fetch = fetch
         self._faxes: dict[str, SimulatedFax] = {}
         self._submits = Occurrences()
         self._lock = threading.Lock()
@@ -204,7 +202,7 @@ class FaxLine:
         why = refusal_of(order.to, nth)
         if why is not None:
             raise SubmitRefused(why)
-        media_ok = self._fetch(order.media_url)
+        media_ok = is_pdf(order.media_url)
         with self._lock:
             fax = self._accepted(order, nth, media_ok)
             self._faxes[fax.id] = fax

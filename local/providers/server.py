@@ -6,7 +6,7 @@
 import argparse
 from typing import Any
 
-from local.providers import delay_queue
+from local.providers import delay_queue, twilio_texts
 from local.providers.delay_queue import DelayQueue
 from local.providers.fax import FaxLine
 from local.providers.http import Simulator, SimulatorServer
@@ -21,14 +21,11 @@ from local.providers.trouble import Trouble
 from local.providers.twilio import SECRET as TWILIO_SECRET
 from local.providers.twilio import TwilioSimulator
 from local.providers.twilio_callbacks import StatusCallbacks
-from local.providers.twilio_texts import InboundTexts
 from local.providers.upstream import PublicApi, Upstream
 from local.providers.webhook_receiver import WebhookReceiver
 
 SLOW_FAX_SECONDS = 9.0
 """Seconds, longer than a function of the local stage lives: a slow fax takes several of them."""
-
-
 CREDENTIALS: dict[str, dict[str, str]] = {
     "FaxSecretName": {"project": "local", "token": "local", "api_key": "local"},
     "TwilioSecretName": TWILIO_SECRET,
@@ -63,7 +60,7 @@ def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
         "pages: inbox": inbox.pages(),
         "pages: faxes": line.pages(),
         "pages: callbacks": callbacks.pages(),
-        "pages: texts": InboundTexts(network).pages(),
+        "pages: texts": twilio_texts.pages(network),
         "pages: events": delay_queue.pages(queues, feedback.counts, feedback.disorder, callbacks.disorder),
         "pages: trouble": trouble.pages(),
     }

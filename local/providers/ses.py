@@ -64,13 +64,11 @@ class SesSimulator:
         upstream: Upstream,
         suppressed: SuppressionList,
         feedback: SesFeedback,
-        slow_seconds: float = SLOW_SECONDS,
     ) -> None:
         self._inbox = inbox
         self._upstream = upstream
         self._suppressed = suppressed
         self._feedback = feedback
-        self._slow_seconds = slow_seconds
         self._had = Occurrences()
         self._known: set[str] = set()
 
@@ -93,7 +91,7 @@ class SesSimulator:
         if outcome == "lost-answer":
             raise NoAnswer
         if outcome == "slow":
-            time.sleep(self._slow_seconds)
+            time.sleep(SLOW_SECONDS)
         return json_reply(200, {"MessageId": provider_id})
 
     def _outcome(self, mail: dict[str, Any]) -> str:

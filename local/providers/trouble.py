@@ -47,32 +47,18 @@ def _posted(*ends: str) -> Callable[[Request], bool]:
     return lambda request: request.method == "POST" and request.route.endswith(ends)
 
 
+def _refused(error: Callable[..., Reply], refusals: Mapping[str, tuple[Any, ...]]) -> dict[Kind, Reply]:
+    """A provider's own refusals."""
+    return {"throttled": error(*refusals["throttled"]), "error": error(*refusals["error"])}
+
+
 PROVIDERS: dict[str, Submits] = {
-    "ses": Submits(
-        _posted("/outbound-emails"),
-        {
-            "throttled": ses_feedback.ses_error(*ses.REFUSALS["throttled"]),
-            "error": ses_feedback.ses_error(*ses.REFUSALS["error"]),
-        },
-    ),
+    "ses": Submits(_posted("/outbound-emails"), _refused(ses_feedback.ses_error, ses.REFUSALS)),
     "sns": Submits(
-        lambda request: request.form.get("Action") == "Publish",
-        {"throttled": sns.error(*sns.REFUSALS["throttled"]), "error": sns.error(*sns.REFUSALS["error"])},
+        lambda request: request.form.get("Action") == "Publish", _refused(sns.error, sns.REFUSALS)
     ),
-    "twilio": Submits(
-        _posted("/Messages.json"),
-        {
-            "throttled": twilio.error(*twilio.REFUSALS["throttled"]),
-            "error": twilio.error(*twilio.REFUSALS["error"]),
-        },
-    ),
-    "signalwire": Submits(
-        _posted("/Faxes", "/Faxes.json"),
-        {
-            "throttled": signalwire.error(*signalwire.REFUSALS["throttled"]),
-            "error": signalwire.error(*signalwire.REFUSALS["error"]),
-        },
-    ),
+    "twilio": Submits(_posted("/Messages.json"), _refused(twilio.error, twilio.REFUSALS)),
+    "signalwire": Submits(_posted("/Faxes", "/Faxes.json"), _refused(signalwire.error, signalwire.REFUSALS)),
     "webhook": Submits(
         lambda request: request.method == "POST",
         {"throttled": Reply(429, b"", {"Retry-After": "1"}), "error": Reply(500, b"")},
@@ -85,14 +71,14 @@ class Trouble:
 
     def __init__(self, seed: int = SEED, sleep: Callable[[float], None] = time.sleep) -> None:
         self._random = random.Random(seed)  # noqa: S311 - no secret
-        self._sleep = sleep
+        self.sleep = sleep
         self._shares: dict[str, dict[Kind, float]] = {}
         self._had: Counter[tuple[str, Kind]] = Counter()
         self._lock = threading.Lock()
 
     def around(self, provider: str, simulator: Simulator) -> Simulator:
         """The simulator, in as much trouble as its provider is."""
-        return _Troubled(simulator, PROVIDERS[provider], lambda: self._drawn(provider), self._sleep)
+        return _Troubled(self, provider, simulator)
 
     def pages(self) -> Pages:
         """GET and POST /trouble."""
@@ -117,14 +103,11 @@ class Trouble:
                 had.setdefault(provider, {})[kind] = count
         return {"shares": shares, "had": had}
 
-    def _drawn(self, provider: str) -> Kind | None:
+    def drawn(self, provider: str) -> Kind | None:
         """What befalls the next submit; None: nothing."""
         with self._lock:
-            shares = self._shares.get(provider)
-            if not shares:
-                return None
             chance = self._random.random()
-            for kind, share in shares.items():
+            for kind, share in self._shares.get(provider, {}).items():
                 chance -= share
                 if chance < 0:
                     self._had[provider, kind] += 1
@@ -135,27 +118,19 @@ class Trouble:
 class _Troubled:
     """A simulator whose submits have trouble."""
 
-    def __init__(
-        self,
-        simulator: Simulator,
-        submits: Submits,
-        drawn: Callable[[], Kind | None],
-        sleep: Callable[[float], None],
-    ) -> None:
+    def __init__(self, trouble: Trouble, provider: str, simulator: Simulator) -> None:
         self.prefix = simulator.prefix
-        self._simulator = simulator
-        self._submits = submits
-        self._drawn = drawn
-        self._sleep = sleep
+        self._trouble, self._provider, self._simulator = trouble, provider, simulator
 
     def handle(self, request: Request) -> Reply:
-        kind = self._drawn() if self._submits.known(request) else None
+        submits = PROVIDERS[self._provider]
+        kind = self._trouble.drawn(self._provider) if submits.known(request) else None
         if kind in ("throttled", "error"):
-            return self._submits.refused[kind]
+            return submits.refused[kind]
         reply = self._simulator.handle(request)
         if kind == "timeout":
-            self._sleep(TIMEOUT_SECONDS)
+            self._trouble.sleep(TIMEOUT_SECONDS)
             raise NoAnswer
         if kind == "slow":
-            self._sleep(SLOW_SECONDS)
+            self._trouble.sleep(SLOW_SECONDS)
         return reply

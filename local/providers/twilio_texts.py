@@ -17,30 +17,25 @@ OURS = "+12025550123"
 """The local stage's `sms.sender`."""
 
 
-class InboundTexts:
-    """The page."""
-
-    def __init__(self, network: SmsNetwork) -> None:
-        self._network = network
-
-    def pages(self) -> Pages:
-        """POST /texts."""
-        return Pages("/texts", {"POST /texts": self._text})
-
-    def _text(self, request: Request) -> dict[str, Any]:
-        form = request.form
-        sender = form.get("From", "")
-        if not E164.fullmatch(sender):
-            raise ValueError("From has to be a number such as +12025550170.")
-        sms = self._network.receive(sender, form.get("To", OURS), form.get("Body", ""))
-        # The stage's own API, under the URL that it knows as its public one: see `PublicApi`.
-        url = f"http://{request.headers['host']}/api/twilio/inbound"
-        said = fields(sms)
-        signature = RequestValidator(AUTH_TOKEN).compute_signature(url, said)
-        return {"sid": sms.sid, "answer": post_form(url, said, signature)}
+def pages(network: SmsNetwork) -> Pages:
+    """POST /texts."""
+    return Pages("/texts", {"POST /texts": lambda request: _text(network, request)})
 
 
-def fields(sms: SimulatedSms) -> dict[str, str]:
+def _text(network: SmsNetwork, request: Request) -> dict[str, Any]:
+    form = request.form
+    sender = form.get("From", "")
+    if not E164.fullmatch(sender):
+        raise ValueError("From has to be a number such as +12025550170.")
+    sms = network.receive(sender, form.get("To", OURS), form.get("Body", ""))
+    # The stage's own API, under the URL that it knows as its public one: see `PublicApi`.
+    url = f"http://{request.headers['host']}/api/twilio/inbound"
+    said = _fields(sms)
+    signature = RequestValidator(AUTH_TOKEN).compute_signature(url, said)
+    return {"sid": sms.sid, "answer": post_form(url, said, signature)}
+
+
+def _fields(sms: SimulatedSms) -> dict[str, str]:
     """The form that hands a text on: https://www.twilio.com/docs/messaging/guides/webhook-request."""
     return {
         "AccountSid": ACCOUNT_SID,

@@ -12,7 +12,7 @@ from twilio.request_validator import RequestValidator
 
 from local.providers.http import Reply, Request, SimulatorServer
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
-from local.providers.twilio_texts import OURS, InboundTexts
+from local.providers.twilio_texts import OURS, pages
 from tests.support.local.served import served
 from tests.support.local.twilio import Bench, form, number, running
 
@@ -53,7 +53,7 @@ def bench() -> Iterator[Bench]:
 @pytest.fixture
 def phone(bench: Bench) -> Iterator[Phone]:
     api = Api()
-    with served(SimulatorServer(0, InboundTexts(bench.network).pages(), api)) as url:
+    with served(SimulatorServer(0, pages(bench.network), api)) as url:
         yield Phone(url, api)
 
 
