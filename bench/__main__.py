@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from bench import (
     REPOSITORY,
@@ -79,22 +78,10 @@ def main() -> None:
     seen = [*past, entry] if history.has_figures(entry) else past
     RESULTS.write_text(json.dumps(figures | {"history": seen}, indent=2) + "\n")
     subprocess.run([TOOLS / "python", "-m", "bench.plots"], cwd=REPOSITORY, check=True)
-    _show(figures)
+    console.print(f"written to {RESULTS.relative_to(REPOSITORY)}:")
+    console.print_json(data=found)
     for sentence in [*history.worse(entry, past)] or ["nothing got worse"]:
         console.print(sentence)
-
-
-def _show(figures: dict[str, Any]) -> None:
-    table = Table("figure", "measured", title=f"written to {RESULTS.relative_to(REPOSITORY)}")
-    for name, figure in figures.items():
-        table.add_row(name, _text(figure))
-    console.print(table)
-
-
-def _text(figure: Any) -> str:
-    if not isinstance(figure, dict):
-        return str(figure)
-    return ", ".join(f"{name} {_text(each)}" for name, each in figure.items())
 
 
 if __name__ == "__main__":

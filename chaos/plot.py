@@ -8,7 +8,8 @@ import json
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-from bench import PICTURES, REPOSITORY
+from bench import REPOSITORY
+from bench.plots import save
 
 PUT, ACCEPTED, KILLED, OTHER = "#57534e", "#1558a0", "#c2410c", "#0e8f9e"
 TROUBLES = {"throttled": "#e9d8a6", "error": "#f4b6a6", "timeout": "#c9b7e0", "slow": "#cfd8dc"}
@@ -60,8 +61,7 @@ def main() -> None:
     below.set_title("Trouble at the providers", loc="left", fontsize=12)
     for axes in (above, below, twin):
         axes.spines[["top"]].set_visible(False)
-    for form, metadata in (("svg", {"Date": None}), ("png", {})):
-        drawing.savefig(PICTURES / f"chaos.{form}", dpi=150, metadata=metadata)
+    save(drawing, "chaos")
 
 
 if __name__ == "__main__":

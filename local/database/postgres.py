@@ -17,7 +17,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -163,14 +163,19 @@ class Postgres:
 
     def connect(self) -> psycopg.Connection:
         """A connection of one's own."""
-        return psycopg.connect(
-            host=LOOPBACK,
-            port=self.port,
-            user=USER,
-            password=self.password,
-            dbname=DATABASE,
-            sslmode="disable",
-        )
+        return connect(self.secret)
+
+
+def connect(secret: Mapping[str, Any]) -> psycopg.Connection:
+    """A connection to the server of a `Postgres.secret`."""
+    return psycopg.connect(
+        host=secret["host"],
+        port=secret["port"],
+        user=secret["username"],
+        password=secret["password"],
+        dbname=secret["dbname"],
+        sslmode="disable",
+    )
 
 
 @contextmanager

@@ -10,9 +10,8 @@ import urllib.request
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-import psycopg
-
 from local.aws import open_url
+from local.database.postgres import connect
 from local.demo.checks.campaign import CAMPAIGN, ONE_CLICK, PREFIX, CampaignObservation, link_of
 from local.demo.checks.messages import id_of_mail
 from local.demo.client import Item, StageClient
@@ -148,13 +147,7 @@ def with_news(stage: StageClient, now: datetime) -> dict[str, str]:
     """The addresses of the people who have new followers in the week before `now` and want to hear of it, by
     key; asked of the database itself."""
     secret = json.loads(stage.secrets.get_secret_value(SecretId=DATABASE_SECRET)["SecretString"])
-    with psycopg.connect(
-        host=secret["host"],
-        port=secret["port"],
-        user=secret["username"],
-        password=secret["password"],
-        dbname=secret["dbname"],
-    ) as connection:
+    with connect(secret) as connection:
         return {str(key): email for key, email in connection.execute(_WITH_NEWS, {"now": now})}
 
 

@@ -15,7 +15,6 @@ outcome is had the first time only, for that full address; after that the mail i
 | suspended                                    | 400 AccountSuspendedException                         |
 | error                                        | 500 InternalServiceErrorException                     |
 | lost-answer                                  | accepts, then breaks the connection without an answer |
-| slow                                         | accepts, and answers after SLOW_SECONDS               |
 
 SES refuses any other mail only if its sender is not verified. The emulator keeps identities and configuration
 sets, and answers all requests but sends: a mail would take 1.3 ms of its one core.
@@ -23,7 +22,6 @@ sets, and answers all requests but sends: a mail would take 1.3 ms of its one co
 
 import base64
 import json
-import time
 import uuid
 from email.utils import parseaddr
 from typing import Any
@@ -36,7 +34,6 @@ from local.providers.ses_events import SIMULATOR_DOMAIN
 from local.providers.ses_feedback import SUPPRESSION_PATH, SesFeedback, SuppressionList, ses_error
 from local.providers.upstream import Upstream
 
-SLOW_SECONDS = 3.0
 REFUSALS = {
     "throttled": (429, "TooManyRequestsException", "Maximum sending rate exceeded."),
     "rejected": (400, "MessageRejected", "Email rejected by the simulator."),
@@ -90,8 +87,6 @@ class SesSimulator:
         self._feedback.accepted(provider_id, content, request)
         if outcome == "lost-answer":
             raise NoAnswer
-        if outcome == "slow":
-            time.sleep(SLOW_SECONDS)
         return json_reply(200, {"MessageId": provider_id})
 
     def _outcome(self, mail: dict[str, Any]) -> str:

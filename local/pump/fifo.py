@@ -102,10 +102,7 @@ def finished(batch: Sequence[FifoMessage], invoked: Invoked, mapping: FifoMappin
     """
     if invoked.error is not None or invoked.refused:
         return []
-    if not mapping.reports_failures or not isinstance(invoked.payload, dict):
-        return list(batch)
-    failures = invoked.payload.get("batchItemFailures") or []
-    failed = {each.get("itemIdentifier") if isinstance(each, dict) else None for each in failures}
+    failed = {*invoked.reported} if mapping.reports_failures else set()
     if failed - {message.id for message in batch}:
         return []
     return [message for message in batch if message.id not in failed]

@@ -26,6 +26,12 @@ class Invoked:
     error: str | None = None
     refused: bool = False
 
+    @property
+    def reported(self) -> list[str]:
+        """The identifiers of the records that the function reports as failed; "" for one that is missing."""
+        failures = self.payload.get("batchItemFailures") if isinstance(self.payload, dict) else None
+        return [each.get("itemIdentifier") or "" if isinstance(each, dict) else "" for each in failures or ()]
+
 
 class Functions:
     """The functions of one emulator."""

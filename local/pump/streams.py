@@ -169,12 +169,9 @@ def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMap
     """
     if invoked.error is not None:
         return 0
-    if not mapping.reports_failures or not isinstance(invoked.payload, dict):
-        return None
-    failures = invoked.payload.get("batchItemFailures") or []
+    reported = invoked.reported if mapping.reports_failures else []
     places = {record.sequence: place for place, record in enumerate(records)}
-    identifiers = [each.get("itemIdentifier") if isinstance(each, dict) else None for each in failures]
-    return min((places.get(identifier or "", 0) for identifier in identifiers), default=None)
+    return min((places.get(each, 0) for each in reported), default=None)
 
 
 def backoff(failures: int) -> float:

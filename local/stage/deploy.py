@@ -18,6 +18,7 @@ from local.providers.server import CREDENTIALS
 if TYPE_CHECKING:
     from types_boto3_cloudformation.literals import CapabilityType
     from types_boto3_cloudformation.type_defs import StackTypeDef
+    from types_boto3_lambda.type_defs import FunctionConfigurationTypeDef
 
 PUSH_CREDENTIAL = {"PlatformCredential": "local"}
 BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
@@ -137,7 +138,7 @@ class EmulatorDeployment:
         outputs: dict[str, str] = {}
         for stack in stacks:
             outputs |= self._create(stack, providers)
-        variables = self._variables()
+        variables = [each.get("Environment", {}).get("Variables", {}) for each in self._functions()]
         self._verify_senders(variables)
         self._create_push_targets(variables)
         for output, credentials in CREDENTIALS.items():
@@ -149,13 +150,11 @@ class EmulatorDeployment:
     def replace_functions(self, folder: Path) -> int:
         """Give each function its code anew, as a deployment does: the processes that run it end, also in the
         midst of an invocation. How many functions there are."""
-        replaced = 0
-        for page in self._lambda.get_paginator("list_functions").paginate():
-            for function in page["Functions"]:
-                code = bundle_of(folder, f"{function['Handler'].partition('.')[0]}.py")
-                self._lambda.update_function_code(FunctionName=function["FunctionName"], ZipFile=code)
-                replaced += 1
-        return replaced
+        functions = self._functions()
+        for function in functions:
+            code = bundle_of(folder, f"{function['Handler'].partition('.')[0]}.py")
+            self._lambda.update_function_code(FunctionName=function["FunctionName"], ZipFile=code)
+        return len(functions)
 
     def _create(self, stack: StackArtifact, providers: str) -> dict[str, str]:
         url = ""
@@ -192,13 +191,9 @@ class EmulatorDeployment:
         ]
         return "\n".join([f"Stack {stack} could not be created:", *reasons])
 
-    def _variables(self) -> list[Mapping[str, str]]:
-        """The environment of each function."""
-        return [
-            function.get("Environment", {}).get("Variables", {})
-            for page in self._lambda.get_paginator("list_functions").paginate()
-            for function in page["Functions"]
-        ]
+    def _functions(self) -> "list[FunctionConfigurationTypeDef]":
+        pages = self._lambda.get_paginator("list_functions").paginate()
+        return [function for page in pages for function in page["Functions"]]
 
     def _verify_senders(self, variables: Sequence[Mapping[str, str]]) -> None:
         """The addresses that the functions may send from."""

@@ -3,7 +3,7 @@
 import os
 
 from local import processes
-from local.aws import ACCOUNT, KEY, REGION, answers
+from local.aws import ACCOUNT, KEY, REGION, Endpoints, answers
 from local.processes import LOOPBACK, Process, StartError, wait_until
 from local.stage.workspace import EMULATOR_BIN, REPOSITORY, Workspace
 
@@ -15,21 +15,19 @@ APPLICATION = "local.stage.emulated.application:app"
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL")
 
 
-def start(workspace: Workspace, port: int, ses_url: str, sns_url: str = "") -> Process:
+def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
     """Start the emulator and wait until it answers.
 
     MiniStack hands its environment on to the functions: `AWS_ENDPOINT_URL_SESV2` and `AWS_ENDPOINT_URL_SNS`
-    send their mails and pushes to the simulators, and no stack needs to know. Without `sns_url` pushes go to
-    the emulator.
+    send their mails and pushes to the simulators, and no stack needs to know.
     """
     if not UVICORN.exists():
         raise StartError(f"{UVICORN} is missing. Run `make setup`, then try again.")
     workspace.scratch.mkdir(parents=True, exist_ok=True)
-    environment = _environment(workspace, port) | {"AWS_ENDPOINT_URL_SESV2": ses_url}
-    if sns_url:
-        environment["AWS_ENDPOINT_URL_SNS"] = sns_url
+    environment = _environment(workspace, port)
+    environment |= {"AWS_ENDPOINT_URL_SESV2": endpoints.providers, "AWS_ENDPOINT_URL_SNS": endpoints.sns}
     process = processes.start(_command(port), NAME, workspace.log(NAME), environment)
-    url = f"http://{LOOPBACK}:{port}{HEALTH}"
+    url = f"{endpoints.aws}{HEALTH}"
     if not wait_until(lambda: answers(url) or not process.alive(), START_SECONDS) or not answers(url):
         process.stop()
         raise StartError(

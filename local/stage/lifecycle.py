@@ -66,7 +66,7 @@ def _start(workspace: Workspace, announce: Announce, people: int) -> State:
     _start_module(workspace, running, "postgres", *options, variables={PASSWORD_VARIABLE: password})
     guard = running.processes["postgres"].pid
     database = Postgres(database_port, password, workspace.database, guard)
-    running.processes["ministack"] = emulator.start(workspace, aws_port, endpoints.providers, endpoints.sns)
+    running.processes["ministack"] = emulator.start(workspace, aws_port, endpoints)
     running.save(workspace)
     announce("synthesizing the stacks")
     synthesize(workspace)

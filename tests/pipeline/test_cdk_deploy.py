@@ -34,7 +34,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An empty account that `cdk bootstrap` has prepared."""
     (port,) = processes.free_ports(1)
     url = f"http://127.0.0.1:{port}"
-    process = emulator.start(Workspace(tmp_path_factory.mktemp("account")), port, ses_url=url)
+    folder = tmp_path_factory.mktemp("account")
+    process = emulator.start(Workspace(folder), port, Endpoints(url, providers=url))
     ssm = LocalSession().client("ssm", endpoint_url=url, config=patient())
     ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String")
     s3 = LocalSession().client("s3", endpoint_url=url, config=patient())

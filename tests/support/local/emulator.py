@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local import processes
-from local.aws import LocalSession, patient
+from local.aws import Endpoints, LocalSession, patient
 from local.stage import emulator
 from local.stage.workspace import REPOSITORY, Workspace
 
@@ -24,9 +24,10 @@ ROLE = "arn:aws:iam::000000000000:role/any"
 def emulated(folder: Path) -> Iterator[str]:
     """A fresh emulator; its URL."""
     (port,) = processes.free_ports(1)
-    process = emulator.start(Workspace(folder), port, ses_url="http://127.0.0.1:1")
+    url = f"http://127.0.0.1:{port}"
+    process = emulator.start(Workspace(folder), port, Endpoints(url, providers="http://127.0.0.1:1"))
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield url
     finally:
         process.stop()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local import processes
-from local.aws import LocalSession, patient
+from local.aws import Endpoints, LocalSession, patient
 from local.providers.server import ProviderServer
 from local.stage import emulator
 from local.stage.workspace import Workspace
@@ -91,7 +91,8 @@ def running(folder: Path) -> Iterator[Stage]:
     """The stage; the validation of its topic is heard already."""
     port, providers_port = processes.free_ports(2)
     aws = f"http://127.0.0.1:{port}"
-    process = emulator.start(Workspace(folder), port, ses_url=f"http://127.0.0.1:{providers_port}")
+    endpoints = Endpoints(aws, f"http://127.0.0.1:{providers_port}")
+    process = emulator.start(Workspace(folder), port, endpoints)
     try:
         with served(ProviderServer(providers_port, aws)) as url:
             yield _prepared(aws, url)
