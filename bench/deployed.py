@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.functions import answer_at_once, clean, context, in_a_process, queue_batch, report
 from bench.memory import most_megabytes
-from local.stage.deploy import read_assembly
+from local.stage.deploy import bundle_of
 from local.stage.workspace import DOT_LOCAL, Workspace
 
 BATCHES = 100
@@ -42,18 +42,12 @@ def measure() -> dict[str, Any]:
 
     workspace = Workspace(DOT_LOCAL / "measured")
     lifecycle.synthesize(workspace)
-    bundles = found(workspace.assembly)
+    bundles = {name: bundle_of(workspace.assembly, f"{name}.py").source for name in CLIENTS}
     return {
         "bundle_mb": {name: _megabytes(folder) for name, folder in bundles.items()},
         "memory_mb": {"send_mail": in_a_process("bench.deployed", PYTHONPATH=str(bundles["send_mail"]))},
         "import_ratio": {name: _import_ratio(name, folder) for name, folder in bundles.items()},
     }
-
-
-def found(assembly: Path) -> dict[str, Path]:
-    """The bundle of each handler, in a new cloud assembly of the local stage."""
-    folders = {asset.source for stack in read_assembly(assembly) for asset in stack.assets if asset.zipped}
-    return {each: folder for each in CLIENTS for folder in folders if (folder / f"{each}.py").exists()}
 
 
 def _megabytes(folder: Path) -> float:

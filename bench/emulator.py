@@ -23,12 +23,13 @@ from typing import Any
 
 import aws_lambda_powertools
 
-from bench import REPOSITORY, deployed
+from bench import REPOSITORY
 from bench.counted import CAMPAIGN, PEOPLE
 from bench.functions import create_table, item
 from bench.memory import most_megabytes, most_megabytes_until_its_end
 from local.aws import STAGE, LocalSession, patient
 from local.stage import lifecycle
+from local.stage.deploy import bundle_of
 from local.stage.workspace import DOT_LOCAL, MAILBOX, State, Workspace
 from mailroom.campaigns.runs import Runs
 from ops.campaigns.deployed import RunStart
@@ -55,18 +56,20 @@ IMPORT = ("--channel", "mail", "--id-column", "user", "--set", "subject=Hello", 
 
 
 @contextmanager
-def _running(announce: Announce, people: int | None = None) -> Iterator[State]:
-    """The local stage, started anew; `people` are in its database."""
+def running_stage(
+    announce: Announce, people: int = lifecycle.PEOPLE, *, console: bool = False
+) -> Iterator[State]:
+    """The local stage, started anew; `people` of the example campaign are in its database."""
     lifecycle.stop(WORKSPACE)
     try:
-        yield lifecycle.start(WORKSPACE, announce, *([] if people is None else [people]))
+        yield lifecycle.start(WORKSPACE, announce, people, console=console)
     finally:
         lifecycle.stop(WORKSPACE)
 
 
 def mails(announce: Announce) -> dict[str, Any]:
     """Rates of 1,000 and 10,000 mails, the baselines' of 1,000, and the median ratio to each of them."""
-    with _running(announce) as running:
+    with running_stage(announce) as running:
         # The providers' events have a figure of their own; here they would take the senders' cores.
         _request("POST", f"{running.endpoints.providers}/events/pause")
         pipeline = Pipeline(running, WORKSPACE.assembly)
@@ -103,8 +106,8 @@ class Pipeline:
 
     def __init__(self, running: State, assembly: Path) -> None:
         self._inbox = running.endpoints.inbox
-        self._dynamodb = _client("dynamodb", running)
-        self._lambda = _client("lambda", running)
+        self._dynamodb = client("dynamodb", running)
+        self._lambda = client("lambda", running)
         configuration = self._lambda.get_function_configuration(FunctionName=FUNCTION)
         self._environment = configuration["Environment"]["Variables"]
         self._put = 0
@@ -153,7 +156,7 @@ class Pipeline:
 
 def _all_senders(assembly: Path) -> bytes:
     """The deployed bundle of send_mail, with the baselines' handlers beside ours, zipped."""
-    bundle = deployed.found(assembly)["send_mail"]
+    bundle = bundle_of(assembly, "send_mail.py").source
     # The bundle has only what our sender imports of Powertools.
     powertools = Path(aws_lambda_powertools.__file__).parent
     files = {path.relative_to(powertools.parent): path for path in powertools.rglob("*.py")}
@@ -169,7 +172,7 @@ def _all_senders(assembly: Path) -> bytes:
 
 def webhooks(announce: Announce) -> dict[str, Any]:
     """Callbacks delivered a second, from the first one queued to the last one received."""
-    with _running(announce) as running:
+    with running_stage(announce) as running:
         _webhooks(running, 100)  # warm
         rates = [_webhooks(running, WEBHOOKS) for _ in range(RUNS)]
     announce(f"{WEBHOOKS} webhooks: {statistics.median(rates):.0f} a second")
@@ -182,7 +185,7 @@ def webhooks(announce: Announce) -> dict[str, Any]:
 def _webhooks(running: State, count: int) -> float:
     received = running.endpoints.received
     _request("DELETE", received)
-    sqs = _client("sqs", running)
+    sqs = client("sqs", running)
     target = f"{running.endpoints.providers}/receiver/ok/bench"
     started = time.monotonic()
     for first in range(0, count, 10):
@@ -205,7 +208,7 @@ def _callback(url: str, number: int) -> str:
 
 def campaign(announce: Announce) -> dict[str, Any]:
     """Recipients a second of PostgreSQL, and the functions' memory; nothing is sent meanwhile."""
-    with _running(announce, PEOPLE) as running:
+    with running_stage(announce, PEOPLE) as running:
         running.processes["pump"].stop()
         _campaign(running, "warm-up")
         seen = [_campaign(running, f"run-{n}") for n in range(RUNS)]
@@ -221,12 +224,12 @@ def campaign(announce: Announce) -> dict[str, Any]:
 
 def _campaign(running: State, name: str) -> dict[str, float]:
     """Seconds until everybody is collected, and until everybody is in the mailbox."""
-    runs = Runs(_client("dynamodb", running), running.outputs["RunsTableName"])
+    runs = Runs(client("dynamodb", running), running.outputs["RunsTableName"])
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     started = time.monotonic()
     seconds: dict[str, float] = {}
     body = RunStart(CAMPAIGN, name, now).body()
-    _client("sqs", running).send_message(QueueUrl=running.outputs["CollectQueueUrl"], MessageBody=body)
+    client("sqs", running).send_message(QueueUrl=running.outputs["CollectQueueUrl"], MessageBody=body)
 
     def ended() -> bool:
         run = runs.read(CAMPAIGN, name)
@@ -256,7 +259,7 @@ def _memory(function: str) -> float:
 def imports(announce: Announce) -> dict[str, Any]:
     """Rows a second by `mailroom import`, and the most memory that the command had, in MB: of few rows as
     well, for what it has at any size. Nothing is sent meanwhile."""
-    with _running(announce) as running:
+    with running_stage(announce) as running:
         running.processes["pump"].stop()
         few, _ = _imported(running, "few", FEW)
         memory, answer = _imported(running, "many", ROWS)
@@ -285,7 +288,8 @@ def _imported(running: State, name: str, rows: int) -> tuple[float, dict[str, An
     return memory, answer
 
 
-def _client(service: Any, running: State) -> Any:
+def client(service: Any, running: State) -> Any:
+    """A client of the stage's AWS."""
     return LocalSession().client(service, endpoint_url=running.endpoints.aws, config=patient())
 
 

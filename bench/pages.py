@@ -7,16 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
-from local.aws import LocalSession, patient
+from bench.emulator import PUT_BATCH, WORKSPACE, client, running_stage
 from local.stage import lifecycle
-from local.stage.workspace import DOT_LOCAL, LEDGER, MAILBOX, State, Workspace
+from local.stage.workspace import LEDGER, MAILBOX, State
 from mailroom.aws.dynamo import image_of
 from mailroom.clock import iso
 
-WORKSPACE = Workspace(DOT_LOCAL / "measured-console")
 MESSAGES, FAILED = 100_000, 1_000
 ROUNDS = 15
-PUT_BATCH, THREADS = 25, 4
+THREADS = 4
 PAGES = {
     "overview": "/",
     "message": "/message?id=m-7&channel=mail",
@@ -35,21 +34,14 @@ PAGES = {
 
 def measure() -> dict[str, Any]:
     """The median, and the longest, of each page's milliseconds after its first time."""
-    lifecycle.stop(WORKSPACE)
-    try:
-        running = lifecycle.start(WORKSPACE, lambda _: None, people=5, console=True)
+    with running_stage(lambda _: None, console=True) as running:
         running.processes["pump"].stop()  # or each message would be worked on
         _fill(running)
-        url = lifecycle.console_url(WORKSPACE)
-        if url is None:
-            raise RuntimeError("there is no console")
-        return {"console_messages": MESSAGES, "console_ms": _measured(url)}
-    finally:
-        lifecycle.stop(WORKSPACE)
+        return {"console_messages": MESSAGES, "console_ms": _measured(str(lifecycle.console_url(WORKSPACE)))}
 
 
 def _fill(running: State) -> None:
-    dynamodb = LocalSession().client("dynamodb", endpoint_url=running.endpoints.aws, config=patient())
+    dynamodb = client("dynamodb", running)
     now = time.time()
     mail = {"event_type": "mail", "email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace"}
     for id_ in ("m-0", "m-7"):
@@ -57,7 +49,7 @@ def _fill(running: State) -> None:
 
     def put(first: int) -> None:
         items = [_item(number, now) for number in range(first, first + PUT_BATCH)]
-        requests: Any = [{"PutRequest": {"Item": image_of(each)}} for each in items]
+        requests = [{"PutRequest": {"Item": image_of(each)}} for each in items]
         dynamodb.batch_write_item(RequestItems={LEDGER: requests})
 
     with ThreadPoolExecutor(THREADS) as pool:

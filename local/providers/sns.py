@@ -18,7 +18,7 @@ endpoint: the simulator translates both ways.
 import json
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 from xml.sax.saxutils import escape
@@ -151,24 +151,14 @@ def call(action: str, parameters: Mapping[str, str]) -> Request:
     return Request("POST", "/", {"content-type": FORM, "authorization": SCOPE}, body.encode())
 
 
-def entries(form: Mapping[str, str], prefix: str) -> Iterator[dict[str, str]]:
-    """The members of a list: `X.entry.1.Name=…` and so on, each without its number."""
-    number = 1
-    while found := {
-        name.removeprefix(f"{prefix}.{number}."): value
-        for name, value in form.items()
-        if name.startswith(f"{prefix}.{number}.")
-    }:
-        yield found
-        number += 1
-
-
 def attributes(form: Mapping[str, str]) -> dict[str, str]:
     """A publish's message attributes: name and value."""
-    return {
-        each["Name"]: each.get("Value.StringValue", each.get("Value.BinaryValue", ""))
-        for each in entries(form, "MessageAttributes.entry")
-    }
+    found = {}
+    for field, name in form.items():
+        if entry := re.fullmatch(r"(MessageAttributes\.entry\.\d+)\.Name", field):
+            value = f"{entry[1]}.Value"
+            found[name] = form.get(f"{value}.StringValue", form.get(f"{value}.BinaryValue", ""))
+    return found
 
 
 def error(status: int, code: str, message: str) -> Reply:

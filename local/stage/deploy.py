@@ -65,10 +65,10 @@ def read_assembly(folder: Path) -> list[StackArtifact]:
     return [_stack(folder, name, artifacts) for name in ordered.static_order() if name in stacks]
 
 
-def bundle_of(folder: Path, handler: str) -> bytes:
-    """The archive that the function of a handler's file, such as `send_mail.py`, is deployed with."""
+def bundle_of(folder: Path, handler: str) -> Asset:
+    """What the function of a handler's file, such as `send_mail.py`, is deployed with."""
     assets = [asset for stack in read_assembly(folder) for asset in stack.assets if asset.zipped]
-    return next(asset for asset in assets if (asset.source / handler).exists()).content()
+    return next(asset for asset in assets if (asset.source / handler).exists())
 
 
 def _stack(folder: Path, name: str, artifacts: dict[str, Any]) -> StackArtifact:
@@ -152,7 +152,8 @@ class EmulatorDeployment:
         midst of an invocation. How many functions there are."""
         functions = self._functions()
         for function in functions:
-            code = bundle_of(folder, f"{function['Handler'].partition('.')[0]}.py")
+            bundle = bundle_of(folder, f"{function['Handler'].partition('.')[0]}.py")
+            code = bundle.content()
             self._lambda.update_function_code(FunctionName=function["FunctionName"], ZipFile=code)
         return len(functions)
 

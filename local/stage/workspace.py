@@ -1,9 +1,9 @@
 """The folder of a running local stage, and the state that commands share through it."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from local.aws import STAGE, Endpoints
 from local.processes import Process
@@ -67,7 +67,7 @@ class State:
     def save(self, workspace: Workspace) -> None:
         """Written after each step, so that `down` finds all that a crash has left."""
         workspace.folder.mkdir(parents=True, exist_ok=True)
-        workspace.state.write_text(json.dumps(asdict(self), indent=2))
+        workspace.state.write_bytes(msgspec.json.encode(self))
 
     @property
     def running(self) -> bool:
@@ -90,12 +90,6 @@ class State:
 def load_state(workspace: Workspace) -> State | None:
     """The state of this workspace; None if nothing was started, or its file is damaged."""
     try:
-        saved: Mapping[str, dict[str, dict[str, str]]] = json.loads(workspace.state.read_text())
-        processes = {
-            name: Process(int(each["pid"]), each["marker"]) for name, each in saved["processes"].items()
-        }
-        outputs = {name: str(value) for name, value in saved["outputs"].items()}
-        endpoints = saved["endpoints"]
-        return State(Endpoints(str(endpoints["aws"]), str(endpoints["providers"])), processes, outputs)
-    except (OSError, ValueError, KeyError, TypeError):
+        return msgspec.json.decode(workspace.state.read_bytes(), type=State)
+    except (OSError, msgspec.MsgspecError):
         return None

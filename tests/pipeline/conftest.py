@@ -58,7 +58,7 @@ def faxes(ended: tuple[Trouble, Faxed]) -> Faxed:
 
 def add_harmful_templates(pipeline: Pipeline) -> None:
     """Deploy both senders anew, with templates beside the repository's own."""
-    code = io.BytesIO(bundle_of(pipeline.workspace.assembly, "send_mail.py"))
+    code = io.BytesIO(bundle_of(pipeline.workspace.assembly, "send_mail.py").content())
     with zipfile.ZipFile(code, "a") as archive:
         for name, text in HARMFUL.items():
             archive.writestr(f"templates/mail/{name}/subject.txt", "A letter")

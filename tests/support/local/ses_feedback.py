@@ -1,19 +1,20 @@
 """The SES simulator's feedback without an emulator: time that a test moves, and what was published."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from local.providers.http import Reply, Request
 from local.providers.ses_events import SIMULATOR_DOMAIN
 from local.providers.ses_feedback import VALIDATED, SesFeedback, SuppressionList
-from local.providers.sns import entries
 from local.providers.upstream import Upstream
 from mailroom.feedback.reader import read
 from mailroom.message.outcome import Event as Read
 from tests.support.local.feedback import SENDER, SET, TOPIC
 
 ALL = ["SEND", "DELIVERY", "BOUNCE", "COMPLAINT", "REJECT", "DELIVERY_DELAY"]
+MESSAGE = re.compile(r"PublishBatchRequestEntries\.member\.\d+\.Message")
 NOW = 1_795_251_600.25
 """2026-11-21T09:00:00.25Z"""
 
@@ -39,7 +40,7 @@ class Emulated(Upstream):
         if self.failures:
             self.failures -= 1
             raise ConnectionError
-        self.batches.append([each["Message"] for each in entries(form, "PublishBatchRequestEntries.member")])
+        self.batches.append([text for field, text in form.items() if MESSAGE.fullmatch(field)])
         return Reply(200, b"")
 
     @property
