@@ -198,13 +198,11 @@ class _Fax:
         self._now += seconds
 
     def submit(self, _request: FaxRequest) -> Outcome:
-        """The provider takes it."""
         self._now += REQUEST_SECONDS
         self._ends = self._now + self._seconds
         return Sent("fx-1")
 
     def fetch(self, _provider_id: str) -> FaxState:
-        """The provider says whether it has arrived."""
         self._now += REQUEST_SECONDS
         return Delivered() if self._now >= self._ends else Pending("sending")
 

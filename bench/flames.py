@@ -65,7 +65,6 @@ def merged(graphs: Sequence[str]) -> tuple[str, Counter[str]]:
 
 
 def percent(samples: Counter[str]) -> dict[str, float]:
-    """Each library's share."""
     return {each: round(samples[each] / samples.total() * 100, 1) for each in LIBRARIES}
 
 

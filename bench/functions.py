@@ -14,7 +14,6 @@ from bench import REPOSITORY
 
 
 def queue(name: str) -> str:
-    """A queue's URL."""
     return f"https://sqs.us-east-1.amazonaws.com/123456789012/{name}"
 
 
@@ -152,7 +151,6 @@ def records(*bodies: str) -> dict[str, Any]:
 
 
 def queue_batch(first: int, size: int = 10) -> dict[str, Any]:
-    """An SQS batch of mails."""
     return records(*(json.dumps(item(number)) for number in range(first, first + size)))
 
 

@@ -51,7 +51,6 @@ def send(mail: dict[str, Any]) -> None:
 
 
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """One batch; the partial batch response."""
     failed = []
     for record in event["Records"]:
         try:

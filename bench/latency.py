@@ -2,7 +2,6 @@
 DynamoDB, SES and SQS that answer after a set time. What memory makes of it follows from the CPU time a mail.
 """
 
-import asyncio
 import sys
 import threading
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.functions import ANSWERS, context, in_a_process, queue_batch, report
+from local.providers.http import Reply, Request, SimulatorServer
 from ops.estimates import prices
 from ops.estimates.lanes import throughput
 from ops.estimates.quotas import WHOLE_VCPU_MB
@@ -25,8 +25,6 @@ VARIANTS = {
 }
 FAR = ("mailroom_1", "mailroom_10", "powertools")
 MEMORY_MB = (128, 256, 512, 1024, 1769)
-_MEANS = {b"x-amz-target: dynamodb": 0, b"post /v2/email": 1}
-_SQS = 2
 
 
 def measure() -> dict[str, Any]:
@@ -61,40 +59,31 @@ def _at(memory_mb: int, found: dict[str, float], at_once: int) -> dict[str, floa
     return {"a_second": round(rate, 1), "dollars_a_million": round(dollars, 2)}
 
 
+class _StandIn:
+    """Answers each call of DynamoDB, SES or SQS after its time."""
+
+    prefix = "/"
+
+    def __init__(self, delays_ms: tuple[int, int, int]) -> None:
+        self._dynamodb, self._ses, self._sqs = (each / 1000 for each in delays_ms)
+
+    def handle(self, request: Request) -> Reply:
+        service, _, operation = request.headers.get("x-amz-target", ".SendEmail").rpartition(".")
+        waits = {"": self._ses, "DynamoDB_20120810": self._dynamodb, "AmazonSQS": self._sqs}
+        time.sleep(waits[service])
+        return Reply(200, ANSWERS.get(operation, b"{}"), {"Content-Type": "application/json"})
+
+
 @contextmanager
-def stand_ins(delays_ms: tuple[int, ...]) -> Iterator[str]:
+def stand_ins(delays_ms: tuple[int, int, int]) -> Iterator[str]:
     """The URL of a server that answers each call of DynamoDB, SES or SQS after its time."""
-    loop = asyncio.new_event_loop()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                lower = head.lower()
-                length = int(lower.partition(b"content-length:")[2].split(b"\r\n", 1)[0] or 0)
-                await reader.readexactly(length)
-                which = next((at for mark, at in _MEANS.items() if mark in lower), _SQS)
-                await asyncio.sleep(delays_ms[which] / 1000)
-                body = _answer(lower)
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
-                    b"content-length: %d\r\n\r\n%b" % (len(body), body)
-                )
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
-
-    server = loop.run_until_complete(asyncio.start_server(serve, "127.0.0.1", 0))
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    server = SimulatorServer(0, _StandIn(delays_ms))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    loop.call_soon_threadsafe(loop.stop)
+    yield server.url
+    server.shutdown()
     thread.join()
-
-
-def _answer(head: bytes) -> bytes:
-    if head.startswith(b"post /v2/email"):
-        return ANSWERS["SendEmail"]
-    operations = ("BatchExecuteStatement", "BatchGetItem")
-    return next((ANSWERS[each] for each in operations if each.lower().encode() in head), b"{}")
+    server.server_close()
 
 
 def _send(module: str) -> dict[str, float]:

@@ -10,7 +10,6 @@ from mailroom.message.outcome import Sent
 
 
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """One batch; the partial batch response."""
     failed = []
     for record in event["Records"]:
         mail = parse(json.loads(record["body"]), {"mail": Mail})

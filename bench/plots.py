@@ -119,7 +119,6 @@ def draw(name: str, title: str, variants: dict[str, dict[str, dict[str, float]]]
 
 
 def save(drawing: Any, name: str) -> None:
-    """Write the drawing as SVG and as PNG."""
     for form, metadata in (("svg", {"Date": None}), ("png", {})):
         drawing.savefig(PICTURES / f"{name}.{form}", dpi=150, metadata=metadata)
 

@@ -35,13 +35,11 @@ def send(mail: dict[str, Any]) -> dict[str, str]:
 
 
 def record_handler(record: SQSRecord) -> dict[str, str]:
-    """One record of the batch."""
     result: dict[str, str] = send(mail=record.json_body)
     return result
 
 
 def handler(event: dict[str, Any], context: Any) -> Any:
-    """One batch; the partial batch response."""
     config.register_lambda_context(context)
     return process_partial_response(
         event=event, record_handler=record_handler, processor=processor, context=context

@@ -66,7 +66,6 @@ def rung(rate: int) -> dict[str, Any]:
 
 
 def predictions() -> dict[str, Prediction]:
-    """Each load by its name."""
     hundred, hour = Load(100_000), Load(1_000_000, 1_000_000 / 3600)
     second = 6_000_000, 10_000
     article = {"messages_per_second": 100_000, "lanes": {"bulk": {"maximum_concurrency": 5, "batch_size": 3}}}
@@ -158,7 +157,6 @@ class Function:
         return BATCHES * QUEUED / float(env.now)
 
     def _make(self, env: simpy.Environment, calls: Sequence[float], processor: simpy.Resource) -> Steps:
-        """One call after another."""
         half = self.cpu / (len(self.calls) + len(self.of_batch) / QUEUED) / 2
         for wait in calls:
             yield from _use(env, processor, half)

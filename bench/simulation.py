@@ -143,7 +143,6 @@ class Simulation:
         return self._found
 
     def _send(self, plan: SendingPlan, queue: Queue) -> None:
-        """The senders of a lane."""
         alone = [plan.lasting(n) for n in range(plan.senders.batch + 1)]
         units = self._shared("ledger").takes("send")
 

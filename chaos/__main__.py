@@ -45,7 +45,6 @@ console = Terminal(highlight=False)
 
 
 def main() -> None:
-    """Run, judge, write and print."""
     parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=SEED, help=f"of load and faults; default {SEED}")
     parser.add_argument("--messages", type=int, default=MESSAGES, help=f"default {MESSAGES:,}")

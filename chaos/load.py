@@ -33,7 +33,6 @@ class Load:
 
     @property
     def keys(self) -> list[Key]:
-        """All messages, in the order in which they are put."""
         return [(item["id"], item["event_type"]) for item in self.items]
 
     def callbacks(self, max_attempts: int) -> Mapping[str, Sequence[Notice]]:

@@ -17,7 +17,6 @@ PYTHON = REPOSITORY / ".local" / "proof" / "bin" / "python"
 
 
 def main() -> None:
-    """Count, write and print."""
     command = [str(PYTHON), "-m", "proof.durable"]
     try:
         durable = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True)

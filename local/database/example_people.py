@@ -48,7 +48,6 @@ class People:
 
     @property
     def all(self) -> int:
-        """How many there are."""
         return self.mailed + self.quiet + self.unwilling
 
     def new_followers(self, number: int) -> int:

@@ -162,7 +162,6 @@ class Postgres:
         }
 
     def connect(self) -> psycopg.Connection:
-        """A connection of one's own."""
         return connect(self.secret)
 
 
@@ -246,7 +245,6 @@ def _end(guard: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> None:
-    """Serve until told to end."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--folder", type=Path, required=True, help="for its data; emptied first, removed at the end"

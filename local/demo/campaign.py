@@ -55,7 +55,6 @@ class CampaignRun:
         self._before = 0
 
     def observation(self) -> CampaignObservation:
-        """What the demo saw of it."""
         return CampaignObservation(self.expected, self._leaver, self._before, self._seconds)
 
     def begin_and_kill(self, progress: Callable[[int], object]) -> None:

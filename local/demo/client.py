@@ -52,11 +52,9 @@ class StageClient:
         self._accepted: list[Item] = []
 
     def output(self, name: str) -> str:
-        """An output of the stacks."""
         return self.running.outputs[name]
 
     def variables(self, function: str) -> dict[str, str]:
-        """A function's environment."""
         return self.functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
 
     # The producer's side.
@@ -88,7 +86,6 @@ class StageClient:
             return sum(pool.map(put, items))
 
     def delete(self, id_: str, event_type: str = "mail") -> None:
-        """Take a message's item out of the mailbox."""
         self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": event_type}))
 
     def queue_fax(self, body: str, group: str) -> None:
@@ -190,7 +187,6 @@ class StageClient:
 
     @cached_property
     def _queues(self) -> list[str]:
-        """The URLs of all queues."""
         return self.sqs.list_queues(QueueNamePrefix=f"mailroom-{STAGE}-").get("QueueUrls", [])
 
     def given_up(self) -> int:

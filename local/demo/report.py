@@ -43,7 +43,6 @@ class Result:
 
     @property
     def rate(self) -> float:
-        """Mails a second."""
         return round(self.mails.messages / self.mail_seconds, 1) if self.mail_seconds else 0.0
 
     @property

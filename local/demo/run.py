@@ -109,7 +109,6 @@ class Bars(Progress):
         self._bars = {name: self.add_task(name, total=total) for name, total in totals.items()}
 
     def step(self, name: str) -> None:
-        """Count one more."""
         self.advance(self._bars[name])
 
     def show(self, name: str, count: int) -> None:

@@ -31,7 +31,6 @@ class Waiter:
         self._sleep = sleep
 
     def until_ended(self, keys: Iterable[Key], seconds: float, progress: Progress) -> None:
-        """Wait until each of these messages has ended."""
         pending = list(keys)
         every = len(pending)
 
@@ -47,8 +46,6 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until_final(self, expected: Mapping[Key, str], seconds: float, progress: Progress) -> None:
-        """Wait until each message has its final status."""
-
         def lacking() -> str:
             statuses = self._stage.statuses()
             others = not_final(expected, statuses)
@@ -61,8 +58,6 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until_suppressed(self, recipients: Set[tuple[str, str]], seconds: float) -> None:
-        """Wait until all of these are on the suppression list."""
-
         def lacking() -> str:
             missing = sorted(recipients - self._stage.suppressed().keys())
             return f"the suppression list lacks {missing}" if missing else ""

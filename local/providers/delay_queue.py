@@ -46,7 +46,6 @@ class DelayQueue(Generic[T]):
         self.paused = False
 
     def add(self, thing: T, seconds: float) -> None:
-        """Have it delivered after so long."""
         with self._changed:
             entry = (self._clock() + seconds, next(self._order), thing)
             heapq.heappush(self._waiting, entry)

@@ -212,7 +212,6 @@ class FaxLine:
         return fax
 
     def fax(self, provider: str, fax_id: str) -> SimulatedFax | None:
-        """One fax of a provider."""
         fax = self._faxes.get(fax_id)
         return fax if fax is not None and fax.order.provider == provider else None
 
@@ -238,7 +237,6 @@ class FaxLine:
             return [fax.as_json(now) for fax in self._faxes.values()]
 
     def pages(self) -> Pages:
-        """GET /faxes."""
         return Pages("/faxes", {"GET /faxes": lambda _: self.log()})
 
     def _accepted(self, order: FaxOrder, nth: int, media_ok: bool | None) -> SimulatedFax:

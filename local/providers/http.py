@@ -105,7 +105,6 @@ class Occurrences:
             return self._counts[key]
 
     def clear(self) -> None:
-        """Forget all of them."""
         with self._lock:
             self._counts.clear()
 
@@ -215,7 +214,6 @@ def is_meant(headers: Mapping[str, str], own: str) -> bool:
 
 
 def json_reply(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Reply:
-    """A JSON answer."""
     return Reply(status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
 
 

@@ -79,7 +79,6 @@ class ProviderServer(SimulatorServer):
 
 
 def main() -> None:
-    """Serve until killed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True, help="port on 127.0.0.1")
     parser.add_argument("--emulator", required=True, help="URL of the emulator")

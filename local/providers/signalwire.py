@@ -142,7 +142,6 @@ def as_json(fax: SimulatedFax, now: float, project: str, uri: str) -> dict[str, 
 
 
 def fault(form: dict[str, str]) -> Error | None:
-    """What is wrong with a submit."""
     if not E164.fullmatch(form.get("To", "")):
         return REFUSALS["invalid"]
     if not E164.fullmatch(form.get("From", "")):
@@ -166,11 +165,9 @@ def matches(fax: SimulatedFax, query: dict[str, str]) -> bool:
 
 
 def page_uri(uri: str, query: dict[str, str], number: int) -> str:
-    """Where a page of a list is."""
     return f"{uri}?{urlencode({**query, 'Page': str(number)})}"
 
 
 def error(status: int, code: int, message: str) -> Reply:
-    """An error's answer."""
     body = {"code": str(code), "message": message, "more_info": "", "status": status}
     return json_reply(status, body, {"Retry-After": "1"} if status == 429 else None)

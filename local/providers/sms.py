@@ -198,7 +198,6 @@ class SmsNetwork:
         return self._received.get(sid)
 
     def message(self, sid: str) -> SimulatedSms | None:
-        """The one with this sid."""
         return self._messages.get(sid)
 
     def messages(self) -> list[SimulatedSms]:

@@ -162,7 +162,6 @@ def attributes(form: Mapping[str, str]) -> dict[str, str]:
 
 
 def error(status: int, code: str, message: str) -> Reply:
-    """An error as SNS writes it."""
     fault = "Sender" if status < 500 else "Receiver"
     body = (
         f'<ErrorResponse xmlns="{NAMESPACE}"><Error><Type>{fault}</Type><Code>{code}</Code>'

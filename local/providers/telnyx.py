@@ -137,7 +137,6 @@ class TelnyxSimulator:
 
 
 def as_json(fax: SimulatedFax, now: float) -> dict[str, Any]:
-    """A fax as the API shows it."""
     status = fax.status(now)
     reason = _REASONS.get(fax.course)
     shown = _STATUSES.get(status, status)
@@ -164,7 +163,6 @@ def as_json(fax: SimulatedFax, now: float) -> dict[str, Any]:
 
 
 def fault(wish: Any) -> Error | None:
-    """What is wrong with a submit."""
     if not isinstance(wish, dict):
         return 400, "10015", "Bad Request", None
     for name, value in wish.items():
@@ -202,7 +200,6 @@ def matches(fax: SimulatedFax, query: dict[str, str]) -> bool:
 
 
 def error(status: int, code: str, title: str, pointer: str | None) -> Reply:
-    """An error's answer."""
     said: dict[str, Any] = {"code": code, "title": title, "detail": f"{title}."}
     if pointer is not None:
         said |= {"source": {"pointer": pointer}}

@@ -81,7 +81,6 @@ class Trouble:
         return _Troubled(self, provider, simulator)
 
     def pages(self) -> Pages:
-        """GET and POST /trouble."""
         return Pages("/trouble", {"GET /trouble": lambda _: self._shown(), "POST /trouble": self._set})
 
     def _set(self, request: Request) -> dict[str, Any]:

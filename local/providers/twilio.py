@@ -180,7 +180,6 @@ def _order(request: Request) -> SmsOrder:
 
 
 def as_json(sms: SimulatedSms, now: float) -> dict[str, Any]:
-    """A message as the API shows it."""
     status, sent = sms.status(now), sms.sent_at(now)
     waiting = status == "accepted"  # the service has not chosen its number yet
     error = sms.error if status in {"undelivered", "failed"} else None
@@ -232,7 +231,6 @@ def _rfc2822(seconds: float) -> str:
 
 
 def fault(order: SmsOrder) -> Error | None:
-    """What is wrong with a submit."""
     if not order.to:
         return 400, 21604, "A 'To' phone number is required."
     if not E164.fullmatch(order.to):
@@ -271,7 +269,6 @@ def _page_uri(query: Mapping[str, str], page: int, size: int, token: str = "") -
 
 
 def error(status: int, code: int, message: str) -> Reply:
-    """An error's answer."""
     body = {
         "code": code,
         "message": message,

@@ -81,7 +81,6 @@ class StatusCallbacks:
                 )
 
     def pages(self) -> Pages:
-        """GET /callbacks."""
         return Pages("/callbacks", {"GET /callbacks": lambda _: self.posted()})
 
     def posted(self) -> list[dict[str, Any]]:

@@ -18,7 +18,6 @@ OURS = "+12025550123"
 
 
 def pages(network: SmsNetwork) -> Pages:
-    """POST /texts."""
     return Pages("/texts", {"POST /texts": lambda request: _text(network, request)})
 
 

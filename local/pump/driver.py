@@ -249,7 +249,6 @@ def die(trouble: threading.ExceptHookArgs) -> None:
 
 
 def main() -> None:
-    """Pump until killed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--emulator", required=True, help="URL of the emulator")
     parser.add_argument("--log", type=Path, help="the emulator's log, whose metrics go to its CloudWatch")

@@ -128,7 +128,6 @@ class Poller:
         self._free = threading.Semaphore(mapping.concurrency)
 
     def run(self) -> None:
-        """Poll for ever."""
         while True:
             self.poll()
 

@@ -34,8 +34,6 @@ class Invoked:
 
 
 class Functions:
-    """The functions of one emulator."""
-
     def __init__(self, url: str) -> None:
         self._lambda = LocalSession().client(
             "lambda", endpoint_url=url, config=patient(CONNECTIONS, FUNCTION_SECONDS)

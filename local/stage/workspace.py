@@ -41,7 +41,6 @@ class Workspace:
         self.database = folder / "postgres"  # the data of the campaigns' database
 
     def log(self, process: str) -> Path:
-        """The log of one background process."""
         return self.folder / f"{process}.log"
 
     def tail(self, process: str) -> str:

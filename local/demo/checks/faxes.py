@@ -92,7 +92,6 @@ def overlapping(log: Sequence[Call]) -> list[Call]:
 
 
 def _faults(fax: FaxScenario, calls: Sequence[Call], row: Mapping[str, Any], most: int) -> list[str]:
-    """What is wrong with a fax that has ended."""
     wanted = "sent" if fax.delivered else "failed"
     faults = []
     if row["status"] != wanted:

@@ -109,7 +109,6 @@ def totals(ledger: Ledger) -> dict[str, dict[str, int]]:
 
 
 def described(row: Mapping[str, Any]) -> str:
-    """A ledger item's status and error."""
     return f"{row.get('status')}, {row.get('error', 'no error')}" if row else "not in the ledger"
 
 

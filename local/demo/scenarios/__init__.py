@@ -25,12 +25,10 @@ class Scenario:
 
     @property
     def id(self) -> str:
-        """The message's id."""
         return str(self.item["id"])
 
     @property
     def key(self) -> Key:
-        """The message's identity."""
         return self.item["id"], self.item["event_type"]
 
     @property

@@ -38,7 +38,6 @@ class FaxScenario:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The message's identity."""
         return self.id, "fax"
 
     @property
@@ -58,7 +57,6 @@ class FaxScenario:
         return body | {"pdf_url": f"https://example.com/faxes/{self.id}.pdf"}
 
     def item(self, providers: str, bucket: str) -> dict[str, Any]:
-        """The fax as a mailbox item."""
         body = self.body(providers, bucket)
         return {"id": body.pop("fax_id"), "event_type": "fax", **body}
 

@@ -20,7 +20,6 @@ BOUNCES = 3
 
 
 def good() -> list[Scenario]:
-    """One mail for each line of recipients.csv."""
     with RECIPIENTS.open(encoding="utf-8", newline="") as file:
         return [Scenario({**row, "event_type": "mail"}) for row in csv.DictReader(file)]
 
@@ -76,7 +75,6 @@ def again() -> Scenario:
 
 
 def at(name: str, label: str) -> str:
-    """A simulator address."""
     return f"{name}+{label}@{SIMULATOR_DOMAIN}"
 
 

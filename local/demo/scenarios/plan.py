@@ -45,7 +45,6 @@ class DemoFacts:
 
     @classmethod
     def of(cls, stage: StageClient) -> "DemoFacts":
-        """Ask the stage itself."""
         sender = stage.output("SendFaxFunctionName")
         pusher = stage.variables(stage.output("SendPushFunctionName"))
         return cls(
@@ -104,7 +103,6 @@ class DemoPlan:
         )
 
     def finals(self) -> dict[Key, str]:
-        """The final status of each message, by its key."""
         messages = [*self.mails, *self.sms, *self.pushes, *self.again.values()]
         return {
             **{message.key: message.status for message in messages},
