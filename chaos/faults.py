@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
@@ -34,7 +34,7 @@ FUNCTIONS = {
     "twilio-callbacks": 1,
 }
 """Functions whose processes are killed, and how often in comparison."""
-SHARES: Mapping[trouble.Kind, float] = {"throttled": 0.3, "error": 0.1, "timeout": 0.05, "slow": 0.2}
+SHARES = {"throttled": 0.3, "error": 0.1, "timeout": 0.05, "slow": 0.2}
 """The part of a provider's submits that meets the trouble. A time-out keeps a sender waiting for the
 longest."""
 LASTS = 0.1
@@ -145,9 +145,8 @@ class Chaos:
         return f"{self._deployment.replace_functions(self._workspace.assembly)} functions"
 
     def _trouble(self, fault: Fault) -> str:
-        kind = next(each for each in trouble.KINDS if each == fault.trouble)
-        self._stage.trouble(fault.provider, {kind: SHARES[kind]})
-        return f"{fault.provider} {kind}"
+        self._stage.trouble(fault.provider, {fault.trouble: SHARES[fault.trouble]})
+        return f"{fault.provider} {fault.trouble}"
 
     def _calm(self, fault: Fault) -> str:
         self._stage.trouble(fault.provider, {})

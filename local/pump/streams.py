@@ -20,7 +20,6 @@ MISSING = object()
 # AWS's comparison operators that the stacks use.
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "exists": lambda value, wanted: (value is not MISSING) == wanted,
-    "prefix": lambda value, wanted: isinstance(value, str) and value.startswith(wanted),
     "anything-but": lambda value, wanted: (
         value is not MISSING and value not in (wanted if isinstance(wanted, list) else [wanted])
     ),
