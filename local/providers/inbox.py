@@ -4,7 +4,6 @@ import threading
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any
 
 from local.providers.http import Pages, Request, iso_milliseconds
@@ -35,11 +34,6 @@ class InboxStore:
             self._accepted.append(accepted)
             self._channels[accepted.channel] += 1
 
-    def newest(self, channel: str, most: int) -> list[Accepted]:
-        """The last so many of a channel, newest last."""
-        of_channel = (each for each in reversed(self.all()) if each.channel == channel)
-        return [*islice(of_channel, most)][::-1]
-
     def all(self) -> list[Accepted]:
         with self._lock:
             return list(self._accepted)
@@ -67,5 +61,6 @@ class InboxStore:
         if id_ is not None:
             return [asdict(each) for each in self.all() if each.provider_id == id_]
         if channel is not None:
-            return [asdict(each) for each in self.newest(channel, request.count("last", 50))]
+            of_channel = [each for each in self.all() if each.channel == channel]
+            return [asdict(each) for each in of_channel[-request.count("last", 50) :]]
         return [asdict(each) for each in self.all()[request.count("after", 0) :]]

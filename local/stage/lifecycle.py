@@ -44,16 +44,13 @@ def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, con
     `people` recipients of the example campaign. `console`: also start that. Raises StartError or DeployError;
     then nothing is left."""
     try:
-        running = _start(workspace, announce, people)
-        if console:
-            _start_console(workspace, running)
+        return _start(workspace, announce, people, console)
     except BaseException:
         stop(workspace)
         raise
-    return running
 
 
-def _start(workspace: Workspace, announce: Announce, people: int) -> State:
+def _start(workspace: Workspace, announce: Announce, people: int, console: bool) -> State:
     announce("starting the emulator, the providers' simulators and a database")
     aws_port, providers_port, database_port = processes.free_ports(3)
     endpoints = Endpoints(f"http://{LOOPBACK}:{aws_port}", f"http://{LOOPBACK}:{providers_port}")
@@ -85,13 +82,11 @@ def _start(workspace: Workspace, announce: Announce, people: int) -> State:
     _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
     exports = [f"export {name}={value}\n" for name, value in running.variables().items()]
     workspace.environment.write_text("".join(exports))
+    if console:
+        shown = ("--stage", STAGE, "--no-browser")
+        _start_module(workspace, running, "console", *shown, variables=running.variables())
+        _await(workspace, "console", lambda: console_url(workspace) is not None)
     return running
-
-
-def _start_console(workspace: Workspace, running: State) -> None:
-    options = ("--stage", STAGE, "--no-browser")
-    _start_module(workspace, running, "console", *options, variables=running.variables())
-    _await(workspace, "console", lambda: console_url(workspace) is not None)
 
 
 def console_url(workspace: Workspace) -> str | None:
