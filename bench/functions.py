@@ -22,10 +22,11 @@ def _arn(service: str, name: str) -> str:
 
 
 _TABLES = ("ledger", "idempotency", "suppressions", "preferences", "dead-letters", "mailbox")
-_QUEUES = ("audience", "feedback")
+_QUEUES = ("audience", "feedback", "fax", "webhook", "retry")
 _SECRETS = ("unsubscribe", "twilio", "fax", "signing")
 _NUMBERS = (
-    *("BACKOFF_SECONDS", "BACKOFF_CAP_SECONDS", "MISCONFIGURED_SECONDS", "RETRY_AFTER_CAP_SECONDS"),
+    *("BACKOFF_SECONDS", "BACKOFF_CAP_SECONDS", "MISCONFIGURED_SECONDS"),
+    *("RETRY_DELAY_SECONDS", "RETRY_DELAY_CAP_SECONDS", "RETRY_AFTER_CAP_SECONDS", "RETRY_GROWTH"),
     *("MEDIA_SECONDS", "CLOCK_SKEW_SECONDS", "SIGNING_OVERLAP_SECONDS", "FAX_TTL_MINUTES", "MAX_SEGMENTS"),
     *("MAX_ATTEMPTS", "LAST_SUBMIT_RECEIVE"),
 )
