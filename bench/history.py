@@ -11,6 +11,8 @@ Entry = dict[str, Any]
 NOISE = {
     "calls_per_mail": 0.0,
     "write_units_per_mail": 0.0,
+    "lone_mail_wait_seconds.prod": 0.0,
+    "lone_mail_wait_seconds.dev": 0.0,
     "bundle_mb.send_mail": 0.01,
     "cpu_ratio_method": 0.05,
     "cpu_ratio_mail": 0.05,
