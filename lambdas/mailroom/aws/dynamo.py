@@ -317,14 +317,13 @@ def insert(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> list[
     """
     codes: list[str | None] = []
     for first in range(0, len(items), MAX_STATEMENTS):
-        statements: Any = [_insertion(table, each) for each in items[first : first + MAX_STATEMENTS]]
+        statements: Any = [
+            {"Statement": _insert_statement(table, (*each,)), "Parameters": [*each.values()]}
+            for each in items[first : first + MAX_STATEMENTS]
+        ]
         reply = client.batch_execute_statement(Statements=statements)
         codes += [each["Error"]["Code"] if "Error" in each else None for each in reply["Responses"]]
     return codes
-
-
-def _insertion(table: str, item: Sets) -> dict[str, Any]:
-    return {"Statement": _insert_statement(table, (*item,)), "Parameters": [*item.values()]}
 
 
 @lru_cache(maxsize=128)

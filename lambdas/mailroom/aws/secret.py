@@ -40,11 +40,6 @@ def unreadable(what: str, error: ClientError | BotoCoreError) -> Unready:
     return Retry(reason) if passing or throttled else Misconfigured(reason)
 
 
-class _Kept(Struct, frozen=True):
-    version: Version | None
-    asked: float
-
-
 class CachedSecret:
     """The versions of one secret, each read again after `seconds`.
 
@@ -58,7 +53,8 @@ class CachedSecret:
         self._arn = arn
         self._clock = clock
         self._seconds = seconds
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, tuple[Version | None, float]] = {}
+        """The versions by stage, each with the time when it was last asked for."""
 
     def current(self, seconds: float | None = None) -> Version:
         """The value in use, read again where that was last tried more than `seconds` ago (None: the secret's
@@ -74,16 +70,16 @@ class CachedSecret:
 
     def _version(self, stage: str, seconds: float) -> Version | None:
         kept, now = self._kept.get(stage), self._clock()
-        if kept is not None and now < kept.asked + seconds:
-            return kept.version
+        if kept is not None and now < kept[1] + seconds:
+            return kept[0]
         try:
             version = self._read(stage)
         except (ClientError, BotoCoreError) as error:
             if kept is None:
                 raise
             logger.warning("secret not read again; its old value stays", stage=stage, error=str(error))
-            version = kept.version
-        self._kept[stage] = _Kept(version, now)
+            version = kept[0]
+        self._kept[stage] = version, now
         return version
 
     def _read(self, stage: str) -> Version | None:

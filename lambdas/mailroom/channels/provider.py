@@ -45,7 +45,8 @@ P = TypeVar("P", bound=Provider[Any])
 
 
 class OpenedProvider(Generic[P]):
-    """A provider that is opened once a process, and again after it refused us: credentials get mended.
+    """An adapter's provider. It is opened once a process, and again after it refused us: credentials get
+    mended.
 
     A thread asks and submits at the account that it was told last, although another thread may have opened
     the provider at another account meanwhile."""
@@ -53,7 +54,7 @@ class OpenedProvider(Generic[P]):
     def __init__(self, name: str, secret: str, open_: Callable[[], P]) -> None:
         """`secret` is what holds its credentials, in words. `open_` reads them: it raises Unconfigured, or
         botocore's errors."""
-        self._name = name
+        self.provider = name
         self._secret = secret
         self._open = open_
         self._api: P | None = None
@@ -67,7 +68,7 @@ class OpenedProvider(Generic[P]):
         if isinstance(api, Unready):
             return api
         self._of_thread.api = api
-        return f"{self._name}/{api.account}"
+        return f"{self.provider}/{api.account}"
 
     def submit(self, request: object) -> Outcome:
         """Hand it to the provider. Credentials come first: without them nothing was asked of anybody."""
@@ -77,7 +78,7 @@ class OpenedProvider(Generic[P]):
         try:
             outcome = api.submit(request)
         except Unsendable as fault:
-            outcome = Misconfigured(f"{self._name} {fault}")
+            outcome = Misconfigured(f"{self.provider} {fault}")
         if isinstance(outcome, Misconfigured):
             self._forget()
         return outcome

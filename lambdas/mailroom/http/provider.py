@@ -82,6 +82,14 @@ def body_of(status: int, text: str) -> dict[str, Any]:
     return body
 
 
+def object_in(status: int, text: str) -> dict[str, Any]:
+    """The JSON object that a refusal comes with; {}: with none."""
+    try:
+        return body_of(status, text)
+    except Unclear:
+        return {}
+
+
 def text_of(answer: dict[str, Any], name: str) -> str:
     """A value that has to be there. Raises Unclear where it is not."""
     value = answer.get(name)

@@ -101,7 +101,8 @@ class RequestTarget(Struct, frozen=True):
 
 
 class UrlPolicy:
-    """The rules of a stage. `ports` empty: any port; `networks`: open though they are not public."""
+    """The rules of a stage. `ports` empty: any port; `networks`: open though they are not public. Raises
+    ValueError for one that is no network."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class UrlPolicy:
     ) -> None:
         self._schemes = [each for each in schemes if each in DEFAULT_PORTS]
         self._ports = ports
-        self._networks = Networks(networks)
+        self._networks = _networks(*networks)
         self._resolve = resolve
 
     def read(self, url: str) -> RequestTarget:
@@ -155,7 +156,7 @@ class UrlPolicy:
         for each in addresses:
             # One bad address among good ones refuses the name: its owner chose them all. The address is not
             # quoted: the sentence may reach the URL's author, who must not map our inner names.
-            problem = self._networks.problem(each)
+            problem = self._problem(each)
             if problem is not None:
                 raise BadUrl(
                     f"{target.host} {problem}" if literal else f"an address of {target.host} {problem}"
@@ -174,6 +175,15 @@ class UrlPolicy:
         if self._ports and port not in self._ports:
             raise BadUrl(f"has the port {port}; use {' or '.join(map(str, sorted(self._ports)))}")
         return _host(found[1].lower()), port
+
+    def _problem(self, text: str) -> str | None:
+        """What speaks against an address: the rest of a sentence; None: nothing does."""
+        reached = _reached(ip_address(text))
+        if any(_in(each, _NEVER) for each in reached):
+            return "is link-local or a cloud's metadata service, which no setting allows; use a public host"
+        if not all(_in(each, self._networks) or _public(each) for each in reached):
+            return "is not public; use a host on the internet, or have its network put on allowed_networks"
+        return None
 
 
 def _host(text: str) -> str:
@@ -245,23 +255,6 @@ _MAPPED, _NAT64 = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
 _TEREDO, _6TO4, _LOCAL_NAT64 = (IPv6Network(each) for each in ("2001::/32", "2002::/16", "64:ff9b:1::/48"))
 _LAST_FOUR = _networks("::/96", "::ffff:0:0:0/96")  # IPv4-compatible, IPv4-translated
 _ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
-
-
-class Networks:
-    """The rule, with the networks that a setting lets through in spite of it. Raises ValueError for one
-    that is none."""
-
-    def __init__(self, allowed: Iterable[str] = ()) -> None:
-        self._allowed = _networks(*allowed)
-
-    def problem(self, text: str) -> str | None:
-        """What speaks against an address: the rest of a sentence; None: nothing does."""
-        reached = _reached(ip_address(text))
-        if any(_in(each, _NEVER) for each in reached):
-            return "is link-local or a cloud's metadata service, which no setting allows; use a public host"
-        if not all(_in(each, self._allowed) or _public(each) for each in reached):
-            return "is not public; use a host on the internet, or have its network put on allowed_networks"
-        return None
 
 
 def _in(address: Address, networks: tuple[Network, ...]) -> bool:

@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 _OWN = "claim_token = :own AND attribute_not_exists(completedAt)"
-_UNTOUCHED = "attribute_not_exists(startedAt) AND attribute_not_exists(completedAt)"
-_UNCLAIMED = f"{_UNTOUCHED} AND attribute_not_exists(claim_token)"  # a token outlives its claim's release
+# A token outlives its claim's release.
+_UNCLAIMED = " AND ".join(
+    f"attribute_not_exists({name})" for name in ("startedAt", "completedAt", "claim_token")
+)
 _UNCLAIMED_EXISTING = f"{_UNCLAIMED} AND attribute_exists(id)"
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"

@@ -45,11 +45,6 @@ class Verdict(Struct, frozen=True):
     kind: str
     detail: str = ""
 
-    @classmethod
-    def of(cls, event: Event) -> "Verdict":
-        """What one event says of a message to one."""
-        return cls(_status(event), event.kind, event.detail)
-
     @property
     def code(self) -> str:
         """The kind as the code of an error."""
@@ -63,7 +58,7 @@ def observe(items: LedgerItems, events: Sequence[Event]) -> Observed:
     """
     ordered = sorted(events, key=lambda event: event.at)
     foremost = max(ordered, key=lambda event: rank(_status(event)))
-    said = Verdict.of(foremost)
+    said = Verdict(_status(foremost), foremost.kind, foremost.detail)
     if any(event.several for event in ordered):
         # Where it went to several, their entries say how it stands; only that it was sent is sure.
         said = Verdict("sent", foremost.kind)

@@ -256,9 +256,10 @@ class Choices:
         if not asked:
             return {}
         one, other = self._suppressed.table, self._opted_out.table
-        spelt = [(form, each.topic) for each in asked for form in spellings(each.recipient)]
-        keys = {one: _once(listed_key(form, channel) for form, _ in spelt)}
-        topical = _once(choice_key(form, topic) for form, topic in spelt if topic is not None)
+        # One person may be wanted for several topics, and DynamoDB refuses a key that is asked for twice.
+        spelt = dict.fromkeys((form, each.topic) for each in asked for form in spellings(each.recipient))
+        keys = {one: [listed_key(form, channel) for form in dict.fromkeys(form for form, _ in spelt)]}
+        topical = [choice_key(form, topic) for form, topic in spelt if topic is not None]
         if topical:
             keys[other] = topical
         items = batch_get(self._suppressed.client, keys)
@@ -321,9 +322,3 @@ class AllowedRecipients:
         return bool(names & self._exact) or (
             domain in self._exact if at else recipient.startswith(self._prefixes)
         )
-
-
-def _once(keys: Iterable[Sets]) -> list[Sets]:
-    """DynamoDB refuses a key that is asked for twice: one person may be wanted for several topics."""
-    seen: dict[Any, Sets] = {tuple(tuple(value.items()) for value in each.values()): each for each in keys}
-    return list(seen.values())

@@ -13,7 +13,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.message.address import to_e164
-from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent, Unknowable, Unready
+from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 
 
 class FaxProvider(Provider[FaxRequest], Protocol):
@@ -32,15 +32,14 @@ class FaxProvider(Provider[FaxRequest], Protocol):
         """Ask for it to be stopped; whether it was, `fetch` tells. Raises whatever went wrong."""
 
 
-class FaxAdapter:
+class FaxAdapter(OpenedProvider[FaxProvider]):
     """The provider, and what an item becomes for it."""
 
     contract = Fax
 
     def __init__(self, settings: FaxSender, open_: Callable[[], FaxProvider], payloads: Payloads) -> None:
-        self.provider: str = settings.fax_provider
+        super().__init__(settings.fax_provider, "the fax provider's secret", open_)
         self._settings = settings
-        self._opened = OpenedProvider(self.provider, "the fax provider's secret", open_)
         self._payloads = payloads
 
     @classmethod
@@ -48,37 +47,20 @@ class FaxAdapter:
         """The adapter that a function's settings describe."""
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
-    @property
-    def account(self) -> str | Unready:
-        """The provider, and our account there; or why nothing can be submitted."""
-        return self._opened.account
-
     def prepare(self, message: Fax) -> FaxRequest:
         """The request, with a URL for a PDF in our bucket that is made now: a retry hours later works too."""
         return FaxRequest(message.line, self._sender(message), self._media_url(message), _reference(message))
-
-    def submit(self, request: FaxRequest) -> Outcome:
-        """Hand it to the provider."""
-        return self._opened.submit(request)
 
     def look_up(self, message: Fax, since: int, known: Container[str]) -> Evidence:
         """Ask the provider which faxes to that number it has; those of other messages are `known`."""
         oldest = since / 1000 - self._settings.clock_skew_seconds
         to, reference = message.line, _reference(message)
-        found = self._opened.ask(lambda api: api.find(to, reference, oldest))
+        found = self.ask(lambda api: api.find(to, reference, oldest))
         ours = [each for each in found if each not in known]
         if not ours:
             return NotFound()
         # Several unknown ones: someone else uses the account, and any of them could be ours.
         return Sent(ours[0]) if len(ours) == 1 else Unknowable()
-
-    def fetch(self, provider_id: str) -> FaxState:
-        """How a fax stands. Raises whatever went wrong."""
-        return self._opened.ask(lambda api: api.fetch(provider_id))
-
-    def cancel(self, provider_id: str) -> None:
-        """Ask for a fax to be stopped. Raises whatever went wrong."""
-        self._opened.ask(lambda api: api.cancel(provider_id))
 
     def _sender(self, message: Fax) -> str:
         if message.from_ is None:

@@ -155,7 +155,7 @@ class FaxDelivery:
     def _state(self, provider_id: str) -> FaxState:
         """How it stands. No answer says nothing about the fax: it may still be on the line."""
         try:
-            return self._adapter.fetch(provider_id)
+            return self._adapter.ask(lambda api: api.fetch(provider_id))
         except Exception:  # noqa: BLE001 - logged, and asked again
             logger.warning("the provider did not say how the fax stands", exc_info=True)
             self._tally.add("PollErrors")
@@ -184,7 +184,7 @@ class FaxDelivery:
         """Stop a fax that has taken longer than any fax does. Where nobody knows whether it was, the record
         goes the way of an outage, with the checkpoint kept for whoever redrives it."""
         try:
-            self._adapter.cancel(provider_id)
+            self._adapter.ask(lambda api: api.cancel(provider_id))
         except Exception:  # noqa: BLE001 - logged; how it stands is asked next, whatever became of this
             logger.warning("an overdue fax could not be cancelled", exc_info=True)
         state = self._state(provider_id)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.twilio_api import TwilioApi
 from mailroom.http.https import NotSent, Unclear
-from mailroom.http.provider import body_of, epoch, refusal, text_of
+from mailroom.http.provider import body_of, epoch, object_in, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger, redact
 
@@ -128,10 +128,7 @@ def reason_of(status: int, text: str) -> tuple[str, bool]:
 
     The Compatibility API's errors have `code` and `message`; the space's own come as a list, with `detail`.
     """
-    try:
-        body = body_of(status, text)
-    except Unclear:
-        body = {}
+    body = object_in(status, text)
     errors = body.get("errors")
     first = errors[0] if isinstance(errors, list) and errors else body
     said = first if isinstance(first, dict) else {}

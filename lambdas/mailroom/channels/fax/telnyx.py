@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.http.https import Answer, NotSent, Unclear
-from mailroom.http.provider import ProviderApi, body_of, epoch, refusal, text_of
+from mailroom.http.provider import ProviderApi, body_of, epoch, object_in, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger, redact
 
@@ -170,10 +170,7 @@ def reason_of(status: int, text: str) -> tuple[str, bool]:
 
 
 def _errors(status: int, text: str) -> list[dict[str, Any]]:
-    try:
-        errors = body_of(status, text).get("errors")
-    except Unclear:
-        return []
+    errors = object_in(status, text).get("errors")
     return [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
 
 

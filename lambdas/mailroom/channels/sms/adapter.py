@@ -17,7 +17,7 @@ from mailroom.delivery.worker import Tools
 from mailroom.environment import SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom.message.outcome import Evidence, Facts, Outcome, Unknowable, Unready
+from mailroom.message.outcome import Evidence, Facts, Unknowable
 
 if TYPE_CHECKING:
     from mailroom.content.templates import Templates
@@ -31,14 +31,13 @@ class SmsProvider(Provider[SmsRequest], Protocol):
         messages'. Raises where it cannot answer this time."""
 
 
-class SmsAdapter:
+class SmsAdapter(OpenedProvider[SmsProvider]):
     """The provider, and what an item becomes for it."""
 
     def __init__(self, settings: SmsSender, open_: Callable[[], SmsProvider], payloads: Payloads) -> None:
-        self.provider: str = settings.sms_provider
+        super().__init__(settings.sms_provider, "the SMS provider's secret", open_)
         self.contract = sms_in(settings.default_region)
         self._settings = settings
-        self._opened = OpenedProvider(self.provider, "the SMS provider's secret", open_)
         self._payloads = payloads
 
     @classmethod
@@ -46,21 +45,12 @@ class SmsAdapter:
         """The adapter that a function's settings describe."""
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
-    @property
-    def account(self) -> str | Unready:
-        """The provider, and our account there; or why nothing can be submitted."""
-        return self._opened.account
-
     def prepare(self, message: Sms) -> SmsRequest:
         """The request: number, rendered text and its segments, and URLs of media that are made now."""
         media = tuple(self._medium(f"media_urls[{at}]", url) for at, url in enumerate(message.media_urls))
         if self.provider == "aws" and len(media) > 1:
             raise Invalid("media_urls", f"has {len(media)} entries; AWS takes one a message")
         return self._request(message, media)
-
-    def submit(self, request: SmsRequest) -> Outcome:
-        """Hand it to the provider."""
-        return self._opened.submit(request)
 
     def look_up(self, message: Sms, since: int, known: Container[str]) -> Evidence:
         """Ask the provider for what the message comes out as; its URLs of media differ each time."""
@@ -70,7 +60,7 @@ class SmsAdapter:
         except Invalid:
             return Unknowable()  # its template or payload is there no more
         oldest = since / 1000 - self._settings.clock_skew_seconds
-        return self._opened.ask(lambda api: api.find(request, oldest, known))
+        return self.ask(lambda api: api.find(request, oldest, known))
 
     def _whole(self, message: Sms) -> Sms:
         if message.payload_ref is None:
@@ -85,7 +75,7 @@ class SmsAdapter:
         most = self._settings.max_segments
         name = "text" if message.template is None else "template"
         return SmsRequest(
-            message.number,
+            message.line,
             text,
             media,
             message.reference.text,

@@ -38,8 +38,8 @@ class Sms(Message, frozen=True, kw_only=True):
     ] = field(default_factory=list)
 
     @property
-    def number(self) -> str:
-        """The number in E.164. Raises Invalid."""
+    def line(self) -> str:
+        """The number in E.164, by which a look-up goes. Raises Invalid."""
         try:
             return to_e164(self.to or "", self.default_region or None)
         except ValueError as error:
@@ -48,22 +48,17 @@ class Sms(Message, frozen=True, kw_only=True):
     @property
     def recipient(self) -> str:
         """The number that it goes to."""
-        return self.number
+        return self.line
 
     @property
     def addressees(self) -> tuple[str, ...]:
         """The number in its one form: other spellings mean the same person."""
-        return (self.number,)
-
-    @property
-    def line(self) -> str:
-        """The number: a look-up goes by it."""
-        return self.number
+        return (self.line,)
 
     @property
     def kept(self) -> dict[str, str]:
         """The number also while it is not known whether it was sent: see `line`."""
-        return {"line": self.number}
+        return {"line": self.line}
 
     @property
     def objects(self) -> list[tuple[str, str]]:
@@ -83,7 +78,7 @@ class Sms(Message, frozen=True, kw_only=True):
         super().check()
         if self.to is None:
             raise Invalid("to", "is missing; give one number in international form, such as +16175551234")
-        _ = self.number
+        _ = self.line
         self._check_content()
         for at, url in enumerate(self.media_urls):
             if not _MEDIA.fullmatch(url):

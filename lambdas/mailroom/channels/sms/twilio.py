@@ -12,8 +12,8 @@ from mailroom.channels.sms.contract import SmsRequest, seconds_left
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.channels.twilio_api import TwilioApi
 from mailroom.clock import Clock
-from mailroom.http.https import NotSent, Unclear
-from mailroom.http.provider import body_of, epoch, refusal, retry_after, text_of
+from mailroom.http.https import NotSent
+from mailroom.http.provider import body_of, epoch, object_in, refusal, retry_after, text_of
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Rejected, Retry, Sent, Unknowable
 from mailroom.telemetry import redact
 
@@ -156,10 +156,7 @@ def reason_of(status: int, text: str) -> tuple[int, str]:
 
     Its errors have `code` and `message`; those by RFC 9457, which newer services answer with, `detail`.
     """
-    try:
-        body = body_of(status, text)
-    except Unclear:
-        body = {}
+    body = object_in(status, text)
     said = str(body.get("code") or "")
     code = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0
     words = str(body.get("message") or body.get("detail") or body.get("title") or "no reason given")

@@ -31,7 +31,7 @@ def test_the_credentials_are_read_once_a_process(aws: Aws, opened: Opened) -> No
     assert opened.lines == []  # not before there is a fax
     for _ in range(3):
         assert isinstance(adapter.submit(adapter.prepare(fax())), Sent)
-        adapter.fetch("p-1")
+        adapter.ask(lambda api: api.fetch("p-1"))
     ((credentials, with_settings),) = opened.lines
     assert credentials == ("project-1", "token-1")
     assert with_settings == {

@@ -20,7 +20,7 @@ NO_MEDIA = "is no URL of media; use https://host/path or s3://bucket/key"
 @pytest.mark.parametrize("to", [TO, "+1 (555) 555-0100", "tel:+1-555-555-0100"])
 def test_a_number_is_one_recipient_however_it_is_written(to: str) -> None:
     message = sms(to=to)
-    assert (message.number, message.recipient, message.addressees) == (TO, TO, (TO,))
+    assert (message.line, message.recipient, message.addressees) == (TO, TO, (TO,))
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ class Opening:
 def opened(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Opening]:
     opening = Opening(*providers)
     made = adapter()
-    made._opened._open = opening
+    made._open = opening
     return made, opening
 
 
@@ -242,8 +242,8 @@ def test_the_settings_choose_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPa
     twilio = SmsAdapter.of(settings(twilio_secret_arn=secret))
     of_aws = SmsAdapter.of(settings(sms_provider="aws"))
     assert (twilio.provider, of_aws.provider) == ("twilio", "aws")
-    assert isinstance(twilio._opened._opened(), TwilioSms)
-    assert isinstance(of_aws._opened._opened(), AwsSms)
+    assert isinstance(twilio._opened(), TwilioSms)
+    assert isinstance(of_aws._opened(), AwsSms)
 
 
 def test_an_account_logs_in_by_its_api_key_where_there_is_one() -> None:
