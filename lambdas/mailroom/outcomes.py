@@ -332,7 +332,6 @@ class Outcomes:
 
     @classmethod
     def of(cls, settings: OutcomesSettings) -> "Outcomes":
-        """What a function's settings describe."""
         bus = EventBus(clients.events(), settings) if settings.event_bus else None
         return cls(settings, clients.sqs(), bus=bus)
 

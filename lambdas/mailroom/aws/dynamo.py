@@ -174,12 +174,10 @@ def _size(value: Value) -> int:
 
 
 def string(value: str) -> Value:
-    """A string attribute."""
     return {"S": value}
 
 
 def number(value: int | float) -> Value:
-    """A whole number attribute."""
     return {"N": str(int(value))}
 
 

@@ -132,7 +132,6 @@ class Delivery(Generic[M, R]):
             return body, fault
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
-        """A batch begins with these messages."""
         if self._steps.begin is not None:
             self._steps.begin([message for message, _ in messages])
         self._begun = self._claimed_together(messages)
@@ -149,7 +148,6 @@ class Delivery(Generic[M, R]):
         return max(min(least, cap), wait)
 
     def deliver(self, message: M | Invalid, record: QueueRecord) -> Wait:
-        """Take one message as far as it goes."""
         if isinstance(message, Invalid):
             return self.refuse(message, record)
         claim = self._claim(message, record)
@@ -408,7 +406,6 @@ class Delivery(Generic[M, R]):
         self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, line)
 
     def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Wait:
-        """The provider will never take it."""
         suppresses = self._steps.suppress if claim.redirected_to is None else None
         if (outcome.gone or outcome.opted_out) and suppresses is not None:
             try:

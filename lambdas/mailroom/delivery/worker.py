@@ -108,11 +108,9 @@ class Tally:
 
     @property
     def counts(self) -> Counter[str]:
-        """How often each metric was counted."""
         return Counter(self._counted)
 
     def add(self, metric: str) -> None:
-        """Count one."""
         self._counted.append(metric)
 
     def note(self, metric: str, sentence: str, **details: object) -> Wait:
@@ -149,7 +147,6 @@ class Tools:
 
     @classmethod
     def of(cls, settings: Sender) -> "Tools":
-        """What a function's settings describe."""
         return cls(
             Ledger.of(settings, lease=settings.lease_seconds),
             Payloads(clients.s3(), settings.payload_bucket),

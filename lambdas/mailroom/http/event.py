@@ -41,7 +41,6 @@ class HttpRequest(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def method(self) -> str:
-        """GET, HEAD, POST or whatever else."""
         return self.request_context.http.method
 
     @property

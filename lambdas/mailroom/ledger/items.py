@@ -49,15 +49,8 @@ CLEARED_AT_END = ("trouble", "dead_lettered_at")
 PROVIDER_FACTS = (
     *("recipients", "sentAt", "deliveredAt", "delayedAt", "delay_type", "undeliveredAt", "error_code"),
     *("bouncedAt", "bounce_type", "bounce_subtype", "diagnostic_code"),
-    *(
-        "complainedAt",
-        "complaint_type",
-        "complaint_subtype",
-        "openedAt",
-        "clickedAt",
-        "readAt",
-        "carrier_done_date",
-    ),
+    *("complainedAt", "complaint_type", "complaint_subtype"),
+    *("openedAt", "clickedAt", "readAt", "carrier_done_date"),
 )
 """What providers' events leave in an item."""
 ERASED_AT = "erased_at"
@@ -372,12 +365,10 @@ class LedgerChange(Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """The message's key."""
         return Key(self.new["id"], self.new["event_type"])
 
     @property
     def status(self) -> str:
-        """The message's status now."""
         return str(self.new.get("status", ""))
 
     @property

@@ -47,7 +47,6 @@ class Verdict(Struct, frozen=True):
 
     @property
     def code(self) -> str:
-        """The kind as the code of an error."""
         return self.kind.lower().replace(" ", "_")
 
 

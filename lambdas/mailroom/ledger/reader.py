@@ -141,7 +141,6 @@ def _is_recipient(to: object) -> bool:
 
 
 def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
-    """The status that an item of the ledger tells."""
     return MessageStatus(
         item["id"],
         item["event_type"],

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, structs
 
 from mailroom.clock import epoch
 from mailroom.errors import MAX_DEPTH, Invalid, Malformed, too_deep
-from mailroom.message.address import has_control
+from mailroom.message.address import has_control, to_e164
 
 MAX_ID_BYTES = 180
 """Base64url of it is 240 characters: within the 256 of an SES tag's value."""
@@ -137,7 +137,6 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> Key:
-        """The identity of the message."""
         return Key(self.id, self.event_type)
 
     @property
@@ -202,7 +201,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """Raise Invalid for what types alone cannot say; subclasses go on with `super().check()`."""
-        due, expiry = _time("send_at", self.send_at), _time("expires_at", self.expires_at)
+        due, expiry = self.due(), self.expiry()
         if due is not None and expiry is not None and due >= expiry:
             raise Invalid("send_at", "lies after expires_at; it would expire before it is sent")
         if due is not None and self.ttl is not None and self.ttl <= due:
@@ -244,9 +243,13 @@ class Message(Struct, frozen=True, kw_only=True):
         """When it may be sent, in epoch seconds; None: at once."""
         return _time("send_at", self.send_at)
 
+    def expiry(self) -> float | None:
+        """When sending it becomes pointless, in epoch seconds; None: never."""
+        return _time("expires_at", self.expires_at)
+
     def expired(self, now: float) -> bool:
         """Whether sending it has become pointless."""
-        expiry = _time("expires_at", self.expires_at)
+        expiry = self.expiry()
         return expiry is not None and expiry <= now
 
 
@@ -308,6 +311,22 @@ def _time(field: str, text: str | None) -> float | None:
         with suppress(ValueError, OverflowError):
             return epoch(text)
     raise Invalid(field, f"{text!r:.60} is no ISO 8601 time; use one like 2026-11-21T09:00:00Z")
+
+
+def seconds_left(expiry: float | None, now: float, bounds: tuple[int, int]) -> int | None:
+    """For how long a provider may still try, within the bounds that it takes; None: as long as it likes."""
+    if expiry is None:
+        return None
+    least, most = bounds
+    return int(max(least, min(most, expiry - now)))
+
+
+def number(field: str, text: str | None, region: str = "") -> str:
+    """A telephone number in E.164. Raises Invalid, naming the attribute."""
+    try:
+        return to_e164(text or "", region)
+    except ValueError as error:
+        raise Invalid(field, f"{error}") from None
 
 
 _TYPE_NAMES = {

@@ -44,7 +44,6 @@ class FaxAdapter(OpenedProvider[FaxProvider]):
 
     @classmethod
     def of(cls, settings: FaxSender) -> "FaxAdapter":
-        """The adapter that a function's settings describe."""
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Fax) -> FaxRequest:

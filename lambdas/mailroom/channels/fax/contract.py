@@ -7,8 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from mailroom.errors import Invalid, Malformed
-from mailroom.message.address import to_e164
-from mailroom.message.message import MAX_ATTEMPT, MAX_REF_BYTES, Message
+from mailroom.message.message import MAX_ATTEMPT, MAX_REF_BYTES, Message, number
 
 _URL = re.compile(r"https://[!-~]{1,2000}")
 
@@ -40,11 +39,10 @@ class Fax(Message, frozen=True, kw_only=True):
     @property
     def line(self) -> str:
         """The number in E.164: one line, one name. Raises Invalid."""
-        return _number("to", self.to)
+        return number("to", self.to)
 
     @property
     def recipient(self) -> str:
-        """The number that is called."""
         return self.line
 
     @property
@@ -60,13 +58,12 @@ class Fax(Message, frozen=True, kw_only=True):
         return {name: value for name, value in kept.items() if value}
 
     def check(self) -> None:
-        """Raise Invalid for the first thing that no provider could fax."""
         super().check()
         if self.to is None:
             raise Invalid("to", "is missing; give one fax number in international form, such as +16175551234")
-        _number("to", self.to)
+        number("to", self.to)
         if self.from_ is not None:
-            _number("from", self.from_)
+            number("from", self.from_)
         if (self.pdf_url is None) == (self.payload_ref is None):
             raise Invalid("pdf_url", "give the PDF once: pdf_url, or payload_ref in the payload bucket")
         if self.pdf_url is not None and not _URL.fullmatch(self.pdf_url):
@@ -83,13 +80,6 @@ def item_of(body: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(fax_id, str) or not fax_id:
         raise Malformed("no `fax_id` of type string: not a fax")
     return {**item, "id": fax_id, "event_type": "fax"}
-
-
-def _number(name: str, text: str | None) -> str:
-    try:
-        return to_e164(text or "")
-    except ValueError as error:
-        raise Invalid(name, f"{error}") from None
 
 
 class FaxRequest(Struct, frozen=True):

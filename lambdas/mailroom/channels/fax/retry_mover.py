@@ -34,7 +34,6 @@ class RetryMover:
 
     @classmethod
     def of(cls, settings: RetryFaxSettings) -> "RetryMover":
-        """What a function's settings describe."""
         return cls(clients.sqs(), settings.queue_url, settings.fax_queue_url)
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:

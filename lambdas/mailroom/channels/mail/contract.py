@@ -151,7 +151,6 @@ class Mail(Message, frozen=True, kw_only=True):
         return self.text is not None or self.html is not None
 
     def check(self) -> None:
-        """Raise Invalid for the first thing that SES would refuse or that would not be this mail."""
         super().check()
         self._check_recipients()
         if self.from_ is not None:

@@ -78,7 +78,6 @@ class SesMail:
 
     @classmethod
     def of(cls, settings: MailSender) -> "SesMail":
-        """The adapter that a function's settings describe."""
         return cls(
             clients.sesv2(settings.submit_seconds),
             Templates(Path(settings.templates)),
@@ -229,7 +228,6 @@ def _guessed(filename: str) -> str | None:
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """What SES's answer means."""
     code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
     reason = f"{code}: {text}"
     if code == "LimitExceededException" or "daily message quota" in text.lower():

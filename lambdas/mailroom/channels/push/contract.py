@@ -73,7 +73,6 @@ class Push(Message, frozen=True, kw_only=True):
         return not self.title and not self.body
 
     def check(self) -> None:
-        """Raise Invalid for the first thing that SNS could not send."""
         super().check()
         if self.to is None:
             raise Invalid("to", "is missing; give the ARN of an endpoint or topic, or a device token")

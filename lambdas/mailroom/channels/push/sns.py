@@ -12,10 +12,10 @@ from msgspec import Struct
 from mailroom.aws import clients
 from mailroom.channels.provider import ask_aws, code_of, reason_of, refused
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
-from mailroom.clock import Clock, epoch
+from mailroom.clock import Clock
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
-from mailroom.message.message import Key, encode
+from mailroom.message.message import Key, encode, seconds_left
 from mailroom.message.outcome import Evidence, Facts, Outcome, Refusal, Rejected, Sent, Unknowable
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 4096
 """FCM's and Apple's limit of one notification."""
-MAX_TTL = 2_419_200
-"""FCM's longest, four weeks, and SNS's default."""
+VALID_SECONDS = (1, 2_419_200)
+"""For how long a platform may try: the most is FCM's, four weeks, and SNS's default."""
 
 _ATTRIBUTE = "AWS.SNS.MOBILE."
 _TTLS = ("FCM.TTL", "APNS.TTL", "APNS_SANDBOX.TTL")
@@ -55,7 +55,7 @@ def message_for(push: Push, platforms: Iterable[str]) -> str:
     return encode({"default": push.body or push.title or encode(push.data), **payloads})
 
 
-def attributes_of(push: Push, seconds_left: int | None) -> dict[str, Json]:
+def attributes_of(push: Push, valid: int | None) -> dict[str, Json]:
     """SNS's `MessageAttributes`: Apple's headers, and for how long a platform may try."""
     values = {
         "APNS.COLLAPSE_ID": identity(push.key),
@@ -63,8 +63,8 @@ def attributes_of(push: Push, seconds_left: int | None) -> dict[str, Json]:
         # Apple refuses 10 for what shows nothing.
         "APNS.PRIORITY": "5" if push.silent else "10",
     }
-    if seconds_left is not None:
-        values |= dict.fromkeys(_TTLS, str(seconds_left))
+    if valid is not None:
+        values |= dict.fromkeys(_TTLS, str(valid))
     return {_ATTRIBUTE + name: {"DataType": "String", "StringValue": value} for name, value in values.items()}
 
 
@@ -146,7 +146,6 @@ class SnsPush:
 
     @classmethod
     def of(cls, settings: PushSender) -> "SnsPush":
-        """The adapter that a function's settings describe."""
         client = clients.sns(settings.submit_seconds)
         return cls(
             client,
@@ -157,10 +156,11 @@ class SnsPush:
 
     def prepare(self, message: Push) -> PushRequest:
         """The whole request. A token becomes its endpoint, last of all and as often as one likes."""
+        valid = seconds_left(message.expiry(), self._clock(), VALID_SECONDS)
         arguments = {
             "Message": message_for(message, self._platforms(message)),
             "MessageStructure": "json",
-            "MessageAttributes": attributes_of(message, self._seconds_left(message)),
+            "MessageAttributes": attributes_of(message, valid),
         }
         if message.is_token:
             return self._registered(message, arguments)
@@ -224,11 +224,6 @@ class SnsPush:
                 raise
             return existing
         return reply["EndpointArn"]
-
-    def _seconds_left(self, message: Push) -> int | None:
-        if message.expires_at is None:
-            return None
-        return int(max(1, min(MAX_TTL, epoch(message.expires_at) - self._clock())))
 
 
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")

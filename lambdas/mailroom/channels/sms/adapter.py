@@ -10,7 +10,6 @@ from msgspec import Struct, structs
 from mailroom.aws import clients
 from mailroom.channels.provider import OpenedProvider, Provider
 from mailroom.channels.sms.contract import Sms, SmsRequest, check_text, sms_in
-from mailroom.clock import epoch
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import Adapter, Delivery, to_people
 from mailroom.delivery.worker import Tools
@@ -42,7 +41,6 @@ class SmsAdapter(OpenedProvider[SmsProvider]):
 
     @classmethod
     def of(cls, settings: SmsSender) -> "SmsAdapter":
-        """The adapter that a function's settings describe."""
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Sms) -> SmsRequest:
@@ -79,7 +77,7 @@ class SmsAdapter(OpenedProvider[SmsProvider]):
             text,
             media,
             message.reference.text,
-            epoch(message.expires_at) if message.expires_at else None,
+            message.expiry(),
             {} if media else checked(name, text, most).facts,
             exact=message.template is None,
         )

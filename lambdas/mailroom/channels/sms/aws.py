@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.exceptions import ClientError
 
 from mailroom.channels.provider import ask_aws, code_of, reason_of, refused
-from mailroom.channels.sms.contract import SmsRequest, seconds_left
+from mailroom.channels.sms.contract import SmsRequest
 from mailroom.clock import Clock
+from mailroom.message.message import seconds_left
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Refusal, Rejected, Sent, Unknowable
 from mailroom.telemetry import redact
 

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, cast
 from msgspec import Meta, Struct, defstruct, field
 
 from mailroom.errors import Invalid
-from mailroom.message.address import has_control, to_e164
-from mailroom.message.message import Message
+from mailroom.message.address import has_control
+from mailroom.message.message import Message, number
 from mailroom.message.outcome import Facts
 
 MAX_TEXT = 1600
@@ -40,14 +40,10 @@ class Sms(Message, frozen=True, kw_only=True):
     @property
     def line(self) -> str:
         """The number in E.164, by which a look-up goes. Raises Invalid."""
-        try:
-            return to_e164(self.to or "", self.default_region or None)
-        except ValueError as error:
-            raise Invalid("to", f"{error}") from None
+        return number("to", self.to, self.default_region)
 
     @property
     def recipient(self) -> str:
-        """The number that it goes to."""
         return self.line
 
     @property
@@ -74,7 +70,6 @@ class Sms(Message, frozen=True, kw_only=True):
         return "text" if self.template is None else "template"
 
     def check(self) -> None:
-        """Raise Invalid for the first thing that no provider could send."""
         super().check()
         if self.to is None:
             raise Invalid("to", "is missing; give one number in international form, such as +16175551234")
@@ -130,11 +125,3 @@ class SmsRequest(Struct, frozen=True):
     facts: Facts = {}
     exact: bool = True
     """Whether the text is what was submitted before: a template may have been deployed anew since."""
-
-
-def seconds_left(expires: float | None, now: float, bounds: tuple[int, int]) -> int | None:
-    """For how long a provider may still try, within the bounds that it takes; None: as long as it likes."""
-    if expires is None:
-        return None
-    least, most = bounds
-    return int(max(least, min(most, expires - now)))

@@ -8,12 +8,13 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from mailroom.channels.sms.contract import SmsRequest, seconds_left
+from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.channels.twilio_api import TwilioApi
 from mailroom.clock import Clock
 from mailroom.http.https import NotSent
 from mailroom.http.provider import body_of, epoch, object_in, refusal, retry_after, text_of
+from mailroom.message.message import seconds_left
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Rejected, Retry, Sent, Unknowable
 from mailroom.telemetry import redact
 

@@ -34,7 +34,6 @@ class Webhook(Message, frozen=True, kw_only=True):
         return self.recipient[:MAX_GROUP]
 
     def check(self) -> None:
-        """Raise Invalid for what could be sent nowhere."""
         super().check()
         if len(self.url) > MAX_URL:
             raise Invalid("url", f"has {len(self.url)} characters; use at most {MAX_URL}")

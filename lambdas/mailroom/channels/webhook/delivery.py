@@ -56,7 +56,6 @@ class WebhookDelivery:
         """Nothing is asked for a batch: it has one record."""
 
     def deliver(self, message: Webhook | Callback | Invalid, record: QueueRecord) -> Wait:
-        """Take one record as far as it goes."""
         if isinstance(message, Callback):
             return self._call_back(message, record)
         return self._messages.deliver(message, record)

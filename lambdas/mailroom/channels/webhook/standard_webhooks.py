@@ -161,7 +161,6 @@ class StandardWebhooks:
 
     @classmethod
     def of(cls, settings: WebhookSender) -> "StandardWebhooks":
-        """The adapter that a function's settings describe."""
         policy = UrlPolicy(
             schemes=settings.allowed_schemes,
             ports=settings.allowed_ports,
@@ -180,7 +179,6 @@ class StandardWebhooks:
         return Post(message.url, webhook_id(message), encode(message.payload))
 
     def submit(self, request: Post) -> Outcome:
-        """Make the request."""
         return self.exchange(request).outcome
 
     def exchange(self, request: Post) -> PostResult:
