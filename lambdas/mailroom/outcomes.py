@@ -369,11 +369,9 @@ class Outcomes:
             count("Callbacks")
         retry = retry_of(change, self._schedule)
         if retry is not None:
-            entries[self._settings.retry_queue_url].append(self._delayed(sequence, retry))
+            # What a queue cannot delay any longer, the mover waits for.
+            wait = math.ceil(retry["not_before"] - self._clock())
+            entry = Entry(sequence, encode(retry), delay=max(0, min(queues.MAX_DELAY_SECONDS, wait)))
+            entries[self._settings.retry_queue_url].append(entry)
             logger.info("another attempt follows", extra=about(change.key), attempt=retry["attempt"])
             count("Retries")
-
-    def _delayed(self, sequence: str, retry: Mapping[str, Any]) -> Entry:
-        """What a queue cannot delay any longer, the mover waits for."""
-        wait = math.ceil(retry["not_before"] - self._clock())
-        return Entry(sequence, encode(retry), delay=max(0, min(queues.MAX_DELAY_SECONDS, wait)))

@@ -30,10 +30,6 @@ class Provider(Protocol[R_contra]):
     """A provider's API. Each method asks once; nothing is sent twice."""
 
     @property
-    def provider(self) -> str:
-        """The provider's name in the ledger."""
-
-    @property
     def account(self) -> str:
         """Our account's name there: what `find` knows is of that account, and of no other."""
 

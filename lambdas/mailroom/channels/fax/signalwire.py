@@ -27,8 +27,6 @@ and excludes it, today's faxes would be missing, and one that is missing is sent
 class SignalWire:
     """Neither idempotency nor a reference of ours: what a lost answer left behind is found by the numbers."""
 
-    provider = "signalwire"
-
     def __init__(
         self, project: str, token: str, *, base_url: str, ttl_minutes: int, quality: str, seconds: float
     ) -> None:

@@ -25,8 +25,6 @@ _SLACK_SECONDS = 1
 class Telnyx:
     """No idempotency, but `client_state`, which a list shows: the reference finds what a lost answer left."""
 
-    provider = "telnyx"
-
     def __init__(
         self, api_key: str, *, base_url: str, connection_id: str, quality: str, seconds: float
     ) -> None:

@@ -78,6 +78,7 @@ class SesMail:
 
     @classmethod
     def of(cls, settings: MailSender) -> "SesMail":
+        secret = CachedSecret(clients.secretsmanager(), settings.unsubscribe_secret_arn, time.time)
         return cls(
             clients.sesv2(settings.submit_seconds),
             Templates(Path(settings.templates)),
@@ -85,7 +86,7 @@ class SesMail:
             senders=settings.mail_senders,
             configuration_set=settings.configuration_set,
             max_attachment_bytes=settings.max_attachment_bytes,
-            links=_links(settings),
+            links=Links(secret, settings.unsubscribe_url),
         )
 
     def prepare(self, message: Mail) -> Prepared:
@@ -177,11 +178,6 @@ class SesMail:
             left -= len(content)
             parts.append(_part(at, attachment, content))
         return parts
-
-
-def _links(settings: MailSender) -> Links:
-    secret = CachedSecret(clients.secretsmanager(), settings.unsubscribe_secret_arn, time.time)
-    return Links(secret, settings.unsubscribe_url)
 
 
 def _unsubscribe(link: str | None) -> dict[str, str]:

@@ -23,7 +23,6 @@ VALID_SECONDS = (5, 259_200)
 class AwsSms:
     """AWS has no idempotency key and no list of what was sent; `Context` comes back in its events."""
 
-    provider = "aws"
     account = "own"
 
     def __init__(

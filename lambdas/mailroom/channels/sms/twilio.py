@@ -31,8 +31,6 @@ class TwilioSms:
     """Neither idempotency nor a reference of ours: what a lost answer left behind is found by number, time
     and text."""
 
-    provider = "twilio"
-
     def __init__(
         self,
         account: TwilioAccount,
