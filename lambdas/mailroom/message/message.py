@@ -54,11 +54,6 @@ class Key(Struct, frozen=True):
     id: str
     event_type: str
 
-    @property
-    def correlation(self) -> str:
-        """Base64url of the id, unpadded: fit for a header and for an SES tag."""
-        return encoded(self.id)
-
 
 class Reference(Struct, frozen=True):
     """What goes to a provider with a message and comes back with its events: the id of the message, and the
@@ -95,7 +90,7 @@ class Reference(Struct, frozen=True):
 
 
 def encoded(id_: str) -> str:
-    """Base64url of an id, unpadded: fit for an SES tag as well, which takes no dot."""
+    """Base64url of an id, unpadded: fit for a header, and for an SES tag, which takes no dot."""
     return base64.urlsafe_b64encode(id_.encode()).rstrip(b"=").decode()
 
 

@@ -1,6 +1,6 @@
 """Fax by the provider that the settings name: what all providers have in common."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.message.address import to_e164
+from mailroom.message.message import encoded
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 
 
@@ -78,12 +79,11 @@ class FaxAdapter(OpenedProvider[FaxProvider]):
 
 
 def _reference(message: Fax) -> str:
-    return f"{message.key.correlation}.{message.attempt}"
+    return f"{encoded(message.id)}.{message.attempt}"
 
 
 def _open(settings: FaxSender) -> FaxProvider:
     """The provider of the settings. Only its own package is imported."""
-    secret = _credentials(settings.fax_secret_arn)
     common: dict[str, Any] = {
         "base_url": settings.fax_base_url,
         "quality": settings.fax_quality,
@@ -92,23 +92,21 @@ def _open(settings: FaxSender) -> FaxProvider:
     if settings.fax_provider == "telnyx":
         from mailroom.channels.fax.telnyx import Telnyx
 
-        (api_key,) = _needed(secret, "api_key")
+        (api_key,) = _credentials(settings.fax_secret_arn, "api_key")
         return Telnyx(api_key, connection_id=settings.fax_connection_id, **common)
     from mailroom.channels.fax.signalwire import SignalWire
 
-    project, token = _needed(secret, "project", "token")
+    project, token = _credentials(settings.fax_secret_arn, "project", "token")
     return SignalWire(project, token, ttl_minutes=settings.fax_ttl_minutes, **common)
 
 
-def _credentials(arn: str) -> Mapping[str, Any]:
+def _credentials(arn: str, *names: str) -> list[str]:
+    """The values of these names in a secret. Raises Unconfigured, or botocore's errors."""
     text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
+        secret = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return {}
-
-
-def _needed(secret: Mapping[str, Any], *names: str) -> list[str]:
+        secret = {}  # its words may quote the secret
     values = [secret.get(name) for name in names]
     if not all(isinstance(value, str) and value for value in values):
         shape = ", ".join(f'"{name}": "…"' for name in names)

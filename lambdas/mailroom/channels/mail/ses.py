@@ -25,6 +25,7 @@ from mailroom.content.templates import Content, Templates
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
+from mailroom.message.message import encoded
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Refusal, Retry, Sent, Unknowable
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, InvalidSigningKey, Links
 
@@ -119,7 +120,7 @@ class SesMail:
             "Content": {"Simple": simple},
             # A tag's value takes no dot, so the attempt is a tag of its own.
             "EmailTags": [
-                {"Name": "correlation", "Value": message.key.correlation},
+                {"Name": "correlation", "Value": encoded(message.id)},
                 {"Name": "attempt", "Value": str(reference.attempt)},
                 {"Name": "event_type", "Value": message.event_type},
             ],
