@@ -17,7 +17,6 @@ from msgspec import Struct
 from mailroom.aws.dynamo import plain as plain_item
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso
-from mailroom.telemetry import masked
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, errors, fold, plain, print_answer, right, screen, table_of, whole
 from ops.stage import name
@@ -30,6 +29,8 @@ INDEX = "failures"
 MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
 
+# Also what is no address for want of a domain: a logger's pattern knows whole ones only.
+_ADDRESS = re.compile(r"([^\s@'\"<>,;()]+)@([^\s@'\"<>,;()]*)")
 # Brackets hold at most four digits of a number: longer ones are a provider's code, as in "400 (21211)".
 _NUMBER = re.compile(r"\+?\d(?:(?:[ .)-]{0,2}| ?\((?=\d{1,4}\)))\d){6,}")
 _TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
@@ -194,8 +195,9 @@ def _error(item: dict[str, Any]) -> tuple[str, str]:
 
 def _masked(words: str) -> str:
     """Words with every address, number and token in them masked: `v***@example.com`, `***1234`."""
+    without_addresses = _ADDRESS.sub(lambda found: f"{found[1][0]}***@{found[2]}", words)
     # Before the numbers: an ARN has one in it.
-    without_tokens = _TOKEN.sub(_masked_token, masked(words))
+    without_tokens = _TOKEN.sub(_masked_token, without_addresses)
     return _NUMBER.sub(lambda found: f"***{found[0][-_KEPT:]}", without_tokens)
 
 

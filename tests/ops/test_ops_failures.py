@@ -136,6 +136,7 @@ def test_times_are_read_as_they_are_typed() -> None:
     ("to", "shown"),
     [
         ("Ada <ada@example.com>", "Ada <a***@example.com>"),
+        ("vincent@", "v***@"),
         ("+1 (617) 555-1234", "***1234"),
         ("arn:aws:sns:us-east-1:123456789012:endpoint/GCM/app/abcd-ef12", "***ef12"),
         ("cK3xq9Zt1LmN0pQr5sTuVw7yBdFgHjK2", "***HjK2"),
