@@ -28,7 +28,8 @@ MEMORY_MB = (128, 256, 512, 1024, 1769)
 
 
 def measure() -> dict[str, Any]:
-    """Mails a function-second, CPU a mail, and by memory the rate and what a million mails cost."""
+    """Mails a function-second, CPU a mail, and by memory what a million mails cost and how many functions
+    send 1,000 a second."""
     found: dict[str, Any] = {}
     for name, delays in DELAYS_MS.items():
         with stand_ins(delays) as url:
@@ -56,7 +57,11 @@ def _at(memory_mb: int, found: dict[str, float], at_once: int) -> dict[str, floa
     waits = max(0.0, at_once / found["a_second"] - found["cpu_ms"] / 1000)
     rate = throughput(at_once, cpu, waits)
     dollars = memory_mb / 1024 * prices.LAMBDA_GB_SECOND / rate * 1e6
-    return {"a_second": round(rate, 1), "dollars_a_million": round(dollars, 2)}
+    return {
+        "a_second": round(rate, 1),
+        "dollars_a_million": round(dollars, 2),
+        "functions_for_1000": round(1000 / rate, 1),
+    }
 
 
 class _StandIn:
