@@ -35,6 +35,14 @@ _MISSING = (
     "AWS.SimpleQueueService.NonExistentQueue",
 )
 """Codes of services that have no table, function, bucket or queue of that name."""
+_THROTTLED = (
+    "Throttl",
+    "TooManyRequests",
+    "RequestLimitExceeded",
+    "ProvisionedThroughputExceeded",
+    "SlowDown",
+)
+"""How the codes of services begin that ask for fewer calls."""
 _MALFORMED_URLS = ("Invalid endpoint: ", "Invalid IPv6 URL")
 """How botocore, and the library below it, begin what they say of AWS_ENDPOINT_URL. It has no class of its
 own."""
@@ -96,8 +104,19 @@ def sentences_of(error: Exception, stage: str) -> list[str]:
             if not str(error).startswith(_MALFORMED_URLS):
                 raise error
             return [f"{error}. Write AWS_ENDPOINT_URL as a URL, such as http://127.0.0.1:4566."]
-    clock = [CLOCK] if unsigned(error) else []
-    return [f"{error}", *clock, f"Check the credentials, the region, and --stage {stage}."]
+    return [f"{error}", *_remedies(error, stage)]
+
+
+def _remedies(error: Exception, stage: str) -> list[str]:
+    code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
+    if code.startswith(_THROTTLED):
+        return ["AWS is busy. Try again in a minute."]
+    if code.startswith("ExpiredToken"):
+        return ["Sign in again, and repeat it."]
+    check = f"Check the credentials, the region, and --stage {stage}."
+    if code.startswith("AccessDenied"):
+        return ["The credentials lack this right. Ask for it, if the account is the right one.", check]
+    return [CLOCK, check] if unsigned(error) else [check]
 
 
 @contextmanager

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ADDRESS = "127.0.0.1"
-MAX_BODY = 512 * 1024
-"""Bytes of a form: an item has 400 KB."""
+MAX_BODY = 4 * 1024 * 1024
+"""Bytes of a form: an item has 400 KB, of which a form may make nine times as many."""
 _HEADERS = {
     # A page may say otherwise of itself: see the frame of a mail.
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -34,8 +34,9 @@ _HEADERS = {
 }
 _SAFE = ("GET", "HEAD")
 _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not allowed</title>
-<h1>Not allowed</h1><p>{why}</p>
-<p>Open the console by the URL that <code>mailroom console</code> printed. It holds a token.</p></html>"""
+<h1>Not allowed</h1><p>{why}</p><p>{remedy}</p></html>"""
+_NO_SESSION = "This browser has no session with the console."
+_PRINTED_URL = "Open the console by the URL that <code>mailroom console</code> printed. It holds a token."
 # A redirect would be part of a visit that began elsewhere, and a strict cookie stays at home then.
 _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
 <link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={home}/">
@@ -62,16 +63,15 @@ class Guard:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         why = self._stranger(scope, headers)
         if why:
-            await _answer(send, 403, _REFUSED.format(why=why))
+            await _answer(send, 403, _REFUSED.format(why=why, remedy=_PRINTED_URL))
         elif self._admits(scope):
             cookie = f"{self._cookie}={self._session}; Path={self._home}/; HttpOnly; SameSite=Strict"
             await _answer(send, 200, _ADMITTED.format(home=self._home), [(b"set-cookie", cookie.encode())])
         elif not self._known(headers):
-            await _answer(send, 403, _REFUSED.format(why="This browser has no session with the console."))
+            await _answer(send, 403, _REFUSED.format(why=_NO_SESSION, remedy=_PRINTED_URL))
         elif scope["method"] not in _SAFE and not _is_small(headers):
-            await _answer(
-                send, 413, _REFUSED.format(why="The form is too large, or does not say its length.")
-            )
+            why = "The form is too large, or does not say its length."
+            await _answer(send, 413, _REFUSED.format(why=why, remedy="Use <code>mailroom send</code>."))
         else:
             await self._app({**scope, "root_path": self._home}, receive, _guarded(send))
 

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -55,8 +56,10 @@ _MOST_SHOWN = 100_000
 """Characters of one text on a page: more is cut off."""
 _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 """The policy of a document in a frame: no script, no form, nothing from elsewhere."""
-_CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed)", re.IGNORECASE)
+_CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed|area)", re.IGNORECASE)
 """Where an element begins for which a browser looks up a host or connects to it before it asks the policy."""
+_LINK = re.compile(r"<(/?)a(?=[\s/>])", re.IGNORECASE)
+"""Where a link begins or ends: a click connects to its host, and may open a page there."""
 
 
 def serve(session: boto3.Session, stage: str, port: int, *, browser: bool) -> None:
@@ -127,7 +130,16 @@ def application(site: Site, home: str) -> ASGIApp:
         "most_shown": _MOST_SHOWN,
     }
     routes = [_route(site, environment, page) for page in pages]
-    return Starlette(routes=[*routes, Route("/assets/{name}", _asset)])
+
+    async def fault(_: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            answer = _refusal([f"The console does not have that: {error.detail}."], error.status_code)
+        else:
+            answer = _refusal(["The console has a fault. Its terminal says which."], 500)
+        return _rendered(site, environment, PAGES[0], Asked(), answer)
+
+    handlers: Any = {HTTPException: fault, Exception: fault}
+    return Starlette(routes=[*routes, Route("/assets/{name}", _asset)], exception_handlers=handlers)
 
 
 def _route(site: Site, environment: Environment, page: Page) -> Route:
@@ -146,16 +158,18 @@ def _respond(site: Site, environment: Environment, page: Page, asked: Asked, hom
     try:
         answer: Answer = page.show(site, asked)
     except AWS_FAULTS as error:
-        sentences = sentences_of(error, site.stage)
-        status = 400 if isinstance(error, Refused) else 502
-        answer = Shown(template="refused.html", values={"sentences": sentences}, status=status)
+        ours = isinstance(error, Refused)
+        unsure = asked.form is not None and not ours
+        answer = _refusal(sentences_of(error, site.stage), 400 if ours else 502, unsure=unsure)
     match answer:
         case Goto(url):
             return RedirectResponse(home + url, 303)
         case Frame(html):
-            # A browser may look up the hosts of links before anybody follows them.
-            headers = {"content-security-policy": _INERT, "x-dns-prefetch-control": "off"}
-            return HTMLResponse(_inert(html), headers=headers)
+            return HTMLResponse(_inert(html), headers={"content-security-policy": _INERT})
+    return _rendered(site, environment, page, asked, answer)
+
+
+def _rendered(site: Site, environment: Environment, page: Page, asked: Asked, answer: Shown) -> Response:
     values: dict[str, Any] = {
         "page": page,
         "title": answer.title or page.title,
@@ -166,11 +180,17 @@ def _respond(site: Site, environment: Environment, page: Page, asked: Asked, hom
     return HTMLResponse(environment.get_template(answer.template).render(values), answer.status)
 
 
+def _refusal(sentences: list[str], status: int, *, unsure: bool = False) -> Shown:
+    """What did not work, and why. `unsure`: something may have been done all the same."""
+    values = {"sentences": sentences, "unsure": unsure}
+    return Shown(template="refused.html", title="That did not work", values=values, status=status)
+
+
 def _inert(html: str) -> str:
     """The document without elements that connect. HTML has one spelling for the name of an element, so no
-    parser is needed to rename an element: `<link rel=…>` becomes `<bgsound link rel=…>`. Browsers no longer
-    play `bgsound`, and allow it wherever they allow a link."""
-    return _CONNECTS.sub("<bgsound ", html)
+    parser is needed to rename an element: `<link rel=…>` becomes `<bgsound link rel=…>`, and `<a href=…>`
+    becomes `<span href=…>`. Browsers no longer play `bgsound`, and allow it wherever they allow `link`."""
+    return _LINK.sub(r"<\1span", _CONNECTS.sub("<bgsound ", html))
 
 
 def _shown(value: Any) -> Any:

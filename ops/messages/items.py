@@ -38,7 +38,7 @@ class Attributes(Struct, frozen=True):
             return text
         try:
             return msgspec.json.decode(text)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise Invalid(
                 name, f'is no text: write it as JSON, as 7, ["a"] or {{"a": 1}} ({error})'
             ) from None

@@ -89,7 +89,7 @@ def test_a_failure_is_found_and_sent_again(stage: Stage, page: Any) -> None:
     page.get_by_role("link", name="Resend …").click()
     expect(page.get_by_text("as attempt 2")).to_be_visible()
     page.get_by_role("button", name="Resend").click()
-    expect(page.get_by_role("status")).to_have_text("It is queued again.")
+    expect(page.get_by_role("status")).to_have_text("You have sent it to its queue again.")
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
 
 
@@ -119,7 +119,7 @@ def test_a_hostile_mail_does_nothing(stage: Stage, page: Any) -> None:
     frame = page.frame_locator("iframe")
     expect(frame.get_by_text("Hello, Ada")).to_be_visible()
     frame.get_by_role("button", name="Press").click()
-    frame.get_by_role("link", name="Go").click()
+    frame.get_by_text("Go").click()
     page.wait_for_timeout(500)
     assert page.url.startswith(f"{stage.console}/message?")
     expect(page).to_have_title("hostile – Mailroom local")  # noqa: RUF001 - as the page has it
@@ -136,6 +136,10 @@ def test_a_hostile_mail_does_nothing(stage: Stage, page: Any) -> None:
         "<object data={url}></object><embed src={url}>",
         "<template shadowrootmode=open><iframe src={url}></iframe></template>",
         "<meta http-equiv=refresh content='0; url={url}'>",
+        "<a href={url}>Go</a>",
+        "<a href={url} target=_blank>Go</a>",
+        "<svg><a><text y=20>Go</text><animate attributeName=href values={url} /></a></svg>",
+        "<map name=m><area shape=default href={url}></map><img usemap=#m alt=Go src=data:,>",
     ],
 )
 def test_a_mail_connects_to_nobody(stage: Stage, page: Any, html: str) -> None:
@@ -144,8 +148,14 @@ def test_a_mail_connects_to_nobody(stage: Stage, page: Any, html: str) -> None:
         url = f"http://127.0.0.1:{elsewhere.getsockname()[1]}"
         stage.put(**mail(id_, html=html.replace("{url}", url)))
         find(page, id_)
-        page.frame_locator("iframe").locator("body, frameset").first.wait_for(state="attached")
+        frame = page.frame_locator("iframe")
+        frame.locator("body, frameset").first.wait_for(state="attached")
+        for go in frame.get_by_text("Go").or_(frame.get_by_alt_text("Go")).all():
+            go.click()
+            go.click(modifiers=["Control"])
+            go.click(button="middle")
         page.wait_for_timeout(500)
+        assert len(page.context.pages) == 1
         elsewhere.setblocking(False)
         with pytest.raises(BlockingIOError):  # nobody is waiting
             elsewhere.accept()
@@ -219,6 +229,46 @@ def test_a_page_that_cannot_update_itself_says_so_until_it_can(page: Any, status
     expect(page.get_by_role("table").first).to_be_visible()
     page.unroute("**/*")
     expect(alert).to_have_count(0, timeout=SECONDS)
+
+
+def test_an_update_leaves_alone_what_is_selected_or_read_by_keyboard(stage: Stage, page: Any) -> None:
+    stage.put(**mail("read"))
+    find(page, "read")
+    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('#live dl'))")
+    with page.expect_response(lambda response: "/message" in response.url):
+        pass
+    page.wait_for_timeout(200)
+    assert "ada@example.com" in page.evaluate("`${getSelection()}`")
+
+
+def test_a_page_that_has_become_another_is_loaded_anew(stage: Stage, page: Any) -> None:
+    stage.put(**mail("one-id"))
+    find(page, "one-id")
+    expect(page.locator(".status").first).to_be_visible(timeout=SECONDS)
+    stage.put(id="one-id", event_type="sms", to="+16175550199", text="Hi")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Message", timeout=SECONDS)
+    expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(2)
+
+
+def test_a_second_click_waits_for_the_first(stage: Stage, page: Any) -> None:
+    stage.put(**mail("twice", to="rejected@simulator.amazonses.com"))
+    find(page, "twice")
+    expect(page.locator(".status").first).to_have_text("failed", timeout=SECONDS)
+    page.get_by_role("link", name="Resend").click()
+    posts: list[str] = []
+
+    def slowly(route: Any) -> None:
+        if route.request.method == "POST":
+            posts.append(route.request.url)
+            page.wait_for_timeout(1_000)
+        route.continue_()
+
+    page.route("**/message/resend*", slowly)
+    button = page.get_by_role("button", name="Resend")
+    button.evaluate("button => { button.click(); button.click(); }")
+    expect(page.get_by_role("status")).to_contain_text("You have sent it to its queue again")
+    assert len(posts) == 1
 
 
 def test_the_keyboard_reaches_the_content_and_keeps_its_place(stage: Stage, page: Any) -> None:

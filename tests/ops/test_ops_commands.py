@@ -12,8 +12,9 @@ from typer.testing import CliRunner, Result
 
 from local.stage.workspace import REPOSITORY
 from ops import cli
-from ops.screen import Refused
+from ops.screen import Refused, sentences_of
 from tests.support.ops.shared import FakeDispatch, Session, Shelf, document, event, key
+from tests.support.unit.fakes import client_error
 
 FAILED = {"batchItemFailures": [{"itemIdentifier": "0"}]}
 
@@ -32,6 +33,20 @@ def in_place_of_aws(monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch) -> 
 
 def run(*arguments: str, environment: Mapping[str, str | None] | None = None) -> Result:
     return CliRunner().invoke(cli.app, arguments, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        ("ThrottlingException", "AWS is busy. Try again in a minute."),
+        ("ProvisionedThroughputExceededException", "AWS is busy. Try again in a minute."),
+        ("ExpiredTokenException", "Sign in again, and repeat it."),
+        ("AccessDenied", "The credentials lack this right. Ask for it, if the account is the right one."),
+        ("InternalError", "Check the credentials, the region, and --stage dev."),
+    ],
+)
+def test_what_to_do_about_a_fault_follows_from_its_code(code: str, remedy: str) -> None:
+    assert sentences_of(client_error(code), "dev")[1] == remedy
 
 
 def test_a_replay_that_leaves_nothing_exits_with_0(shelf: Shelf, dispatch: FakeDispatch) -> None:

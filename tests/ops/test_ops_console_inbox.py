@@ -104,7 +104,12 @@ def test_tries_of_one_webhook_are_one_entry(site: Site, providers: str) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "body", [b"", b"\xff", b"[]", b'{"fax_id": 1, "status": 2, "message": 3, "timestamp": null}']
+    "body",
+    [
+        *(b"", b"\xff", b"[]", b"[" * 100_000, b'{"a": "\\ud800"}'),
+        b'{"fax_id": 1, "status": 2, "message": 3, "timestamp": null}',
+        b'{"fax_id": "\\ud800", "status": 2, "message": 3, "timestamp": null}',
+    ],
 )
 def test_what_strangers_post_to_the_receiver_is_shown_as_not_verified(
     site: Site, providers: str, headers: dict[str, str], body: bytes
@@ -112,6 +117,7 @@ def test_what_strangers_post_to_the_receiver_is_shown_as_not_verified(
     open_url(urllib.request.Request(f"{providers}/receiver/ok", body, headers, method="POST"), 5).close()
     (found,) = shown(site, channel="webhook")["found"]
     assert not found.verified
+    f"{found.url}{found.body}".encode()  # what a page is made of
 
 
 @pytest.mark.usefixtures("providers")

@@ -256,8 +256,29 @@ def test_a_reason_is_searched_among_the_newest_and_the_page_says_so(monkeypatch:
         assert "Nothing failed" in browser.get("/failures", reason="rare", more="1").words
 
 
-def test_a_refusal_takes_the_place_of_what_a_page_updates(browser: Browser) -> None:
+def test_what_did_not_work_says_so_in_its_title_and_leads_on(browser: Browser) -> None:
     refused = browser.get("/failures", since="never")
-    assert refused.status == 400
-    assert 'id="live"' in refused.text
-    assert "hx-trigger" not in refused.text
+    assert (refused.status, "<title>That did not work" in refused.text) == (400, True)
+    assert '<a href="/failures">Failures</a>' in refused.text
+    gone = browser.post("/message/settle", {"id": "nobody", "channel": "mail", "word": "sent"})
+    assert '<a href="/message?id=nobody&amp;channel=mail">To the message</a>' in gone.text
+
+
+def test_what_is_nowhere_and_what_fails_are_pages_like_others(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = browser.get("/nowhere")
+    assert (nowhere.status, "That did not work" in nowhere.words) == (404, True)
+
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("ops.console.pages.failures.failed", fail)
+    with pytest.raises(ZeroDivisionError):  # on its way to the terminal, after the answer
+        browser.get("/failures")
+
+
+def test_nothing_to_put_back_has_no_button(browser: Browser) -> None:
+    plan = browser.get(REDRIVE, queue="mail")
+    assert (plan.status, "<button class" in plan.text) == (200, False)
+    assert "All dead letters" in plan.words

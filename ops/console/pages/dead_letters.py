@@ -56,7 +56,7 @@ class Job:
         except AWS_FAULTS as error:
             self.sentences = [
                 *words_of(error, self.stage),
-                f"{self.done} were moved before that, and stay so.",
+                f"{self.done} were moved before that, and stay so. A few more may be in both queues.",
             ]
 
     def _advance(self, done: int, total: int | None = None, name: str | None = None) -> None:  # noqa: ARG002

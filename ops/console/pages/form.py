@@ -158,7 +158,7 @@ def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[
         except Invalid as fault:
             faults[field.name] = f"{fault}"
     try:
-        item = pairs(typed.get(VARIABLES, "").splitlines(), "The line") | item
+        item = pairs(typed.get(VARIABLES, "").splitlines(), "The variable") | item
     except Refused as fault:
         faults[VARIABLES] = f"{fault}"
     return item, faults

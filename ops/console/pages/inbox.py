@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 from msgspec import Struct
 from standardwebhooks import Webhook
 
@@ -172,8 +173,8 @@ def _webhook(site: Site, webhook_id: str, tries: list[Item]) -> ReceivedWebhook:
     request = tries[-1]
     body = request.get("body", "")
     try:
-        payload = json.loads(body)
-    except ValueError:
+        payload = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
         payload = None
     callback = isinstance(payload, dict) and {*payload} in _CALLBACKS
     if callback:

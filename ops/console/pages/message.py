@@ -28,9 +28,9 @@ RENDERED = ("mail", "sms", "push")
 UNDER_WAY = ("sending", "retrying")
 Action = Literal["resend", "settle", "cancel"]
 _DONE: dict[Action, str] = {
-    "resend": "It is queued again.",
-    "settle": "It is settled.",
-    "cancel": "It is cancelled, and is not sent.",
+    "resend": "You have sent it to its queue again.",
+    "settle": "You have settled it.",
+    "cancel": "You have cancelled it: it is not sent.",
 }
 
 
@@ -238,4 +238,4 @@ def _done(asked: Asked, action: Action) -> Answer:
 
 
 def _refused(asked: Asked, action: Action, why: str) -> Answer:
-    raise Refused(f"{asked['id']}: {action} was not done, for {why}.")
+    raise Refused(f"{asked['id']}: this click on {action} changed nothing, for {why}.")
