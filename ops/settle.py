@@ -11,7 +11,7 @@ from msgspec import Struct
 from mailroom.clock import iso
 from mailroom.ledger.reader import of_ledger
 from mailroom.message.message import Key
-from ops.messages.status import show, view_of
+from ops.messages.status import show
 from ops.options import AsJson, Stage, Yes
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
@@ -86,7 +86,7 @@ def settle(
         deployed = DeployedStage.of(boto3.Session(), stage)
         found = look(deployed, MessageRef(id_, channel))
         if not as_json:
-            show(view_of(of_ledger(found.item), stage, deployed.clock()))
+            show(of_ledger(found.item), stage, deployed.clock())
         if not found.why:
             named = f"{found.item['event_type']} {id_} of {stage}"
             confirm(f"{plain(f'Settle {named} as {word}? {FOLLOWS[word]}')}", yes=yes)

@@ -13,10 +13,11 @@ from rich.table import Column, Table
 
 from mailroom.ledger.reader import LedgerReader, MessageStatus
 from ops.messages.advice import advice
+from ops.messages.timeline import timeline
 from ops.options import AsJson, Stage
 from ops.screen import aws_faults, fold, plain, print_json, print_line, screen, table_of
 from ops.stage import name as stage_name
-from ops.times import short
+from ops.times import exactly, short
 
 _STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
@@ -75,16 +76,15 @@ def status(
     with aws_faults(stage):
         found = reader_of(boto3.Session(), stage).find(id_, channel)
     now = time.time()
-    answer = Status(id_, stage, [view_of(each, stage, now) for each in found])
     if as_json:
-        print_json(answer)
-    elif answer.messages:
-        for each in answer.messages:
-            show(each)
+        print_json(Status(id_, stage, [view_of(each, stage, now) for each in found]))
+    elif found:
+        for each in found:
+            show(each, stage, now)
     else:
         there = f"{channel} {id_}" if channel else id_
         print_line(f"There is no message {there} in {stage}.")
-    raise typer.Exit(0 if answer.messages else 1)
+    raise typer.Exit(0 if found else 1)
 
 
 def reader_of(session: boto3.Session, stage: str) -> LedgerReader:
@@ -100,8 +100,9 @@ def view_of(found: MessageStatus, stage: str, now: float) -> MessageView:
     return msgspec.convert({**dataclasses.asdict(found), "since": since, "advice": said}, MessageView)
 
 
-def show(message: MessageView) -> None:
-    """Print one message."""
+def show(found: MessageStatus, stage: str, now: float) -> None:
+    """Print one message as it is at `now` (epoch seconds)."""
+    message = view_of(found, stage, now)
     print_line(f"{message.id}  ({message.event_type})", "bold")
     facts = table_of(Column(style="dim"), fold(), box=None, show_header=False)
     since = f" since {short(message.since)}" if message.since else ""
@@ -109,15 +110,19 @@ def show(message: MessageView) -> None:
     for name, value in _facts(message):
         facts.add_row(name, plain(value))
     screen.print(facts)
-    for title, entries in (("recipients", message.recipients), ("callbacks", message.callbacks)):
-        if entries:
-            screen.print(_table((title, "status", ""), (_entry(*each) for each in entries.items())))
-    if message.history:
-        rows = (
-            (short(each.get("at")), f"{each.get('status')}", f"{each.get('code', '')}")
-            for each in message.history
+    life = (
+        (
+            short(each.at) if each.at else "",
+            "" if each.after is None else exactly(each.after),
+            each.what,
+            each.detail,
         )
-        screen.print(_table(("history", "status", "code"), rows))
+        for each in timeline(found, now)
+    )
+    screen.print(_table(("life", "after", "", ""), life))
+    if message.recipients:
+        entries = (_entry(*each) for each in message.recipients.items())
+        screen.print(_table(("recipients", "status", ""), entries))
     for line in message.advice:
         print_line(f"→ {line}")
 
@@ -141,8 +146,6 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
         "trouble": trouble and f"{trouble.get('message')} ({trouble.get('code')})",
         "provider": message.provider and f"{message.provider} {message.provider_id or ''}".strip(),
         "attempts": message.attempts and f"{message.attempts} ended",
-        "for": message.scheduled_for and short(message.scheduled_for),
-        **{name: short(at) for name, at in sorted(message.times.items(), key=lambda each: each[1])},
         **{name: f"{detail}" for name, detail in message.details.items()},
         "changed": message.updated_at and short(message.updated_at),
     }
@@ -157,6 +160,6 @@ def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
 
 
 def _entry(name: str, entry: Mapping[str, Any]) -> tuple[str, str, str]:
-    """A recipient or a callback: its status, and all other details."""
+    """A recipient: its status, and all other details."""
     more = ", ".join(f"{key} {value}" for key, value in entry.items() if key != "status")
     return name, f"{entry.get('status', '')}", more

@@ -51,7 +51,7 @@ def test_all_that_the_ledger_knows_is_printed(stage: Stage) -> None:
         "20 ended",
         "2026-11-21 13:59:00 UTC",
         "failed.20",
-        "tries 20",
+        "failed, 20 tries; the endpoint answered 503",
         "mailroom resend m --channel fax --stage dev",
         "could not be delivered: failed.20",
     ):
