@@ -187,8 +187,8 @@ def _refusal(sentences: list[str], status: int, *, unsure: bool = False) -> Show
 
 
 def _inert(html: str) -> str:
-    """The document without elements that connect. HTML has one spelling for the name of an element, so no
-    parser is needed to rename an element: `<link rel=…>` becomes `<bgsound link rel=…>`, and `<a href=…>`
+    """The document without elements that connect. The name of an element follows its `<` directly, so
+    no parser is needed to rename it: `<link rel=…>` becomes `<bgsound link rel=…>`, and `<a href=…>`
     becomes `<span href=…>`. Browsers no longer play `bgsound`, and allow it wherever they allow `link`."""
     return _LINK.sub(r"<\1span", _CONNECTS.sub("<bgsound ", html))
 

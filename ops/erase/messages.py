@@ -215,7 +215,11 @@ class MessageErasure:
         if item["status"] != {"S": "scheduled"} or item.keys() & {"startedAt", "claim_token", ERASED_AT}:
             return False
         ahead = self._clock() + AHEAD
-        return epoch(item["scheduledFor"]["S"]) > ahead and (request is None or due(request) > ahead)
+        try:
+            scheduled = epoch(item["scheduledFor"]["S"])
+        except (KeyError, ValueError):
+            return False
+        return scheduled > ahead and (request is None or due(request) > ahead)
 
     def _mention(self, key: Key) -> None:
         item = self._data.item("ledger", key)

@@ -29,7 +29,7 @@ INDEX = "failures"
 MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
 
-# Also what is no address for want of a domain: a logger's pattern knows whole ones only.
+# This also matches text without a domain; the logger's pattern does not.
 _ADDRESS = re.compile(r"([^\s@'\"<>,;()]+)@([^\s@'\"<>,;()]*)")
 # Brackets hold at most four digits of a number: longer ones are a provider's code, as in "400 (21211)".
 _NUMBER = re.compile(r"\+?\d(?:(?:[ .)-]{0,2}| ?\((?=\d{1,4}\)))\d){6,}")

@@ -107,8 +107,8 @@ class QueueRules:
 
 
 def visibility_of(function: Function, window: int) -> int:
-    """AWS's advice for a queue that a function reads, `window` its batches' in seconds: room for throttled
-    invocations."""
+    """AWS's advice for a queue that a function reads: room for throttled invocations. `window` is the batch
+    window in seconds."""
     return 6 * function.timeout_seconds + window
 
 

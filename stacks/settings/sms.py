@@ -91,7 +91,7 @@ OTHERS = {
     "twilio": ("aws", ("configuration_set",)),
     "aws": ("twilio", ("messaging_service_sid", "base_url")),
 }
-"""For each provider the other one, and what this one alone has a use for."""
+"""For each provider: the other one, and the settings that only the other one uses."""
 
 
 def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import image_of
+from ops.campaigns.dry_run import Sample
 from ops.dead_letters.redrive import DeadLetterMover
 from ops.requeue.requeuer import Requeuer
 from tests.support.ops.campaign import RUN, World
@@ -107,6 +108,17 @@ def test_no_element_of_a_mail_is_left_for_which_a_browser_connects(
         f"{own}<![ x <bgsound meta"
         "<span\nhref=x style='color: red'>Go</span ><abbr>etc.</abbr><bgsound area>"
     )
+
+
+@pytest.mark.parametrize("part", ["<link", "<a ", "<", "</a", "<i"])
+def test_a_mail_is_made_inert_in_time_by_its_length(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    html = part * 300_000
+    monkeypatch.setattr("ops.console.pages.message._sample", lambda *_: Sample("m", html=html))
+    began = time.process_time()
+    assert browser.get("/message/mail", id="m", channel="mail").status == 200
+    assert time.process_time() - began < 5  # by the square of its length, hours
 
 
 def test_what_others_wrote_is_text_on_every_page(stage: RepairStage, browser: Browser) -> None:

@@ -278,7 +278,7 @@ def _refused(code: str, what: str) -> Reader:
 
 
 def _always(status: Status | None, fact: str = "") -> Reader:
-    """The same of every event of its type; its time is the fact's."""
+    """The same of every event of its type. The time of the event is written under `fact`."""
 
     def read(_section: EventObject, at: int) -> Iterator[Meaning]:
         yield Meaning(status, {fact: at} if fact else {})

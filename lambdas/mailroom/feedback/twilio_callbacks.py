@@ -152,8 +152,8 @@ class TwilioCallbacks(Struct, frozen=True):
         """
         try:
             request = http_event.read(event, CallbackRequest)
-            reference, fields = request.reference, request.fields()
-            account = self._check(request, fields)
+            reference, path, fields = request.reference, request.path, request.fields()
+            account = self._check(request, path, fields)
             if reference is None:
                 self._take_text(fields, account)
                 return NO_ANSWER
@@ -173,11 +173,10 @@ class TwilioCallbacks(Struct, frozen=True):
             return _failed(503)
         return {"statusCode": 204}
 
-    def _check(self, request: CallbackRequest, fields: dict[str, str]) -> TwilioAccount:
+    def _check(self, request: CallbackRequest, path: str, fields: dict[str, str]) -> TwilioAccount:
         """Our account. Raises HttpError for what Twilio has not signed, or signed for another account."""
         account = self._account()
         validator = RequestValidator(account.auth_token)
-        path = request.path
         signature = request.header("x-twilio-signature").encode("utf-8", "replace")
         # All are always compared, and in constant time.
         matches = [

@@ -4,9 +4,9 @@ A mail program posts `List-Unsubscribe=One-Click` (RFC 8058), the page behind th
 and HEAD change nothing, for programs that look at mails follow every link in them; nothing redirects.
 """
 
+import re
 import time
-from collections.abc import Mapping
-from email import message_from_string
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -32,6 +32,12 @@ _METHODS = ("GET", "HEAD", "POST")
 MAX_BODY_BYTES = 8 * 1024
 """What mail programs and the page post has some 200."""
 MAX_FIELDS = 20
+# Not by the package email: it fails for some headers that strangers can write.
+_PARAMETER = r'(?:^|;)\s*{}=(?:"([^"\r\n]*)"|([^\s;"]+))'
+_BOUNDARY = re.compile(_PARAMETER.format("boundary"), re.IGNORECASE)
+_NAME = re.compile(
+    r"^content-disposition:\s*form-data\b[^\r\n]*?" + _PARAMETER.format("name"), re.IGNORECASE | re.MULTILINE
+)
 
 
 class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
@@ -54,8 +60,8 @@ class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rena
                 text = self.text(MAX_BODY_BYTES).strip()
                 return http_event.unique(http_event.urlencoded(text, MAX_FIELDS))
             case "multipart/form-data":
-                parts = _parts(self.text(MAX_BODY_BYTES), self.header("content-type"))
-                return http_event.unique(parts)
+                parameters = self.header("content-type").partition(";")[2]
+                return http_event.unique(_parts(self.text(MAX_BODY_BYTES), parameters))
         raise HttpError(415, "not a form")
 
 
@@ -145,16 +151,17 @@ def _response(status: int, html: str, headers: Mapping[str, str] | None = None) 
     return {"statusCode": status, "headers": {**HEADERS, **(headers or {})}, "body": html}
 
 
-def _parts(text: str, content_type: str) -> list[tuple[str, str]]:
+def _parts(text: str, parameters: str) -> list[tuple[str, str]]:
     """The fields of a multipart form (RFC 7578); files among them are fields like any other."""
-    form = message_from_string(f"Content-Type: {content_type}\r\n\r\n{text}")
-    if not form.is_multipart():
-        raise HttpError(400, "a multipart form without parts, or without its boundary")
-    parts: Any = form.get_payload()
-    return [
-        (str(name), str(part.get_payload()))
-        for part in parts[:MAX_FIELDS]
-        if part.get_content_disposition() == "form-data"
-        and (name := part.get_param("name", header="content-disposition"))
-        and not part.defects
-    ]
+    found = _BOUNDARY.search(";" + parameters)
+    if found is None:
+        raise HttpError(400, "a multipart form without a boundary")
+    return list(_fields(text, found[1] or found[2]))
+
+
+def _fields(text: str, boundary: str) -> Iterator[tuple[str, str]]:
+    for part in ("\r\n" + text).split(f"\r\n--{boundary}")[1 : MAX_FIELDS + 1]:
+        head, _, value = part.partition("\r\n\r\n")
+        name = _NAME.search(head)
+        if name:
+            yield name[1] or name[2] or "", value
