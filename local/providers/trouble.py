@@ -105,8 +105,11 @@ class Trouble:
     def drawn(self, provider: str) -> Kind | None:
         """What befalls the next submit; None: nothing."""
         with self._lock:
+            shares = self._shares.get(provider)
+            if not shares:
+                return None
             chance = self._random.random()
-            for kind, share in self._shares.get(provider, {}).items():
+            for kind, share in shares.items():
                 chance -= share
                 if chance < 0:
                     self._had[provider, kind] += 1

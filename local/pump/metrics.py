@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from local.aws import LocalSession, patient
-from local.pump.functions import retry_until_ok
+from local.pump.functions import TROUBLE
 
 SECONDS = 5.0
 MOST = 1000  # metrics of one call of PutMetricData
@@ -38,9 +38,15 @@ class LoggedMetrics:
         self._offset += len(lines)
         sums: dict[tuple[Any, ...], list[float]] = defaultdict(list)
         for line in lines.splitlines():
-            if line.startswith(EMBEDDED):
-                for name, value in _values(json.loads(line)):
-                    sums[name].append(value)
+            if not line.startswith(EMBEDDED):
+                continue
+            try:
+                found = list(_values(json.loads(line)))
+            except (ValueError, KeyError, TypeError) as fault:  # two threads' lines in one, or half a line
+                print(f"not a metric: {fault!r}", flush=True)
+                continue
+            for name, value in found:
+                sums[name].append(value)
         by_namespace = defaultdict(list)
         for (namespace, minute, metric, unit, dimensions), values in sums.items():
             statistics = {
@@ -63,7 +69,10 @@ class LoggedMetrics:
                 self._put(namespace, data[at : at + MOST])
 
     def _put(self, namespace: str, data: list[Any]) -> None:
-        retry_until_ok(lambda: self._cloudwatch.put_metric_data(Namespace=namespace, MetricData=data))
+        try:
+            self._cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
+        except TROUBLE as trouble:  # a gap in a plot is no reason to stop
+            print(f"metrics are lost: {trouble}", flush=True)
 
 
 def _values(line: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], float]]:

@@ -90,5 +90,5 @@ def load_state(workspace: Workspace) -> State | None:
     """The state of this workspace; None if nothing was started, or its file is damaged."""
     try:
         return msgspec.json.decode(workspace.state.read_bytes(), type=State)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):  # such as msgspec's own
         return None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 MAX_BODY = 4 * 1024 * 1024
-"""Bytes of a form: an item has 400 KB, of which a form may make nine times as many."""
+"""Bytes of a form: an item has 400 KB, and a form may need six times as much."""
 _HEADERS = {
     # A page may say otherwise of itself: see the frame of a mail.
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -71,7 +71,11 @@ class Guard:
             await _answer(send, 403, _REFUSED.format(why=_NO_SESSION, remedy=_PRINTED_URL))
         elif scope["method"] not in _SAFE and not _is_small(headers):
             why = "The form is too large, or does not say its length."
-            await _answer(send, 413, _REFUSED.format(why=why, remedy="Use <code>mailroom send</code>."))
+            await _answer(
+                send,
+                413,
+                _REFUSED.format(why=why, remedy="To send a large message, use <code>mailroom send</code>."),
+            )
         else:
             await self._app({**scope, "root_path": self._home}, receive, _guarded(send))
 

@@ -52,6 +52,7 @@ PAGES = (
 _HERE = Path(__file__).parent
 _ASSETS = {each.name: each.read_bytes() for each in (_HERE / "assets").iterdir()}
 _HTMX = "htmx-2.0.11.min.js"
+_NOT_THERE = {404: "There is no such page.", 405: "This page takes no form."}
 _MOST_SHOWN = 100_000
 """Characters of one text on a page: more is cut off."""
 _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
@@ -133,7 +134,7 @@ def application(site: Site, home: str) -> ASGIApp:
 
     async def fault(_: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException):
-            answer = _refusal([f"The console does not have that: {error.detail}."], error.status_code)
+            answer = _refusal([_NOT_THERE.get(error.status_code, error.detail)], error.status_code)
         else:
             answer = _refusal(["The console has a fault. Its terminal says which."], 500)
         return _rendered(site, environment, PAGES[0], Asked(), answer)
@@ -159,7 +160,7 @@ def _respond(site: Site, environment: Environment, page: Page, asked: Asked, hom
         answer: Answer = page.show(site, asked)
     except AWS_FAULTS as error:
         ours = isinstance(error, Refused)
-        unsure = asked.form is not None and not ours
+        unsure = asked.form is not None and asked["step"] != "preview" and not ours
         answer = _refusal(sentences_of(error, site.stage), 400 if ours else 502, unsure=unsure)
     match answer:
         case Goto(url):

@@ -240,6 +240,9 @@ def test_an_update_leaves_alone_what_is_selected_or_read_by_keyboard(stage: Stag
         pass
     page.wait_for_timeout(200)
     assert "ada@example.com" in page.evaluate("`${getSelection()}`")
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('h1'))")
+    kept = page.locator(".status").first.element_handle()
+    page.wait_for_function("node => !node.isConnected", arg=kept, timeout=SECONDS)
 
 
 def test_a_page_that_has_become_another_is_loaded_anew(stage: Stage, page: Any) -> None:

@@ -48,7 +48,8 @@ def test_what_functions_log_is_counted_once_under_each_set_of_dimensions(tmp_pat
         metrics.forward()
         assert (sent(cloudwatch, stage="local"), sent(cloudwatch, stage="local", channel="mail")) == (7, 3)
         half, rest = line([8], ["stage"])[:40], line([8], ["stage"])[40:]
-        for text, expected in ((half, 7), (f"{rest}\n", 15), ("", 15)):
+        odd = f"{line([1], ['stage'])}{line([1], ['stage'])}\n{half}\n"
+        for text, expected in ((odd, 7), (half, 7), (f"{rest}\n", 15), ("", 15)):
             with log.open("a") as written:
                 written.write(text)
             metrics.forward()

@@ -9,18 +9,21 @@ document.addEventListener("htmx:afterRequest", (event) => {
 // another one is loaded anew.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const update = event.detail;
-  const focused = document.activeElement;
-  const busy = !getSelection().isCollapsed || (update.target.contains(focused) && !focused.id);
   if (!update.shouldSwap) return;
+  const selection = getSelection();
+  const reading = update.target.querySelector(":focus-visible:not([id])");
+  const busy = reading || (!selection.isCollapsed && selection.containsNode(update.target, true));
   if (!update.serverResponse.includes('id="live"')) location.reload();
   else if (!busy) return;
   update.shouldSwap = false;
 });
 
-// A form is sent once: a second click would be refused, although the first did what it says.
+// A double click sends a form once: the second would be refused, although the first did what it says.
 document.addEventListener("submit", (event) => {
-  if (event.target.method !== "post") return;
-  if (event.target.dataset.sent) event.preventDefault();
-  event.target.dataset.sent = "yes";
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "yes";
+  setTimeout(() => delete form.dataset.sent, 5000);
 });
 addEventListener("pageshow", (event) => event.persisted && location.reload());
