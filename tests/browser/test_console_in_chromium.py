@@ -231,7 +231,7 @@ def test_a_page_that_cannot_update_itself_says_so_until_it_can(page: Any, status
     expect(alert).to_have_count(0, timeout=SECONDS)
 
 
-def test_an_update_leaves_alone_what_is_selected_or_read_by_keyboard(stage: Stage, page: Any) -> None:
+def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: Any) -> None:
     stage.put(**mail("read"))
     find(page, "read")
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
