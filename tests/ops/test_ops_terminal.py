@@ -117,7 +117,8 @@ def test_the_inbox_shows_a_mail_whatever_its_subject_and_its_recipient_are() -> 
 
 
 LOGS = (
-    *("local/database/postgres.py", "local/pump/functions.py", "local/pump/driver.py", "local/pump/fifo.py"),
+    *("local/pump/functions.py", "local/pump/driver.py", "local/pump/fifo.py", "local/pump/metrics.py"),
+    "local/database/postgres.py",
     *("local/providers/twilio_callbacks.py", "local/providers/ses_feedback.py"),
 )
 """What runs in the background, and writes to a file."""
