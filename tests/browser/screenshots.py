@@ -69,6 +69,9 @@ def _shoot(page: Any, name: str) -> None:
     height = int(page.evaluate("document.querySelector('main').getBoundingClientRect().bottom"))
     page.set_viewport_size({"width": page.viewport_size["width"], "height": min(height, MOST)})
     page.wait_for_load_state("networkidle")
+    if page.locator("iframe").count():
+        page.frame_locator("iframe").locator("h1").wait_for()
+        page.wait_for_timeout(500)  # it is there, and drawn a moment later
     page.screenshot(path=PICTURES / f"console-{name}.png")
 
 
