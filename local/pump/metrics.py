@@ -11,7 +11,6 @@ from local.aws import LocalSession, patient
 from local.pump.functions import TROUBLE
 
 SECONDS = 5.0
-MOST = 1000  # metrics of one call of PutMetricData
 EMBEDDED = b'{"_aws":'
 """How a line of the embedded metric format begins. Powertools writes every value as a list."""
 
@@ -47,7 +46,7 @@ class LoggedMetrics:
                 continue
             for name, value in found:
                 sums[name].append(value)
-        by_namespace = defaultdict(list)
+        by_namespace: dict[str, list[Any]] = defaultdict(list)
         for (namespace, minute, metric, unit, dimensions), values in sums.items():
             statistics = {
                 "Sum": sum(values),
@@ -65,14 +64,10 @@ class LoggedMetrics:
                 }
             )
         for namespace, data in by_namespace.items():
-            for at in range(0, len(data), MOST):
-                self._put(namespace, data[at : at + MOST])
-
-    def _put(self, namespace: str, data: list[Any]) -> None:
-        try:
-            self._cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
-        except TROUBLE as trouble:  # a gap in a plot is no reason to stop
-            print(f"metrics are lost: {trouble}", flush=True)
+            try:
+                self._cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
+            except TROUBLE as trouble:  # a gap in a plot is no reason to stop
+                print(f"metrics are lost: {trouble}", flush=True)
 
 
 def _values(line: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], float]]:

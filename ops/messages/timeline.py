@@ -91,6 +91,7 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
     for name, what, detail, kind in (
         ("startedAt", "claimed", f"by a worker, for attempt {attempt}", ""),
         ("submittedAt", "submitted", f"to {_provider(found)}", ""),
+        ("unsettled_since", "in doubt", "a try from then on may have sent it", "bad"),
         ("dead_lettered_at", "dead letter", "its queue gave it up", "bad"),
     ):
         if name in times:

@@ -154,20 +154,6 @@ def test_a_few_more_dead_letters_than_were_shown_go_back_too(stage: RepairStage,
     assert "Done 12 moved" in browser.get(REDRIVE, queue="mail", run="1").words
 
 
-def test_a_second_click_shows_what_the_first_has_put_back(stage: RepairStage, browser: Browser) -> None:
-    die(stage, 3)
-    plan = browser.get(REDRIVE, queue="mail")
-    browser.post(REDRIVE, plan.hidden())
-    browser.site.jobs["mail"].wait()
-    again = browser.post(REDRIVE, plan.hidden())
-    browser.site.jobs["mail"].wait()
-    assert "Done 3 moved" in browser.get(again.headers["location"]).words
-    die(stage, 2)
-    browser.post(REDRIVE, browser.get(REDRIVE, queue="mail").hidden())
-    browser.site.jobs["mail"].wait()
-    assert "Done 2 moved" in browser.get(REDRIVE, queue="mail", run="1").words
-
-
 @pytest.mark.parametrize("shown", ["9" * 5000, "-1", "many"])
 def test_a_count_that_no_page_has_shown_counts_as_none(
     stage: RepairStage, browser: Browser, shown: str

@@ -97,3 +97,9 @@ def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None
     assert of("sent", provider="ses") == "SES accepted it, and has not said more yet."
     assert of("sent", "fax", provider="telnyx") == "Telnyx says that it went through."
     assert of("a status of a later version") == ""
+
+
+def test_since_when_a_message_is_in_doubt_is_a_step() -> None:
+    assert life(status="sending", unsettled_since=MS) == [
+        ("in doubt", "a try from then on may have sent it", None)
+    ]

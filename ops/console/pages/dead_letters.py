@@ -4,7 +4,6 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from secrets import token_hex
 
 from ops.console.site import Answer, Asked, Goto, Shown, Site, link
 from ops.dead_letters.command import count_letters, find_letters, sentences_of
@@ -26,11 +25,10 @@ class Stopped(Exception):
 
 
 class Job:
-    """A redrive in a thread of its own. `answer` when it has ended well, `sentences` when it has not. `form`
-    is the page whose button began it."""
+    """A redrive in a thread of its own. `answer` when it has ended well, `sentences` when it has not."""
 
-    def __init__(self, planned: Redrive, form: str) -> None:
-        self.queue, self.stage, self.form = planned.queue.queue, planned.stage, form
+    def __init__(self, planned: Redrive) -> None:
+        self.queue, self.stage = planned.queue.queue, planned.stage
         self.done, self.total = 0, len(planned.only) or planned.found
         self.answer: Redriven | None = None
         self.sentences: list[str] = []
@@ -94,19 +92,12 @@ def redrive(site: Site, asked: Asked) -> Answer:
         return _plan(planned)
     if not planned.only and asked["shown"] and planned.found > 2 * _count(asked["shown"]) + FEW:
         return _plan(planned, _count(asked["shown"]))
-    return _start(site, planned, asked["form"])
-
-
-def _start(site: Site, planned: Redrive, form: str) -> Goto:
-    """Begin it, unless the same page's button has begun one: a double click is two requests."""
-    queue = planned.queue.queue
     with _STARTING:
-        job = site.jobs.get(queue)
-        if job is None or not form or job.form != form:
-            if job is not None and job.running:
-                raise Refused(f"The dead letters of {queue} are on their way already.")
-            site.jobs[queue] = Job(planned, form)
-    return _to(queue)
+        job = site.jobs.get(queue.queue)
+        if job is not None and job.running:
+            raise Refused(f"The dead letters of {queue.queue} are on their way already.")
+        site.jobs[queue.queue] = Job(planned)
+    return _to(queue.queue)
 
 
 def _to(queue: str) -> Goto:
@@ -115,13 +106,7 @@ def _to(queue: str) -> Goto:
 
 def _plan(planned: Redrive, shown: int | None = None) -> Shown:
     """What it will do; anew where there are many more than were `shown`."""
-    values = {
-        "job": None,
-        "planned": planned,
-        "sentences": sentences_of(planned),
-        "shown": shown,
-        "form": token_hex(8),
-    }
+    values = {"job": None, "planned": planned, "sentences": sentences_of(planned), "shown": shown}
     return Shown(
         template="redrive.html",
         title=f"Redrive {planned.queue.queue}",
