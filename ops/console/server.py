@@ -59,8 +59,8 @@ _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline';
 """The policy of a document in a frame: no script, no form, nothing from elsewhere."""
 _CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed|area)", re.IGNORECASE)
 """Where an element begins for which a browser looks up a host or connects to it before it asks the policy."""
-_LINK = re.compile(r"<(/?)a(?=[\s/>])", re.IGNORECASE)
-"""Where a link begins or ends: a click connects to its host, and may open a page there."""
+_LINK = re.compile(r"(?:(?<=<)|(?<=</))a(?=[\s/>])", re.IGNORECASE)
+"""The name of a link, where it begins or ends: a click connects to its host, and may open a page there."""
 
 
 def serve(session: boto3.Session, stage: str, port: int, *, browser: bool) -> None:
@@ -191,7 +191,7 @@ def _inert(html: str) -> str:
     """The document without elements that connect. The name of an element follows its `<` directly, so
     no parser is needed to rename it: `<link rel=…>` becomes `<bgsound link rel=…>`, and `<a href=…>`
     becomes `<span href=…>`. Browsers no longer play `bgsound`, and allow it wherever they allow `link`."""
-    return _LINK.sub(r"<\1span", _CONNECTS.sub("<bgsound ", html))
+    return _LINK.sub("span", _CONNECTS.sub("<bgsound ", html))
 
 
 def _shown(value: Any) -> Any:

@@ -43,8 +43,8 @@ def role(
     scope: Construct, construct_id: str, trusted: iam.IPrincipal, grants: Sequence[Grant], **options: Any
 ) -> iam.Role:
     """A role for `trusted`, with one inline policy of all `grants`: there as soon as its role is, before any
-    mapping polls with it. cdk-nag's finding on each of their wildcards is accepted, that one alone, with its
-    reason. `options` are CDK's own."""
+    mapping polls with it. Of cdk-nag's findings the role accepts only those on wildcards of the grants, each
+    with its reason. `options` are CDK's own."""
     statements = [grant.statement() for grant in grants]
     made = iam.Role(
         scope,
