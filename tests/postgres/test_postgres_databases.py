@@ -80,10 +80,8 @@ def test_a_connection_that_died_meanwhile_is_replaced(databases: Databases, app:
 
 def test_a_query_that_takes_too_long_is_ended(make: Make) -> None:
     databases = make(statement_seconds=0.05)
-    begun = time.monotonic()
     with pytest.raises(psycopg.errors.QueryCanceled):
         one(databases, "SELECT pg_sleep(20)")
-    assert time.monotonic() - begun < 10
     assert one(databases) == 1
 
 

@@ -15,8 +15,8 @@ SHORT = 0.06
 """Seconds of the processor in which nothing can be told."""
 
 
-def costs(work: Callable[[], object]) -> tuple[int, float]:
-    """The lines of Python that it runs, and the processor's seconds."""
+def lines_of(work: Callable[[], object]) -> int:
+    """The lines of Python that it runs."""
     lines = 0
 
     def trace(_: FrameType, event: str, __: Any) -> Any:
@@ -24,13 +24,13 @@ def costs(work: Callable[[], object]) -> tuple[int, float]:
         lines += event == "line"
         return trace
 
-    before, began = sys.gettrace(), time.process_time()
+    before = sys.gettrace()
     sys.settrace(trace)
     try:
         work()
     finally:
         sys.settrace(before)
-    return lines, time.process_time() - began
+    return lines
 
 
 def seconds(work: Callable[[], object], times: int = 1) -> float:
@@ -43,18 +43,22 @@ def seconds(work: Callable[[], object], times: int = 1) -> float:
     return min(found)
 
 
+def assert_linear_time(work: Callable[[int], Callable[[], object]], size: int) -> None:
+    """`work(size)` takes time in proportion to the size at most. Two sizes are compared, so the machine's
+    speed cancels out."""
+    large = work(size)
+    if seconds(large) < SHORT:
+        return
+    small = work(size // 4)
+    little, much = seconds(small, 3), seconds(large, 3)
+    assert much < SHORT or much < BETWEEN * little, f"{little:.3f} s at {size // 4}, {much:.3f} s at {size}"
+
+
 def assert_linear(work: Callable[[int], Callable[[], object]], size: int) -> None:
     """`work(size)` makes no more than in proportion to the size: neither lines nor time."""
-    few, many = (costs(work(each))[0] for each in (size // 8, size // 2))
+    few, many = (lines_of(work(each)) for each in (size // 8, size // 2))
     # What is looked at only where it is long may cost a line a character from there on.
     assert many <= max(BETWEEN * few, size // 2) + FEW_LINES, (
         f"{few} lines at {size // 8}, {many} at {size // 2}"
     )
-    large = work(size * 8)
-    if seconds(large) < SHORT:
-        return
-    small = work(size * 2)
-    little, much = seconds(small, 3), seconds(large, 3)
-    assert much < SHORT or much < BETWEEN * little, (
-        f"{little:.3f} s at {size * 2}, {much:.3f} s at {size * 8}"
-    )
+    assert_linear_time(work, size * 8)

@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.support.unit.shared import FakeClock
+
 Script = Callable[[socket.socket], None]
 
 
@@ -81,6 +83,18 @@ def serving(script: Script, tls: ssl.SSLContext | None = None) -> Iterator[Serve
 def saying(answer: bytes) -> Script:
     """Says it all at once, and closes."""
     return lambda sock: sock.sendall(answer)
+
+
+def drips(first: bytes, clock: FakeClock) -> Script:
+    """Says that at once, and then a byte each tenth of the clock's seconds for as long as anybody listens."""
+
+    def script(sock: socket.socket) -> None:
+        sock.sendall(first)
+        while True:
+            sock.sendall(b"x")
+            clock.advance(0.1)
+
+    return script
 
 
 def status(code: int, *headers: str) -> Script:

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Iterator
 from functools import lru_cache
@@ -20,7 +19,6 @@ from tests.support.unit.audience import LOCATION, Bucket, Content, csv, page, pa
 LINES = 1_000_000
 HEADER = b"id,email,first_name\n"
 BLOCK = 10_000
-SECONDS = 60
 ENVIRONMENT = os.environ | {"PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'lambdas'}"}
 
 
@@ -86,7 +84,6 @@ def test_the_generated_file_is_what_it_says() -> None:
 
 @pytest.mark.process
 def test_a_million_lines_take_no_more_memory_than_a_tenth_of_them() -> None:
-    begun = time.monotonic()
     answer = subprocess.run(
         [sys.executable, "-m", "tests.unit.campaigns.test_audience_large_file"],
         cwd=REPOSITORY,
@@ -97,7 +94,6 @@ def test_a_million_lines_take_no_more_memory_than_a_tenth_of_them() -> None:
     assert answer.returncode == 0, answer.stderr
     tenth, whole = map(float, answer.stdout.split())
     assert whole - tenth < 2
-    assert time.monotonic() - begun < SECONDS
 
 
 def test_a_page_of_a_thousand_lines_takes_a_few_megabytes() -> None:

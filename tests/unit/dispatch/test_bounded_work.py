@@ -2,7 +2,9 @@
 message must not hold up the others of its shard or batch."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,11 +19,12 @@ from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.telemetry import masked, redact
 from tests.support.fuzz.inputs import PIECES
-from tests.support.fuzz.work import costs
+from tests.support.fuzz.work import assert_linear_time, lines_of
 from tests.support.unit.dispatching import ROLE, TARGET, Log
 from tests.support.unit.shared import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item
 
 SIZE = 400_000
+Shape = Callable[[str, int], object]
 RIGHT: dict[str, Item] = {
     "mail": {"to": "vincent@example.com", "subject": "Hello", "text": "Hi"},
     "sms": {"to": "+16175551234", "text": "Hi"},
@@ -40,31 +43,30 @@ class Taking:
         return {}
 
 
-def assert_bounded(work: Callable[[], object]) -> None:
-    lines, seconds = costs(work)
-    assert lines <= 10 * SIZE
-    # What else runs on the machine can only add: a second look tells it from too much work.
-    assert seconds < 1 or costs(work)[1] < 1
+def assert_bounded(work: Callable[[int], Callable[[], object]]) -> None:
+    """`work(size)`, of a text of that many bytes, runs few lines and takes time in proportion at most."""
+    assert lines_of(work(SIZE)) <= 10 * SIZE
+    assert_linear_time(work, SIZE)
 
 
-def long(piece: str) -> str:
-    return piece * (SIZE // len(piece.encode()))
+def long(piece: str, size: int) -> str:
+    return piece * (size // len(piece.encode()))
 
 
-def different() -> str:
-    """A text of 4,000 different letters: each makes IDNA's encoding look through all of them."""
-    return "".join(map(chr, range(0x4E00, 0x4E00 + 4000)))
+def different(letters: int) -> str:
+    """A text of different letters, 20,000 at most: each makes IDNA's encoding look through all of them."""
+    return "".join(map(chr, range(0x4E00, 0x4E00 + letters)))
 
 
-def hostile(piece: str) -> Iterator[Any]:
-    """Values as large as an item may be, of every shape."""
-    text = long(piece)
-    yield text
-    yield f"a@{text}.com"
-    yield [text, "b"]
-    yield [f"a@{piece}é.de"] * (SIZE // 12)
-    yield {text: "b"}
-    yield {"X-A": text}
+HOSTILE: list[Shape] = [
+    long,
+    lambda piece, size: f"a@{long(piece, size)}.com",
+    lambda piece, size: [long(piece, size), "b"],
+    lambda piece, size: [f"a@{piece}é.de"] * (size // 12),
+    lambda piece, size: {long(piece, size): "b"},
+    lambda piece, size: {"X-A": long(piece, size)},
+]
+"""Values of such a size, of every shape."""
 
 
 @pytest.fixture
@@ -98,10 +100,14 @@ FIELDS = [
 def test_no_field_of_an_item_makes_dispatch_work_for_longer_than_its_text(
     dispatcher: Dispatcher, log: Log, channel: str, field: str
 ) -> None:
-    for piece in PIECES:
-        for value in hostile(piece):
-            item = {"id": "m-1", "event_type": channel, **RIGHT.get(channel, USUAL), field: value}
-            assert_bounded(lambda item=item: dispatcher.dispatch([("1", item)]))  # type: ignore[misc]
+    right = {"id": "m-1", "event_type": channel, **RIGHT.get(channel, USUAL)}
+    for piece, shape in product(PIECES, HOSTILE):
+
+        def work(size: int, piece: str = piece, shape: Shape = shape) -> Callable[[], object]:
+            item = {**right, field: shape(piece, size)}
+            return lambda: dispatcher.dispatch([("1", item)])
+
+        assert_bounded(work)
     assert all(len(str(line)) < 5000 for line in log())
 
 
@@ -109,27 +115,35 @@ def test_no_field_of_an_item_makes_dispatch_work_for_longer_than_its_text(
 def test_a_domain_of_many_different_letters_is_refused_before_it_is_encoded(
     dispatcher: Dispatcher, text: str
 ) -> None:
-    item = {"id": "m-1", "event_type": "mail", **RIGHT["mail"], "to": text.format(different())}
-    assert_bounded(lambda: dispatcher.dispatch([("1", item)]))
+    item = {"id": "m-1", "event_type": "mail", **RIGHT["mail"]}
+
+    def work(letters: int) -> Callable[[], object]:
+        hostile = {**item, "to": text.format(different(letters))}
+        return lambda: dispatcher.dispatch([("1", hostile)])
+
+    assert lines_of(work(4000)) < 5000
+    assert_linear_time(work, 16_000)
 
 
 def test_a_mail_to_far_too_many_is_refused_before_each_of_them_is_read(dispatcher: Dispatcher) -> None:
     for field in ("to", "cc", "bcc", "reply_to"):
         item = {"id": "m-1", "event_type": "mail", **RIGHT["mail"], field: ["a@é.de"] * 40_000}
-        lines, _ = costs(lambda item=item: dispatcher.dispatch([("1", item)]))  # type: ignore[misc]
-        assert lines < 5000
+        assert lines_of(lambda item=item: dispatcher.dispatch([("1", item)])) < 5000  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("piece", [*PIECES, "a", "a.", "+", "x:/", "1", "+1(", "http://a"])
 def test_a_providers_text_is_quoted_and_masked_in_no_more_than_its_length(piece: str) -> None:
-    text = long(piece)
-    assert_bounded(lambda: redact(text))
-    assert_bounded(lambda: masked(f"{text} v@example.com"))
-    assert_bounded(lambda: reason_of(400, json.dumps({"message": text})))
-    assert len(redact(text)) <= 300
+    readers: list[Callable[[str], object]] = [
+        redact,
+        lambda text: masked(f"{text} v@example.com"),
+        lambda text: reason_of(400, json.dumps({"message": text})),
+    ]
+    for read in readers:
+        assert_bounded(lambda size, read=read: partial(read, long(piece, size)))  # type: ignore[misc]
+    assert len(redact(long(piece, SIZE))) <= 300
 
 
 def test_a_fault_quotes_no_more_than_a_person_reads() -> None:
-    fault = Invalid(long("a"), long("b"))
+    fault = Invalid(long("a", SIZE), long("b", SIZE))
     assert len(str(fault)) < 1500
     assert str(fault) == f"{fault.field}: {fault.problem}"
