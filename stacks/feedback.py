@@ -146,7 +146,7 @@ def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
             kind.EventDestinationProperty(
                 enabled=True,
                 event_destination_name=name,
-                matching_event_types=["TEXT_ALL", "MEDIA_ALL"],
+                matching_event_types=["TEXT_ALL", "MEDIA_ALL", "RCS_ALL"],
                 sns_destination=kind.SnsDestinationProperty(topic_arn=topic.topic_arn),
             )
         ],

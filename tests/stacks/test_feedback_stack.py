@@ -166,7 +166,7 @@ def test_aws_publishes_what_became_of_text_and_media_to_the_same_topic(aws: Temp
     made = aws.one("SMSVOICE::ConfigurationSet", ConfigurationSetName="mailroom-dev")
     (destination,) = made["EventDestinations"]
     assert destination["Enabled"] is True
-    assert destination["MatchingEventTypes"] == ["TEXT_ALL", "MEDIA_ALL"]
+    assert destination["MatchingEventTypes"] == ["TEXT_ALL", "MEDIA_ALL", "RCS_ALL"]
     assert text(destination["SnsDestination"]["TopicArn"]) == aws.output("FeedbackTopicArn")
     assert aws.output("SmsConfigurationSetName") == "mailroom-dev"
 

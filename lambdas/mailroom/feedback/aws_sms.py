@@ -1,7 +1,7 @@
-"""Events of AWS End User Messaging for SMS and MMS.
+"""Events of AWS End User Messaging for SMS, MMS, and the RCS that a pool with an RCS agent tries first.
 
 Their contents and types stand in its user guide: "Example event data" and "Event types for SMS, MMS, and
-voice".
+voice"; those of RCS are the types RCS_… of the service's model (botocore 1.44.5).
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,12 @@ from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
-PREFIXES = ("TEXT_", "MEDIA_")
+PREFIXES = ("TEXT_", "MEDIA_", "RCS_")
 CONTEXT = "reference"
 """The key of our reference in the context that a message is submitted with."""
 
-_ON_ITS_WAY = {"QUEUED", "PENDING", "SENT"}
+_ON_ITS_WAY = {"QUEUED", "PENDING", "SENT", "FALLEN_BACK_TO_SMS"}
+_ARRIVED = {"DELIVERED", "READ"}
 
 
 class SmsEvent(Struct, frozen=True, rename="camel"):
@@ -75,13 +76,13 @@ def _reference(event: SmsEvent) -> Reference | None:
 
 def _status(event: SmsEvent) -> Status:
     """SUCCESSFUL is the carrier's acceptance. In countries where nothing follows it, it is final and stands
-    for DELIVERED."""
+    for DELIVERED. An RCS that failed may go on as an SMS, whose delivery then counts."""
     ending = event.event_type.partition("_")[2]
     if ending in _ON_ITS_WAY:
         return "sent"
     if ending == "SUCCESSFUL":
         return "delivered" if event.is_final else "sent"
-    return "delivered" if ending == "DELIVERED" else "undelivered"
+    return "delivered" if ending in _ARRIVED else "undelivered"
 
 
 def _facts(event: SmsEvent, status: Status, at: int) -> Facts:
@@ -89,7 +90,7 @@ def _facts(event: SmsEvent, status: Status, at: int) -> Facts:
     if event.message_request_timestamp is not None:
         facts["sentAt"] = values.milliseconds("messageRequestTimestamp", event.message_request_timestamp)
     if status == "delivered":
-        facts["deliveredAt"] = at
+        facts["readAt" if event.event_type == "RCS_READ" else "deliveredAt"] = at
     if status == "undelivered":
         facts |= {"undeliveredAt": at, "error_code": values.word(event.event_type)}
     return facts

@@ -1,7 +1,8 @@
 """Texts that people send to our numbers: STOP, START, and everything else, which nobody here reads.
 
-The words that stop: those of CTIA's "Short Code Monitoring Handbook" with Twilio's STOPALL, and those that
-the FCC names since 2025 (47 CFR 64.1200(a)(10): stop, quit, end, revoke, opt out, cancel, unsubscribe).
+The words that stop: those of CTIA's "Short Code Monitoring Handbook" with Twilio's STOPALL, those that the FCC
+names since 2025 (47 CFR 64.1200(a)(10): stop, quit, end, revoke, opt out, cancel, unsubscribe), and those that
+AWS requires ("Required opt-out keywords" in its user guide: also ARRET, REMOVE and TD).
 """
 
 import unicodedata
@@ -15,20 +16,30 @@ from mailroom.telemetry import count
 
 SOURCE = "twilio-text"
 """What marks a text in the feedback queue that the function for Twilio's requests has put there."""
-STOP = ("stop", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout")
+STOP = (
+    *("stop", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"),
+    *("arret", "remove", "td"),
+)
 START = ("start", "unstop", "yes")
 
 MAX_TEXT = 1600
 """Characters of a text: no provider hands on a longer one. Marks that follow one letter are sorted while they
 are folded, which would take longer than such a text is long."""
 
+_ACCENTS = frozenset(map(chr, range(0x0300, 0x0370)))
+"""Unicode's block of diacritical marks. The marks of other blocks are letters to who writes them, such as the
+vowels of Hindi."""
+
 Wish = Literal["stop", "start"]
 
 
 def folded(text: str) -> str:
-    """A text without regard to case, blanks and punctuation: `Opt-out!`, `OPT OUT` and `optout` are one."""
-    known = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(each for each in known if unicodedata.category(each)[0] not in "CPSZ")
+    """A text without regard to case, blanks, punctuation and accents: `Opt-out!`, `OPT OUT` and `optout` are
+    one, and so are `ARRÊT` and `arret`."""
+    known = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(
+        each for each in known if unicodedata.category(each)[0] not in "CPSZ" and each not in _ACCENTS
+    )
 
 
 class Keywords(Struct, frozen=True):

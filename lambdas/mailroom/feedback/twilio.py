@@ -28,10 +28,8 @@ _STATUSES: dict[str, tuple[Status, str | None]] = {
 """What each status means here, and the fact that its time is."""
 _NO_HANDSET = "30006"
 """A landline, or a carrier that cannot be reached. 30005, an unknown handset, may only be switched off."""
-_SUPPRESSED: dict[str, Literal["bounce", "stop"]] = {
-    _NO_HANDSET: "bounce",
-    "21610": "stop",  # a Messaging Service accepts the message before it chooses a number and finds the STOP
-}
+_STOPPED = "21610"
+"""A Messaging Service accepts the message before it chooses a number and finds the STOP."""
 
 
 class TwilioCallback(Struct, frozen=True):
@@ -72,11 +70,19 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
             facts=_facts(fact, at, code, fields),
             recipients=values.number(fields.get("To"), region),
             found_by_number=True,
-            suppress=_SUPPRESSED.get(code),
+            suppress=_suppress(code, fields.get("From", "")),
             at=at,
             detail=_detail(said, code) if status == "undelivered" else "",
         )
     ]
+
+
+def _suppress(code: str, sender: str) -> Literal["bounce", "stop"] | None:
+    """Why the number gets nothing more. A short code or a name does not reach every carrier, so its 30006 tells
+    nothing of the number. What 0.2.0 queued has no sender ("")."""
+    if code == _STOPPED:
+        return "stop"
+    return "bounce" if code == _NO_HANDSET and sender[:1] in {"+", ""} else None
 
 
 def _facts(fact: str | None, at: int, code: str, fields: Mapping[str, str]) -> Facts:

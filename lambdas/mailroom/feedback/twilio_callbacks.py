@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 SECRET_SECONDS = 30
 """Twilio signs with a new auth token from one moment to the next."""
-KEPT = ("MessageSid", "MessageStatus", "ErrorCode", "To", "RawDlrDoneDate")
+KEPT = ("MessageSid", "MessageStatus", "ErrorCode", "To", "From", "RawDlrDoneDate")
 """The fields that go on: never a message's text."""
 
 INBOUND_PATH = "/twilio/inbound"

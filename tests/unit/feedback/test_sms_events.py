@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from botocore.session import Session
 
 from mailroom.message.message import Key, Reference
 from tests.support.unit.feedback_words import event, events, fault, sms, sns
@@ -13,6 +14,7 @@ LOST = (
     *("TEXT_INVALID", "TEXT_INVALID_MESSAGE", "TEXT_UNREACHABLE", "TEXT_CARRIER_UNREACHABLE", "TEXT_BLOCKED"),
     *("TEXT_CARRIER_BLOCKED", "TEXT_SPAM", "TEXT_UNKNOWN", "TEXT_TTL_EXPIRED", "TEXT_PROTECT_BLOCKED"),
     *("MEDIA_FILE_INACCESSIBLE", "MEDIA_FILE_TYPE_UNSUPPORTED", "MEDIA_FILE_SIZE_EXCEEDED", "MEDIA_INVALID"),
+    *("RCS_FAILED", "RCS_TTL_EXPIRED", "RCS_PROTECT_BLOCKED"),
 )
 
 
@@ -29,6 +31,10 @@ LOST = (
         ("TEXT_DELIVERED", True, "delivered"),
         ("TEXT_DELIVERED", False, "delivered"),
         ("MEDIA_DELIVERED", True, "delivered"),
+        ("RCS_QUEUED", False, "sent"),
+        ("RCS_SENT", False, "sent"),
+        ("RCS_FALLEN_BACK_TO_SMS", False, "sent"),
+        ("RCS_DELIVERED", False, "delivered"),
         *((kind, True, "undelivered") for kind in LOST),
     ],
 )
@@ -45,6 +51,19 @@ def test_each_type_has_a_status_here(kind: str, final: bool, status: str) -> Non
         "undelivered": {"undeliveredAt": AT, "error_code": kind},
     }
     assert found.facts == {"sentAt": REQUESTED, **facts[status]}
+
+
+def test_an_rcs_that_was_read_has_arrived() -> None:
+    found = event(sms("RCS_READ"))
+    assert (found.status, found.facts) == ("delivered", {"sentAt": REQUESTED, "readAt": AT})
+
+
+def test_every_type_of_an_sms_that_awss_model_names_is_read() -> None:
+    """A type that is not read would be thrown away as unknown, and its message's status would stay."""
+    shapes = Session().get_service_model("pinpoint-sms-voice-v2").shape_for("EventType").enum
+    kinds = [kind for kind in shapes if not kind.startswith("VOICE_") and not kind.endswith("ALL")]
+    assert {event(sms(kind)).kind for kind in kinds} == {*kinds}
+    assert len(kinds) > 30
 
 
 def test_what_is_not_delivered_says_why_without_numbers() -> None:
@@ -88,7 +107,7 @@ def test_what_is_not_told_is_left_out() -> None:
     assert (found.facts, found.provider_id) == ({"deliveredAt": AT}, None)
 
 
-@pytest.mark.parametrize("kind", ["VOICE_COMPLETED", "RCS_DELIVERED", "REGISTRATION_STATUS_CHANGE"])
+@pytest.mark.parametrize("kind", ["VOICE_COMPLETED", "REGISTRATION_STATUS_CHANGE"])
 def test_what_is_no_sms_is_counted_and_no_event(kind: str, counted: Callable[[], dict[str, float]]) -> None:
     assert events(sms(kind)) == []
     assert counted() == {"EventsUnknown": 1}

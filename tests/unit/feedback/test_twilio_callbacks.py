@@ -56,6 +56,7 @@ def test_a_signed_callback_is_queued_without_what_nobody_needs(door: Door, count
             "MessageSid": SID,
             "MessageStatus": "delivered",
             "To": NUMBER,
+            "From": FIELDS["From"],
             "RawDlrDoneDate": "2611210859",
         },
     }

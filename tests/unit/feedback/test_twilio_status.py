@@ -58,6 +58,12 @@ def test_an_error_code_is_kept_and_a_line_without_sms_is_marked(
     assert (found.facts["error_code"], found.suppress, found.detail) == (code, suppress, detail)
 
 
+@pytest.mark.parametrize("sender", ["12345", "ACME"])
+def test_a_carrier_that_a_short_code_or_a_name_cannot_reach_marks_no_number(sender: str) -> None:
+    found = event(twilio("undelivered", ErrorCode="30006", From=sender))
+    assert (found.status, found.suppress) == ("undelivered", None)
+
+
 def test_an_error_code_means_nothing_with_a_delivery() -> None:
     found = event(twilio("delivered", ErrorCode="30006"))
     assert (found.facts, found.suppress) == ({"deliveredAt": NOW_MS}, None)

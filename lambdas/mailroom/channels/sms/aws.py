@@ -75,13 +75,17 @@ _NOT_TO_THAT_NUMBER = {
     "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION",
     "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE",
 }
-_OUR_SETTINGS = {
-    "CHANNEL_NOT_ENABLED",
+_NOT_TO_THAT_COUNTRY = {
+    # Anybody may type such a number, so it is the message's own fault, as Twilio's 21408 and 21612 are.
     "COUNTRY_CODE_MISMATCH",
     "COUNTRY_NOT_ENABLED",
+    "DESTINATION_COUNTRY_BLOCKED",
     "INTERNATIONAL_SENDING_NOT_SUPPORTED",
-    "INVALID_ARN",
     "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY",
+}
+_OUR_SETTINGS = {
+    "CHANNEL_NOT_ENABLED",
+    "INVALID_ARN",
     "PRICE_OVER_THRESHOLD",
     "RESOURCE_NOT_ACCESSIBLE",
     "SENDER_ID_NOT_REGISTERED",
@@ -107,7 +111,8 @@ def refusal_of(error: ClientError) -> Refusal:
         case "Conflict":
             own = said in _NOT_TO_THAT_NUMBER
         case "Validation":
-            own = said not in _OUR_SETTINGS and _names_the_message(answer.get("Fields"))
+            blames = said not in _OUR_SETTINGS and _names_the_message(answer.get("Fields"))
+            own = said in _NOT_TO_THAT_COUNTRY or blames
         case _:
             own = False
     return refused(error, reason, own=own)

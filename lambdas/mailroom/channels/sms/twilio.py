@@ -119,6 +119,7 @@ _THE_MESSAGES_OWN = {
     21265,  # To is a short code
     21266,  # To is our own number
     21268,  # To is a premium rate or an information service
+    21408,  # the account may not send to that country: anybody may type such a number
     21602,  # no body
     21604,  # no To
     21605,  # the body is too long

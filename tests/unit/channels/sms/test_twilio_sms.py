@@ -152,7 +152,7 @@ def test_the_client_logs_neither_numbers_nor_texts(caplog: pytest.LogCaptureFixt
         (fault(20003, status=401), Misconfigured),
         (fault(20003), Misconfigured),
         (fault(21608), Misconfigured),
-        (fault(21408), Misconfigured),
+        (fault(21408), Rejected),
         (fault(30034), Misconfigured),
         (fault(21606), Misconfigured),
         (fault(21603), Misconfigured),
