@@ -1,9 +1,17 @@
 """The AWS clients, made once a process: a function's later invocations reuse their connections."""
 
+import time
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
+from botocore.awsrequest import (
+    AWSHTTPConnection,
+    AWSHTTPConnectionPool,
+    AWSHTTPSConnection,
+    AWSHTTPSConnectionPool,
+)
 from botocore.config import Config
 
 if TYPE_CHECKING:
@@ -17,7 +25,11 @@ if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
     from types_boto3_sqs import SQSClient
 
+T = TypeVar("T")
+
 _CONNECT_SECONDS = 2.0
+MAX_IDLE_SECONDS = 5.0
+"""Counted from the last request's beginning. A connection's set-up costs a few milliseconds of CPU."""
 
 
 def _config(read_seconds: float, attempts: int) -> Config:
@@ -82,20 +94,71 @@ def events() -> "EventBridgeClient":
 @cache
 def sesv2(submit_seconds: float) -> "SESV2Client":
     """For send_email, which has no idempotency key: one try, and no answer in time means unknown."""
-    return boto3.client("sesv2", config=_once(submit_seconds))
+    return _on_recent_connections(boto3.client("sesv2", config=_once(submit_seconds)))
 
 
 @cache
 def sms(submit_seconds: float) -> "PinpointSMSVoiceV2Client":
     """For AWS End User Messaging's sends, of which the same is true."""
-    return boto3.client("pinpoint-sms-voice-v2", config=_once(submit_seconds))
+    return _on_recent_connections(boto3.client("pinpoint-sms-voice-v2", config=_once(submit_seconds)))
 
 
 @cache
 def sns(submit_seconds: float) -> "SNSClient":
     """For publish, of which the same is true, and for the endpoint before it."""
-    return boto3.client("sns", config=_once(submit_seconds))
+    return _on_recent_connections(boto3.client("sns", config=_once(submit_seconds)))
 
 
 def _once(submit_seconds: float) -> Config:
     return _config(read_seconds=max(1.0, submit_seconds - _CONNECT_SECONDS), attempts=1)
+
+
+class _Recent:
+    """A connection that counts as dropped when it rested for a while; urllib3 then opens it anew.
+
+    It may be dead without anybody knowing: Lambda purges idle connections while a function is frozen ("Best
+    practices for working with AWS Lambda functions", on keep-alive), and NAT gateways and services end them
+    too. A call that repeats itself does not mind. A submit is tried once, and a reset does not say whether it
+    arrived.
+    """
+
+    clock: Callable[[], float] = staticmethod(time.time)
+    """Not the monotonic clock, which may stand still while a function is frozen."""
+    _used = 0.0
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        self._used = self.clock()
+        return super().request(*args, **kwargs)  # type: ignore[misc] # urllib3's, by each class below
+
+    @property
+    def is_connected(self) -> bool:
+        recent = 0 <= self.clock() - self._used < MAX_IDLE_SECONDS
+        return recent and super().is_connected  # type: ignore[misc]
+
+
+class _RecentHttp(_Recent, AWSHTTPConnection):  # type: ignore[misc] # as botocore's own class
+    pass
+
+
+class _RecentHttps(_Recent, AWSHTTPSConnection):  # type: ignore[misc]
+    pass
+
+
+class _HttpPool(AWSHTTPConnectionPool):
+    ConnectionCls = _RecentHttp
+
+
+class _HttpsPool(AWSHTTPSConnectionPool):
+    ConnectionCls = _RecentHttps
+
+
+def _on_recent_connections(client: T) -> T:
+    """The client, whose calls from here on go over connections that were used MAX_IDLE_SECONDS ago at most,
+    or over new ones.
+
+    botocore has no setting for that: its session keeps the classes of its pools in a dictionary, which its
+    pool manager reads.
+    """
+    session = client._endpoint.http_session  # type: ignore[attr-defined]
+    session._pool_classes_by_scheme.update(http=_HttpPool, https=_HttpsPool)
+    return client

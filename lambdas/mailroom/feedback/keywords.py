@@ -1,8 +1,8 @@
 """Texts that people send to our numbers: STOP, START, and everything else, which nobody here reads.
 
-The words that stop: those of CTIA's "Short Code Monitoring Handbook" with Twilio's STOPALL, those that the FCC
-names since 2025 (47 CFR 64.1200(a)(10): stop, quit, end, revoke, opt out, cancel, unsubscribe), and those that
-AWS requires ("Required opt-out keywords" in its user guide: also ARRET, REMOVE and TD).
+The words that stop: those of CTIA's "Short Code Monitoring Handbook" with Twilio's STOPALL, those that the
+FCC names since 2025 (47 CFR 64.1200(a)(10): stop, quit, end, revoke, opt out, cancel, unsubscribe), and those
+that AWS requires ("Required opt-out keywords" in its user guide: also ARRET, REMOVE and TD).
 """
 
 import unicodedata

@@ -60,7 +60,8 @@ def test_an_rcs_that_was_read_has_arrived() -> None:
 
 def test_every_type_of_an_sms_that_awss_model_names_is_read() -> None:
     """A type that is not read would be thrown away as unknown, and its message's status would stay."""
-    shapes = Session().get_service_model("pinpoint-sms-voice-v2").shape_for("EventType").enum
+    model: Any = Session().get_service_model("pinpoint-sms-voice-v2")
+    shapes = model.shape_for("EventType").enum
     kinds = [kind for kind in shapes if not kind.startswith("VOICE_") and not kind.endswith("ALL")]
     assert {event(sms(kind)).kind for kind in kinds} == {*kinds}
     assert len(kinds) > 30

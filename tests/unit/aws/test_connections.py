@@ -1,0 +1,75 @@
+"""A submit goes over a connection that is alive: nothing else tells a dead one from a lost answer."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from botocore.exceptions import ConnectionClosedError
+
+from mailroom.aws import clients
+from tests.support.unit.loopback import Script, serving
+from tests.support.unit.shared import FakeClock
+
+JSON = b'{"MessageId": "1"}'
+XML = b"<PublishResponse><PublishResult><MessageId>1</MessageId></PublishResult></PublishResponse>"
+Send = Callable[[Any], Any]
+
+
+def mail(client: Any) -> Any:
+    return client.send_email(Destination={}, Content={})
+
+
+def text(client: Any) -> Any:
+    return client.send_text_message(DestinationPhoneNumber="+16175551234")
+
+
+def push(client: Any) -> Any:
+    return client.publish(TargetArn="arn:a", Message="Hi")
+
+
+def once(answer: bytes) -> Script:
+    """Answers one request of a connection, keeps that open, and resets it at the next one."""
+
+    def script(sock: socket.socket) -> None:
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(answer), answer))
+        sock.recv(1)
+
+    return script
+
+
+@pytest.fixture(autouse=True)
+def _time(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients._Recent, "clock", staticmethod(clock))
+
+
+@contextmanager
+def client_of(make: Callable[..., Any], answer: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A client as functions have it, and a server for it."""
+    with serving(once(answer)) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+        client = make.__wrapped__(5.0)  # type: ignore[attr-defined] # not the one that a process keeps
+        yield client
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "send", "answer"),
+    [(clients.sesv2, mail, JSON), (clients.sms, text, JSON), (clients.sns, push, XML)],
+)
+def test_a_submit_after_a_rest_takes_a_new_connection(
+    monkeypatch: pytest.MonkeyPatch, clock: FakeClock, make: Callable[..., Any], send: Send, answer: bytes
+) -> None:
+    with client_of(make, answer, monkeypatch) as client:
+        for _ in range(3):
+            assert send(client)["MessageId"] == "1"
+            clock.advance(60)
+
+
+def test_submits_in_a_row_share_a_connection(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> None:
+    with client_of(clients.sesv2, JSON, monkeypatch) as client:
+        mail(client)
+        clock.advance(1)
+        with pytest.raises(ConnectionClosedError):  # the server has reset the one that they share
+            mail(client)
