@@ -274,6 +274,7 @@ def sender_environment(
         "LEASE_SECONDS": str(lease),
         "PACE_SECONDS": str(pace),
         "ON_UNKNOWN": policy.on_unknown,
+        "RESEND_DELAYS": json.dumps(policy.resend_delays_seconds),
         "BACKOFF_SECONDS": str(waits.base),
         "BACKOFF_CAP_SECONDS": str(waits.cap),
         "MISCONFIGURED_SECONDS": str(policy.misconfigured_seconds),

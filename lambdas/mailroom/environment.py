@@ -32,6 +32,8 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     misconfigured_seconds: Seconds
     submit_seconds: Seconds
     record_seconds: Seconds
+    resend_delays: tuple[Seconds, ...] = (0, 1_800, 7_200)
+    """The least time between a try whose outcome is unknown and each resend, and so the number of resends."""
     submits_at_once: Annotated[int, Meta(ge=1)] = 1
     recipients_only: list[str] | None = None
     """Whom the stage may reach: see `AllowedRecipients`. None: everybody."""

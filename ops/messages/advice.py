@@ -61,6 +61,12 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
         return
     if found.trouble:
         code, message = found.trouble.get("code"), found.trouble.get("message")
+        if code == "in_doubt":
+            yield (
+                "It may have been sent: the provider has not said what became of it. It is sent again after "
+                "a wait, a few times at most; then it is a dead letter, and only a redrive sends it again."
+            )
+            return
         so_far = "It may have been sent by an earlier try, whose outcome is unknown. The last try was not"
         not_sent = so_far if "unsettled_since" in found.times else "It was not sent so far"
         yield f"{not_sent}: {message} ({code}). It is tried again."

@@ -96,8 +96,10 @@ def judge(item: Item, *, force: bool) -> Judgement:
         return Judgement(go=False, why="cancelled: its producer took it back; --force sends it all the same")
     said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     why = f"{status}: {said}" if said else status
-    # A worker before the one that ended it may have been accepted.
-    if item.get("unsettled_since") not in (None, item.get("startedAt")):
+    # A worker before the one that ended it may have been accepted; an operator ends what nobody can tell of.
+    begun = "unsettled_since" in item or "provider_id" in item
+    settled = error.get("code") == "settled" and begun
+    if settled or item.get("unsettled_since") not in (None, item.get("startedAt")):
         return Judgement(go=True, why=f"{why}; an earlier try may have arrived", twice=True)
     return Judgement(go=True, why=why)
 

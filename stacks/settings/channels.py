@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parseaddr
 from typing import Annotated, Literal
 
@@ -110,6 +110,8 @@ def lane_rows(channels: Mapping[str, Channel], lease_margin: int) -> Iterator[La
         for lane, polling in channel.lanes.items():
             window = polling.batch_window_seconds
             rules = queue_rules(channel, lease_margin, window, waits, channel.misconfigured_seconds)
+            # A receive of those may wait for a resend in doubt instead.
+            rules = replace(rules, longest_stay=rules.longest_stay + sum(channel.resend_delays_seconds))
             yield LaneRow(event_type, lane, channel, polling, rules)
 
 

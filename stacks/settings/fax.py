@@ -136,7 +136,8 @@ def fax_rules(fax: Fax, lease_margin: int) -> FaxRules:
         lease=lease,
         visibility=visibility,
         max_receives=receives,
-        longest_stay=longest_stay(waits, receives, max(visibility, fax.misconfigured_seconds)),
+        longest_stay=longest_stay(waits, receives, max(visibility, fax.misconfigured_seconds))
+        + sum(fax.resend_delays_seconds),
         to_finish=to_finish,
     )
 

@@ -66,6 +66,11 @@ class FailurePolicy(Section):
     """What is kept back after a submit, so that its outcome can still be recorded."""
     on_unknown: Literal["resend", "hold"] = "resend"
     """What follows a crash without evidence: send again (at least once) or fail as unknown (at most once)."""
+    resend_delays_seconds: tuple[Annotated[int, Field(ge=0, le=36_000)], ...] = Field(
+        default=(0, 1_800, 7_200), max_length=10
+    )
+    """`resend` sends again so often, each time when the lease is over and so long after the try before; then
+    the message becomes a dead letter. A wait is a visibility time-out: SQS allows 12 hours, the function included."""
     misconfigured_seconds: int = Field(default=10, ge=0, le=900)
     """The wait after a fault of ours: short, so that the dead-letter queue's alarm comes soon."""
 

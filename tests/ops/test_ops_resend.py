@@ -194,6 +194,21 @@ def test_an_unknown_outcome_may_arrive_twice_and_is_asked_about(stage: RepairSta
     assert len(stage.bodies("mail")) == 1
 
 
+@pytest.mark.parametrize("begun", [{"unsettled_since": 1, "startedAt": 1}, {"provider_id": "p-1"}])
+def test_what_an_operator_settled_as_failed_may_arrive_twice(
+    stage: RepairStage, begun: dict[str, Any]
+) -> None:
+    stage.failed("a", error={"code": "settled", "message": "?"}, **begun)
+    stage.put(mail("a"))
+    assert "1 of them may arrive twice" in run("resend", "a", typed="n\n").stderr
+
+
+def test_what_was_settled_before_it_was_begun_arrives_once(stage: RepairStage) -> None:
+    stage.failed("a", error={"code": "settled", "message": "?"})
+    stage.put(mail("a"))
+    assert not resent("a")[1]["a"]["may_arrive_twice"]
+
+
 @pytest.mark.parametrize(("count", "asked"), [(10, False), (11, True)])
 def test_more_than_ten_are_asked_about(stage: RepairStage, count: int, *, asked: bool) -> None:
     for number in range(count):

@@ -128,7 +128,7 @@ def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
     fax = fax_rules(dev.fax, dev.lease_margin_seconds)
     # 40 receives cover four hours of throttling; 16 of 450 s outlast the longest fax; 5 may crash.
     assert (fax.max_receives, fax.last_submit_receive) == (40 + 16 + 5, 40)
-    assert fax.longest_stay == 61 * 1020
+    assert fax.longest_stay == 61 * 1020 + sum(dev.fax.resend_delays_seconds)
     retry = mover_rules(dev.fax, dev.lease_margin_seconds)
     assert (retry.visibility, retry.max_receives) == (360, 1 + 3_600 // 180 + 5 + 2)
     webhook = webhook_rules(dev.webhook, dev.lease_margin_seconds)

@@ -145,7 +145,7 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "channels.mail.longest_throttling_seconds",
             172_800,
-            "retention.queue_days: 4 is too short for channels.mail, whose 397 receives may take 353260 s "
+            "retention.queue_days: 4 is too short for channels.mail, whose 397 receives may take 362260 s "
             "(the longest wait or visibility after each) with margin_days 1 on top, and SQS deletes "
             "silently past retention; use 6 or more.",
         ),

@@ -150,6 +150,8 @@ _UNSENT = Cause(
 _TROUBLE = "{}; put that right, then redrive it"
 _TROUBLES = {
     "retry": "not taken for as long as it may wait: {}; redrive it when that is over",
+    "in_doubt": "{}, and it is not sent again by itself; ask its provider, then settle it, or redrive it to "
+    "send it once more",
     "unprepared": "it could not be made ready ({}); see the log of its sender, then redrive it",
 }
 """Causes by the code of what kept a message from being sent."""
@@ -194,10 +196,10 @@ def _of_message(dead_letter: DeadLetter, item: Item) -> Cause:
     if dead_letter.queue.startswith("scheduled-"):
         return _UNDISPATCHED
     # Before `trouble`, which a claim leaves standing: what a dead worker met is newer.
-    if "unsettled_since" in item or "startedAt" in item:
+    code = str(trouble.get("code")) if isinstance(trouble, Mapping) else ""
+    if "startedAt" in item or ("unsettled_since" in item and code != "in_doubt"):
         return _UNKNOWN
     if isinstance(trouble, Mapping):
-        code = str(trouble.get("code"))
         sentence = _TROUBLES.get(code, _TROUBLE)
         return Cause(code, sentence.format(str(trouble.get("message", "")).rstrip(".")))
     return _UNSENT if item.get("status") == "sending" else _UNCLAIMED

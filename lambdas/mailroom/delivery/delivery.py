@@ -47,6 +47,8 @@ _HELD = (
     "arrived"
 )
 
+_IN_DOUBT = "it may have been sent: the outcome of {} tries is unknown"
+
 
 class Adapter(Protocol[M, R]):
     """A provider, as a delivery sees it. It knows nothing of queues, tables or retries."""
@@ -257,6 +259,8 @@ class Delivery(Generic[M, R]):
                 return self._hold(claim)  # "not sent" might not be so
             self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
             return self._tally.note("Expired", "expired")
+        if unsure and not claim.redriven and (wait := self._in_doubt(claim)) is not None:
+            return wait
         with self._tools.large if message.objects else nullcontext():
             return self._send(claim, message, record)
 
@@ -286,6 +290,25 @@ class Delivery(Generic[M, R]):
         """An outcome that cannot be known stays so."""
         self._ledger.fail(claim, "outcome_unknown", _HELD)
         return self._tally.note("Held", "held: the outcome of an earlier try is unknown")
+
+    def _in_doubt(self, claim: Claimed) -> Wait:
+        """How long a message waits that may have been sent; None: it is sent again now.
+
+        Each resend waits longer than the one before, so that a provider whose answers are lost repeats
+        little, and evidence may come. After the last one only a person sends it again: it becomes a dead
+        letter, and its redrive is that person's word for one more.
+        """
+        tries, delays = claim.in_doubt, self._settings.resend_delays
+        over = len(tries) > len(delays)
+        # A line that may be busy is not freed by a dead letter.
+        wait = (self._steps.line_seconds or 0) if over else delays[len(tries) - 1]
+        left = tries[-1] / 1000 + wait - self._tools.clock()
+        if left <= 0 and not over:
+            return None
+        logger.warning("in doubt, and not sent again now", tries=len(tries), seconds=max(0, round(left)))
+        return self._unsent(
+            claim, left + 1 if left > 0 else queues.AT_ONCE, "in_doubt", _IN_DOUBT.format(len(tries))
+        )
 
     def _send(self, claim: Claimed, message: M, record: QueueRecord) -> Wait:
         try:

@@ -288,7 +288,8 @@ class Claimed(Struct, frozen=True):
     another may. `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume
     it, never submit. `provider` has it. `redirected_to` gets the message in place of its recipients; None:
     they get it. `account` is the one that this claim names: nothing may be submitted at another. `earlier`:
-    the tries since `since` without this claim's own, as the ledger keeps them.
+    the tries since `since` without this claim's own, as the ledger keeps them. `redriven`: it was a dead
+    letter, and a person has put it back on its way.
     """
 
     key: Key
@@ -301,6 +302,16 @@ class Claimed(Struct, frozen=True):
     redirected_to: str | None = None
     account: str | None = None
     earlier: tuple[str, ...] = ()
+    redriven: bool = False
+
+    @property
+    def in_doubt(self) -> list[int]:
+        """When each try began that may have submitted the message (epoch milliseconds), oldest first; []: it
+        is known that none did."""
+        if self.since is None:
+            return []
+        began = [each.split(" ", 1) for each in self.earlier]
+        return sorted(int(at) for at, account in began if account != NOWHERE) or [self.since]
 
 
 class Completed(Struct, frozen=True):
@@ -322,7 +333,7 @@ class OutOfSequence(Struct, frozen=True):
 
 
 UNKNOWN_ACCOUNT = ""
-"""Among `accounts`: one that a version of before did not write down."""
+"""Among `accounts`: nobody can be asked, or a version of before did not write it down."""
 NOWHERE = "-"
 """The account of a try whose account could not be told. Such a try submits nothing."""
 

@@ -18,6 +18,7 @@ from mailroom.ledger.items import (
     ERASED_AT,
     PROVIDER_FACTS,
     REDIRECTED_TO,
+    UNKNOWN_ACCOUNT,
     Claim,
     Claimed,
     LedgerItems,
@@ -144,10 +145,8 @@ class Ledger(LedgerItems):
             {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)},
             forms=_KEPT,
             removes=tuple(removes),
-            # Each try adds its own, for settings may change from one to the next.
-            unions={}
-            if wanted.account is None
-            else {"unsettled_tries": {"SS": [tried(now, wanted.account)]}},
+            # Each try adds its own: they are counted, and settings may change from one to the next.
+            unions={"unsettled_tries": {"SS": [tried(now, wanted.account or UNKNOWN_ACCOUNT)]}},
         )
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
@@ -408,13 +407,16 @@ def _claimed(wanted: NewClaim, item: Mapping[str, Any], since: int | None) -> Cl
         wanted.redirected_to,
         wanted.account,
         tuple(item.get("unsettled_tries", ())) if since else (),
+        "dead_lettered_at" in item,
     )
 
 
 def _before(found: Mapping[str, Any], account: str | None) -> tuple[dict[str, Any], int | None]:
     """The item as a claim found it that has written `found`, and since when it was unsettled."""
     since, began = found["unsettled_since"], found["startedAt"]
-    tries = [each for each in found.get("unsettled_tries", ()) if each != tried(began, account or "")]
+    tries = [
+        each for each in found.get("unsettled_tries", ()) if each != tried(began, account or UNKNOWN_ACCOUNT)
+    ]
     item = {name: value for name, value in found.items() if name != "startedAt"} | {"unsettled_tries": tries}
     return item, None if since == began else since
 

@@ -19,6 +19,7 @@ from tests.support.unit.post import Counted, Log, Make, Post
 from tests.support.unit.shared import (
     KEY,
     LEASE,
+    NOW,
     NOW_MS,
     Aws,
     FakeClock,
@@ -126,6 +127,60 @@ def test_after_a_crash_without_evidence_resend_sends_again(
     assert (worker.submitted, aws.item()["status"]) == (["m-1"], "sent")
     assert counted() == {"Resent": 1, "Sent": 1}
     assert lines_about(log(), "resending")[0]["since"] == NOW_MS
+
+
+def received(worker: Post, clock: FakeClock, seconds: float) -> None:
+    """Receive the message whenever its visibility ends, for so long."""
+    ends = clock() + seconds
+    while clock() < ends:
+        (wait,) = worker.handle(item()).values()
+        clock.advance(max(wait, 1))
+
+
+def test_a_provider_whose_answers_are_lost_gets_a_message_four_times_later_and_later(
+    post: Make, clock: FakeClock, aws: Aws, counted: Counted
+) -> None:
+    began = []
+    worker = post(ConnectionResetError("gone"), prepare=lambda _: began.append(clock() - NOW))
+    received(worker, clock, 86_400)
+    assert worker.submitted == ["m-1"] * 4
+    lease = LEASE + 1
+    assert began == [0, lease, pytest.approx(lease + 1_800, abs=2), pytest.approx(lease + 9_000, abs=4)]
+    assert counted()["Resent"] == 3
+    found = aws.item()
+    assert (found["status"], found["trouble"]["code"]) == ("sending", "in_doubt")
+    assert found["unsettled_since"] == NOW_MS
+
+
+def test_a_message_in_doubt_that_is_not_sent_again_comes_back_at_once_until_it_is_a_dead_letter(
+    post: Make, ledger: Ledger, clock: FakeClock
+) -> None:
+    after_a_crash(ledger, clock)
+    worker = post(resend_delays=())
+    assert worker.handle(item()) == {"r-0": 0}
+    assert worker.handle(item()) == {"r-0": 0}
+    assert worker.submitted == []
+
+
+def test_a_redrive_of_a_message_in_doubt_sends_it_once_more(
+    post: Make, ledger: Ledger, clock: FakeClock
+) -> None:
+    after_a_crash(ledger, clock)
+    worker = post(ConnectionResetError("gone"), resend_delays=())
+    worker.handle(item())
+    ledger.dead_lettered(KEY)
+    received(worker, clock, 86_400)
+    assert worker.submitted == ["m-1"]
+
+
+def test_a_redrive_after_an_outage_in_which_every_answer_was_lost_sends_the_message(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    received(post(TimeoutError("no answer")), clock, 6 * 3_600)
+    assert "completedAt" not in aws.item()
+    ledger.dead_lettered(KEY)
+    assert post().handle(item()) == {}
+    assert aws.item()["status"] == "sent"
 
 
 def test_a_try_in_doubt_stays_in_doubt_when_the_next_one_is_not_sent(

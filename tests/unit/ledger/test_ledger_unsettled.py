@@ -114,9 +114,30 @@ def test_a_claim_whose_answer_was_lost_still_knows_where_earlier_tries_were_made
     assert claimed(twice, account=A).accounts == {B}
 
 
-def test_what_nobody_can_be_asked_about_has_no_more_in_the_ledger(ledger: Ledger, aws: Aws) -> None:
+def test_tries_that_nobody_can_be_asked_about_are_counted(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
+    began: list[int] = []
+    for _ in range(3):
+        claim = claimed(ledger)
+        assert claim.in_doubt == began
+        began.append(int(clock() * 1000))
+        clock.advance(LEASE)
+    assert aws.item()["unsettled_tries"] == [f"{at} " for at in began]
+
+
+def test_a_claim_that_was_released_is_no_try(ledger: Ledger, clock: FakeClock) -> None:
     claimed(ledger)
-    assert "unsettled_tries" not in aws.item()
+    clock.advance(LEASE)
+    ledger.release(claimed(ledger), "retry", "throttled")
+    assert claimed(ledger).in_doubt == [NOW_MS]
+
+
+def test_who_redrives_a_dead_letter_is_heard_once(ledger: Ledger, clock: FakeClock) -> None:
+    assert not claimed(ledger).redriven
+    ledger.dead_lettered(KEY)
+    clock.advance(LEASE)
+    assert claimed(ledger).redriven
+    clock.advance(LEASE)
+    assert not claimed(ledger).redriven
 
 
 def test_an_operators_resend_begins_without_anything_unsettled(

@@ -32,7 +32,10 @@ DIFFERENT: dict[str, dict[str, str]] = {
             "0.2.0 did not write where it submitted: nothing proves that it did not, and on_unknown decides"
         ),
     },
-    "unreleased": TOPIC,
+    "unreleased": {
+        **TOPIC,
+        "ledger/*/unsettled_tries": "tries are counted; versions of before read and write items without it",
+    },
 }
 """By release: what this version writes or does otherwise, and why that is right. `unreleased` is what was
 merged after 0.2.0 and may be deployed from here."""
