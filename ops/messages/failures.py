@@ -29,8 +29,10 @@ INDEX = "failures"
 MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
 
-# This also matches text without a domain; the logger's pattern does not.
-_ADDRESS = re.compile(r"([^\s@'\"<>,;()]+)@([^\s@'\"<>,;()]*)")
+# This also matches text without a domain; the logger's pattern does not. From a word's beginning on or not at
+# all, and without going back: else a long word without an @ would be tried from each letter on.
+_WORD = r"[^\s@'\"<>,;()]"
+_ADDRESS = re.compile(rf"(?<!{_WORD})({_WORD}++)@({_WORD}*+)")
 # Brackets hold at most four digits of a number: longer ones are a provider's code, as in "400 (21211)".
 _NUMBER = re.compile(r"\+?\d(?:(?:[ .)-]{0,2}| ?\((?=\d{1,4}\)))\d){6,}")
 _TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")

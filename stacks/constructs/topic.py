@@ -39,15 +39,18 @@ class EventTopic(sns.Topic):
     def let_use_key(self, service: str) -> None:
         """Let a service, such as ses.amazonaws.com, encrypt what it publishes.
 
-        Without a condition, as SES's developer guide has it: whether a service names its account to KMS is
-        not documented of all of them, and one that does not would be refused, and every event lost. Who may
-        publish, and for whom, is in the topic's policy.
+        CloudWatch has to name this account, as its documentation shows ("Encrypted topics": the key's policy
+        with aws:SourceAccount). SES's developer guide shows its statement without a condition, and nobody
+        documents that SES, or AWS End User Messaging, sends one: with a wrong condition every event would be
+        lost in silence. Who may publish, and for whom, is in the topic's policy.
         """
+        account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
         self.key.add_to_resource_policy(
             iam.PolicyStatement(
                 principals=[iam.ServicePrincipal(service)],
                 actions=["kms:GenerateDataKey", "kms:Decrypt"],
                 resources=["*"],  # in a key's own policy: this key
+                conditions=account if service == "cloudwatch.amazonaws.com" else None,
             )
         )
 

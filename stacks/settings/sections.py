@@ -70,7 +70,7 @@ class FailurePolicy(Section):
         default=(0, 1_800, 7_200), max_length=10
     )
     """`resend` sends again so often, each time when the lease is over and so long after the try before; then
-    the message becomes a dead letter. A wait is a visibility time-out: SQS allows 12 hours, the function included."""
+    the message becomes a dead letter. A wait is a visibility time-out, of which SQS allows 12 hours."""
     misconfigured_seconds: int = Field(default=10, ge=0, le=900)
     """The wait after a fault of ours: short, so that the dead-letter queue's alarm comes soon."""
 

@@ -4,12 +4,14 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 
-from ops.messages.failures import days, moment, recipient
+from ops.messages.failures import _masked, days, moment, recipient
 from ops.screen import Refused
+from tests.support.fuzz.work import assert_linear_time
 from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
 
 HOUR = 3600.0
@@ -108,6 +110,12 @@ def test_whom_it_was_for_is_masked_in_every_word_unless_asked_for(stage: Stage) 
 def test_numbers_are_masked_and_a_providers_codes_are_not(stage: Stage, words: str, shown: str) -> None:
     failed(stage, "s", 0.2, "sms", message=words)
     assert shown in json.loads(run("failures", "--json").stdout)["failures"][0]["message"]
+
+
+@pytest.mark.parametrize("piece", ["a", "a@", "a.b-", "1 ", "aaaaaaaaa "])
+def test_an_error_is_masked_in_time_by_its_length(piece: str) -> None:
+    """Producers choose parts of it."""
+    assert_linear_time(lambda size: partial(_masked, piece * (size // len(piece))), 200_000)
 
 
 def test_nothing_that_failed_is_an_answer_too(stage: Stage) -> None:

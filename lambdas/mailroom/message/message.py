@@ -3,11 +3,11 @@ message, which is the item itself as JSON."""
 
 import base64
 import binascii
+import decimal
 import hashlib
 import re
 from collections.abc import Container, Mapping
 from contextlib import suppress
-from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import msgspec
@@ -353,7 +353,10 @@ def _words(types: str) -> str:
 
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
-_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
+_BEYOND: list[type[decimal.DecimalException]] = [decimal.Inexact, decimal.Overflow, decimal.Subnormal]
+# DynamoDB's bounds, which every number of an item keeps: to format 1E+999999999 takes gigabytes.
+_NUMBERS = decimal.Context(prec=38, Emin=-130, Emax=125, traps=_BEYOND)
+_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=_NUMBERS.create_decimal)
 
 
 def encode(item: Mapping[str, Any] | Struct) -> str:
@@ -384,5 +387,6 @@ def read(text: str) -> dict[str, Any]:
     try:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError) as error:
-        # ArithmeticError: a number beyond what even a Decimal takes, such as 1E+99999999999999999999.
+        if isinstance(error, ArithmeticError):
+            raise Malformed("the body has a number beyond 38 digits, or 1E-130 to 1E+125") from None
         raise Malformed(f"the body is not a JSON object: {error}") from None

@@ -300,7 +300,8 @@ class AllowedRecipients:
 
     def __init__(self, channel: str, only: Iterable[str], redirect_to: str) -> None:
         """`only` has mail addresses and domains in lower case, `+` with the first digits of numbers, and
-        `channel:recipient`. `redirect_to` is who gets what is for others; "": nobody does."""
+        `channel:recipient`. A domain is for mails alone and a `+` for whole numbers, since a device's token
+        may hold anything. `redirect_to` is who gets what is for others; "": nobody does."""
         self._channel = channel
         self._exact = {*only, redirect_to} - {""}
         self._prefixes = tuple(each for each in only if each.startswith("+"))
@@ -316,9 +317,8 @@ class AllowedRecipients:
         return {each: _NOT_ALLOWED for each in tuple(reached) or ("",) if not self._allows(each)}
 
     def _allows(self, recipient: str) -> bool:
-        _, at, domain = recipient.rpartition("@")
-        names = {recipient, f"{self._channel}:{recipient}"}
-        # The part of an address before its @ may look like a number.
-        return bool(names & self._exact) or (
-            domain in self._exact if at else recipient.startswith(self._prefixes)
-        )
+        if not {recipient, f"{self._channel}:{recipient}"}.isdisjoint(self._exact):
+            return True
+        if self._channel == "mail":
+            return recipient.rpartition("@")[2] in self._exact
+        return recipient.startswith(self._prefixes) and recipient[1:].isdecimal()

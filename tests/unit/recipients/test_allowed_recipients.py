@@ -16,7 +16,8 @@ ONLY = ("ada@example.com", "corp.example", "+1202555", "push:phones#token", "cha
         ("fax", "+1202555"),
         ("push", "phones#token"),
         ("chat", "42"),
-        ("chat", "bob@corp.example"),
+        ("chat", "ada@example.com"),
+        ("voice", "+12025550123"),
     ],
 )
 def test_whoever_is_named_by_address_domain_number_or_channel_is_reached(
@@ -38,6 +39,10 @@ def test_whoever_is_named_by_address_domain_number_or_channel_is_reached(
         ("sms", "+12025540123"),
         ("sms", "12025550123"),
         ("push", "other#token"),
+        ("push", "token@corp.example"),
+        ("push", "+12025550123@phones"),
+        ("push", "+1202555#token"),
+        ("chat", "bob@corp.example"),
         ("chat", "phones#token"),
         ("chat", "421"),
     ],
