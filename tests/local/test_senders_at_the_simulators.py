@@ -13,7 +13,7 @@ from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.http.https import Unclear
 from mailroom.message.message import parse
-from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from mailroom.message.outcome import NotFound, Outcome, Rejected, Retry, Sent
 from tests.support.local.fax import NOW
 from tests.support.local.feedback import Stage
 from tests.support.local.feedback import running as stage_running
@@ -66,7 +66,7 @@ def test_what_twilio_accepts_is_sent_with_all_that_was_asked(bench: Bench) -> No
         ("40", Rejected),
         ("41", Rejected),
         ("42", Rejected),
-        ("43", Misconfigured),
+        ("43", Rejected),
         ("50", Retry),
         ("51", Retry),
         ("30", Sent),

@@ -13,6 +13,7 @@ from stacks.application import synthesize
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import CAMPAIGNS, ROOT
 from stacks.settings.sentences import SettingsError
+from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Templates
 
 FILES = {
@@ -196,7 +197,9 @@ def test_of_two_processes_at_once_one_synthesizes_and_the_other_waits_for_it(tmp
 
 
 def test_what_is_kept_is_what_synth_writes(dev: Templates, tmp_path: Path) -> None:
-    synthesize({"stage": "dev", **NO_BUNDLES}, str(tmp_path / "fresh"), CAMPAIGNS)
+    synthesize(
+        {"stage": "dev", "mailroom": with_settings({}), **NO_BUNDLES}, str(tmp_path / "fresh"), CAMPAIGNS
+    )
     kept, fresh = (
         # Where in node's code a construct was made, it says as well.
         {file.name: file.read_text() for file in folder.iterdir() if "metadata" not in file.name}

@@ -23,7 +23,7 @@ def found(
 ) -> dict[str, list[str]]:
     """What checkov finds with nothing accepted: the resources of each check that failed."""
     assert CHECKOV.exists(), (
-        f"{CHECKOV} is missing. Run `make {CHECKOV.parent.parent.name}`: `make test` does."
+        f"{CHECKOV} is missing. Run `make test`, which installs checkov."
     )
     together = tmp_path_factory.mktemp("templates")
     seen: set[str] = set()

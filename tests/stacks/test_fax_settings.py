@@ -124,7 +124,7 @@ def test_a_sender_is_a_number_in_e164(sender: str) -> None:
         (
             "fax.longest_throttling_seconds",
             172_800,
-            "retention.queue_days: 4 is too short for fax, whose 413 receives may take 421260 s (the longest "
+            "retention.queue_days: 4 is too short for fax, whose 413 receives may take 430260 s (the longest "
             "wait or visibility after each) with margin_days 1 on top, and SQS deletes silently past "
             "retention; use 6 or more.",
         ),

@@ -356,7 +356,8 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 _BEYOND: list[type[decimal.DecimalException]] = [decimal.Inexact, decimal.Overflow, decimal.Subnormal]
 # DynamoDB's bounds, which every number of an item keeps: to format 1E+999999999 takes gigabytes.
 _NUMBERS = decimal.Context(prec=38, Emin=-130, Emax=125, traps=_BEYOND)
-_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=_NUMBERS.create_decimal)
+_bodies = msgspec.json.Decoder(dict[str, Any], float_hook=_NUMBERS.create_decimal)
+_requests = msgspec.json.Decoder(dict[str, Any], float_hook=decimal.Decimal)
 
 
 def encode(item: Mapping[str, Any] | Struct) -> str:
@@ -376,17 +377,18 @@ def scheduled(text: str) -> dict[str, Any]:
 
 def decode(text: str) -> dict[str, Any]:
     """A queue body as an item. Raises Malformed."""
-    body = read(text)
+    body = read(text, _bodies)
     if too_deep(text, body):
         raise Malformed(f"the body has over {MAX_DEPTH} levels of lists and maps; use fewer")
     return body
 
 
-def read(text: str) -> dict[str, Any]:
-    """A queue body as an item, of any number of levels. Raises Malformed."""
+def read(text: str, decoder: msgspec.json.Decoder[dict[str, Any]] = _requests) -> dict[str, Any]:
+    """A JSON object of any number of levels and with any number: who stores it names the field that is beyond
+    DynamoDB's bounds. Raises Malformed."""
     try:
-        return _decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError) as error:
-        if isinstance(error, ArithmeticError):
-            raise Malformed("the body has a number beyond 38 digits, or 1E-130 to 1E+125") from None
+        return decoder.decode(text)
+    except decimal.DecimalException:
+        raise Malformed("the body has a number beyond 38 digits, or 1E-130 to 1E+125") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(f"the body is not a JSON object: {error}") from None

@@ -151,7 +151,7 @@ def test_several_events_of_one_message_name_it() -> None:
         ("audience-dlq", {"campaign": "weekly"}, "not a chunk"),
         ("mail-dlq", {**MAIL, "id": "ü" * 1025}, "`id` is longer than the 2048 bytes"),
         ("mail-dlq", {**MAIL, "event_type": "x" * 1025}, "`event_type` is longer than the 1024 bytes"),
-        ("mail-dlq", '{"id": "m-1", "copies": 1E+99999999999999999999}', "not a JSON object"),
+        ("mail-dlq", '{"id": "m-1", "copies": 1E+99999999999999999999}', "a number beyond 38 digits"),
         ("feedback-dlq", "not JSON", "the body is not JSON"),
         ("feedback-dlq", {"Message": "cut o"}, "the body is not JSON"),
     ],
