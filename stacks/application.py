@@ -8,6 +8,7 @@ from aws_cdk import App, Tags, Validations
 from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 
+from mailroom.content.sandbox import faults
 from stacks.api import ApiStack
 from stacks.campaigns import CampaignsStack
 from stacks.channels import ChannelsStack
@@ -17,10 +18,11 @@ from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
 from stacks.monitoring import MonitoringStack
-from stacks.paths import CAMPAIGNS, ROOT
+from stacks.paths import CAMPAIGNS, ROOT, TEMPLATES
 from stacks.routing import RoutingStack
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.load import load, load_campaigns, with_providers
+from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
 from stacks.webhook import WebhookStack
 
@@ -30,13 +32,19 @@ class NagError(Exception):
 
 
 def synthesize(
-    context: Mapping[str, object], output: str | None = None, campaigns: Path = CAMPAIGNS
+    context: Mapping[str, object],
+    output: str | None = None,
+    campaigns: Path = CAMPAIGNS,
+    templates: Path = TEMPLATES,
 ) -> CloudAssembly:
     """Write the stage that `context` names to `output`, with campaigns of the folder `campaigns`. The CDK
-    CLI's context goes before the first two.
+    CLI's context goes before the first two. No template of the folder `templates` may ask for what no
+    rendering has.
 
-    Raises SettingsError for a wrong setting, NagError where cdk-nag finds something.
+    Raises SettingsError for a wrong setting or template, NagError where cdk-nag finds something.
     """
+    if wrong := [f"{templates.name}/{each}" for each in faults(templates)]:
+        raise SettingsError("\n".join(wrong))
     # The first is what the CDK CLI would hand over from cdk.json.
     own: dict[str, object] = json.loads((ROOT / "cdk.json").read_text())["context"]
     app = App(context={**own, **context}, outdir=output, analytics_reporting=False)

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from mailroom.clock import Clock
-from ops.estimates.lanes import CDK_JSON, ConfiguredLane, Stages
+from ops.estimates.lanes import ConfiguredLane, Stages
 from ops.stage import prefix, queue_urls
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
@@ -42,7 +42,7 @@ class ConfiguredStage:
     trouble: str = "No settings were read."
 
     @classmethod
-    def read(cls, stage: str, path: Path = CDK_JSON) -> "ConfiguredStage":
+    def read(cls, stage: str, path: Path | None = None) -> "ConfiguredStage":
         """A stage's, as the file has it. Never raises for what stands there: a stage can be examined from a
         machine that has other settings, or none."""
         try:
@@ -51,7 +51,7 @@ class ConfiguredStage:
         except SettingsError as error:
             return cls(trouble=f"{error}")
         except (OSError, ValueError, KeyError) as error:
-            return cls(trouble=f"{path.name} could not be read: {type(error).__name__}.")
+            return cls(trouble=f"{path or 'cdk.json'} could not be read: {type(error).__name__}.")
 
 
 class DeployedFunction(Struct, frozen=True):

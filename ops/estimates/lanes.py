@@ -230,8 +230,9 @@ class Stages:
         self._campaigns = campaigns
 
     @classmethod
-    def of(cls, path: Path = CDK_JSON) -> "Stages":
-        return cls(json.loads(path.read_text())["context"]["mailroom"])
+    def of(cls, path: Path | None = None) -> "Stages":
+        """As the file has them: that of the repository, where none is named."""
+        return cls(json.loads((path or CDK_JSON).read_text())["context"]["mailroom"])
 
     def settings(self, stage: str) -> Settings:
         """A stage's settings. Raises SettingsError."""

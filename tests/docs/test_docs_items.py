@@ -4,6 +4,7 @@ takes."""
 import ast
 import itertools
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from boto3.dynamodb.types import TypeDeserializer
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.content.sandbox import FILTERS, METHODS, TESTS
 from mailroom.message.message import parse
 from tests.support.docs_pages import Page
 
@@ -66,3 +68,15 @@ def test_each_channel_has_an_example_for_the_shell_and_one_for_python(items: Any
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_each_page_for_producers_puts_an_item(page: Page) -> None:
     assert [*_typed(page), *_plain(page)]
+
+
+def test_the_page_has_the_list_of_what_a_template_may_use() -> None:
+    section = Page("docs/messages.md").text.partition("### What a template may use")[2].partition("\n## ")[0]
+    said = {
+        kind: set(re.findall(r"`(\w+)`", text)) for kind, text in re.findall(r"\*\*(\w+)\*\*([^*]*)", section)
+    }
+    assert said == {
+        "filters": FILTERS | {"start"},
+        "tests": {name for name in TESTS if name.isalpha()},
+        "methods": METHODS,
+    }

@@ -1,5 +1,6 @@
 """The ladder of docs/limits.md: settings pass synth's rules, and speed and money are as its table says."""
 
+import copy
 import json
 import re
 from typing import Any
@@ -11,10 +12,10 @@ from ops.cost.fixed import of_settings
 from ops.estimates.lanes import Assumed, Senders, SendingPlan, Stages
 from ops.estimates.prices import lambda_time
 from ops.estimates.quotas import WHOLE_VCPU_MB
-from stacks.paths import ROOT
 from stacks.settings.channels import Mail, memory_faults
 from stacks.settings.load import load
 from tests.support.docs_pages import Page
+from tests.support.stacks.refusals import STAGES
 
 
 def _ladder() -> list[tuple[dict[str, Any], list[str]]]:
@@ -110,13 +111,13 @@ def test_what_the_readme_says_a_million_mails_cost_is_what_prod_would_pay() -> N
 
 def test_the_readmes_idle_month_is_what_prod_would_pay() -> None:
     (said,) = re.findall(r"An idle month costs \$([\d.]+)", Page("README.md").text)
-    found = cost(Stages.of(), "prod", [], of_settings(Stages.of().settings("prod")))
+    found = cost(Stages(STAGES), "prod", [], of_settings(Stages(STAGES).settings("prod")))
     assert said == f"{found.dollars:.2f}"
 
 
 def _stages(changes: dict[str, Any]) -> dict[str, Any]:
     """cdk.json's stages, with `changes` laid over prod."""
-    stages: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
+    stages: dict[str, Any] = copy.deepcopy(STAGES)
     _merge(stages["prod"], changes)
     return stages
 

@@ -12,6 +12,14 @@ from ops.campaigns.deployed import DeployedCampaigns
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.campaign import NOW, World
 from tests.support.ops.shared import BUCKET, REGION, Shelf
+from tests.support.stacks.refusals import OURS
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stages_of_our_own() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ops.estimates.lanes.CDK_JSON", OURS)
+        yield
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """What a month costs: formulas against examples that were reckoned by hand, in dollars a million."""
 
 import copy
-import json
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from local.stage.workspace import REPOSITORY
 from ops.cost import fixed
 from ops.cost.answer import Cost, WantedMessages, cost
 from ops.cost.parts import (
@@ -22,9 +20,10 @@ from ops.cost.parts import (
 )
 from ops.estimates.lanes import Assumed, SendingPlan, Stages, dollars
 from stacks.settings.load import load
+from tests.support.stacks.refusals import STAGES
 
 MILLION = 1_000_000
-CONTEXT: dict[str, Any] = json.loads((REPOSITORY / "cdk.json").read_text())["context"]["mailroom"]
+CONTEXT: dict[str, Any] = STAGES
 NOTHING = fixed.Resources("settings", *[0] * 9)
 
 

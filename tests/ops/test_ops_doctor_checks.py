@@ -24,8 +24,9 @@ from ops.doctor.stage import ConfiguredStage, ExaminedStage
 from stacks.settings.monitoring import SendingRates
 from tests.support.ops import doctor as world
 from tests.support.ops.doctor import PREFIX, Answer, Aws, changed, healthy, looked
+from tests.support.stacks.refusals import OURS
 
-LANES = {each.queue: each for each in ConfiguredStage.read("dev").lanes}
+LANES = {each.queue: each for each in ConfiguredStage.read("dev", OURS).lanes}
 EVENTS = ["SEND", "DELIVERY", "BOUNCE", "REJECT", "RENDERING_FAILURE", "DELIVERY_DELAY"]
 
 

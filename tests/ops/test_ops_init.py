@@ -11,11 +11,11 @@ from mailroom.channels.contracts import CONTRACTS
 from ops import cli, screen
 from ops.estimates import lanes
 from ops.init import command, draft
-from stacks.paths import ROOT
 from stacks.settings.load import load
 from tests.support.ops.answers import valid
+from tests.support.stacks.refusals import OURS
 
-FULL = (ROOT / "cdk.json").read_text()
+FULL = OURS.read_text()
 MAIL = ("--sender", "Ada <ada@acme.example>", "--alarms", "ops@acme.example")
 
 

@@ -1,17 +1,16 @@
 """`plan`: how long many messages take, and what bounds it."""
 
-import json
 import math
 
 import pytest
 
-from local.stage.workspace import REPOSITORY
 from mailroom.delivery.worker import Pace
 from ops.estimates.lanes import Assumed, ConfiguredLane, Senders, SendingPlan, Stages
 from stacks.settings.channels import AT_ONCE, BUSY
 from stacks.settings.load import load
 from stacks.settings.sentences import SettingsError
 from tests.support.ops.plan import CONTEXT, USUAL, answered, context
+from tests.support.stacks.refusals import STAGES
 
 ONLY_WAITING = Assumed(latency=0.1, between=0.1, computing=0)
 """Messages that share no processor."""
@@ -178,7 +177,7 @@ def test_one_message_takes_as_long_as_it_takes() -> None:
 
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])
 def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
-    settings = load(json.loads((REPOSITORY / "cdk.json").read_text())["context"]["mailroom"], stage)
+    settings = load(STAGES, stage)
     rows = list(settings.lane_rows())
     assert rows
     for row in rows:

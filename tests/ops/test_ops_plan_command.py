@@ -14,9 +14,10 @@ from ops.estimates.lanes import Stages
 from ops.times import exactly, speed_of
 from tests.support.ops.answers import valid
 from tests.support.ops.plan import CONTEXT
+from tests.support.stacks.refusals import STAGES
 
-CHANNELS = dict.fromkeys(lane.channel for lane in Stages.of().lanes("dev"))
-"""Of stage dev, as cdk.json has them."""
+CHANNELS = dict.fromkeys(lane.channel for lane in Stages(STAGES).lanes("dev"))
+"""Of stage dev."""
 
 
 def run(*arguments: str) -> Result:

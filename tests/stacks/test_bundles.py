@@ -18,7 +18,7 @@ from bench import least
 from stacks.constructs import bundle
 from stacks.constructs.bundle import Bundle, Target, library_files
 from stacks.paths import LAMBDAS, TEMPLATES
-from tests.support.stacks.refusals import STAGES
+from tests.support.stacks.refusals import OURS
 from tests.support.stacks.templates import Template, Templates
 
 COMMON = {"aws_lambda_powertools", "jmespath", "mailroom", "msgspec", "typing_extensions.py"}
@@ -427,7 +427,7 @@ def test_a_hash_changes_with_its_own_inputs_alone(sources: Path, changed: str, d
 def test_a_plain_run_bundles_and_prints_a_line_a_stack(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("CDK_CONTEXT_JSON", json.dumps({"mailroom": STAGES}))
+    monkeypatch.setattr("stacks.application.ROOT", OURS.parent)
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=dev", "--output", str(tmp_path)])
     app.main()
     lines = capsys.readouterr().out.splitlines()

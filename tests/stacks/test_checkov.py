@@ -22,9 +22,7 @@ def found(
     dev: Templates, prod: Templates, whole: Templates, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, list[str]]:
     """What checkov finds with nothing accepted: the resources of each check that failed."""
-    assert CHECKOV.exists(), (
-        f"{CHECKOV} is missing. Run `make test`, which installs checkov."
-    )
+    assert CHECKOV.exists(), f"{CHECKOV} is missing. Run `make test`, which installs checkov."
     together = tmp_path_factory.mktemp("templates")
     seen: set[str] = set()
     for name, stage in (("dev", dev), ("prod", prod), ("whole", whole)):

@@ -1,12 +1,14 @@
 """A wrong setting stops synth with one sentence that names the key and what would be right."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import app
 from mailroom.ledger.reader import REMEMBERED_SECONDS
+from stacks.application import synthesize
 from stacks.settings.channels import lane_advice
 from stacks.settings.load import load
 from stacks.settings.queues import DAY, LEAST_LEDGER_DAYS
@@ -338,3 +340,16 @@ def test_what_every_ledger_remembers_is_the_least_that_can_be_set() -> None:
 @pytest.mark.parametrize("key", ["log_level", "channels", "deployment.account", "dispatch.enabled"])
 def test_a_sentence_shows_no_more_of_a_value_than_a_screen_has_room_for(key: str, value: object) -> None:
     assert len(refusal(key, value)) < 400
+
+
+def test_a_template_that_asks_for_what_there_is_not_stops_synth_with_its_file_and_line(
+    tmp_path: Path,
+) -> None:
+    body = tmp_path / "templates" / "mail" / "receipt" / "body.html"
+    body.parent.mkdir(parents=True)
+    body.write_text("<p>Hello</p>\n{{ total|currency }}")
+    with pytest.raises(SettingsError) as refused:
+        synthesize({"stage": "dev", "mailroom": STAGES}, templates=tmp_path / "templates")
+    assert str(refused.value).startswith(
+        "templates/mail/receipt/body.html:2: there is no filter 'currency'; use one of: abs, batch, "
+    )

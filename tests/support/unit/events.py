@@ -1,16 +1,17 @@
 """What Lambda hands a function, and what it makes of the answer."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from tests.support.unit.shared import MAILBOX, NOW, NOW_MS, REGION
 
 
-def sqs_event(*bodies: str | Mapping[str, Any], receives: int = 1) -> dict[str, Any]:
+def sqs_event(*bodies: str | Mapping[str, Any], receives: int | Sequence[int] = 1) -> dict[str, Any]:
     """What Lambda hands a function for messages of a queue."""
-    return {"Records": [sqs_record(at, body, receives) for at, body in enumerate(bodies)]}
+    each = [receives] * len(bodies) if isinstance(receives, int) else receives
+    return {"Records": [sqs_record(at, body, each[at]) for at, body in enumerate(bodies)]}
 
 
 def sqs_record(at: int, body: str | Mapping[str, Any], receives: int = 1) -> dict[str, Any]:

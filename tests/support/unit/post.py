@@ -1,6 +1,6 @@
 """A worker with an adapter that says what it is told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -54,7 +54,7 @@ def tools_of(
     *,
     dynamodb: Any = None,
     recipients: Any = None,
-    jitter: float = 1.0,
+    jitter: float | Callable[[], float] = 1.0,
 ) -> Tools:
     """What a worker of these settings works with. `dynamodb` is the ledger's client, `recipients` that of the
     suppression list, where a test meddles with them."""
@@ -72,7 +72,7 @@ def tools_of(
         Pace(settings.pace_seconds, clock, clock.sleep),
         clock,
         clock.sleep,
-        lambda: jitter,
+        jitter if callable(jitter) else lambda: jitter,
     )
 
 
@@ -84,9 +84,12 @@ class WorkerPost:
         self._worker: Worker
 
     def handle(
-        self, *bodies: str | Item, receives: int = 1, remaining: Callable[[], int] = plenty
+        self,
+        *bodies: str | Item,
+        receives: int | Sequence[int] = 1,
+        remaining: Callable[[], int] = plenty,
     ) -> dict[str, int]:
-        """The records that come back, each with its visibility in seconds."""
+        """The records that come back, each with its visibility in seconds. `receives`: of all, or each's."""
         self._sqs.calls.clear()
         returned = failures(self._worker.handle(sqs_event(*bodies, receives=receives), remaining))
         waits = {
@@ -107,7 +110,7 @@ class Post(WorkerPost):
         clock: FakeClock,
         adapter: FakeAdapter,
         dynamodb: Any = None,
-        jitter: float = 1.0,
+        jitter: float | Callable[[], float] = 1.0,
         suppressions: Suppressions | None = None,
         **changes: Any,
     ) -> None:

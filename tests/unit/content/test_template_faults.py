@@ -60,7 +60,7 @@ def test_a_template_without_a_body_says_what_to_add(shelf: Shelf) -> None:
 def test_a_template_that_cannot_be_read_names_the_part(shelf: Shelf) -> None:
     assert shelf.problem("{% for %}").startswith("template: a/body.txt cannot be read: ")
     assert shelf.problem("{{ x|nofilter }}").startswith(
-        "template: a/body.txt cannot be read: No filter named"
+        "template: a/body.txt cannot be read: there is no filter 'nofilter'; use one of: abs, "
     )
 
 

@@ -91,3 +91,16 @@ def test_a_line_after_a_message_is_not_about_it(post: Make, log: Log) -> None:
     post(Rejected("no")).handle(item())
     telemetry.logger.info("the next invocation's")
     assert [line.get("id") for line in log()] == ["m-1", None]
+
+
+def test_what_came_back_goes_after_what_is_new_for_it_may_have_cut_the_function_off(post: Make) -> None:
+    worker = post()
+    assert worker.handle(*(item(id=f"m-{at}") for at in range(4)), receives=[3, 1, 2, 1]) == {}
+    assert worker.submitted == ["m-1", "m-3", "m-2", "m-0"]
+
+
+def test_what_came_back_as_often_goes_in_another_order_each_time(aws: Aws, clock: FakeClock) -> None:
+    """Else one that cuts the function off would keep the same neighbours from being sent each time."""
+    worker = Post(aws, clock, FakeAdapter(Sent("p-1")), jitter=iter((0.7, 0.2, 0.9)).__next__)
+    assert worker.handle(*(item(id=f"m-{at}") for at in range(3)), receives=2) == {}
+    assert worker.submitted == ["m-1", "m-0", "m-2"]
