@@ -1,6 +1,7 @@
 """Faults that a person can act on, and one that any JSON may have."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Container, Iterable
 from typing import Any
 
 MAX_FIELD = 200
@@ -19,6 +20,12 @@ class Invalid(ValueError):
         self.field = field[:MAX_FIELD]
         self.problem = problem[:MAX_PROBLEM]
         super().__init__(f"{self.field}: {self.problem}")
+
+    def attribute(self, names: Container[str]) -> str:
+        """The attribute of an item at fault, without an index, so that faults can be counted by it: one of
+        the contract's `names`, or `variable`."""
+        name = re.split(r"[.\[]", self.field, maxsplit=1)[0]
+        return name if name in names or name == "item" else "variable"
 
 
 class Malformed(ValueError):

@@ -105,8 +105,15 @@ def _common(change: LedgerChange) -> dict[str, Any]:
         "event_type": change.key.event_type,
         "status": change.status,
         "message": _sentence(change),
-        "timestamp": int(change.at),
+        **_told_by(change),
     }
+
+
+def _told_by(change: LedgerChange) -> dict[str, Any]:
+    """What each callback ends with: when, and which attribute of the item was at fault."""
+    field = _error(change).get("field")
+    at_fault = {"field": field} if field and change.status == "failed" else {}
+    return {"timestamp": int(change.at), "timestamp_ms": round(change.at * 1000), **at_fault}
 
 
 def _sentence(change: LedgerChange) -> str:
@@ -124,7 +131,7 @@ def _fax(change: LedgerChange, max_attempts: int) -> dict[str, Any]:
         "fax_id": change.key.id,
         "status": _FAX_STATUSES.get(change.status, change.status),
         "message": _fax_sentence(change, max_attempts),
-        "timestamp": int(change.at),
+        **_told_by(change),
     }
 
 

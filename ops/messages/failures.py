@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import boto3
 import typer
 from msgspec import Struct
+from rich.text import Text
 
 from mailroom.aws.dynamo import plain as plain_item
 from mailroom.channels.contracts import CONTRACTS
@@ -36,12 +37,14 @@ _ADDRESS = re.compile(rf"(?<!{_WORD})({_WORD}++)@({_WORD}*+)")
 # Brackets hold at most four digits of a number: longer ones are a provider's code, as in "400 (21211)".
 _NUMBER = re.compile(r"\+?\d(?:(?:[ .)-]{0,2}| ?\((?=\d{1,4}\)))\d){6,}")
 _TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
+_QUOTED = re.compile(r"'[^']*'")
 _KEPT = 4
 """Characters of a number or a token that stay when it is masked."""
 
 
 class Failure(Struct, frozen=True):
-    """One message that failed: when (ISO 8601), which, whom it was for, and why."""
+    """One message that failed: when (ISO 8601), which, whom it was for, and why. `field` is the attribute at
+    fault, or `variable`; "": none is, or the message failed before these were noted."""
 
     at: str
     id: str
@@ -50,14 +53,21 @@ class Failure(Struct, frozen=True):
     reason: str
     message: str
     attempts: int
+    field: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reason, with the attribute."""
+        return f"{self.reason} ({self.field})" if self.field else self.reason
 
 
 class Count(Struct, frozen=True):
-    """How many of a channel failed for one reason."""
+    """How many of a channel failed for one reason, and by one attribute."""
 
     event_type: str
     reason: str
     count: int
+    field: str = ""
 
 
 class FailuresAnswer(Struct, frozen=True):
@@ -173,26 +183,42 @@ def failed(
 
 
 def _counted(items: Iterable[dict[str, Any]]) -> list[Count]:
-    """How many there are by channel and reason, the most first."""
-    counts = Counter((item["event_type"], _error(item)[0]) for item in items)
+    """How many there are by channel, reason and attribute, the most first."""
+    counts = Counter((item["event_type"], *_error(item)[::2]) for item in items)
     order = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return [Count(event_type, reason, count) for (event_type, reason), count in order]
+    return [Count(event_type, reason, count, field) for (event_type, reason, field), count in order]
 
 
 def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
     """One of them; addresses and numbers are masked, unless it is to be `full`."""
     at = iso((int(item["completedAt"]) + 0.5) / 1000)
-    to, (reason, message) = item.get("to"), _error(item)
+    to, (reason, message, field) = item.get("to"), _error(item)
     if full:
         shown = ", ".join(to) if isinstance(to, list) else to or ""
     else:
-        shown, message = recipient(to), _masked(message)
-    return Failure(at, item["id"], item["event_type"], shown, reason, message, int(item.get("attempts", 0)))
+        shown, message = recipient(to), _masked_error(item, reason, message)
+    return Failure(
+        at, item["id"], item["event_type"], shown, reason, message, int(item.get("attempts", 0)), field
+    )
 
 
-def _error(item: dict[str, Any]) -> tuple[str, str]:
+def _error(item: dict[str, Any]) -> tuple[str, str, str]:
     error = item.get("error") or {}
-    return str(error.get("code", "unknown")), str(error.get("message", ""))
+    return str(error.get("code", "unknown")), str(error.get("message", "")), str(error.get("field", ""))
+
+
+def _masked_error(item: dict[str, Any], reason: str, message: str) -> str:
+    """What went wrong, with the message's recipients masked. A provider may write them in any form. We quote
+    what the item has, so that a time, a file or an example that only looks like one stays."""
+    if reason != "invalid":
+        return _masked(message)
+    contract, field = CONTRACTS.get(item["event_type"]), re.split(r"[:\[]", message, maxsplit=1)[0]
+    if contract is not None and field in contract.addressing:
+        message = _QUOTED.sub(lambda found: _masked(found[0]), message)
+    to = item.get("to") or []
+    for each in to if isinstance(to, list) else [to]:
+        message = message.replace(each, recipient(each))
+    return message
 
 
 def _masked(words: str) -> str:
@@ -213,16 +239,18 @@ def _masked_token(found: re.Match[str]) -> str:
 def _show(answer: FailuresAnswer, *, summary: bool) -> None:
     span = f"since {short(answer.since)} in {answer.stage}"
     if summary:
-        table = table_of(right("failed"), "channel", "reason")
+        table = table_of(right("failed"), "channel", "reason", "attribute")
         for each in answer.counts:
-            table.add_row(f"{each.count:,}", plain(each.event_type), plain(each.reason))
+            table.add_row(f"{each.count:,}", *map(plain, (each.event_type, each.reason, each.field)))
         said = f"{sum(each.count for each in answer.counts):,} failed {span}."
     else:
-        id_, why = fold("id", min_width=12), fold("why", ratio=1, min_width=20)
-        table = table_of(whole("when (UTC)"), id_, "channel", fold("to"), "reason", why)
+        # Ids and sentences have a line each: beside each other they would be cut at 80 columns.
+        table = table_of(whole("when (UTC)"), whole("channel"), fold("message", ratio=1))
         for one in answer.failures:
-            when = short(one.at).removesuffix(" UTC")
-            table.add_row(when, *map(plain, (one.id, one.event_type, one.to, one.reason, one.message)))
+            message = Text("\n").join(
+                (plain(one.id), plain(f"to {one.to}"), plain(f"{one.why}: {one.message}"))
+            )
+            table.add_row(short(one.at).removesuffix(" UTC"), plain(one.event_type), message)
         said = f"{len(answer.failures):,} failed {span}."
         if answer.more:
             said = f"The newest {len(answer.failures):,} {span}; --limit shows more, --summary counts all."

@@ -7,6 +7,7 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 from rich.table import Table
+from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
@@ -252,23 +253,14 @@ def _sentence(found: SuppressedRecipient) -> str:
 
 
 def _table(found: list[SuppressedRecipient]) -> Table:
-    table = table_of(
-        fold("recipient", min_width=20),
-        "channel",
-        "reason",
-        whole("since (UTC)"),
-        fold("message", min_width=12),
-        fold("detail", ratio=1),
-    )
+    # The message and the detail have a line each: beside each other they would be lost at 80 columns.
+    table = table_of(whole("since (UTC)"), whole("channel"), whole("reason"), fold("recipient", ratio=1))
     for each in found:
-        table.add_row(
-            plain(each.recipient),
-            each.channel,
-            each.reason,
-            short(each.since).removesuffix(" UTC"),
-            plain(each.message_id),
-            plain(each.detail),
+        caused = plain(f"by message {each.message_id}" if each.message_id else "")
+        recipient = Text("\n").join(
+            line for line in (plain(each.recipient), caused, plain(each.detail)) if line
         )
+        table.add_row(short(each.since).removesuffix(" UTC"), each.channel, each.reason, recipient)
     return table
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from ops.messages.failures import _masked, days, moment, recipient
 from ops.screen import Refused
@@ -28,6 +29,8 @@ def failed(stage: Stage, id_: str, hours_ago: float, channel: str = "mail", **mo
     at = time.time() - hours_ago * HOUR
     day = datetime.fromtimestamp(at, UTC).date().isoformat()
     error = {"code": more.pop("code", "invalid"), "message": more.pop("message", "to: is missing")}
+    if field := more.pop("error_field", ""):
+        error["field"] = field
     stage.put(
         LEDGER,
         id=id_,
@@ -78,8 +81,8 @@ def test_a_summary_counts_by_channel_and_reason_beyond_the_limit(stage: Stage) -
         failed(stage, f"m-{number}", 0.1)
     failed(stage, "s", 0.1, "sms", code="rejected")
     assert answer(run("failures", "--summary", "--limit", "1", "--json"))["counts"] == [
-        {"event_type": "mail", "reason": "invalid", "count": 4},
-        {"event_type": "sms", "reason": "rejected", "count": 1},
+        {"event_type": "mail", "reason": "invalid", "count": 4, "field": ""},
+        {"event_type": "sms", "reason": "rejected", "count": 1, "field": ""},
     ]
     assert "5 failed since" in run("failures", "--summary").stdout
 
@@ -108,8 +111,51 @@ def test_whom_it_was_for_is_masked_in_every_word_unless_asked_for(stage: Stage) 
     ],
 )
 def test_numbers_are_masked_and_a_providers_codes_are_not(stage: Stage, words: str, shown: str) -> None:
-    failed(stage, "s", 0.2, "sms", message=words)
+    failed(stage, "s", 0.2, "sms", code="rejected", message=words)
     assert shown in json.loads(run("failures", "--json").stdout)["failures"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "send_at: 'soon' is not a time; use one like 2026-11-21T09:00:00Z",
+        "attachments[0].ref: is not in s3://mailroom-dev-payloads-123456789012-us-east-1/; put it there",
+        "template: default/body.html failed: TypeError: 1234567890 is no text",
+        "to: is missing; use name@domain.example",
+    ],
+)
+def test_what_only_looks_like_a_recipient_is_not_masked_in_our_own_sentence(stage: Stage, said: str) -> None:
+    failed(stage, "m", 0.2, to="ada@example.com", message=said)
+    assert json.loads(run("failures", "--json").stdout)["failures"][0]["message"] == said
+
+
+def test_a_recipient_is_masked_wherever_our_own_sentence_quotes_it(stage: Stage) -> None:
+    failed(
+        stage, "m", 0.2, to="ada@example.com", message="cc[0]: 'bob@x' is none; template: 'ada@example.com'"
+    )
+    message = json.loads(run("failures", "--json").stdout)["failures"][0]["message"]
+    assert message == "cc[0]: 'b***@x' is none; template: 'a***@example.com'"
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_at_80_columns_neither_an_id_nor_a_word_is_cut(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr("ops.messages.failures.screen", screen := Console(width=columns, record=True))
+    id_ = "invoice-2026-11-00000000000004711-reminder"
+    said = "'soon' is not a time; use one like 2026-11-21T09:00:00Z"
+    failed(stage, id_, 0.2, to="ada@example.com", message=f"send_at: {said}")
+    run("failures")
+    words = screen.export_text().split()
+    assert {id_, *said.split()} <= {*words}
+
+
+def test_the_attribute_at_fault_stands_beside_the_reason_and_is_counted(stage: Stage) -> None:
+    for at, field in enumerate(["to", "to", "variable"]):
+        failed(stage, f"m-{at}", 0.1, error_field=field)
+    counts = json.loads(run("failures", "--summary", "--json").stdout)["counts"]
+    assert [(each["field"], each["count"]) for each in counts] == [("to", 2), ("variable", 1)]
+    assert "invalid (to): to: is missing" in run("failures").stdout
 
 
 @pytest.mark.parametrize("piece", ["a", "a@", "a.b-", "1 ", "aaaaaaaaa "])

@@ -35,11 +35,11 @@ def told(pipeline: Pipeline, id_: str, count: int) -> list[tuple[str, str]]:
     """Status and message of so many callbacks, in the order of the attempts; each in the contract's shape."""
     payloads: list[dict[str, Any]] = pipeline.until_told(id_, count)
     for payload in payloads:
-        assert payload.keys() == {"fax_id", "status", "message", "timestamp"}
+        assert payload.keys() == {"fax_id", "status", "message", "timestamp", "timestamp_ms"}
         assert payload["fax_id"] == id_
         assert isinstance(payload["timestamp"], int)
         assert abs(payload["timestamp"] - time.time()) < 300
-    payloads.sort(key=lambda each: (each["timestamp"], each["status"] != "tmp_fail", each["message"]))
+    payloads.sort(key=lambda each: (each["timestamp_ms"], each["status"] != "tmp_fail", each["message"]))
     return [(each["status"], each["message"]) for each in payloads]
 
 

@@ -7,7 +7,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from mailroom.api.answers import EntryAnswer
 
 _Moment = Annotated[str, Meta(description="ISO 8601, UTC", examples=["2026-11-21T09:00:00.000Z"])]
-_Reason = Annotated[dict[str, str], Meta(examples=[{"code": "invalid", "message": "to: is missing"}])]
+_Reason = Annotated[
+    dict[str, str], Meta(examples=[{"code": "invalid", "message": "to: is missing", "field": "to"}])
+]
 
 
 class FieldProblem(Struct):

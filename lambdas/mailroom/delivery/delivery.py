@@ -225,9 +225,12 @@ class Delivery(Generic[M, R]):
 
     def refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
         """End as failed what can never be sent."""
-        if not self._ledger.refuse(record.item, "invalid", str(fault)):
+        if not self._ledger.refuse(record.item, "invalid", str(fault), self._at_fault(fault)):
             return self.retry_wait(record.receives)
         return self._tally.note("Rejected", "refused", field=fault.field)
+
+    def _at_fault(self, fault: Invalid) -> str:
+        return fault.attribute(self._adapter.contract.__struct_encode_fields__)
 
     def in_time(self, record: QueueRecord) -> bool:
         """Whether a submit that starts now, or when its turn comes, is over and recorded in time."""
@@ -320,7 +323,7 @@ class Delivery(Generic[M, R]):
             request = self._adapter.prepare(_submitted(claim, permitted))
             unready = self._unready(claim)
         except Invalid as fault:
-            self._ledger.fail(claim, "invalid", str(fault))
+            self._ledger.fail(claim, "invalid", str(fault), self._at_fault(fault))
             return self._tally.note("Rejected", "rejected", field=fault.field)
         except ClaimLost:
             raise

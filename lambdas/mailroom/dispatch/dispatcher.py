@@ -59,6 +59,12 @@ class Validator:
         self._check(message)
         return message
 
+    def names(self, item: Mapping[str, Any]) -> tuple[str, ...]:
+        """The attributes that the contract of the item's channel has."""
+        channel = item.get("event_type")
+        contract = self._contracts.get(channel, Message) if isinstance(channel, str) else Message
+        return contract.__struct_encode_fields__
+
     def _check(self, message: Message) -> None:
         now = self._clock()
         if message.attempt != 1:
@@ -250,7 +256,7 @@ class Dispatcher(Struct, frozen=True):
         count("Scheduled")
 
     def _refuse(self, item: Mapping[str, Any], fault: Invalid) -> None:
-        self.ledger.refuse(item, "invalid", str(fault))
+        self.ledger.refuse(item, "invalid", str(fault), fault.attribute(self.validator.names(item)))
         logger.warning("refused", extra=_mentioned(item), field=fault.field)
         count("Refused")
 

@@ -259,9 +259,10 @@ def ids_of(provider_id: str) -> Sets:
     return {"provider_ids": {"SS": [provider_id]}}
 
 
-def error_of(code: str, message: str) -> Sets:
-    """What went wrong, for programs and for people."""
-    return {"error": {"M": {"code": string(code), "message": string(message[:MAX_ERROR])}}}
+def error_of(code: str, message: str, field: str = "") -> Sets:
+    """What went wrong, for programs and for people; `field` is the attribute at fault ("": none is)."""
+    said = {"code": string(code), "message": string(message[:MAX_ERROR])}
+    return {"error": {"M": {**said, "field": string(field)} if field else said}}
 
 
 def _short(value: object) -> str | None:

@@ -186,10 +186,10 @@ class Ledger(LedgerItems):
             merge = Change(facts_of(known), "claim_token = :own", _own(claim), unions=end.unions)
             self.write(claim.key, merge)
 
-    def fail(self, claim: Claimed, code: str, message: str) -> None:
+    def fail(self, claim: Claimed, code: str, message: str, field: str = "") -> None:
         """Record that the message will not be sent, by its own fault or its recipient's; `message` says what
-        would be right."""
-        end = self._end(claim.key, "failed", error_of(code, message), _OWN, adds=("attempts",))
+        would be right, `field` which attribute is at fault."""
+        end = self._end(claim.key, "failed", error_of(code, message, field), _OWN, adds=("attempts",))
         self._write_own(claim, end, "failed", code)
 
     def suppress(self, claim: Claimed, code: str, message: str) -> None:
@@ -247,13 +247,13 @@ class Ledger(LedgerItems):
         reply = self._client.get_item(TableName=self._table, Key=where(key), ProjectionExpression="callbacks")
         return plain(reply.get("Item", {}))
 
-    def refuse(self, item: Mapping[str, Any], code: str, message: str) -> bool:
+    def refuse(self, item: Mapping[str, Any], code: str, message: str, field: str = "") -> bool:
         """Record an item that can never be sent, before any claim. Nothing but its key needs to be right.
 
         False where a better copy was claimed before: that one decides, so this record must come back.
         """
         key = key_of(item)
-        sets = {**addressing_of_any(item), **error_of(code, message)}
+        sets = {**addressing_of_any(item), **error_of(code, message, field)}
         try:
             end = self._end(key, "failed", sets, _UNCLAIMED)
             self.write(key, end, "failed", code)

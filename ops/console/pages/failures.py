@@ -34,7 +34,7 @@ def show(site: Site, asked: Asked) -> Answer:
         None if reason else most + 1,
     )
     found, left_out = _newest(items, reason, most, searched)
-    counts = Counter((each.at[:10], each.event_type, each.reason) for each in found)
+    counts = Counter((each.at[:10], each.event_type, each.reason, each.field) for each in found)
     order = sorted(counts.items(), key=lambda each: (each[0][0], each[1]), reverse=True)
     return Shown(
         template="failures.html",

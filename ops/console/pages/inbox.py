@@ -25,11 +25,9 @@ from ops.webhook_key import key_of, spelt_host
 
 LISTED = 50
 TABS = {"mail": "Mails", "sms": "Texts", "fax": "Faxes", "push": "Pushes", "webhook": "Webhooks"}
-_CALLBACKS = (
-    {"id", "event_type", "status", "message", "timestamp"},
-    {"fax_id", "status", "message", "timestamp"},
-)
-"""The names in the body of a callback; a fax's has its own."""
+_TOLD = {"status", "message", "timestamp", "timestamp_ms"}
+_CALLBACKS = (_TOLD | {"id", "event_type"}, _TOLD | {"fax_id"})
+"""The names in the body of a callback, but for `field`; a fax's has its own."""
 _SECONDS = 10.0
 
 Item = dict[str, Any]
@@ -176,7 +174,7 @@ def _webhook(site: Site, webhook_id: str, tries: list[Item]) -> ReceivedWebhook:
         payload = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         payload = None
-    callback = isinstance(payload, dict) and {*payload} in _CALLBACKS
+    callback = isinstance(payload, dict) and {*payload} - {"field"} in _CALLBACKS
     if callback:
         id_, channel = payload.get("id", payload.get("fax_id")), payload.get("event_type", "fax")
         url = link("/message", id=f"{id_}", channel=f"{channel}")

@@ -101,6 +101,7 @@ def test_what_only_the_adapter_finds_invalid_is_failed_with_its_reason(
     assert aws.item()["error"] == {
         "code": "invalid",
         "message": "template: 'x' is unknown; use one of: default",
+        "field": "template",
     }
     assert (worker.submitted, counted()) == ([], {"Rejected": 1})
 

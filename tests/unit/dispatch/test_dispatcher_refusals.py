@@ -1,6 +1,7 @@
 """Dispatch: a bad item is failed with its reason and stops nothing else."""
 
 import json
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -109,7 +110,8 @@ def test_a_bad_item_is_failed_with_its_reason_and_stops_nothing_else(
     assert dispatcher.dispatch(numbered(item(id="before"), bad, item(id="after"))) == set()
     found = aws.item(bad["id"], bad["event_type"])
     assert found["status"] == "failed"
-    assert found["error"] == {"code": "invalid", "message": sentence}
+    field = re.split(r"\W", sentence)[0]
+    assert found["error"] == {"code": "invalid", "message": sentence, "field": field}
     assert "completedAt" in found
     assert sorted(each["id"] for each in aws.bodies()) == ["after", "before"]
     assert counted() == {"Dispatched": 2, "Refused": 1}

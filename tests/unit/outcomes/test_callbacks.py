@@ -97,6 +97,7 @@ def test_a_fax_is_told_of_in_the_gateways_own_words(
         "status": status,
         "message": message,
         "timestamp": int(NOW),
+        "timestamp_ms": int(NOW) * 1000 + 900,
     }
     assert type(callback.payload["timestamp"]) is int
     assert (callback.url, callback.id, callback.event_type) == (TOLD, "abc123", "fax")
@@ -215,3 +216,9 @@ def test_a_webhook_id_is_what_a_receiver_may_store() -> None:
 )
 def test_an_endpoints_callbacks_are_one_group(url: str, group: str) -> None:
     assert told({**FAX, "callback_url": url}, status="sent").group == group
+
+
+def test_the_attribute_that_was_at_fault_is_named_to_who_asked() -> None:
+    error = {"code": "invalid", "message": "to: is missing", "field": "to"}
+    assert told(status="failed", error=error).payload["field"] == "to"
+    assert "field" not in told(status="sent", error=error).payload

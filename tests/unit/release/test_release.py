@@ -22,9 +22,14 @@ pytestmark = pytest.mark.process
 
 HERE = Path(__file__).parent
 TOPIC = {"ledger/*/topic": "events tell of it; other versions read and write items without it"}
+FIELD = {
+    "ledger/m-invalid/error/M": "the attribute at fault stands beside the code; others do not read it",
+    "queues/webhook": "callbacks have timestamp_ms and field; versions of before post the body as it is",
+}
 DIFFERENT: dict[str, dict[str, str]] = {
     "0.2.0": {
         **TOPIC,
+        **FIELD,
         "ledger/*/unsettled_tries": "a claim says where it submits; 0.2.0 reads and writes items without it",
         "ledger/f-following settled": "0.2.0 has no mailroom settle",
         "outcomes/operated/settle *": "0.2.0 has no mailroom settle",
@@ -34,6 +39,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
     },
     "unreleased": {
         **TOPIC,
+        **FIELD,
         "ledger/*/unsettled_tries": "tries are counted; versions of before read and write items without it",
     },
 }
