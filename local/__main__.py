@@ -26,8 +26,9 @@ NEXT_STEPS = """
 Next, in this shell:
   . .local/env
   aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
-    '{"id": {"S": "hello-1"}, "event_type": {"S": "mail"}, "email": {"S": "ada@example.com"},
-      "first_name": {"S": "Ada"}, "last_name": {"S": "Lovelace"}}'
+    '{"id": {"S": "welcome-17"}, "event_type": {"S": "mail"}, "to": {"S": "ada@example.com"},
+      "subject": {"S": "Welcome"}, "text": {"S": "Hello Ada."}}'
+  .venv/bin/mailroom status welcome-17 --stage local
   aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
     '{"id": {"S": "sms-1"}, "event_type": {"S": "sms"}, "to": {"S": "(617) 555-1234"},
       "text": {"S": "Your code is 123456"}}'
@@ -37,9 +38,9 @@ Next, in this shell:
       "callback_url": {"S": "'$MAILROOM_PROVIDERS'/receiver/ok"}}'
   ask="curl -s --aws-sigv4 aws:amz:us-east-1:execute-api --user test:test"
   $ask $MAILROOM_API/messages -H 'Content-Type: application/json' -d \\
-    '{"id": "hello-2", "event_type": "mail", "email": "ada@example.com",
-      "first_name": "Ada", "last_name": "Lovelace"}'
-  $ask $MAILROOM_API/messages/hello-2          its status; $MAILROOM_API/swagger is for a browser
+    '{"id": "welcome-18", "event_type": "mail", "to": "ada@example.com",
+      "subject": "Welcome", "text": "Hello Ada."}'
+  $ask $MAILROOM_API/messages/welcome-18       its status; $MAILROOM_API/swagger is for a browser
   .venv/bin/mailroom campaign start weekly-followers --stage local --dry-run
   make inbox     what was sent
   make down      stop"""

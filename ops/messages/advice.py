@@ -28,8 +28,11 @@ _SUPPRESSED = {
 _LISTED = "Why: mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom suppressions lift"
 
 
-def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
-    """Sentences about it, at `now` (epoch seconds); `since` is when it came to its status."""
+def advice(
+    found: MessageStatus, stage: str, now: float, since: str | None, *, deleted: bool = False
+) -> Iterator[str]:
+    """Sentences about it, at `now` (epoch seconds); `since` is when it came to its status. `deleted`: the
+    mailbox does not have its item any more."""
     dead = found.times.get("dead_lettered_at")
     if dead:
         yield (
@@ -46,12 +49,17 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
     elif found.status in LONG_SECONDS:
         yield from _under_way(found, stage, now, since)
     elif found.status == "scheduled":
-        yield _scheduled(found, stage, now)
+        yield _scheduled(found, stage, now, deleted=deleted)
     else:
         yield from _ended(found, stage)
-    failed = [name for name, each in found.callbacks.items() if each.get("status") == "failed"]
-    if failed:
-        yield f"These callbacks could not be delivered: {', '.join(failed)}. Ask the endpoint's owner."
+    failed = {name: each for name, each in found.callbacks.items() if each.get("status") == "failed"}
+    if refused := [name for name, each in failed.items() if str(each.get("reason", "")).startswith("url: ")]:
+        yield (
+            f"Mailroom did not send these callbacks, because it refuses their URL: {', '.join(refused)}. "
+            f"{failed[refused[0]]['reason'].removeprefix('url: ').rstrip('.')}."
+        )
+    if unanswered := [name for name in failed if name not in refused]:
+        yield f"These callbacks could not be delivered: {', '.join(unanswered)}. Ask the endpoint's owner."
 
 
 def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
@@ -102,7 +110,9 @@ def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:
     )
 
 
-def _scheduled(found: MessageStatus, stage: str, now: float) -> str:
+def _scheduled(found: MessageStatus, stage: str, now: float, *, deleted: bool) -> str:
+    if deleted:
+        return f"Its item was deleted: at {short(found.scheduled_for)} it ends as cancelled, and is not sent."
     if found.scheduled_for and now - epoch(found.scheduled_for) > LATE_SECONDS:
         late = duration(now - epoch(found.scheduled_for))
         return f"It is {late} late. Requeue it: mailroom reconcile --stage {stage}"

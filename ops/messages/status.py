@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import boto3
@@ -11,14 +11,17 @@ import typer
 from msgspec import Struct
 from rich.table import Column, Table
 
-from mailroom.ledger.reader import LedgerReader, MessageStatus
+from mailroom.clock import Clock, epoch
+from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from ops.messages.advice import advice
 from ops.messages.timeline import timeline
 from ops.options import AsJson, Stage
-from ops.screen import aws_faults, fold, plain, print_json, print_line, screen, table_of
+from ops.screen import aws_faults, errors, fold, plain, print_json, print_line, screen, table_of
 from ops.stage import name as stage_name
 from ops.times import exactly, short
 
+_CLAIMED_SECONDS = 5.0
+"""How long `status` looks again for a message that nobody has claimed yet."""
 _STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
     **dict.fromkeys(("failed", "bounced", "complained", "undelivered"), "red"),
@@ -74,17 +77,42 @@ def status(
     Example: mailroom status order-42 --stage prod
     """
     with aws_faults(stage):
-        found = reader_of(boto3.Session(), stage).find(id_, channel)
+        reader = reader_of(boto3.Session(), stage)
+        found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
+        deleted = {each.event_type for each in found if is_deleted(reader, each)}
     now = time.time()
     if as_json:
-        print_json(Status(id_, stage, [view_of(each, stage, now) for each in found]))
+        views = [view_of(each, stage, now, deleted=each.event_type in deleted) for each in found]
+        print_json(Status(id_, stage, views))
     elif found:
         for each in found:
-            show(each, stage, now)
+            show(each, stage, now, deleted=each.event_type in deleted)
     else:
         there = f"{channel} {id_}" if channel else id_
         print_line(f"There is no message {there} in {stage}.")
     raise typer.Exit(0 if found else 1)
+
+
+def settled(
+    look: Callable[[], list[MessageStatus]], clock: Clock, sleep: Callable[[float], None]
+) -> list[MessageStatus]:
+    """What `look` finds; again for some seconds, while a message is ready. It may have been put just now, and
+    its worker is about to claim it."""
+    end, found = clock() + _CLAIMED_SECONDS, look()
+    while clock() < end and any(_claimed_soon(each, clock()) for each in found):
+        with errors.status("looking whether a worker claims it"):
+            sleep(0.5)
+        found = look()
+    return found
+
+
+def _claimed_soon(found: MessageStatus, now: float) -> bool:
+    return found.status == READY and not (found.scheduled_for and epoch(found.scheduled_for) > now)
+
+
+def is_deleted(reader: LedgerReader, found: MessageStatus) -> bool:
+    """Whether a message that waits for its time has no item any more."""
+    return found.status == "scheduled" and reader.item(found.id, found.event_type) is None
 
 
 def reader_of(session: boto3.Session, stage: str) -> LedgerReader:
@@ -93,16 +121,16 @@ def reader_of(session: boto3.Session, stage: str) -> LedgerReader:
     return LedgerReader(session.client("dynamodb"), *tables)
 
 
-def view_of(found: MessageStatus, stage: str, now: float) -> MessageView:
-    """A message with its advice, at `now` (epoch seconds)."""
+def view_of(found: MessageStatus, stage: str, now: float, *, deleted: bool = False) -> MessageView:
+    """A message with its advice, at `now` (epoch seconds). `deleted`: the mailbox does not have its item."""
     since = _since(found)
-    said = list(advice(found, stage, now, since))
+    said = list(advice(found, stage, now, since, deleted=deleted))
     return msgspec.convert({**dataclasses.asdict(found), "since": since, "advice": said}, MessageView)
 
 
-def show(found: MessageStatus, stage: str, now: float) -> None:
-    """Print one message as it is at `now` (epoch seconds)."""
-    message = view_of(found, stage, now)
+def show(found: MessageStatus, stage: str, now: float, *, deleted: bool = False) -> None:
+    """Print one message as it is at `now` (epoch seconds). `deleted`: the mailbox does not have its item."""
+    message = view_of(found, stage, now, deleted=deleted)
     print_line(f"{message.id}  ({message.event_type})", "bold")
     facts = table_of(Column(style="dim"), fold(), box=None, show_header=False)
     since = f" since {short(message.since)}" if message.since else ""

@@ -66,6 +66,8 @@ def meaning(found: MessageStatus) -> str:
     if (found.error or {}).get("code") == "outcome_unknown":
         said = "Nobody can tell whether it was sent."
     said = said.format(provider=_name(found) or "Its provider")
+    if "dead_lettered_at" in found.times:
+        said = "It is a dead letter: nothing tries it again, until somebody puts it back."
     why = found.error or found.trouble
     return f"{said} {why.get('message')} ({why.get('code')})" if why else said
 
@@ -84,7 +86,9 @@ def timeline(found: MessageStatus, now: float) -> list[Step]:
 
 def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
     times, provider = found.times, _name(found) or "its provider"
-    if found.scheduled_for:
+    ended = times.get("completedAt")
+    # What ended before its time, such as a cancelled message, is not due any more.
+    if found.scheduled_for and not (ended and epoch(ended) < epoch(found.scheduled_for)):
         ahead = epoch(found.scheduled_for) > now
         yield Step(found.scheduled_for, "due", "by its send_at", "ahead" if ahead else "")
     attempt = max(1, found.attempts + ("completedAt" not in times))
@@ -142,7 +146,7 @@ def _name(found: MessageStatus) -> str:
 
 def _callback(entry: Mapping[str, Any]) -> str:
     tries, code = entry.get("tries"), entry.get("code")
-    answered = f"the endpoint answered {code}" if code else "the endpoint did not answer"
+    answered = f"the endpoint answered {code}" if code else entry.get("reason", "the endpoint did not answer")
     return f"{entry.get('status')}, {tries} {'try' if tries == 1 else 'tries'}; {answered}"
 
 

@@ -546,6 +546,9 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody='{"id": "m", "event_type": "mail"}')
     listed = browser.get("/dead-letters")
     assert "mail 1 0 Look what and why" in listed.words
+    put_back = browser.get("/message/redrive", id="m", channel="mail").headers["location"]
+    assert put_back.startswith("/dead-letters/redrive?queue=mail&only=")
+    assert "no dead-letter queue shows it" in browser.get("/message/redrive", id="m-2", channel="mail").words
     looked = browser.get("/dead-letters", queue="mail").words
     assert "m mail Why" in looked
     assert "no such sender (misconfigured)" in looked

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 import pytest
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import of_ledger, of_mailbox
-from ops.messages.status import view_of
+from ops.messages.status import reader_of, settled, view_of
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
 
 NOW = epoch("2026-11-21T14:00:00Z")
@@ -170,3 +171,30 @@ def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:
     assert "resend 'a b'" in " ".join(
         view_of(of_ledger({"id": "a b", "event_type": "mail", "status": "failed"}), "dev", NOW).advice
     )
+
+
+def test_a_scheduled_message_whose_item_is_gone_ends_as_cancelled(stage: Stage) -> None:
+    due = "2099-11-21T15:00:00.000Z"
+    stage.put(LEDGER, id="m", event_type="mail", status="scheduled", scheduledFor=due)
+    assert (
+        "Its item was deleted: at 2099-11-21 15:00:00 UTC it ends as cancelled" in run("status", "m").stdout
+    )
+    stage.put(MAILBOX, id="m", event_type="mail", to="a@example.com", send_at=due)
+    assert "To take it back, delete its item." in run("status", "m").stdout
+
+
+def test_what_was_put_just_now_is_looked_for_again_before_anything_is_said(stage: Stage) -> None:
+    stage.put(MAILBOX, id="m", event_type="mail", to="a@example.com")
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            stage.put(LEDGER, id="m", event_type="mail", status="sent")
+
+    reader = reader_of(boto3.Session(), "dev")
+    (found,) = settled(lambda: reader.find("m"), lambda: NOW + sum(slept), sleep)
+    assert (found.status, len(slept)) == ("sent", 3)
+    stage.put(MAILBOX, id="n", event_type="mail", to="a@example.com")
+    (found,) = settled(lambda: reader.find("n"), lambda: NOW + sum(slept), sleep)
+    assert (found.status, sum(slept) <= 10) == ("ready", True)

@@ -4,6 +4,7 @@ from typing import Any
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import of_ledger, of_mailbox
+from ops.messages.advice import advice
 from ops.messages.timeline import meaning, timeline
 
 NOW = epoch("2026-11-21T14:00:00Z")
@@ -103,3 +104,29 @@ def test_since_when_a_message_is_in_doubt_is_a_step() -> None:
     assert life(status="sending", unsettled_since=MS) == [
         ("in doubt", "a try from then on may have sent it", None)
     ]
+
+
+def test_what_was_cancelled_before_its_time_is_not_due() -> None:
+    due = "2026-12-24T09:00:00.000Z"
+    steps = life(status="cancelled", completedAt=MS, scheduledFor=due)
+    assert [what for what, *_ in steps] == ["completed"]
+
+
+def test_a_dead_letter_is_with_nobody() -> None:
+    found = of_ledger({"id": "m", "event_type": "mail", "status": "sending", "dead_lettered_at": MS})
+    assert meaning(found) == "It is a dead letter: nothing tries it again, until somebody puts it back."
+
+
+def test_a_callback_that_mailroom_refused_says_why_and_blames_no_endpoint() -> None:
+    entry = {
+        "status": "failed",
+        "at": MS,
+        "code": None,
+        "tries": 1,
+        "reason": "url: 10.0.0.1 is a private address",
+    }
+    (step,) = life(status="sent", callbacks={"sent.1": entry})
+    assert step[1] == "failed, 1 try; url: 10.0.0.1 is a private address"
+    found = of_ledger({"id": "m", "event_type": "mail", "status": "sent", "callbacks": {"sent.1": entry}})
+    (said,) = advice(found, "dev", NOW, None)
+    assert said.startswith("Mailroom did not send these callbacks, because it refuses their URL: sent.1.")

@@ -20,16 +20,17 @@ Takes messages and says what became of them. The same request again is always sa
 `event_type`, and what was accepted once is not sent twice.
 
 At most {MAX_MESSAGES:,} messages and {MAX_BODY_BYTES // 1024**2} MiB a request. Errors are `{PROBLEM_JSON}`
-(RFC 9457), with the fields at fault in `errors`. What API Gateway refuses by itself (401, 403, 404, 413, 429,
-503) is `{{"message": "…"}}`.
+(RFC 9457), with the fields at fault in `errors`. What API Gateway refuses by itself
+(401, 403, 404, 413, 429 and 503) is `{{"message": "…"}}`.
 
 An id in a path is percent-encoded. Ids with `/`, `?`, `%` or `\\`, and `.` and `..`, do not come through so:
 name them by `?id=…` instead, as `href` does.
 """
+_WELCOME = {"subject": "Welcome", "text": "Hello Ada."}
 _EXAMPLES = {
     "one": {
         "summary": "One mail",
-        "value": {"id": "welcome-17", "event_type": "mail", "to": "ada@example.com", "template": "welcome"},
+        "value": {"id": "welcome-17", "event_type": "mail", "to": "ada@example.com", **_WELCOME},
     },
     "list": {
         "summary": "A list",

@@ -234,7 +234,7 @@ def _of_callback(name: str, item: Item) -> Cause:
             "callback_unsent",
             f"callback {name} was never answered for; see the log of send-webhook, then redrive it",
         )
-    answer = "no answer" if result.get("code") is None else f"HTTP {result['code']}"
+    answer = result.get("reason", "no answer") if result.get("code") is None else f"HTTP {result['code']}"
     return Cause(
         "callback_refused",
         f"callback {name} was not taken in {result.get('tries')} tries, the last got {answer}; "

@@ -101,6 +101,8 @@ class Message(Struct, frozen=True, kw_only=True):
     """The attributes that say whom it reaches; a channel with others names them all. They count in the item
     alone: the claim writes down whom a message is for, and who wants nothing is asked of these, before or
     without a look at its payload."""
+    hints: ClassVar[Mapping[str, str]] = {}
+    """What would be right, by attribute, where a map in it lacks a name or has one too many."""
 
     id: Annotated[str, Meta(description=f"the producer's own; 1 to {MAX_ID_BYTES} bytes of UTF-8")]
     event_type: str
@@ -281,7 +283,11 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
     try:
         message = msgspec.convert({**item, "variables": item}, contract)
     except msgspec.ValidationError as error:
-        raise _explain(error) from None
+        fault = _explain(error)
+        hint = contract.hints.get(re.split(r"[.\[]", fault.field, maxsplit=1)[0])
+        if hint and fault.problem.startswith("object "):
+            fault = Invalid(fault.field, f"{fault.problem}; {hint}")
+        raise fault from None
     message.check()
     return message
 

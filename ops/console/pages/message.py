@@ -14,6 +14,8 @@ from mailroom.content.payloads import Payloads
 from mailroom.ledger.reader import LedgerReader, MessageStatus
 from ops.campaigns.dry_run import Sample, Samples
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from ops.dead_letters.command import find_letters
+from ops.dead_letters.queues import DeadQueues
 from ops.messages.status import reader_of, view_of
 from ops.messages.timeline import meaning, timeline
 from ops.requeue.selection import MessageRef
@@ -25,9 +27,11 @@ from stacks.paths import ROOT
 
 RENDERED = ("mail", "sms", "push")
 """Channels whose content is made of the item; the others send what it says."""
+LETTERS = 10
+"""Dead letters of one id that are looked at: one a channel, and its callbacks."""
 UNDER_WAY = ("sending", "retrying")
-Action = Literal["resend", "settle", "cancel"]
-_DONE: dict[Action, str] = {
+Action = Literal["resend", "settle", "cancel", "redrive"]
+_DONE = {
     "resend": "You have sent it to its queue again.",
     "settle": "You have settled it.",
     "cancel": "You have cancelled it: it is not sent.",
@@ -50,7 +54,7 @@ def show(site: Site, asked: Asked) -> Answer:
         template="message.html",
         title=message.id,
         values={
-            "view": view_of(message, site.stage, now),
+            "view": view_of(message, site.stage, now, deleted=item is None),
             "meaning": meaning(message),
             "steps": timeline(message, now),
             "request": None
@@ -59,7 +63,7 @@ def show(site: Site, asked: Asked) -> Answer:
             "sample": None if asked.update else _sample(site, item),
             "heads": _heads(item or {}),
             "actions": _actions(site, message, item),
-            "done": _DONE.get(asked["done"]),  # type: ignore[call-overload] # whatever stands in the URL
+            "done": _DONE.get(asked["done"]),
         },
     )
 
@@ -97,6 +101,19 @@ def resend(site: Site, asked: Asked) -> Answer:
         sentences.append("It may arrive twice.")
     more = {"seen": seen, "force": "1" * force}
     return _plan(asked, "resend", sentences, more if ready else None, force=not ready and not force)
+
+
+def redrive(site: Site, asked: Asked) -> Answer:
+    """The page that puts its dead letter back, wherever that lies. Raises Refused where none is seen."""
+    queues = site.kept("dead queues", lambda: DeadQueues(site.session, site.stage))
+    found = find_letters(queues, None, site.stage, asked["id"], LETTERS, body=False)
+    for each in found.letters:
+        if each.event_type == asked["channel"]:
+            return Goto(link("/dead-letters/redrive", queue=each.queue, only=each.message_id))
+    raise Refused(
+        f"{asked['id']}: no dead-letter queue shows it. Another reader hides it for some minutes, or it was "
+        "put back already."
+    )
 
 
 def settle(site: Site, asked: Asked) -> Answer:
@@ -217,7 +234,15 @@ def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None)
     if message.status in WAITING:
         return ["cancel"] if _waits(_states(site), message, item) else []
     if message.status in UNDER_WAY:
-        return ["settle", "resend"]
+        return [*_put_back(message), "settle", "resend"]
+    return [*_put_back(message), *_again(message)]
+
+
+def _put_back(message: MessageStatus) -> list[Action]:
+    return ["redrive"] if "dead_lettered_at" in message.times else []
+
+
+def _again(message: MessageStatus) -> list[Action]:
     return ["resend"] if "completedAt" in message.times else []
 
 

@@ -25,6 +25,9 @@ def problem(**changes: Any) -> tuple[str, str]:
 # The key
 
 
+GIVE = "put the file into the payload bucket, and give {ref, filename, content_type}"
+
+
 @pytest.mark.parametrize(
     "changes", [{"id": ...}, {"id": ""}, {"id": 5}, {"event_type": ...}, {"event_type": None}]
 )
@@ -169,7 +172,12 @@ def test_a_callback_url_that_is_none_is_refused(url: str) -> None:
         ({"headers": "X: y"}, "headers", "expected a map, got a string"),
         ({"attachments": {}}, "attachments", "expected a list, got a map"),
         ({"attachments": [{"ref": 5}]}, "attachments[0].ref", "expected a string, got a number"),
-        ({"attachments": [{}]}, "attachments[0]", "object missing required field ref"),
+        ({"attachments": [{}]}, "attachments[0]", f"object missing required field ref; {GIVE}"),
+        (
+            {"attachments": [{"filename": "a.pdf", "content": "JVBERi0="}]},
+            "attachments[0]",
+            f"object contains unknown field content; {GIVE}",
+        ),
         ({"ttl": "soon"}, "ttl", "expected a number, got a string"),
         ({"ttl": Decimal("1.5")}, "ttl", "expected a whole number, got one with a fraction"),
         ({"attempt": 0}, "attempt", "expected a number >= 1"),

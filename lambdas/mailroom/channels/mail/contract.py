@@ -1,7 +1,7 @@
 """The contract of a mail: what an item with `event_type: "mail"` may say."""
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta, Struct, field, structs
@@ -83,6 +83,9 @@ class Mail(Message, frozen=True, kw_only=True):
     """
 
     addressing: ClassVar[tuple[str, ...]] = ("to", "email", "cc", "bcc")
+    hints: ClassVar[Mapping[str, str]] = {
+        "attachments": "put the file into the payload bucket, and give {ref, filename, content_type}"
+    }
 
     to: Annotated[Addresses | None, Meta(description=f"one address or up to {MAX_RECIPIENTS}")] = None
     email: Annotated[Addresses | None, Meta(description="the same as `to`, which wins")] = None

@@ -23,6 +23,8 @@ from mailroom.telemetry import logger
 
 JITTER = 0.2
 """The part of a delay that chance may take away. It never adds: retention is derived from the whole."""
+MAX_REASON = 300
+"""Characters of a reason that the ledger keeps for each callback."""
 
 KEEPS_FAILING = 8
 """Tries that may fail before an endpoint is one that keeps failing; half an hour of them by default."""
@@ -122,6 +124,8 @@ class WebhookDelivery:
             "code": {"NULL": True} if result.status is None else number(result.status),
             "tries": number(record.receives),
         }
+        if isinstance(result.outcome, Rejected | Retry | Misconfigured):
+            entry["reason"] = string(result.outcome.reason[:MAX_REASON])
         self._tools.ledger.note_callback(callback.key, callback.name, entry)
 
 

@@ -70,7 +70,10 @@ def test_the_last_failed_try_is_noted_and_goes_to_the_dead_letters_at_once(
     webhooks: MakeWebhooks, aws: Aws, answer: int | Unanswered, code: int | None
 ) -> None:
     assert webhooks(answer).handle(callback(), receives=LAST) == {"r-0": 0}
-    assert noted(aws)["retrying.3"] == {"status": "failed", "at": NOW_MS, "code": code, "tries": LAST}
+    found = noted(aws)["retrying.3"]
+    said = "answered 500" if code else "did not answer"
+    assert found.pop("reason").startswith(f"hooks.example {said}")
+    assert found == {"status": "failed", "at": NOW_MS, "code": code, "tries": LAST}
 
 
 def test_retry_after_is_honoured(webhooks: MakeWebhooks) -> None:
@@ -78,18 +81,20 @@ def test_retry_after_is_honoured(webhooks: MakeWebhooks) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "url", "code"),
+    ("answer", "url", "code", "reason"),
     [
-        (410, "https://hooks.example/", 410),
-        (200, "https://10.0.0.1/", None),
-        (200, "https://a:b@c.example/", None),
+        (410, "https://hooks.example/", 410, "hooks.example answered 410"),
+        (200, "https://10.0.0.1/", None, "url: "),
+        (200, "https://a:b@c.example/", None, "url: "),
     ],
 )
 def test_what_is_gone_or_must_not_be_asked_is_given_up(
-    webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int, url: str, code: int | None
+    webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int, url: str, code: int | None, reason: str
 ) -> None:
     assert webhooks(answer).handle(callback(url=url)) == {}
-    assert noted(aws)["retrying.3"] == {"status": "failed", "at": NOW_MS, "code": code, "tries": 1}
+    found = noted(aws)["retrying.3"]
+    assert found.pop("reason").startswith(reason)
+    assert found == {"status": "failed", "at": NOW_MS, "code": code, "tries": 1}
     assert counted() == {"CallbacksRefused": 1}
 
 
