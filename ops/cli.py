@@ -1,58 +1,116 @@
 """The commands, and the order in which `--help` shows them."""
 
+import ast
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
 
 import typer
+from typer._click import Command, Context, HelpFormatter
+from typer.core import TyperCommand, TyperGroup
 
 from mailroom.telemetry import logger, quiet
-from ops.campaigns import commands as campaign_commands
-from ops.console.command import console
-from ops.cost.command import cost
-from ops.dead_letters import command as dead_letters
-from ops.doctor.command import doctor
-from ops.erase.command import erase
-from ops.imports.command import import_
-from ops.init.command import init
-from ops.messages.failures import failures
-from ops.messages.send import send
-from ops.messages.status import status
-from ops.messages.watch import watch
-from ops.people import preferences, suppressions
-from ops.plan.command import plan
-from ops.reconcile.command import reconcile
-from ops.replay import replay
-from ops.resend.command import resend
-from ops.schema import schema
-from ops.settle import settle
 from ops.terminal import LogStream
-from ops.webhook_key import webhook_key
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",  # which fills paragraphs to the width of the terminal
-)
-
-PANELS: dict[str, list[Callable[..., None]]] = {
-    "Setting up": [init, plan, cost],
-    "Sending": [send, status],
-    "Watching": [console, watch, failures, doctor],
-    "Repairing": [resend, reconcile, replay, settle],
-    "People": [erase],
-    "Building": [schema, webhook_key],
+PANELS = {
+    "Setting up": {
+        "init": "ops.init.command:init",
+        "plan": "ops.plan.command:plan",
+        "cost": "ops.cost.command:cost",
+    },
+    "Sending": {
+        "send": "ops.messages.send:send",
+        "status": "ops.messages.status:status",
+        "import": "ops.imports.command:import_",
+        "campaign": "ops.campaigns.commands:app",
+    },
+    "Watching": {
+        "console": "ops.console.command:console",
+        "watch": "ops.messages.watch:watch",
+        "failures": "ops.messages.failures:failures",
+        "doctor": "ops.doctor.command:doctor",
+    },
+    "Repairing": {
+        "resend": "ops.resend.command:resend",
+        "reconcile": "ops.reconcile.command:reconcile",
+        "replay": "ops.replay:replay",
+        "settle": "ops.settle:settle",
+        "dead-letters": "ops.dead_letters.command:app",
+    },
+    "People": {
+        "erase": "ops.erase.command:erase",
+        "suppressions": "ops.people.suppressions:app",
+        "preferences": "ops.people.preferences:app",
+    },
+    "Building": {"schema": "ops.schema:schema", "webhook-key": "ops.webhook_key:webhook_key"},
 }
-for panel, commands in PANELS.items():
-    for command in commands:
-        app.command(rich_help_panel=panel)(command)
-app.command("import", rich_help_panel="Sending")(import_)
-app.add_typer(campaign_commands.app, name="campaign", rich_help_panel="Sending")
-app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel="Repairing")
-app.add_typer(suppressions.app, name="suppressions", rich_help_panel="People")
-app.add_typer(preferences.app, name="preferences", rich_help_panel="People")
+"""Where each command is, by its panel of `--help`."""
+
+
+class Commands(TyperGroup):
+    """The commands, each imported when it is asked for: one that runs waits for no other's modules, and
+    `--help` for none."""
+
+    _listing = False
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """The list of the commands, with what their docstrings say first."""
+        self._listing = True
+        super().format_help(ctx, formatter)
+        self._listing = False
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002
+        """Their names, in the order of `--help`."""
+        return [name for commands in PANELS.values() for name in commands]
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
+        """A command of that name; None: there is none."""
+        for panel, commands in PANELS.items():
+            if cmd_name in commands:
+                made = _listed if self._listing else _command
+                return made(cmd_name, panel, commands[cmd_name])
+        return None
+
+
+def _listed(name: str, panel: str, place: str) -> Command:
+    """What a list says of a command, read from its source: to import all would take a second."""
+    module, _, attribute = place.partition(":")
+    source = Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
+    said = None
+    for node in ast.parse(source.read_text()).body:
+        if isinstance(node, ast.FunctionDef) and node.name == attribute:
+            said = ast.get_docstring(node)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute == "app":
+            (said,) = [
+                ast.literal_eval(each.value)
+                for each in cast(ast.Call, node.value).keywords
+                if each.arg == "help"
+            ]
+    return TyperCommand(name, help=said, rich_help_panel=panel)
+
+
+def _command(name: str, panel: str, place: str) -> Command:
+    module, _, attribute = place.partition(":")
+    found = getattr(import_module(module), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(**OPTIONS)
+        alone.command(name)(found)
+        found = alone
+    command = typer.main.get_command(found)
+    command.name, command.rich_help_panel = name, panel  # type: ignore[attr-defined] # as Typer sets it
+    return command
+
+
+OPTIONS: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "markdown",  # which fills paragraphs to the width of the terminal
+}
+app = typer.Typer(cls=Commands, no_args_is_help=True, **OPTIONS)
 
 
 @app.callback()

@@ -3,9 +3,8 @@
 import json
 import time
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import boto3
 import typer
 from msgspec import Struct, structs
 
@@ -13,8 +12,11 @@ from mailroom.clock import iso
 from ops.options import AsJson, Stage, Yes
 from ops.requeue.requeuer import NotHandedOver, hand_over
 from ops.screen import aws_faults, bar, confirm, plain, print_answer, print_line, screen, table_of
-from ops.stage import config_for_invocations, name, unprocessed_bucket
+from ops.stage import aws_session, config_for_invocations, name, unprocessed_bucket
 from ops.times import duration, short
+
+if TYPE_CHECKING:
+    import boto3
 
 _PREFIX = "aws/lambda/"
 """Where Lambda puts an on-failure record: aws/lambda/<mapping>/<shard>/<date>/<name>."""
@@ -77,7 +79,7 @@ def replay(
     """
     answer = Replayed(stage, dry_run)
     with aws_faults(stage):
-        batches = FailedBatches(boto3.Session(), stage)
+        batches = FailedBatches(aws_session(), stage)
         waiting = batches.waiting()
         if waiting and not dry_run:
             confirm(_question(len(waiting), waiting[0][0].timestamp(), stage), yes=yes)
@@ -98,7 +100,7 @@ class FailedBatches:
     A batch that went through lies elsewhere from then on, so an interrupted replay is simply run again.
     """
 
-    def __init__(self, session: boto3.Session, stage: str) -> None:
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._s3 = session.client("s3")
         self._lambda = session.client("lambda", config=config_for_invocations())
         account = session.client("sts").get_caller_identity()["Account"]

@@ -8,7 +8,6 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
 from rich import box
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
@@ -64,9 +63,12 @@ class NotDeployed(Refused):
         )
 
 
-AWS_FAULTS = (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError)
-"""What is raised where AWS is out of reach or refuses, or where a command does. `sentences_of` tells a
-ValueError of botocore's from one that is a fault in this program."""
+def aws_fault_types() -> tuple[type[Exception], ...]:
+    """What is raised where AWS is out of reach or refuses, or where a command does. `sentences_of` tells a
+    ValueError of botocore's from one that is a fault in this program."""
+    from botocore.parsers import ResponseParserError  # 50 ms that no command waits for
+
+    return (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError)
 
 
 def unsigned(error: Exception) -> bool:
@@ -79,7 +81,7 @@ def aws_faults(stage: str) -> Iterator[None]:
     """Exits with 2 and a hint if AWS cannot be reached or refuses, or the command raises Refused."""
     try:
         yield
-    except AWS_FAULTS as error:
+    except aws_fault_types() as error:
         first, *more = sentences_of(error, stage)
         print_line(first, "red", errors)
         for each in more:
@@ -88,8 +90,8 @@ def aws_faults(stage: str) -> Iterator[None]:
 
 
 def sentences_of(error: Exception, stage: str) -> list[str]:
-    """What to say of one of AWS_FAULTS, and what to check. Raises the error again where it is a fault in this
-    program."""
+    """What to say of one of `aws_fault_types`, and what to check. Raises the error again where it is a fault
+    in this program."""
     match error:
         case Refused():
             return [f"{error}"]
@@ -98,7 +100,7 @@ def sentences_of(error: Exception, stage: str) -> list[str]:
             return [f"{NotDeployed(what)}"]
         case UnprocessedKeys():
             return ["DynamoDB throttles, and did not return everything. Run the command again."]
-        case ResponseParserError():
+        case _ if type(error).__name__ == "ResponseParserError":
             return ["The answer is not from AWS: check AWS_ENDPOINT_URL, and whether a proxy is in the way."]
         case ValueError() if not isinstance(error, BotoCoreError):
             if not str(error).startswith(_MALFORMED_URLS):

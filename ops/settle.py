@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from secrets import token_hex
 from typing import Annotated, Any, Literal
 
-import boto3
 import typer
 from msgspec import Struct
 
@@ -16,7 +15,7 @@ from ops.options import AsJson, Stage, Yes
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
 from ops.screen import NotDeployed, Refused, aws_faults, confirm, plain, print_json, print_line
-from ops.stage import function_variables
+from ops.stage import aws_session, function_variables
 from ops.times import short
 
 Item = Mapping[str, Any]
@@ -83,7 +82,7 @@ def settle(
     Example: mailroom settle fax-17 --as failed --channel fax --stage prod
     """
     with aws_faults(stage):
-        deployed = DeployedStage.of(boto3.Session(), stage)
+        deployed = DeployedStage.of(aws_session(), stage)
         found = look(deployed, MessageRef(id_, channel))
         if not as_json:
             show(of_ledger(found.item), stage, deployed.clock())

@@ -6,13 +6,14 @@ The stage may be of another version than this command.
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from botocore.config import Config
 from msgspec import Struct
 
 from mailroom import environment
 from ops.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
+    import boto3
+    from botocore.config import Config
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs import SQSClient
 
@@ -23,6 +24,14 @@ T = TypeVar("T", bound=Struct)
 _FUNCTION_SECONDS = 930
 """The longest that a function runs, and some: an invocation that was given up would go on all the same."""
 _COUNTS: Any = tuple(f"ApproximateNumberOfMessages{of}" for of in ("", "NotVisible", "Delayed"))
+
+
+def aws_session() -> "boto3.Session":
+    """By the environment's credentials and region. boto3 is imported here: that takes as long as all else
+    that a command needs to start, and `--help` or `plan` need none of it."""
+    import boto3
+
+    return boto3.Session()
 
 
 class Depth(Struct, frozen=True):
@@ -117,8 +126,10 @@ def function_settings(functions: "LambdaClient", name: str, kind: type[T]) -> T:
         ) from None
 
 
-def config_for_puts(workers: int) -> Config:
+def config_for_puts(workers: int) -> "Config":
     """For many puts at once. A retried put finds the item that the first one wrote."""
+    from botocore.config import Config
+
     return Config(
         connect_timeout=5,
         read_timeout=20,
@@ -130,6 +141,8 @@ def config_for_puts(workers: int) -> Config:
     )
 
 
-def config_for_invocations() -> Config:
+def config_for_invocations() -> "Config":
     """For invocations that take as long as a function may, and are not repeated in secret."""
+    from botocore.config import Config
+
     return Config(read_timeout=_FUNCTION_SECONDS, retries={"total_max_attempts": 1})

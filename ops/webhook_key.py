@@ -1,8 +1,7 @@
 """`webhook-key`: prints the key with which the receivers of one host verify."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import boto3
 import typer
 from msgspec import Struct
 
@@ -10,7 +9,10 @@ from mailroom.channels.webhook.standard_webhooks import UnusableKey, host_key
 from mailroom.http.url_policy import BadUrl, UrlPolicy
 from ops.options import AsJson, Stage
 from ops.screen import NotDeployed, Refused, aws_faults, print_json
-from ops.stage import name
+from ops.stage import aws_session, name
+
+if TYPE_CHECKING:
+    import boto3
 
 
 class WebhookKey(Struct, frozen=True):
@@ -46,7 +48,7 @@ def webhook_key(
     """
     with aws_faults(stage):
         spelt = spelt_host(host)
-        answer = WebhookKey(stage, spelt, key_of(boto3.Session(), stage, spelt))
+        answer = WebhookKey(stage, spelt, key_of(aws_session(), stage, spelt))
     if as_json:
         print_json(answer)
     else:
@@ -62,7 +64,7 @@ def spelt_host(text: str) -> str:
         raise Refused(f"HOST: {text!r:.200} {fault}.") from None
 
 
-def key_of(session: boto3.Session, stage: str, host: str) -> str:
+def key_of(session: "boto3.Session", stage: str, host: str) -> str:
     """The key of a host, which `spelt_host` has spelt. Raises Refused, and botocore's errors."""
     client, secret = session.client("secretsmanager"), name(stage, "webhook-keys")
     try:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterable
+from decimal import Clamped, Context, Inexact, Overflow, Rounded, Subnormal
 from typing import Any
 
 MAX_FIELD = 200
@@ -41,6 +42,9 @@ class ClaimLost(RuntimeError):
     """Another worker holds the message now: this one's lease was over before it recorded an outcome."""
 
 
+NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[Inexact, Rounded, Overflow, Subnormal, Clamped])
+"""DynamoDB's bounds of a number. What is beyond them is refused wherever it comes from: 1E+999999999 as text
+takes gigabytes. As boto3's context, which also lets through what DynamoDB then refuses."""
 MAX_DEPTH = 500
 """How deep lists and maps of a body may lie in each other. An item of DynamoDB has 32 levels. What reads one
 level by one call of Python must not run out of calls: that would be a fault of ours, and end the batch."""

@@ -4,7 +4,6 @@ import time
 from shlex import quote
 from typing import Annotated
 
-import boto3
 import typer
 
 from mailroom.campaigns.runs import Run
@@ -16,6 +15,7 @@ from ops.campaigns.dry_run import DryRun, Samples
 from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.options import AsJson, Stage, Yes
 from ops.screen import aws_faults, bar, confirm, errors, plain, print_answer, print_json, print_line, screen
+from ops.stage import aws_session
 
 app = typer.Typer(no_args_is_help=True, help="Start a campaign, show how far its run has come, and stop it.")
 
@@ -33,7 +33,7 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     with aws_faults(stage):
         files = CampaignFiles()
         enabled = files.enabled(stage)
-        rows = campaign_rows(files, DeployedCampaigns(boto3.Session(), stage))
+        rows = campaign_rows(files, DeployedCampaigns(aws_session(), stage))
     if as_json:
         print_json(CampaignsAnswer(stage, rows))
         return
@@ -69,7 +69,7 @@ def start(
     with aws_faults(stage):
         files = CampaignFiles()
         files.check(name, stage)
-        campaigns = DeployedCampaigns(boto3.Session(), stage)
+        campaigns = DeployedCampaigns(aws_session(), stage)
         starting = campaigns.starting(name, run, new=new or dry_run)
         if dry_run:
             raise typer.Exit(_dry_run(files, starting, stage, as_json=as_json))
@@ -96,7 +96,7 @@ def status(
     """
     with aws_faults(stage):
         CampaignFiles().read(name)
-        campaigns = DeployedCampaigns(boto3.Session(), stage)
+        campaigns = DeployedCampaigns(aws_session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
     if as_json:
         print_json(RunsAnswer(stage, name, [run_status(each) for each in found]))
@@ -128,7 +128,7 @@ def stop(
     """
     with aws_faults(stage):
         CampaignFiles().read(name)
-        campaigns = DeployedCampaigns(boto3.Session(), stage)
+        campaigns = DeployedCampaigns(aws_session(), stage)
         found = campaigns.run(name, run)
         collected = f"with {found.recipients:,} recipients collected"
         confirm(f"Stop run {found.run} of {name} in {stage}, {collected}?", yes=yes)
@@ -184,7 +184,7 @@ def _dry_run(files: CampaignFiles, starting: RunStart, stage: str, *, as_json: b
     """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
     samples = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
     with bar("counting recipients", quiet=as_json) as advance:
-        answer = DryRun(boto3.Session(), starting, stage).run(
+        answer = DryRun(aws_session(), starting, stage).run(
             samples, lambda count: advance(count, name=f"{count:,} recipients counted")
         )
     print_answer(answer, view.print_dry_run, as_json=as_json)

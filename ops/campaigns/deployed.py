@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
-
-import boto3
 
 from mailroom.campaigns.runs import Run, Runs, canonical, name_of
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
 from ops import stage as stages
 from ops.screen import NotDeployed, Refused
+
+if TYPE_CHECKING:
+    import boto3
 
 Schedules = dict[str, Literal["enabled", "disabled"]]
 """The states of schedules, by campaign."""
@@ -48,7 +49,7 @@ class DeployedCampaigns:
     """One stage's: its queues, its table of runs and its schedules. Raises NotDeployed where these are
     missing."""
 
-    def __init__(self, session: boto3.Session, stage: str, clock: Clock = time.time) -> None:
+    def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self.stage = stage
         self._sqs = session.client("sqs")
         self._urls: dict[str, str] = {}  # a command that waits for a run looks at all queues every second

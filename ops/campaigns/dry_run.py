@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import boto3
 from msgspec import Struct
 
 from mailroom.channels.contracts import contracts_of
@@ -19,6 +18,9 @@ from ops import stage as stages
 from ops.campaigns.deployed import RunStart, without_campaigns
 from ops.screen import Refused
 from ops.stage import config_for_invocations
+
+if TYPE_CHECKING:
+    import boto3
 
 SAMPLES = 3
 MAX_FAULTS = 20
@@ -56,7 +58,7 @@ class DryRunAnswer(Struct, frozen=True):
 class DryRun:
     """Asks the deployed functions themselves, so with the stage's own database, files and code."""
 
-    def __init__(self, session: boto3.Session, start: RunStart, stage: str) -> None:
+    def __init__(self, session: "boto3.Session", start: RunStart, stage: str) -> None:
         self._lambda = session.client("lambda", config=config_for_invocations())
         self._stage = stage
         self._about = {"campaign": start.campaign, "run": start.run, "scheduled_at": start.scheduled_at}

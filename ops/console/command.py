@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-import boto3
 import typer
 
 from ops.options import Stage
 from ops.screen import aws_faults
+from ops.stage import aws_session
 
 
 def console(
@@ -30,4 +30,4 @@ def console(
     from ops.console.server import serve  # the web framework: no other command waits for its import
 
     with aws_faults(stage):
-        serve(boto3.Session(), stage, port, browser=not no_browser)
+        serve(aws_session(), stage, port, browser=not no_browser)

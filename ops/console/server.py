@@ -6,10 +6,9 @@ import signal
 import socket
 import webbrowser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-import boto3
 import uvicorn
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -26,9 +25,12 @@ from ops.console.guard import ADDRESS, Guard, new_home, new_token
 from ops.console.pages import campaigns, dead_letters, failures, form, inbox, message, overview
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
-from ops.screen import AWS_FAULTS, Refused, print_line, sentences_of
+from ops.screen import Refused, aws_fault_types, print_line, sentences_of
 from ops.terminal import printable
 from ops.times import duration, exactly, short
+
+if TYPE_CHECKING:
+    import boto3
 
 PAGES = (
     Page("/", "Overview", overview.show, menu=True),
@@ -64,7 +66,7 @@ _LINK = re.compile(r"(?:(?<=<)|(?<=</))a(?=[\s/>])", re.IGNORECASE)
 """The name of a link, where it begins or ends: a click connects to its host, and may open a page there."""
 
 
-def serve(session: boto3.Session, stage: str, port: int, *, browser: bool) -> None:
+def serve(session: "boto3.Session", stage: str, port: int, *, browser: bool) -> None:
     """Serve a stage's console until Ctrl-C or SIGTERM. Raises Refused where the port is taken, or as a
     command does where the stage is not deployed."""
     DeployedStage.of(session, stage)
@@ -159,7 +161,7 @@ def _route(site: Site, environment: Environment, page: Page) -> Route:
 def _respond(site: Site, environment: Environment, page: Page, asked: Asked, home: str) -> Response:
     try:
         answer: Answer = page.show(site, asked)
-    except AWS_FAULTS as error:
+    except aws_fault_types() as error:
         ours = isinstance(error, Refused)
         unsure = asked.form is not None and asked["step"] != "preview" and not ours
         answer = _refusal(sentences_of(error, site.stage), 400 if ours else 502, unsure=unsure)

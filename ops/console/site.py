@@ -4,13 +4,15 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlencode
 
-import boto3
 from msgspec import Struct
 
 from mailroom.clock import Clock
+
+if TYPE_CHECKING:
+    import boto3
 
 T = TypeVar("T")
 KEPT_SECONDS = 60.0
@@ -84,7 +86,7 @@ class Page(Struct, frozen=True):
 class _Session:
     """A session that several threads may ask for clients. Clients are made for threads, sessions are not."""
 
-    def __init__(self, session: boto3.Session) -> None:
+    def __init__(self, session: "boto3.Session") -> None:
         self._session, self._lock = session, threading.Lock()
 
     def client(self, service: Any, *more: Any, **options: Any) -> Any:
@@ -98,8 +100,8 @@ class _Session:
 class Site:
     """The stage that is shown. Pages are answered in threads: what is `kept` is shared by them."""
 
-    def __init__(self, session: boto3.Session, stage: str, clock: Clock = time.time) -> None:
-        self.session = cast(boto3.Session, _Session(session))
+    def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
+        self.session = cast("boto3.Session", _Session(session))
         self.stage, self.clock = stage, clock
         self.jobs: dict[str, Any] = {}
         """What runs on after its answer, by the name that its page gives it."""

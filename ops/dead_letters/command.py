@@ -4,7 +4,6 @@ from collections import Counter
 from itertools import islice
 from typing import Annotated, Any
 
-import boto3
 import typer
 from msgspec import Struct
 from rich.table import Table
@@ -29,7 +28,7 @@ from ops.screen import (
     table_of,
     whole,
 )
-from ops.stage import depth
+from ops.stage import aws_session, depth
 
 app = typer.Typer(no_args_is_help=True, help="List dead letters, show why they are dead, and redrive them.")
 
@@ -108,7 +107,7 @@ def list_(
     Example: mailroom dead-letters list --stage prod
     """
     with aws_faults(stage):
-        queues = DeadQueues(boto3.Session(), stage)
+        queues = DeadQueues(aws_session(), stage)
         with bar("looking", quiet=as_json) as advance:
             chosen = queues.named(queue)
             found = []
@@ -179,7 +178,7 @@ def show(
     Example: mailroom dead-letters show order-42 --stage prod
     """
     with aws_faults(stage):
-        answer = find_letters(DeadQueues(boto3.Session(), stage), queue, stage, which, limit, body)
+        answer = find_letters(DeadQueues(aws_session(), stage), queue, stage, which, limit, body)
     if as_json:
         print_json(answer)
     else:
@@ -282,7 +281,7 @@ def redrive(
     Example: mailroom dead-letters redrive --queue mail --rate 20 --stage prod
     """
     with aws_faults(stage):
-        queues = DeadQueues(boto3.Session(), stage)
+        queues = DeadQueues(aws_session(), stage)
         (chosen,) = queues.named(queue)
         planned = Redrive(queues, stage, chosen, only or (), rate)
         if not as_json:

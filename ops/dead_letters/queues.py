@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from msgspec import Struct
 
 from mailroom.aws.dynamo import batch_get, string
@@ -19,6 +18,7 @@ from ops import stage as stages
 from ops.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
+    import boto3
     from types_boto3_sqs import SQSClient
 
 HIDDEN_SECONDS = 270.0
@@ -58,7 +58,7 @@ class ExplainedDeadLetter(Struct, frozen=True):
 class DeadQueues:
     """One stage's dead-letter queues."""
 
-    def __init__(self, session: boto3.Session, stage: str) -> None:
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
         self.client = session.client("sqs")
         self._dynamodb = session.client("dynamodb")
         self._stage = stage

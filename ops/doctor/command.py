@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import boto3
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -11,6 +10,7 @@ from mailroom.channels.contracts import CONTRACTS
 from ops.doctor.answer import Checked, Diagnosis, State
 from ops.options import AsJson, Stage
 from ops.screen import aws_faults, errors, fold, plain, print_answer, print_line, screen, table_of, whole
+from ops.stage import aws_session
 
 
 def doctor(
@@ -46,7 +46,7 @@ def doctor(
 
     subjects = _subjects(only)
     with aws_faults(stage):
-        diagnosis, tracebacks = examine(boto3.Session(), stage, subjects, quiet=as_json)
+        diagnosis, tracebacks = examine(aws_session(), stage, subjects, quiet=as_json)
     for name, trace in tracebacks.items() if debug else ():
         errors.print(f"{name}:\n{trace}", soft_wrap=True)
     print_answer(diagnosis, _show, as_json=as_json)

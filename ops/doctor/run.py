@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
-import boto3
 from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as Unconnected
 
@@ -20,6 +20,9 @@ from ops.doctor.checks import CHECKS, Check
 from ops.doctor.checks.stacks import clock as clock_check
 from ops.doctor.stage import ConfiguredStage, ExaminedStage
 from ops.screen import NotDeployed, Refused, bar, unsigned
+
+if TYPE_CHECKING:
+    import boto3
 
 SECONDS = 60.0
 """What all checks may take together; each call has bounds of its own, far below."""
@@ -37,7 +40,7 @@ class ChecksRun:
 
 
 def examine(
-    session: boto3.Session, name: str, subjects: Collection[str], *, quiet: bool, clock: Clock = time.time
+    session: "boto3.Session", name: str, subjects: Collection[str], *, quiet: bool, clock: Clock = time.time
 ) -> tuple[Diagnosis, dict[str, str]]:
     """The diagnosis, and the tracebacks of checks that are broken. `quiet` shows no progress.
 

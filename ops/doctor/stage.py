@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 from msgspec import Struct
@@ -19,6 +18,9 @@ from ops.estimates.lanes import ConfiguredLane, Stages
 from ops.stage import prefix, queue_urls
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
+
+if TYPE_CHECKING:
+    import boto3
 
 CONNECT_SECONDS, READ_SECONDS = 3, 10
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
@@ -82,7 +84,7 @@ class ExaminedStage:
 
     def __init__(
         self,
-        session: boto3.Session,
+        session: "boto3.Session",
         name: str,
         configured: ConfiguredStage | None = None,
         clock: Clock = time.time,

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Annotated
 
-import boto3
 import typer
 from msgspec import Struct, structs
 
@@ -16,6 +15,7 @@ from ops.erase.places import CHOICES, Step, lift_from_ses, other_places
 from ops.erase.stage import Erased, ErasurePlace, ErasureRun, Read, StageData
 from ops.options import AsJson, Stage, Yes
 from ops.screen import aws_faults, bar, confirm, plain, print_json, print_line, screen, table_of
+from ops.stage import aws_session
 
 _MOST_NAMED = 20
 _CHOICES = (
@@ -58,7 +58,7 @@ def erase(
     Example: mailroom erase ada@example.com --stage prod
     """
     with aws_faults(stage):
-        data = StageData(boto3.Session(), stage)
+        data = StageData(aws_session(), stage)
         person = Person(recipient, data.default_region, channel)
         survey_run = ErasureRun(data, person, keep_choices=keep_choices)
         step = partial(_step, quiet=as_json)

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import boto3
 from msgspec import Struct
 
 from mailroom.aws.dynamo import Value
@@ -14,6 +13,9 @@ from ops import stage as stages
 from ops.erase.person import Image, Person
 from ops.stage import function_settings
 from ops.tables import segments
+
+if TYPE_CHECKING:
+    import boto3
 
 Read = Callable[[int], None]
 """Called with the number of further items or objects that were read."""
@@ -74,7 +76,7 @@ class StageData:
     """The tables and buckets of one stage. `default_region` is where numbers without a country are dialled
     ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
 
-    def __init__(self, session: boto3.Session, stage: str) -> None:
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
         """Asks dispatch's environment, and by whom this is asked. Raises Refused where the stage is not
         deployed, or by a version with other settings, and ClientError."""
         facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), _DispatchFacts)

@@ -6,7 +6,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import boto3
 import typer
 
 from mailroom.channels.contracts import CONTRACTS
@@ -17,7 +16,7 @@ from ops.imports.source import Source
 from ops.messages.items import pairs, rules_of
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, errors, print_answer
-from ops.stage import config_for_puts
+from ops.stage import aws_session, config_for_puts
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
 ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -98,7 +97,7 @@ def import_(
             maps=map_ or (),
             only=only or (),
         )
-        session = boto3.Session()
+        session = aws_session()
         with closing(Source(file)) as source:
             rules = rules_of(session, stage)
             job = Job(source, stage, options, rules, session.client("s3"), quiet=as_json)

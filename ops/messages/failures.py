@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import boto3
 import typer
 from msgspec import Struct
 from rich.text import Text
@@ -20,7 +19,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, errors, fold, plain, print_answer, right, screen, table_of, whole
-from ops.stage import name
+from ops.stage import aws_session, name
 from ops.times import short, span_of
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def failures(
     now = time.time()
     with aws_faults(stage):
         start = moment(since, now)
-        client = boto3.Session().client("dynamodb")
+        client = aws_session().client("dynamodb")
         with errors.status("reading the ledger"):
             channels = [channel] if channel else list(CONTRACTS)
             items = failed(client, stage, start, now, channels, reason)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-import boto3
 import msgspec
 from msgspec import Struct, structs
 
@@ -18,6 +17,7 @@ from ops.stage import function_settings
 from ops.stage import name as stage_name
 
 if TYPE_CHECKING:
+    import boto3
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_s3 import S3Client
 
@@ -115,6 +115,6 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
         return MailboxWriter(dynamodb, self.mailbox_table, self.mailbox_ttl_seconds, oversize=oversize)
 
 
-def rules_of(session: boto3.Session, stage: str) -> Rules:
+def rules_of(session: "boto3.Session", stage: str) -> Rules:
     """The rules of a deployed stage. Raises Refused if the stage is not deployed, and botocore's errors."""
     return function_settings(session.client("lambda"), stage_name(stage, "messages-api"), Rules)

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import boto3
 import typer
 from msgspec import Struct, structs
 
@@ -21,7 +20,10 @@ from ops.messages.items import Rules, attributes_of, pairs, rules_of
 from ops.messages.status import reader_of
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, print_answer, print_line, screen, status
-from ops.stage import config_for_puts
+from ops.stage import aws_session, config_for_puts
+
+if TYPE_CHECKING:
+    import boto3
 
 STDIN = "-"
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
@@ -99,7 +101,7 @@ def send(
     }
     with aws_faults(stage):
         item = _draft(channel, _read(file) if file else {}, typed, set_ or ())
-        session = boto3.Session()
+        session = aws_session()
         sent = put(session, stage, item)
         if wait and sent.result != "conflict":
             reader = reader_of(session, stage)
@@ -134,7 +136,7 @@ def wait_for(
         pause = min(_LONGEST_POLL, pause * 1.5)
 
 
-def judge(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> Rules:
+def judge(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> Rules:
     """The rules of the stage, if the item is by them. Raises Invalid, which names the attribute, or
     Malformed."""
     rules = rules_of(session, stage)
@@ -142,7 +144,7 @@ def judge(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> Rules:
     return rules
 
 
-def put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> SendAnswer:
+def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAnswer:
     """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
     try:
         rules = judge(session, stage, item)

@@ -3,9 +3,8 @@
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import boto3
 import msgspec
 import typer
 from msgspec import Struct
@@ -17,8 +16,12 @@ from ops.messages.advice import advice
 from ops.messages.timeline import timeline
 from ops.options import AsJson, Stage
 from ops.screen import aws_faults, errors, fold, plain, print_json, print_line, screen, table_of
+from ops.stage import aws_session
 from ops.stage import name as stage_name
 from ops.times import exactly, short
+
+if TYPE_CHECKING:
+    import boto3
 
 _CLAIMED_SECONDS = 5.0
 """How long `status` looks again for a message that nobody has claimed yet."""
@@ -77,7 +80,7 @@ def status(
     Example: mailroom status order-42 --stage prod
     """
     with aws_faults(stage):
-        reader = reader_of(boto3.Session(), stage)
+        reader = reader_of(aws_session(), stage)
         found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
         deleted = {each.event_type for each in found if is_deleted(reader, each)}
     now = time.time()
@@ -115,7 +118,7 @@ def is_deleted(reader: LedgerReader, found: MessageStatus) -> bool:
     return found.status == "scheduled" and reader.item(found.id, found.event_type) is None
 
 
-def reader_of(session: boto3.Session, stage: str) -> LedgerReader:
+def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
     """Reads a stage's ledger and mailbox."""
     tables = stage_name(stage, "ledger"), stage_name(stage, "mailbox")
     return LedgerReader(session.client("dynamodb"), *tables)

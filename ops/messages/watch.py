@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
@@ -20,7 +19,11 @@ from mailroom.clock import iso
 from ops import stage as stages
 from ops.options import AsJson, Stage
 from ops.screen import NotDeployed, Refused, aws_faults, plain, print_json, right, screen, table_of
+from ops.stage import aws_session
 from ops.times import duration, short
+
+if TYPE_CHECKING:
+    import boto3
 
 _WORKERS = 8
 _AGE = "ApproximateAgeOfOldestMessage"
@@ -81,7 +84,7 @@ def watch(
     Example: mailroom watch --channel mail --stage prod
     """
     with aws_faults(stage):
-        snapshots = _snapshots(Watcher(boto3.Session(), stage, channel), interval, once=once)
+        snapshots = _snapshots(Watcher(aws_session(), stage, channel), interval, once=once)
         try:
             if as_json:
                 for each in snapshots:
@@ -100,7 +103,7 @@ def watch(
 class Watcher:
     """Looks at one stage again and again. `channel`: only its queues."""
 
-    def __init__(self, session: boto3.Session, stage: str, channel: str | None = None) -> None:
+    def __init__(self, session: "boto3.Session", stage: str, channel: str | None = None) -> None:
         self._sqs = session.client("sqs")
         self._cloudwatch = session.client("cloudwatch")
         self._stage = stage

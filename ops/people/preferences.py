@@ -1,8 +1,7 @@
 """`preferences`: which topics people have opted out of, and what an operator does about it for them."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import boto3
 import typer
 from msgspec import Struct
 
@@ -14,8 +13,11 @@ from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from ops.options import AsJson, Stage
 from ops.people.suppressions import Recipient, forms
 from ops.screen import Refused, aws_faults, print_json, print_line
-from ops.stage import name
+from ops.stage import aws_session, name
 from ops.times import short
+
+if TYPE_CHECKING:
+    import boto3
 
 app = typer.Typer(no_args_is_help=True, help="Show and change the topics that people have opted out of.")
 
@@ -47,7 +49,7 @@ class PreferencesAnswer(Struct, frozen=True):
 class OptOuts:
     """One stage's."""
 
-    def __init__(self, session: boto3.Session, stage: str) -> None:
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._client = session.client("dynamodb")
         self._table = name(stage, "preferences")
         self._preferences = Preferences(self._client, self._table)
@@ -107,7 +109,7 @@ def show(
     Example: mailroom preferences show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = [_opted_out(each) for each in OptOuts(boto3.Session(), stage).of(recipient, topic)]
+        found = [_opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient, topic)]
     if as_json:
         print_json(PreferencesAnswer(stage, found))
     else:
@@ -123,7 +125,7 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
     Example: mailroom preferences opt-out ada@example.com --topic followers --stage prod
     """
     with aws_faults(stage):
-        choices = OptOuts(boto3.Session(), stage)
+        choices = OptOuts(aws_session(), stage)
         changed = choices.opt_out(recipient, topic)
         found = [_opted_out(each) for each in choices.of(recipient, topic)]
     if as_json:
@@ -142,7 +144,7 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     Example: mailroom preferences opt-in ada@example.com --topic followers --stage prod
     """
     with aws_faults(stage):
-        old = [_opted_out(each) for each in OptOuts(boto3.Session(), stage).opt_in(recipient, topic)]
+        old = [_opted_out(each) for each in OptOuts(aws_session(), stage).opt_in(recipient, topic)]
     if as_json:
         print_json(PreferencesAnswer(stage, old))
     elif old:

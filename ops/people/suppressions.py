@@ -1,8 +1,7 @@
 """`suppressions`: who gets nothing more, why, and how that is ended; Mailroom's list, and for mail SES's."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
@@ -16,9 +15,12 @@ from mailroom.message.message import Message
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from ops.options import AsJson, Stage, Yes
 from ops.screen import aws_faults, errors, fold, plain, print_json, print_line, screen, table_of, whole
-from ops.stage import name
+from ops.stage import aws_session, name
 from ops.terminal import Terminal
 from ops.times import short
+
+if TYPE_CHECKING:
+    import boto3
 
 app = typer.Typer(no_args_is_help=True, help="Show who is on the suppression list, and lift recipients.")
 
@@ -80,7 +82,7 @@ class Lifted(Struct, frozen=True):
 class Lists:
     """One stage's list, and the account's in SES."""
 
-    def __init__(self, session: boto3.Session, stage: str) -> None:
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._list = Suppressions(session.client("dynamodb"), name(stage, "suppressions"))
         self._session = session
 
@@ -148,7 +150,7 @@ def list_(
     Example: mailroom suppressions list --stage prod --channel mail
     """
     with aws_faults(stage):
-        found = [_suppressed(each) for each in Lists(boto3.Session(), stage).listed(channel)]
+        found = [_suppressed(each) for each in Lists(aws_session(), stage).listed(channel)]
     if as_json:
         print_json(SuppressionsAnswer(stage, found))
         return
@@ -164,7 +166,7 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     Example: mailroom suppressions show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = [_suppressed(each) for each in Lists(boto3.Session(), stage).find(recipient)]
+        found = [_suppressed(each) for each in Lists(aws_session(), stage).find(recipient)]
     if as_json:
         print_json(SuppressionsAnswer(stage, found))
     elif found:
@@ -201,7 +203,7 @@ def lift(
     """
     say = errors if as_json else screen
     with aws_faults(stage):
-        lists = Lists(boto3.Session(), stage)
+        lists = Lists(aws_session(), stage)
         found = lists.find(recipient, (channel,))
     for each in found:
         print_line(_sentence(_suppressed(each)), console=say)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Annotated
 
-import boto3
 import typer
 
 from ops.options import AsJson, Stage, Yes
@@ -15,6 +14,7 @@ from ops.reconcile.reconciler import Candidates, Reconciled, Reconciler, stale_a
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
 from ops.screen import Refused, aws_faults, bar, confirm, errors, print_answer, print_line, screen, status
+from ops.stage import aws_session
 from ops.times import seconds_of, written
 
 _SENTENCES: dict[State, str] = {
@@ -86,7 +86,7 @@ def reconcile(
             raise Refused("--channel needs ids: give ids too, or leave --channel out.")
         seconds = seconds_of(older_than)
         refs = selected(ids, channel, sys.stdin, stage) if ids else None
-        deployed = DeployedStage.of(boto3.Session(), stage)
+        deployed = DeployedStage.of(aws_session(), stage)
         reconciler = Reconciler(
             deployed,
             stale_after_of(deployed, seconds),

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import boto3
 from msgspec import Struct
 
 from mailroom.aws.dynamo import batch_get, plain, string
@@ -20,6 +19,7 @@ from ops.stage import config_for_invocations, function_settings
 from ops.stage import name as stage_name
 
 if TYPE_CHECKING:
+    import boto3
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs import SQSClient
@@ -58,7 +58,7 @@ class DeployedStage:
     clock: Clock = time.time
 
     @classmethod
-    def of(cls, session: boto3.Session, stage: str) -> "DeployedStage":
+    def of(cls, session: "boto3.Session", stage: str) -> "DeployedStage":
         """The stage in the session's account. Raises Refused if it is not deployed, or by a version whose
         settings this one does not know."""
         functions = session.client("lambda", config=config_for_invocations())

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
-import boto3
 import typer
 
 from ops.options import AsJson, Stage, Yes
@@ -25,6 +24,7 @@ from ops.screen import (
     status,
     table_of,
 )
+from ops.stage import aws_session
 
 UNASKED = 10
 """Messages that are sent again without a question."""
@@ -61,7 +61,7 @@ def resend(
     """
     with aws_faults(stage):
         refs = selected(ids, channel, sys.stdin, stage)
-        resender = Resender(DeployedStage.of(boto3.Session(), stage), force=force)
+        resender = Resender(DeployedStage.of(aws_session(), stage), force=force)
         with status("looking at the messages", quiet=as_json):
             looked = resender.evaluate(refs)
         if not as_json:

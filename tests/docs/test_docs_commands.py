@@ -9,6 +9,7 @@ import typer
 
 from ops.cli import app
 from tests.support.docs_pages import Page, pages
+from tests.support.ops.subcommands import subcommands
 
 PATHS = [page.path for page in pages()]
 NAMES = {"mailroom", ".venv/bin/mailroom"}
@@ -44,10 +45,10 @@ def _found(words: Sequence[str], where: str) -> tuple[Any, list[str]]:
     """The command that `words` begin with, and those that are left."""
     command: Any = COMMAND
     rest = list(words)
-    while hasattr(command, "commands") and rest:
+    while rest and (below := subcommands(command)):
         name = rest.pop(0)
-        assert name in command.commands, f"{where}: there is no {name!r}"
-        command = command.commands[name]
+        assert name in below, f"{where}: there is no {name!r}"
+        command = below[name]
     return command, rest
 
 

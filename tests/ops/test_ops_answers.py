@@ -14,6 +14,7 @@ from local.stage.workspace import REPOSITORY
 from ops import cli
 from ops.answers import ANSWERS, schema_of
 from ops.schema import file_of, schema, written
+from tests.support.ops.subcommands import subcommands
 
 KEPT = REPOSITORY / "docs" / "cli"
 NO_ANSWER = {"console", "schema"}
@@ -25,8 +26,8 @@ app.command()(schema)
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """Every command as it is typed."""
-    for name, each in group.commands.items():
-        if hasattr(each, "commands"):
+    for name, each in subcommands(group).items():
+        if subcommands(each):
             yield from commands(each, (*path, name))
         else:
             yield " ".join((*path, name)), each

@@ -1,5 +1,7 @@
 """What every command has from `mailroom` itself: its answer alone on standard output, and no metrics."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from typer.testing import CliRunner, Result
 from mailroom.aws.queues import set_visibility
 from mailroom.telemetry import logger, metrics
 from ops import cli
+from stacks.paths import ROOT
 from tests.support.unit.fakes import client_error
 
 BATCHES = 150
@@ -60,3 +63,19 @@ def test_what_the_library_complains_of_goes_beside_the_answer() -> None:
     assert result.stdout == "{}\n"
     assert result.stderr.count("visibility not set") == BATCHES
     assert [each.stream for each in logger.handlers] == before  # type: ignore[attr-defined]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("words", [["--help"], ["status", "--help"]])
+def test_help_waits_for_no_import_of_boto3_nor_of_another_commands_modules(words: list[str]) -> None:
+    program = (
+        "import sys; sys.argv = ['mailroom', *sys.argv[1:]]; import atexit\n"
+        "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))\n"
+        "import runpy; runpy.run_module('ops', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    imported = {*done.stderr.split()}
+    assert "ops.cli" in imported
+    assert not imported & {"boto3", "botocore.client", "jinja2", "ops.campaigns.commands", "ops.doctor.run"}

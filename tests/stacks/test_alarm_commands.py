@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from ops.cli import app
+from tests.support.ops.subcommands import subcommands
 from tests.support.stacks.alarm import alarms
 from tests.support.stacks.dashboard import widgets
 from tests.support.stacks.templates import Templates
@@ -33,9 +34,9 @@ def parse(mention: str) -> dict[str, Any]:
     """The command's parameters. A word that is no option and no option's value ends it, for text goes on."""
     command: Any = COMMAND
     rest = TOKEN.findall(mention)
-    while hasattr(command, "commands"):
-        assert {*rest[:1]} & {*command.commands}, f"there is no mailroom {mention!r}"
-        command = command.commands[rest.pop(0)]
+    while below := subcommands(command):
+        assert {*rest[:1]} & {*below}, f"there is no mailroom {mention!r}"
+        command = below[rest.pop(0)]
     flags = {name for each in command.params if getattr(each, "is_flag", False) for name in each.opts}
     given: list[str] = []
     while rest and rest[0].startswith("--"):

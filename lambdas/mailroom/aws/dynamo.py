@@ -11,9 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from boto3.dynamodb.types import DYNAMODB_CONTEXT, Binary
-
-from mailroom.errors import Invalid
+from mailroom.errors import NUMBERS, Invalid
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -48,8 +46,8 @@ def _value(path: str, value: Any, level: int) -> Value:
 
 def _odd(path: str, value: Any) -> Value:
     """What JSON knows nothing of."""
-    if isinstance(value, (bytes, bytearray, Binary)):
-        return {"B": bytes(value)}  # type: ignore[arg-type]  # boto3's own type knows how, its stub does not
+    if isinstance(value, bytearray) or hasattr(value, "__bytes__"):  # as boto3's own type has
+        return {"B": bytes(value)}
     if isinstance(value, (set, frozenset)):
         return _set(path, value)
     raise Invalid(path, f"is a {type(value).__name__}, which DynamoDB has no type for")
@@ -82,7 +80,7 @@ def _number(path: str, value: int | float | Decimal) -> str:
     # A float's shortest text is what its writer meant: 0.1, and not the 55 digits of its binary value.
     exact = Decimal(float.__repr__(value)) if isinstance(value, float) else value
     try:
-        number = DYNAMODB_CONTEXT.create_decimal(exact)
+        number = NUMBERS.create_decimal(exact)
     except DecimalException:
         raise Invalid(path, "is no number that DynamoDB takes: 38 digits, 1E-130 to 1E+125") from None
     if not number.is_finite():

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
-from boto3.dynamodb.types import DYNAMODB_CONTEXT
 from msgspec import Struct
 
-from mailroom.errors import MAX_DEPTH, Invalid, too_deep
+from mailroom.errors import MAX_DEPTH, NUMBERS, Invalid, too_deep
 
 CHUNK_BYTES = 256 * 1024
 """Asked for at once: more than a page of ordinary lines, so that a page is mostly one request."""
@@ -169,7 +168,7 @@ _NUL = "\0"
 _NOT_CLOSED = "has a quote that is not closed; close it, or double it"
 _NOT_UTF8 = "is not UTF-8; save the file as UTF-8"
 _NO_NUMBER = "holds a number that no message can carry; use up to 38 digits, 1E-130 to 1E+125"
-_decoder = msgspec.json.Decoder(float_hook=DYNAMODB_CONTEXT.create_decimal)
+_decoder = msgspec.json.Decoder(float_hook=NUMBERS.create_decimal)
 """Numbers keep all their digits; a float keeps some seventeen. A number that no item can hold raises
 ArithmeticError here: later, it would fail the messages of others as well."""
 

@@ -3,18 +3,18 @@ message, which is the item itself as JSON."""
 
 import base64
 import binascii
-import decimal
 import hashlib
 import re
 from collections.abc import Container, Mapping
 from contextlib import suppress
+from decimal import Decimal, DecimalException
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
 from mailroom.clock import epoch
-from mailroom.errors import MAX_DEPTH, Invalid, Malformed, too_deep
+from mailroom.errors import MAX_DEPTH, NUMBERS, Invalid, Malformed, too_deep
 from mailroom.message.address import has_control, to_e164
 
 MAX_ID_BYTES = 180
@@ -359,11 +359,8 @@ def _words(types: str) -> str:
 
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
-_BEYOND: list[type[decimal.DecimalException]] = [decimal.Inexact, decimal.Overflow, decimal.Subnormal]
-# DynamoDB's bounds, which every number of an item keeps: to format 1E+999999999 takes gigabytes.
-_NUMBERS = decimal.Context(prec=38, Emin=-130, Emax=125, traps=_BEYOND)
-_bodies = msgspec.json.Decoder(dict[str, Any], float_hook=_NUMBERS.create_decimal)
-_requests = msgspec.json.Decoder(dict[str, Any], float_hook=decimal.Decimal)
+_bodies = msgspec.json.Decoder(dict[str, Any], float_hook=NUMBERS.create_decimal)
+_requests = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 
 
 def encode(item: Mapping[str, Any] | Struct) -> str:
@@ -394,7 +391,7 @@ def read(text: str, decoder: msgspec.json.Decoder[dict[str, Any]] = _requests) -
     DynamoDB's bounds. Raises Malformed."""
     try:
         return decoder.decode(text)
-    except decimal.DecimalException:
+    except DecimalException:
         raise Malformed("the body has a number beyond 38 digits, or 1E-130 to 1E+125") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(f"the body is not a JSON object: {error}") from None

@@ -9,7 +9,7 @@ from ops.console.site import Answer, Asked, Goto, Shown, Site, link
 from ops.dead_letters.command import count_letters, find_letters, sentences_of
 from ops.dead_letters.queues import DeadQueues
 from ops.dead_letters.redrive import Redrive, Redriven
-from ops.screen import AWS_FAULTS, Refused
+from ops.screen import Refused, aws_fault_types
 from ops.screen import sentences_of as words_of
 
 LISTED = 50
@@ -51,7 +51,7 @@ class Job:
             self.answer = self._planned.run(self._advance)
         except Stopped:
             self.sentences = [f"It was stopped. {self.done} were moved, and stay so."]
-        except AWS_FAULTS as error:
+        except aws_fault_types() as error:
             self.sentences = [
                 *words_of(error, self.stage),
                 f"{self.done} were moved before that, and stay so. A few more may be in both queues.",

@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 TOPIC = {"ledger/*/topic": "events tell of it; other versions read and write items without it"}
 FIELD = {
     "ledger/m-invalid/error/M": "the attribute at fault stands beside the code; others do not read it",
+    "ledger/m-bounced with callbacks/callbacks/M": "why one failed is kept; others do not read it",
     "queues/webhook": "callbacks have timestamp_ms and field; versions of before post the body as it is",
 }
 DIFFERENT: dict[str, dict[str, str]] = {

@@ -1,0 +1,11 @@
+"""The commands below a command."""
+
+from typing import Any, cast
+
+
+def subcommands(command: Any) -> dict[str, Any]:
+    """By their names; {}: it is no group."""
+    if not hasattr(command, "commands"):
+        return {}
+    context = cast(Any, None)  # none of ours asks for it
+    return {name: command.get_command(context, name) for name in command.list_commands(context)}
