@@ -17,7 +17,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos least lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos least lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -66,6 +66,7 @@ inbox: ## what the providers' simulators accepted
 	@$(PY) -m local inbox
 
 synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the CDK CLI
+	@rm -rf cdk.out
 	@$(PY) app.py -c stage=$(STAGE)
 
 diff: synth cdk ## what a deployment of STAGE would change on AWS
@@ -75,9 +76,15 @@ bootstrap: cdk ## prepare the account and region for deployments, once
 	@.venv/bin/cdk bootstrap -c stage=$(STAGE)
 
 # All but the stack `deploy`, the role of whoever runs this in CI: that one is a person's to change.
-deploy: cdk ## deploy STAGE with the credentials of the environment
-	@mkdir -p .local && $(PY) app.py -c stage=$(STAGE) > .local/stacks.txt
-	@.venv/bin/cdk deploy --app cdk.out --require-approval $(APPROVAL) $$(sed 's/:.*//' .local/stacks.txt | grep -v -- '-deploy$$')
+STACKS = $$(sed 's/:.*//' .local/stacks.txt | grep -v -- '-deploy$$')
+deploy: cdk ## deploy STAGE with the credentials of the environment; IMPORT=1 takes back what a destroyed stage left
+	@rm -rf cdk.out && mkdir -p .local && $(PY) app.py -c stage=$(STAGE) > .local/stacks.txt
+	@.venv/bin/cdk deploy --app cdk.out --require-approval $(APPROVAL) $(if $(IMPORT),--import-existing-resources) $(STACKS)
+
+destroy: setup cdk ## delete STAGE's stacks, after a question; what its settings retain stays
+	@rm -rf cdk.out && mkdir -p .local && $(PY) app.py -c stage=$(STAGE) > .local/stacks.txt
+	@PYTHONPATH=. $(PY) -P -m ops.destroy --stage $(STAGE)
+	@.venv/bin/cdk destroy --app cdk.out --force $(STACKS)
 
 sbom: .venv/.ready ## list what functions ship, with licences; the SBOM (CycloneDX) goes to .local/mailroom.cdx.json
 	@$(PY) -m stacks.sbom --output .local/mailroom.cdx.json

@@ -36,7 +36,7 @@ Next, in this shell:
     '{"id": {"S": "fax-1"}, "event_type": {"S": "fax"}, "to": {"S": "+12025550112"},
       "pdf_url": {"S": "https://example.com/letter.pdf"},
       "callback_url": {"S": "'$MAILROOM_PROVIDERS'/receiver/ok"}}'
-  ask="curl -s --aws-sigv4 aws:amz:us-east-1:execute-api --user test:test"
+  ask="curl -s --aws-sigv4 aws:amz:us-east-1:execute-api --user $AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"
   $ask $MAILROOM_API/messages -H 'Content-Type: application/json' -d \\
     '{"id": "welcome-18", "event_type": "mail", "to": "ada@example.com",
       "subject": "Welcome", "text": "Hello Ada."}'

@@ -2,19 +2,39 @@
 send local data to a real account."""
 
 import json
+import os
+import secrets
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from http.client import HTTPResponse
+from pathlib import Path
 from typing import Any, cast
 
 import boto3
 from botocore.config import Config
 
 REGION = "us-east-1"
-ACCOUNT = "000000000000"  # what the emulator answers for the key `test`
-KEY = "test"
+ACCOUNT = "000000000000"
 STAGE = "local"
+_KEY = Path(__file__).parents[1] / ".local" / "key"
+
+
+@cache
+def key() -> str:
+    """The emulator's only key, which is also its own secret: at random, once for this folder, and for its
+    owner to read. Whoever has the key may create functions, which run as who started the emulator."""
+    if not _KEY.exists():
+        _KEY.parent.mkdir(exist_ok=True)
+        own = _KEY.with_name(f"key.{os.getpid()}")
+        own.touch(mode=0o600)
+        own.write_text(f"MAILROOM{secrets.token_hex(16)}")
+        with suppress(FileExistsError):  # another process was first
+            os.link(own, _KEY)
+        own.unlink()
+    return _KEY.read_text()
 
 
 @dataclass(frozen=True)
@@ -46,18 +66,25 @@ class Endpoints:
             "AWS_ENDPOINT_URL_S3": self.aws,
             "AWS_ENDPOINT_URL_SESV2": self.providers,
             "AWS_ENDPOINT_URL_SNS": self.sns,
-            "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": KEY,
+            "AWS_ACCESS_KEY_ID": key(),
+            "AWS_SECRET_ACCESS_KEY": key(),
             "AWS_DEFAULT_REGION": REGION,
             "AWS_REGION": REGION,
         }
+
+
+def authorization(service: str) -> str:
+    """An Authorization header for a request by hand: the emulator reads key, service and region, and checks
+    no signature."""
+    scope = f"{key()}/20260101/{REGION}/{service}/aws4_request"
+    return f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"
 
 
 class LocalSession(boto3.Session):
     """A session whose credentials are the emulator's, whatever the user's environment says."""
 
     def __init__(self) -> None:
-        super().__init__(aws_access_key_id=KEY, aws_secret_access_key=KEY, region_name=REGION)
+        super().__init__(aws_access_key_id=key(), aws_secret_access_key=key(), region_name=REGION)
 
 
 def patient(connections: int = 10, read_timeout: float = 60) -> Config:

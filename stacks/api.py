@@ -58,8 +58,8 @@ class ApiStack(StageStack):
         self.secret = self._unsubscribe_secret(settings)
         self._stage = ApiStage(self, settings, self.api)
         self._messages(settings, storage)
-        self._unsubscribe(settings, storage)
-        self._twilio_callbacks(settings, feedback)
+        page = self._unsubscribe(settings, storage)
+        self._twilio(self._twilio_callbacks(settings, feedback) or page)
         server_errors(self, settings, self.api)
         publish(self, ApiUrl=self.public_url, UnsubscribeUrl=self.unsubscribe_url)
 
@@ -103,7 +103,7 @@ class ApiStack(StageStack):
             "Jwt", jwt.issuer, jwt_audience=list(jwt.audience), authorizer_name=settings.name()
         )
 
-    def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> None:
+    def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> HttpLambdaIntegration:
         page = settings.api.unsubscribe.page()
         spec = FunctionSpec(
             function="unsubscribe",
@@ -121,8 +121,9 @@ class ApiStack(StageStack):
             extras={PAGE_FILE: json.dumps(page, indent=1, sort_keys=True).encode()} if page else {},
             remedy=CALLER_REPEATS,
         )
+        behind = self._behind(settings, "Unsubscribe", spec)
         self._stage.open(
-            self._behind(settings, "Unsubscribe", spec),
+            behind,
             # Programs that check links ask for their head; nothing but POST changes anything.
             ["GET", "HEAD", "POST"],
             f"{UNSUBSCRIBE_PATH}/{{token}}",
@@ -130,11 +131,20 @@ class ApiStack(StageStack):
             "Whoever got the mail may opt out without any login (RFC 8058): the token is signed, and good "
             "for one address and one topic; the function checks it.",
         )
+        return behind
 
-    def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> None:
+    def _twilio(self, behind: HttpLambdaIntegration) -> None:
+        """Twilio's routes, which every stage has: API Gateway keeps a route's settings when the route goes,
+        and then refuses each change of its stage ("Unable to find Route by key"). Where Twilio is off, the
+        page for opting out answers them with 410."""
+        for path, part in ((f"{TWILIO_PATH}/{{reference}}", "callbacks"), (INBOUND_PATH, "public")):
+            reason = "Twilio signs each request with the account's token; the function checks it."
+            self._stage.open(behind, ["POST"], path, part, reason)
+
+    def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> HttpLambdaIntegration | None:
         section, secret, queue = settings.twilio, feedback.twilio_secret, feedback.worker.queue
         if section is None or secret is None:
-            return
+            return None
         spec = FunctionSpec(
             function="twilio-callbacks",
             limits=settings.api,
@@ -148,10 +158,7 @@ class ApiStack(StageStack):
             },
             remedy="Twilio repeats a status callback for seconds only.",
         )
-        behind = self._behind(settings, "TwilioCallbacks", spec)
-        for path, part in ((f"{TWILIO_PATH}/{{reference}}", "callbacks"), (INBOUND_PATH, "public")):
-            reason = "Twilio signs each request with the account's token; the function checks it."
-            self._stage.open(behind, ["POST"], path, part, reason)
+        return self._behind(settings, "TwilioCallbacks", spec)
 
     def _behind(self, settings: Settings, name: str, spec: FunctionSpec) -> HttpLambdaIntegration:
         """What a route needs to lead to a function; `name` is in CamelCase."""

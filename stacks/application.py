@@ -13,6 +13,7 @@ from stacks.api import ApiStack
 from stacks.campaigns import CampaignsStack
 from stacks.channels import ChannelsStack
 from stacks.ci_roles import DeployStack, set_deploy_context, warn_where_unpinned
+from stacks.constructs.bundle import Target, tell_without_bytecode
 from stacks.dead_letters import DeadLettersStack
 from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
@@ -70,6 +71,7 @@ def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = (
     set_deploy_context(app, settings)
     storage = MailboxStack(app, settings)
     warn_where_unpinned(storage, settings)
+    tell_without_bytecode(storage, Target(settings.deployment.bundle_platform))
     feedback = FeedbackStack(app, settings, storage)
     api = ApiStack(app, settings, storage, feedback)
     channels = ChannelsStack(app, settings, storage, feedback, api)

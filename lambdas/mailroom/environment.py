@@ -143,7 +143,7 @@ class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper")
     twilio_secret_arn: str
     public_url: str
     feedback_queue_url: str
-    sms_base_url: str
+    sms_base_url: str = "https://api.twilio.com"
     stop_words: list[str] = []
     start_words: list[str] = []
 

@@ -23,7 +23,7 @@ from typing import Any
 from urllib.parse import urlencode
 from xml.sax.saxutils import escape
 
-from local.aws import KEY, REGION
+from local.aws import authorization
 from local.providers.http import NoAnswer, Occurrences, Reply, Request
 from local.providers.inbox import Accepted, InboxStore
 from local.providers.upstream import Upstream
@@ -47,10 +47,6 @@ _EMULATED = re.compile(rb"(arn:aws:sns:[a-z0-9-]+:\d{12}):app/([A-Z_]+/[^/<\s]+/
 NAMESPACE = "http://sns.amazonaws.com/doc/2010-03-31/"
 VERSION = "2010-03-31"
 XML = {"Content-Type": "text/xml"}
-SCOPE = (
-    f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/{REGION}/sns/aws4_request, SignedHeaders=host, Signature=0"
-)
-"""An Authorization header: the emulator reads service, account and region, and checks no signature."""
 FORM = "application/x-www-form-urlencoded; charset=utf-8"
 
 
@@ -148,7 +144,7 @@ def _parsed(payload: Any) -> Any:
 def call(action: str, parameters: Mapping[str, str]) -> Request:
     """A call of the simulator's own, for the emulator."""
     body = urlencode({"Action": action, "Version": VERSION, **parameters})
-    return Request("POST", "/", {"content-type": FORM, "authorization": SCOPE}, body.encode())
+    return Request("POST", "/", {"content-type": FORM, "authorization": authorization("sns")}, body.encode())
 
 
 def attributes(form: Mapping[str, str]) -> dict[str, str]:

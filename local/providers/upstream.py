@@ -7,7 +7,7 @@ from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import urlsplit
 
-from local.aws import STAGE
+from local.aws import STAGE, authorization
 from local.providers.http import Reply, Request, json_reply
 
 # Belong to one connection, or are set anew by the client or the server of the next one.
@@ -89,7 +89,8 @@ class PublicApi:
 
     def _found(self) -> str:
         """Where the emulator has the API; empty before the stacks are deployed."""
-        listed = json.loads(self._upstream.pass_on(Request("GET", "/v2/apis", {}, b"")).body)
+        signed = {"authorization": authorization("apigateway")}
+        listed = json.loads(self._upstream.pass_on(Request("GET", "/v2/apis", signed, b"")).body)
         return next(
             (path_of(each["apiId"]) for each in listed.get("items", []) if each["name"] == API_NAME), ""
         )

@@ -23,7 +23,7 @@ from threading import Thread
 from typing import Any
 from uuid import uuid4
 
-from local.aws import KEY, REGION, LocalSession, open_url, patient
+from local.aws import LocalSession, authorization, open_url, patient
 from local.providers.http import iso, iso_milliseconds
 from local.pump.fifo import EmulatedQueue, FifoMapping, Poller
 from local.pump.functions import CONNECTIONS, Functions, Invoked, retry_until_ok
@@ -38,12 +38,6 @@ TROUBLE_SECONDS = 1.0
 PAGE = 1000
 EVENT_BYTES = 6 * 1024 * 1024 - 1024  # Lambda's limit for a synchronous event, less its frame
 STREAMS_SECONDS = 60.0
-STREAMS_HEADERS = {
-    "Content-Type": "application/x-amz-json-1.0",
-    "Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/{REGION}/dynamodb/aws4_request, "
-    "SignedHeaders=host, Signature=0",
-}
-"""The emulator reads service, account and region, and checks no signature."""
 ROOM_BATCHES = 10  # a lane that is this far behind holds up the reader, as a shard does on AWS
 
 
@@ -149,7 +143,8 @@ def _iterator(url: str, stream: str, shard: str, last: str) -> str:
 def ask_streams(url: str, action: str, **parameters: Any) -> dict[str, Any]:
     """A call of DynamoDB Streams, without boto3, which spends more time on reading records than all else here
     takes. Functions get the records as they are. Raises OSError and HTTPException."""
-    headers = STREAMS_HEADERS | {"X-Amz-Target": f"DynamoDBStreams_20120810.{action}"}
+    headers = {"Content-Type": "application/x-amz-json-1.0", "Authorization": authorization("dynamodb")}
+    headers |= {"X-Amz-Target": f"DynamoDBStreams_20120810.{action}"}
     request = urllib.request.Request(url, json.dumps(parameters).encode(), headers)  # noqa: S310 - the emulator
     with open_url(request, STREAMS_SECONDS) as reply:
         return dict(json.loads(reply.read()))

@@ -3,7 +3,7 @@
 import os
 
 from local import processes
-from local.aws import ACCOUNT, KEY, REGION, Endpoints, answers
+from local.aws import ACCOUNT, REGION, Endpoints, answers, key
 from local.processes import LOOPBACK, Process, StartError, wait_until
 from local.stage.workspace import EMULATOR_BIN, REPOSITORY, Workspace
 
@@ -57,7 +57,8 @@ def _environment(workspace: Workspace, port: int) -> dict[str, str]:
         "LAMBDA_EXECUTOR": "local",
         "SFTP_ENABLED": "0",
         "TMPDIR": str(workspace.scratch),
-        "AWS_SECRET_ACCESS_KEY": KEY,
+        "AWS_ACCESS_KEY_ID": key(),
+        "AWS_SECRET_ACCESS_KEY": key(),
         "AWS_EC2_METADATA_DISABLED": "true",
         "PYTHONUNBUFFERED": "1",
     }

@@ -2,16 +2,18 @@
 
 import http.client
 import json
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from local.aws import LocalSession, patient
+from local.aws import LocalSession, authorization, key, patient
 from local.providers.http import Request
 from local.providers.server import ProviderServer
 from local.providers.upstream import Upstream
+from local.stage.workspace import REPOSITORY
 from tests.support.local.emulator import emulated
 from tests.support.local.served import served
 
@@ -127,3 +129,33 @@ def test_what_a_page_of_the_stage_posts_comes_through_to_the_emulator(servers: d
     upstream = Upstream(servers["emulator"])
     assert upstream.pass_on(Request("GET", PATHS["emulator"], page, b"")).status == 200
     upstream.close()
+
+
+LIST = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": authorization("dynamodb").replace(key(), "test")},
+        {"Authorization": authorization("dynamodb").replace(key(), key()[:-1])},
+        {"Authorization": "AWS4-HMAC-SHA256"},
+    ],
+    ids=["none", "another", "a part of it", "half a header"],
+)
+def test_without_the_stages_key_another_user_of_the_machine_is_refused(
+    servers: dict[str, str], headers: dict[str, str]
+) -> None:
+    status, _ = ask(servers["emulator"], "POST", "/", {**LIST, **headers}, b"{}")
+    assert status == 403
+    refused, _ = ask(servers["emulator"], "GET", "/2015-03-31/functions/", headers)
+    assert refused == 403
+
+
+def test_with_the_stages_key_the_emulator_answers_and_the_key_is_its_owners_alone(
+    servers: dict[str, str],
+) -> None:
+    headers = {**LIST, "Authorization": authorization("dynamodb")}
+    assert ask(servers["emulator"], "POST", "/", headers, b"{}")[0] == 200
+    assert stat.S_IMODE((REPOSITORY / ".local" / "key").stat().st_mode) == 0o600

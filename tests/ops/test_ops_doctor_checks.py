@@ -85,7 +85,7 @@ class _Dated(SimpleNamespace):
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 28 + len(CONTRACTS.keys() - CHANNELS.keys())
+    assert len({(each.subject, each.check) for each in found}) == 29 + len(CONTRACTS.keys() - CHANNELS.keys())
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -138,6 +138,16 @@ def _subscriptions(*arns: str) -> Answer:
 
 
 FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
+    (
+        "apigatewayv2.GetRoutes",
+        {"Items": []},
+        *("stacks", "routes", "failed", "settings of routes that are gone: POST /twilio/inbound"),
+    ),
+    (
+        "apigatewayv2.GetApis",
+        {"Items": []},
+        *("stacks", "routes", "skipped", "has no HTTP API"),
+    ),
     (
         "events.DescribeEventBus",
         "ResourceNotFoundException",

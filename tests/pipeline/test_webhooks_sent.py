@@ -21,6 +21,7 @@ def test_each_outcome_of_a_mail_is_told_to_its_callback_url(pipeline: Pipeline) 
     payloads = {each["status"]: each for each in pipeline.until_told("told", 2)}
     completed = int(pipeline.ledger("told")["completedAt"]) / 1000
     assert abs(payloads["sent"].pop("timestamp") - completed) <= 1
+    assert abs(payloads["sent"].pop("timestamp_ms") - 1000 * completed) <= 1000
     assert payloads["sent"] == {
         "id": "told",
         "event_type": "mail",

@@ -271,9 +271,14 @@ def test_an_alarm_rings_when_a_function_fails(dev: Templates, function: str) -> 
 
 
 @pytest.mark.parametrize("changes", [{"sms": AWS}, {"sms": None, "channels.sms": REMOVED}])
-def test_where_twilio_sends_nothing_it_has_no_route_function_or_secret(changes: dict[str, object]) -> None:
+def test_where_twilio_sends_nothing_its_routes_stay_and_it_has_no_function_or_secret(
+    changes: dict[str, object],
+) -> None:
+    """API Gateway keeps a route's settings when the route goes, and then refuses each change of its stage."""
     stacks = variant(changes)
-    assert routes_of(stacks["api"]).keys() == MESSAGES | DOCUMENTS | LINKS
+    routes = routes_of(stacks["api"])
+    assert routes.keys() == MESSAGES | DOCUMENTS | LINKS | CALLBACKS
+    assert {routes[each] for each in CALLBACKS} == {("unsubscribe", "NONE")}
     functions = {each["FunctionName"] for each in stacks["api"].all("Lambda::Function")}
     assert functions == {"mailroom-dev-messages-api", "mailroom-dev-unsubscribe"}
     assert not stacks["feedback"].all("SecretsManager::Secret")

@@ -1,11 +1,16 @@
 """A function's settings: read whole, or refused with the name of the variable at fault."""
 
 import json
+import re
+from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.inspect import is_struct_type
 
+from mailroom import environment
 from mailroom.environment import DispatchScheduledSettings, DispatchSettings, MailSender, read
+from stacks.paths import ROOT
 
 COMMON = {"LEDGER_TABLE": "ledger", "LEDGER_TTL_SECONDS": "7776000", "PAYLOAD_BUCKET": "payloads"}
 ROUTES = {"mail": {"normal": "https://queue/mail", "bulk": "https://queue/mail-bulk"}}
@@ -94,3 +99,19 @@ def test_wrong_routes_are_named(monkeypatch: pytest.MonkeyPatch, routes: str) ->
     put(monkeypatch, **{**DISPATCH, "ROUTES": routes})
     with pytest.raises(msgspec.ValidationError, match="ROUTES"):
         read(DispatchSettings)
+
+
+def test_a_new_variable_has_a_default_until_the_next_release() -> None:
+    """Lambda takes a function's code and its variables in two calls: for a moment new code runs with the
+    variables of the release before. A variable loses its default after a release that sets it; then its name
+    is added to the file, with that release."""
+    known = json.loads((Path(__file__).parent / "release" / "required_variables.json").read_text())
+    (newest, *_) = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert known["release"] == newest, "released: variables of that release may lose their defaults now"
+    structs = {name: each for name, each in vars(environment).items() if is_struct_type(each)}
+    required = {
+        name: {each.encode_name for each in msgspec.structs.fields(struct) if each.required}
+        for name, struct in structs.items()
+        if struct is not msgspec.Struct
+    }
+    assert {name: {*names} for name, names in known["variables"].items()} == required

@@ -46,9 +46,9 @@ class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rena
     path_parameters: dict[str, str] | None = None
 
     @property
-    def token(self) -> str:
-        """What stands in the path, and proves nothing yet."""
-        return (self.path_parameters or {}).get("token", "")
+    def token(self) -> str | None:
+        """What stands in the path, and proves nothing yet. None: it is the path of a part that is off."""
+        return (self.path_parameters or {}).get("token")
 
     def fields(self) -> dict[str, str]:
         """What was posted: a form in either encoding, for mail providers use both.
@@ -82,9 +82,9 @@ class Unsubscribe:
         return cls(Preferences.of(settings.preferences_table), secret, page)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The page: 200 with how things stand; 404 for a token that is not ours; 400, 405, 413 and 415 for
-        requests that no page of ours makes; 503 where the table cannot be reached, 500 where the secret
-        cannot be read: then nothing was changed."""
+        """The page: 200 with how things stand; 404 for a token that is not ours; 410 for a part that is off;
+        400, 405, 413 and 415 for requests that no page of ours makes; 503 where the table cannot be reached,
+        500 where the secret cannot be read: then nothing was changed."""
         page = Page(self._settings)
         try:
             request = http_event.read(event, UnsubscribeRequest)
@@ -110,7 +110,9 @@ class Unsubscribe:
             return page.opted_out(choice)
         return page.asking(choice)
 
-    def _choice(self, token: str) -> Choice:
+    def _choice(self, token: str | None) -> Choice:
+        if token is None:
+            raise HttpError(410, "this stage does not have that part, or not any more")
         try:
             return self._tokens.read(token)
         except Malformed:
@@ -143,7 +145,7 @@ class Unsubscribe:
 def _refused(fault: HttpError, page: Page) -> dict[str, Any]:
     logger.warning("request refused", status=fault.status, reason=str(fault))
     count("UnsubscribeRefused")
-    html = page.unknown() if fault.status == 404 else page.refused()
+    html = page.unknown() if fault.status in (404, 410) else page.refused()
     return _response(fault.status, html, {"Allow": ", ".join(_METHODS)} if fault.status == 405 else {})
 
 

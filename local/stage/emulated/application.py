@@ -2,6 +2,9 @@
 
 - MiniStack answers every caller by any name, and lets every web page read the answer: a page could create a
   function here and run it. This application refuses the web pages of others.
+- MiniStack takes any key: another user of the machine could create a function, which would run as who started
+  the stage. This application takes the stage's own key alone, but for what is open on AWS too: the HTTP API's
+  routes, which check for themselves. Functions get the same key.
 - MiniStack's CloudFormation refuses alarms on metric math. Such an alarm becomes one on its first metric; its
   name, ARN and outputs stay. No alarm is evaluated here: MiniStack mixes up what has the same metric name, so
   that a slow function would ring for all functions.
@@ -15,26 +18,33 @@ prompt.py saves time too. This folder runs with the emulator's own Python and pa
 """
 
 import hashlib
+import hmac
 import os
+import re
 import shutil
 import string
 import tempfile
 import threading
 import zipfile
+from email.utils import formatdate
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote
 
 from ministack.app import app as ministack
 from ministack.core import lambda_runtime
 from ministack.core.concurrency import esm_wake
-from ministack.services import cloudwatch, dynamodb_streams
+from ministack.services import cloudwatch, dynamodb_streams, sts
 from ministack.services.cloudformation import provisioners
 
 from local.providers.http import is_meant
 from local.stage.emulated.prompt import ticking, waiting
 
 OWN = f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"
+KEY = os.environ["AWS_ACCESS_KEY_ID"]
+OPEN = re.compile(r"/restapis/[^/]+/[^/]+/_user_request_/.*|/_ministack/health")
+_CREDENTIAL = re.compile(r"(?:Credential|AWSAccessKeyId)=([^/,&\s]+)")
 EXCLUSIONS = {
     "ExcludeLowercase": string.ascii_lowercase,
     "ExcludeNumbers": string.digits,
@@ -68,15 +78,30 @@ def _without_excluded(properties: dict[str, Any]) -> Any:
     return _secret(properties | {"GenerateSecretString": {**wanted, "ExcludeCharacters": excluded}})
 
 
+def _is_known(scope: Any, headers: dict[str, str]) -> bool:
+    """Whether a request has the stage's key, or needs none."""
+    query = unquote(scope["query_string"].decode("latin-1"))
+    named = _CREDENTIAL.search(headers.get("authorization", "")) or _CREDENTIAL.search(query)
+    if named is None:
+        return OPEN.fullmatch(scope["path"]) is not None
+    # The second: what STS gave somebody who has the key, such as the CDK for the role that it deploys as.
+    return hmac.compare_digest(named[1].encode(), KEY.encode()) or named[1] in sts._sessions
+
+
+def _credentials(_: dict[str, Any]) -> dict[str, str]:
+    return {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": KEY, "AWS_SESSION_TOKEN": ""}
+
+
 async def app(scope: Any, receive: Any, send: Any) -> None:
     """The ASGI application."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}
-    if scope["type"] == "lifespan" or is_meant(headers, OWN):
+    if scope["type"] == "lifespan" or (is_meant(headers, OWN) and _is_known(scope, headers)):
         await ministack(scope, receive, send)
     elif scope["type"] == "websocket":
         await send({"type": "websocket.close"})
     else:
-        await send({"type": "http.response.start", "status": 403, "headers": [(b"content-length", b"0")]})
+        head = [(b"content-length", b"0"), (b"date", formatdate(usegmt=True).encode())]  # as AWS, to anybody
+        await send({"type": "http.response.start", "status": 403, "headers": head})
         await send({"type": "http.response.body"})
 
 
@@ -101,5 +126,6 @@ class Shared(zipfile.ZipFile):
 
 provisioners._cw_metric_alarm_record = _on_first_metric
 provisioners._sm_secret_string = _without_excluded
+lambda_runtime.execution_credentials = _credentials
 lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": Shared})
 ticking(esm_wake)

@@ -13,7 +13,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from local.aws import KEY, REGION
+from local.aws import REGION, key
 from local.demo.campaign import with_news
 from local.demo.checks.messages import id_of_mail
 from local.stage.workspace import REPOSITORY
@@ -108,7 +108,7 @@ def asked(method: str, url: str, body: bytes | None = None, **headers: str) -> R
 def signed(method: str, url: str, body: bytes = b"", **headers: str) -> Reply:
     """The same by somebody with AWS credentials."""
     request = AWSRequest(method, url, data=body, headers={"Content-Type": "application/json"})
-    SigV4Auth(Credentials(KEY, KEY), "execute-api", REGION).add_auth(request)
+    SigV4Auth(Credentials(key(), key()), "execute-api", REGION).add_auth(request)
     named = {name.replace("-", "_"): value for name, value in request.headers.items()}
     return asked(method, url, body or None, **{**named, **headers})
 

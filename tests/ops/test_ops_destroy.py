@@ -1,0 +1,110 @@
+"""`make destroy`: asks, refuses a protected stage, and empties the buckets that go with it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import typer
+from moto import mock_aws
+from typer.testing import CliRunner, Result
+
+from ops.destroy import destroy
+from tests.support.ops.shared import REGION
+from tests.support.unit.fakes import client_error
+
+TEMPLATE = {
+    "Resources": {
+        "Payloads": {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Delete"},
+        "Unprocessed": {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Retain"},
+        "Ledger": {"Type": "AWS::DynamoDB::GlobalTable", "DeletionPolicy": "Retain"},
+    }
+}
+
+
+class Formation:
+    """CloudFormation, with one stack of two buckets."""
+
+    def __init__(self, *, protected: bool = False) -> None:
+        self._protected = protected
+
+    def describe_stacks(self, StackName: str) -> Any:  # noqa: N803 - as AWS writes it
+        if StackName != "mailroom-dev-mailbox":
+            raise client_error("ValidationError", message=f"Stack with id {StackName} does not exist")
+        return {"Stacks": [{"EnableTerminationProtection": self._protected}]}
+
+    def get_paginator(self, _: str) -> Any:
+        return self
+
+    def paginate(self, **_: str) -> Iterator[Any]:
+        names = {"Payloads": "payloads", "Unprocessed": "unprocessed", "Ledger": "ledger"}
+        yield {
+            "StackResourceSummaries": [
+                {"LogicalResourceId": logical, "PhysicalResourceId": name} for logical, name in names.items()
+            ]
+        }
+
+
+@pytest.fixture
+def s3(tmp_path: Path) -> Iterator[Any]:
+    for part in ("mailbox", "api"):
+        (tmp_path / f"mailroom-dev-{part}.template.json").write_text(json.dumps(TEMPLATE))
+    with mock_aws():
+        client = boto3.client("s3", region_name=REGION)
+        for name in ("payloads", "unprocessed"):
+            client.create_bucket(Bucket=name)
+            versioned: Any = {"Status": "Enabled"}
+            client.put_bucket_versioning(Bucket=name, VersioningConfiguration=versioned)
+            client.put_object(Bucket=name, Key="a", Body=b"1")
+            client.put_object(Bucket=name, Key="a", Body=b"2")
+            client.delete_object(Bucket=name, Key="a")
+        yield client
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, s3: Any, typed: str, *, protected: bool = False
+) -> Result:
+    formation = Formation(protected=protected)
+
+    class Session:
+        def client(self, name: str) -> Any:
+            return {"s3": s3, "cloudformation": formation}[name]
+
+    monkeypatch.setattr("ops.destroy.aws_session", Session)
+    app = typer.Typer()
+    app.command()(destroy)
+    return CliRunner().invoke(app, ["--stage", "dev", "--folder", str(folder)], input=typed)
+
+
+def versions(s3: Any, bucket: str) -> int:
+    page = s3.list_object_versions(Bucket=bucket)
+    return len(page.get("Versions", [])) + len(page.get("DeleteMarkers", []))
+
+
+def test_after_a_yes_the_buckets_that_are_deleted_are_emptied_and_those_that_stay_are_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any
+) -> None:
+    result = run(monkeypatch, tmp_path, s3, "dev\n")
+    assert result.exit_code == 0, result.output
+    assert "These stacks are deleted: mailroom-dev-mailbox." in result.stdout
+    assert "Kept, by the stage's settings: DynamoDB::GlobalTable, S3::Bucket." in result.stdout
+    assert (versions(s3, "payloads"), versions(s3, "unprocessed")) == (0, 3)
+
+
+def test_without_the_stages_name_nothing_is_deleted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any
+) -> None:
+    result = run(monkeypatch, tmp_path, s3, "yes\n")
+    assert (result.exit_code, "Nothing was deleted." in result.stderr) == (2, True)
+    assert versions(s3, "payloads") == 3
+
+
+def test_a_protected_stage_is_refused_before_anybody_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any
+) -> None:
+    result = run(monkeypatch, tmp_path, s3, "dev\n", protected=True)
+    assert result.exit_code == 2
+    assert "Set mailroom.dev.deployment.termination_protection to false" in result.stderr.replace("\n", " ")
+    assert versions(s3, "payloads") == 3
