@@ -9,7 +9,7 @@ from ops.cost.fixed import Resources
 from ops.cost.fixed import dollars as fixed_dollars
 from ops.cost.parts import MessagePath, assumptions, parts, request_parts
 from ops.estimates.lanes import Assumed, ConfiguredLane, SendingPlan, Stages, dollars
-from ops.estimates.prices import DATED
+from ops.estimates.prices import DATED, SES_MAIL
 
 API = "api"
 """What comes by the HTTP API, among the channels."""
@@ -65,14 +65,18 @@ def cost(
     *,
     callbacks: bool = False,
     requests: int = 0,
+    ses_mail: float = SES_MAIL,
 ) -> Cost:
-    """The cost of a month with these messages, `requests` of them by the HTTP API.
+    """The cost of a month with these messages, `requests` of them by the HTTP API; SES takes `ses_mail` US
+    dollars a mail.
 
     Raises SettingsError for a channel or a lane that the stage does not have.
     """
     settings = stages.settings(stage)
     lanes = [(stages.lane(stage, each.channel, each.lane), each.messages) for each in wanted]
-    channels = [_channel(MessagePath(settings, lane, callbacks), messages) for lane, messages in lanes]
+    channels = [
+        _channel(MessagePath(settings, lane, callbacks), messages, ses_mail) for lane, messages in lanes
+    ]
     if requests:
         found = {name: price * requests for name, price in request_parts(settings).items()}
         channels.append(_costs(API, "normal", requests, found, ""))
@@ -92,12 +96,14 @@ def cost(
     )
 
 
-def _channel(path: MessagePath, messages: int) -> ChannelCost:
+def _channel(path: MessagePath, messages: int, ses_mail: float) -> ChannelCost:
     lane = path.lane
     sent = _sent(lane, messages)
     beside = {name: price * messages for name, price in parts(path).items()}
     # The provider stands last, as in a plan.
     provider = {name: sent.pop(name) for name in (path.estimate.provider,) if name in sent}
+    if "SES" in provider:
+        provider["SES"] = ses_mail * messages
     found = {**sent, **beside, **provider}
     return _costs(lane.channel, lane.name, messages, found, path.estimate.unpriced)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Column, Table
 
+from ops.estimates.prices import SES_PLANS
 from ops.options import AsJson, WrittenStage
 from ops.screen import errors, plain, print_answer, print_line, right, screen, table_of
 
@@ -34,6 +35,9 @@ def cost(
     callbacks: Annotated[
         bool, typer.Option("--callbacks", help="Count a callback for each message.")
     ] = False,
+    ses_plan: Annotated[
+        str, typer.Option(help=f"The account's plan at SES: {' or '.join(SES_PLANS)}. doctor says which.")
+    ] = "none",
     fixed: Annotated[
         bool, typer.Option("--fixed", help="Synthesize the stage, and count its alarms, keys and secrets.")
     ] = False,
@@ -55,6 +59,11 @@ def cost(
     from ops.estimates.lanes import Stages
     from stacks.settings.sentences import SettingsError
 
+    if (ses_mail := SES_PLANS.get(ses_plan.lower())) is None:
+        raise typer.BadParameter(
+            f"--ses-plan: the price of {ses_plan!r:.30} is not known here; use {' or '.join(SES_PLANS)}, and "
+            "see https://aws.amazon.com/ses/pricing/."
+        )
     counts = {"mail": mail, "sms": sms, "push": push, "fax": fax, "webhook": webhook, **_counts(other or ())}
     wanted = [
         answer.WantedMessages(channel, messages, "bulk" if bulk and channel == "mail" else "normal")
@@ -68,7 +77,9 @@ def cost(
                 resources = of_templates(templates(stage))
         else:
             resources = of_settings(stages.settings(stage))
-        found = answer.cost(stages, stage, wanted, resources, callbacks=callbacks, requests=requests)
+        found = answer.cost(
+            stages, stage, wanted, resources, callbacks=callbacks, requests=requests, ses_mail=ses_mail
+        )
     except SettingsError as error:
         print_line(str(error), "red", errors)
         raise typer.Exit(2) from None

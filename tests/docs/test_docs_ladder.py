@@ -103,7 +103,8 @@ def test_a_worker_that_never_waits_sends_and_costs_by_its_memory_as_its_row_says
 
 def test_what_the_readme_says_a_million_mails_cost_is_what_prod_would_pay() -> None:
     (said,) = re.findall(
-        r"A million mails a month cost \$([\d.]+) beside SES's\s+\$100, and the stage itself \$([\d.]+)",
+        r"A million mails a month cost \$([\d.]+) beside SES's\s+\$100 \(\$160 by its plan Essentials\),\s+"
+        r"and the stage itself \$([\d.]+)",
         Page("README.md").text,
     )
     assert said == tuple(f"{each:.2f}" for each in _a_million_mails(_stages({})))

@@ -183,3 +183,16 @@ def test_the_pages_thousands_are_what_the_command_says(channel: str) -> None:
     (quoted,) = re.findall(rf"^\| {channel} \| ([\d.]+) \|", PAGE, re.MULTILINE)
     (found,) = said(f"--{channel}", "1000000").channels
     assert quoted == small((found.dollars - found.parts.get("SES", 0)) / 1000)
+
+
+def test_the_plan_of_the_account_at_ses_decides_about_its_part() -> None:
+    def ses(*plan: str) -> float:
+        result = run("--mail", "1000000", "--json", *plan)
+        return float(json.loads(result.stdout)["channels"][0]["parts"]["SES"])
+
+    assert (ses(), ses("--ses-plan", "none"), ses("--ses-plan", "ESSENTIALS")) == (100, 100, 160)
+    refused = run("--mail", "1", "--ses-plan", "pro")
+    assert refused.exit_code == 2
+    assert "https://aws.amazon.com/ses/pricing/" in refused.stderr.replace("\n", "").replace("│", "").replace(
+        " ", ""
+    )

@@ -725,3 +725,16 @@ def test_no_bus_or_another_accounts_is_not_asked_for(answers: dict[str, Answer],
     (found,) = (each for each in looked(aws, ["functions"]) if each.check == "event bus")
     assert (found.state, "events.DescribeEventBus" in aws.asked) == ("skipped", False)
     assert said in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [("ESSENTIALS", "--ses-plan essentials"), ("PRO", "without SES, for its price is not known here")],
+)
+def test_the_accounts_plan_at_ses_is_said_for_who_counts_costs(
+    answers: dict[str, Answer], plan: str, said: str
+) -> None:
+    account = answers["sesv2.GetAccount"]
+    assert isinstance(account, dict)
+    aws = Aws({**answers, "sesv2.GetAccount": {**account, "PricingAttributes": {"CurrentPlan": plan}}})
+    assert any(said in each.sentence for each in looked(aws, ["mail"]))

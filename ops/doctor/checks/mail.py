@@ -8,6 +8,7 @@ from typing import Any
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import ExaminedStage
+from ops.estimates.prices import SES_PLANS
 from ops.times import speed_of
 from stacks.settings.monitoring import Monitoring
 
@@ -32,6 +33,9 @@ def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if status != "HEALTHY":
         found = warning if status == "PROBATION" else failed
         yield found(f"SES has the account under {status.lower()}.", f"Answer its case: {_CONSOLE}")
+    if plan := said.get("PricingAttributes", {}).get("CurrentPlan", "").lower():
+        known = f"--ses-plan {plan}" if plan in SES_PLANS else "without SES, for its price is not known here"
+        yield ok(f"The account's plan at SES is {plan}: mailroom cost counts {known}.")
     reasons = said.get("SuppressionAttributes", {}).get("SuppressedReasons", [])
     if {"BOUNCE", "COMPLAINT"} <= set(reasons):
         yield ok("SES's list of the account takes in bounces and complaints.")
