@@ -37,8 +37,8 @@ SEEN = WORKSPACE.folder / "seen.json"
 SEED, MESSAGES, KILLS, RATE = 1, 4000, 100, 14.0
 """Ten minutes on two cores."""
 END_SECONDS = 900.0
-"""Seconds after the last put: what was on a killed process's hands comes back after its queue's visibility
-time-out."""
+"""After so many seconds in which no message ended, no other is waited for. What was on a killed process's
+hands comes back after its queue's visibility time-out."""
 LOOK_SECONDS = 1.0
 SENDERS = ("mail", "mail-bulk", "sms", "push", "fax", "webhook")
 console = Terminal(highlight=False)
@@ -124,7 +124,7 @@ class Run:
                 threads.submit(self._chaos.run, ended),
             ]
             try:
-                waiter.until_ended(keys, len(keys) / self._rate + END_SECONDS, show)
+                waiter.until_ended(keys, END_SECONDS, show)
                 waiter.until(self._reports_to_come, END_SECONDS)
                 waiter.until_quiet(END_SECONDS)
             except NotSettled as trouble:

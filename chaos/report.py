@@ -64,7 +64,7 @@ class Report:
                 for each in self.done
                 if each.kind in ("pump", "deploy")
             ],
-            "windows": windows(self.done, self.began),
+            "windows": windows(self.done, self.began, self.ended),
             "timeline": self._timeline(),
         }
 
@@ -113,13 +113,15 @@ class Report:
         return table
 
 
-def windows(done: Sequence[Done], began: float) -> list[list[Any]]:
-    """When each provider was in trouble: provider, trouble, first and last second."""
+def windows(done: Sequence[Done], began: float, ended: float) -> list[list[Any]]:
+    """When each provider was in trouble: provider, trouble, first and last second. What was under way when
+    the run was cut off ends with it."""
     found: list[list[Any]] = []
     for at, each in enumerate(done):
         if each.kind == "trouble":
             provider, kind = each.what.split()
-            ends = next(later.at for later in done[at:] if later.kind == "calm" and later.what == provider)
+            calm = (later.at for later in done[at:] if later.kind == "calm" and later.what == provider)
+            ends = next(calm, ended)
             found.append([provider, kind, round(each.at - began), round(ends - began)])
     return found
 

@@ -18,7 +18,8 @@ class NotSettled(RuntimeError):
 
 
 class Waiter:
-    """Every wait is bounded: after `seconds` it raises NotSettled."""
+    """Every wait is bounded: it raises NotSettled after `seconds` in which nothing came closer. So a slow
+    machine takes longer, and is not given up."""
 
     def __init__(
         self,
@@ -77,11 +78,13 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until(self, lacking: Callable[[], str], seconds: float) -> None:
-        """Wait until `lacking` names nothing more."""
-        deadline = self._clock() + seconds
+        """Wait until `lacking` names nothing more. What it names changes as things come closer."""
+        deadline, before = self._clock() + seconds, ""
         while lack := lacking():
-            if self._clock() > deadline:
-                raise NotSettled(f"After {seconds:.0f} s {lack}. {self._stage.held()}")
+            if lack != before:
+                deadline, before = self._clock() + seconds, lack
+            elif self._clock() > deadline:
+                raise NotSettled(f"For {seconds:.0f} s {lack}. {self._stage.held()}")
             self._sleep(POLL_SECONDS)
 
 

@@ -17,8 +17,8 @@ SQS_FIFO_REQUEST = 0.50e-6
 LAMBDA_REQUEST = 0.20e-6
 LAMBDA_GB_SECOND = 0.0000133334
 SES_PLANS = {"none": 100e-6, "essentials": 160e-6}
-"""A mail, by the plan of the account (`PricingAttributes` of SES's GetAccount): plans are there since
-2026-07-21. The price of Essentials is from a copy of AWS's price list; Pro's and Enterprise's are not known here."""
+"""A mail, by the plan of the account (`PricingAttributes` of SES's GetAccount); there are plans since
+2026-07-21. The price of Essentials is from a copy of AWS's price list; the others are not known here."""
 SES_MAIL = SES_PLANS["none"]
 SNS_PUBLISH = 0.50e-6
 BUS_EVENT = 1.00e-6

@@ -67,9 +67,15 @@ def test_it_looks_at_more_messages_than_one_call_takes_and_at_none_twice_that_ha
 
 def test_it_gives_up_in_time_and_says_how_many_have_ended() -> None:
     stage = Stage([1])
-    with pytest.raises(NotSettled, match=r"After 10 s 1 of 3 messages have ended\. Queues: all empty\."):
+    with pytest.raises(NotSettled, match=r"For 10 s 1 of 3 messages have ended\. Queues: all empty\."):
         stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert 10 < stage.now < 11
+
+
+def test_a_slow_machine_is_not_given_up_while_messages_end() -> None:
+    stage = Stage([count for count in range(4) for _ in range(30)])
+    stage.waiter.until_ended(numbered(3), 10, stage.told.append)
+    assert stage.now > 2 * 10
 
 
 def test_it_waits_until_each_message_stands_where_it_must() -> None:

@@ -2,8 +2,9 @@
 
 from collections import Counter
 
-from chaos.faults import DEPLOYMENTS, FUNCTIONS, plan, workers_in
+from chaos.faults import DEPLOYMENTS, FUNCTIONS, Done, plan, workers_in
 from chaos.load import PARTS, draw, put_steadily
+from chaos.report import windows
 from local.providers import trouble
 
 LISTED = """
@@ -76,3 +77,12 @@ def test_messages_are_put_at_a_steady_rate_and_at_once_where_the_stage_is_behind
     put_steadily([{"id": at} for at in range(14)], 2, take, lambda: now[0], sleep)
     assert put[:3] == [(0, 0.0), (1, 0.5), (2, 5.5)]
     assert put[10:] == [(10, 5.5), (11, 5.5), (12, 6.0), (13, 6.5)]
+
+
+def test_a_run_that_was_cut_off_has_its_providers_troubles_until_its_end() -> None:
+    done = [
+        Done("trouble", "ses slow", 110.0),
+        Done("calm", "ses", 120.0),
+        Done("trouble", "ses down", 130.0),
+    ]
+    assert windows(done, 100.0, 150.0) == [["ses", "slow", 10, 20], ["ses", "down", 30, 50]]
