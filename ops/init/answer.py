@@ -77,6 +77,18 @@ def _to_verify(settings: Settings) -> Iterator[Step]:
             "(docs/settings.md, What a channel needs). Before that, messages become dead letters.",
             f"aws secretsmanager put-secret-value --secret-id {secret} --secret-string file://{name}.json",
         )
+    if settings.sms and settings.sms.provider == "aws":
+        yield Step(
+            "A number of AWS costs from 1 US dollar a month, also while nothing is sent, and a new account "
+            "may spend 1 US dollar a month on texts until AWS raises that.",
+            "aws pinpoint-sms-voice-v2 describe-spend-limits",
+        )
+    if settings.monitoring.slack or settings.monitoring.teams:
+        yield Step(
+            "Somebody has to let AWS into the Slack workspace or the Teams team first, in this account: "
+            "without that the stack monitoring cannot be made.",
+            "https://console.aws.amazon.com/chatbot/home",
+        )
     yield Step(
         f"Lambda has to let the account run {settings.monitoring.concurrency_quota:,} functions at once. A "
         "new account may have 10: then set monitoring.concurrency_quota to what it has.",

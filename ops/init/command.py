@@ -40,7 +40,13 @@ RATE = Question(
 )
 SENDER = Question("--sender", "mail.senders", "The address that mails come from")
 ALARMS = Question("--alarms", "monitoring.emails", "The address that hears of alarms (nothing: nobody)", "")
-_OPTIONS = {each.key: each.option for each in (RATE, SENDER, ALARMS)}
+QUOTA = Question(
+    "--lambda-quota",
+    "monitoring.concurrency_quota",
+    "How many functions Lambda lets the account run at once (nothing: 1,000; a new account may have 10)",
+    "",
+)
+_OPTIONS = {each.key: each.option for each in (RATE, SENDER, ALARMS, QUOTA)}
 
 
 def init(
@@ -73,6 +79,14 @@ def init(
         str | None,
         typer.Option(
             help='The address that hears of alarms; several with commas, "" is nobody.', show_default="asked"
+        ),
+    ] = None,
+    lambda_quota: Annotated[
+        str | None,
+        typer.Option(
+            help="Functions that Lambda lets the account run at once; a new account may have 10.",
+            metavar="NUMBER",
+            show_default="1000",
         ),
     ] = None,
     further: Annotated[
@@ -117,6 +131,7 @@ def init(
             raise Refused("--rate: is the rate of mails, and the stage sends none; leave it out.")
         _answer(draft, SENDER, sender, asking=asking)
         _answer(draft, ALARMS, alarms, asking=asking)
+        _answer(draft, QUOTA, lambda_quota, asking=asking)
         for each in further or ():
             _set(draft, each)
         _complete(draft, asking=asking)

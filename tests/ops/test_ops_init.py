@@ -137,6 +137,10 @@ def test_it_asks_for_all_and_again_where_an_answer_will_not_do(file: Path) -> No
         "ada@acme.example",
         "nobody",
         "o@a.example",
+        "some",
+        "10",
+        "2",  # what a small quota has to fit
+        "webhook.maximum_concurrency=2",
     )
     result = run(typed="\n".join((*answers, "y")) + "\n")
     assert result.exit_code == 0
@@ -146,18 +150,19 @@ def test_it_asks_for_all_and_again_where_an_answer_will_not_do(file: Path) -> No
         "channels.mail.messages_per_second: 'many' is not a number; use 0.1 to 100000.",
         "mail.senders: 'ada' is not a mail address",
         "monitoring.emails: 'nobody' does not fit",
+        "monitoring.concurrency_quota: 'some' is not a whole number",
         '+      "trial": {',
     ):
         assert sentence in result.stderr
     section = stages(file)["trial"]
     assert section["mail"] == {"senders": ["ada@acme.example"]}
-    assert section["monitoring"] == {"emails": ["o@a.example"]}
+    assert section["monitoring"] == {"emails": ["o@a.example"], "concurrency_quota": 10}
 
 
 @pytest.mark.usefixtures("terminal")
 def test_it_asks_for_what_the_chosen_channels_need_by_their_own_rules(file: Path) -> None:
     answers = (
-        *("", "twilio", "signalwire", "+12025550124", "acme", "+12025550123"),
+        *("", "", "twilio", "signalwire", "+12025550124", "acme", "+12025550123"),
         *("android=arn:aws:sns:us-east-1:111122223333:app/GCM/shop", "y"),
     )
     given = ("--stage", "trial", "--channels", "mail,sms,fax,push,webhook", "--sender", "a@acme.example")
@@ -179,7 +184,7 @@ def test_it_asks_for_what_the_chosen_channels_need_by_their_own_rules(file: Path
 def test_a_rule_of_several_settings_may_be_answered_by_any_of_them(file: Path) -> None:
     given = ("--stage", "trial", "--channels", "mail", *MAIL, "--rate", "1")
     answers = "2\nwebhook.maximum_concurrency=2\ny\n"
-    result = run(*given, "--set", "monitoring.concurrency_quota=10", typed=answers)
+    result = run(*given, "--lambda-quota", "10", typed=answers)
     assert result.exit_code == 0
     assert "feedback.maximum_concurrency (or KEY=VALUE of another setting):" in result.stderr
     section = stages(file)["trial"]
@@ -189,7 +194,7 @@ def test_a_rule_of_several_settings_may_be_answered_by_any_of_them(file: Path) -
 @pytest.mark.usefixtures("terminal")
 def test_what_a_stage_has_is_what_a_blank_answer_keeps(file: Path) -> None:
     file.write_text(FULL)
-    result = run("--stage", "prod", typed="\n\n\n\n")
+    result = run("--stage", "prod", typed="\n\n\n\n\n")
     assert (result.exit_code, file.read_text()) == (0, FULL)
     assert "[mail, sms, fax]" in result.stderr
     assert "[Mailroom <mailroom@example.com>]" in result.stderr
@@ -197,7 +202,7 @@ def test_what_a_stage_has_is_what_a_blank_answer_keeps(file: Path) -> None:
 
 @pytest.mark.usefixtures("terminal")
 def test_nothing_is_written_without_a_yes(file: Path) -> None:
-    result = run("--stage", "trial", "--channels", "mail", *MAIL, "--rate", "1", typed="n\n")
+    result = run("--stage", "trial", "--channels", "mail", *MAIL, "--rate", "1", typed="\nn\n")
     assert (result.exit_code, file.exists()) == (1, False)
 
 
@@ -328,3 +333,14 @@ def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, tmp
     with (tmp_path / "empty").open("w+") as nobody:
         monkeypatch.setattr("sys.stdin", nobody)
         assert not screen.at_a_terminal()
+
+
+def test_what_has_to_be_seen_to_outside_is_named_by_the_settings_that_need_it(file: Path) -> None:
+    aws = ("sms.provider=aws", "sms.sender=+12025550123")
+    slack = ("monitoring.slack.workspace_id=T0123456789", "monitoring.slack.channel_id=C0123456789")
+    given = [each for value in (*aws, *slack) for each in ("--set", value)]
+    result = run("--stage", "trial", "--channels", "sms", *MAIL, *given)
+    assert result.exit_code == 0, result.output
+    assert "costs from 1 US dollar a month" in result.stdout
+    assert "let AWS into the Slack workspace" in result.stdout
+    assert "let AWS into" not in run("--stage", "other", "--channels", "mail", *MAIL).stdout
