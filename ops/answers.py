@@ -27,6 +27,7 @@ from ops.plan.answer import PlanOutput
 from ops.reconcile.reconciler import Reconciled
 from ops.replay import Replayed
 from ops.resend.resender import Resent
+from ops.restore import Restored
 from ops.settle import Settled
 from ops.webhook_key import WebhookKey
 
@@ -50,6 +51,7 @@ ANSWERS: dict[str, Any] = {
     "preferences show": PreferencesAnswer,
     "reconcile": Reconciled,
     "replay": Replayed,
+    "restore": Restored,
     "resend": Resent,
     "send": SendAnswer,
     "settle": Settled,

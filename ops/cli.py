@@ -39,6 +39,7 @@ PANELS = {
         "reconcile": "ops.reconcile.command:reconcile",
         "replay": "ops.replay:replay",
         "settle": "ops.settle:settle",
+        "restore": "ops.restore:restore",
         "dead-letters": "ops.dead_letters.command:app",
     },
     "People": {

@@ -1,0 +1,84 @@
+"""`mailroom restore`: what is missing comes back, what is newer stays, and nothing else is touched."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from typer.testing import CliRunner, Result
+
+from ops import cli
+from tests.support.ops.answers import valid
+from tests.support.ops.shared import REGION
+
+LEDGER, RESTORED = "mailroom-dev-ledger", "mailroom-dev-ledger-restored"
+OLD, NEW = "2026-11-20T09:00:00.000Z", "2026-11-21T09:00:00.000Z"
+
+
+@pytest.fixture
+def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name=REGION)
+        for table in (LEDGER, RESTORED):
+            keys: Any = [
+                {"AttributeName": "id", "KeyType": "HASH"},
+                {"AttributeName": "event_type", "KeyType": "RANGE"},
+            ]
+            types: Any = [{"AttributeName": each["AttributeName"], "AttributeType": "S"} for each in keys]
+            client.create_table(
+                TableName=table, KeySchema=keys, AttributeDefinitions=types, BillingMode="PAY_PER_REQUEST"
+            )
+        yield client
+
+
+def put(dynamodb: Any, table: str, id_: str, at: str, status: str) -> None:
+    item = {"id": id_, "event_type": "mail", "updatedAt": at, "status": status}
+    dynamodb.put_item(TableName=table, Item={name: {"S": value} for name, value in item.items()})
+
+
+def statuses(dynamodb: Any) -> dict[str, str]:
+    items = dynamodb.scan(TableName=LEDGER)["Items"]
+    return {each["id"]["S"]: each["status"]["S"] for each in items}
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, ["restore", "ledger", *arguments], env={"COLUMNS": "200"})
+
+
+def test_what_is_missing_or_older_comes_back_and_what_is_newer_stays(dynamodb: Any) -> None:
+    for number in range(600):
+        put(dynamodb, RESTORED, f"lost-{number}", OLD, "sent")
+    put(dynamodb, RESTORED, "older", NEW, "sent")
+    put(dynamodb, LEDGER, "older", OLD, "sending")
+    put(dynamodb, RESTORED, "newer", OLD, "sending")
+    put(dynamodb, LEDGER, "newer", NEW, "delivered")
+    put(dynamodb, LEDGER, "since", NEW, "sent")
+    answer = valid("restore", run("--from", RESTORED, "--yes", "--json").stdout)
+    assert (answer["read"], answer["copied"], answer["kept"]) == (602, 601, 1)
+    found = statuses(dynamodb)
+    assert (found["older"], found["newer"], found["since"], len(found)) == ("sent", "delivered", "sent", 603)
+    again = valid("restore", run("--from", RESTORED, "--yes", "--json").stdout)
+    assert (again["copied"], again["kept"]) == (0, 602)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [(LEDGER, "is the table itself"), ("mailroom-dev-nothing", "There is no")],
+)
+def test_a_source_that_is_none_is_refused(dynamodb: Any, source: str, said: str) -> None:
+    put(dynamodb, LEDGER, "a", NEW, "sent")
+    result = run("--from", source, "--yes")
+    assert (result.exit_code, said in result.stderr) == (2, True)
+    assert statuses(dynamodb) == {"a": "sent"}
+
+
+def test_a_table_with_other_keys_is_no_copy(dynamodb: Any) -> None:
+    keys: Any = [{"AttributeName": "name", "KeyType": "HASH"}]
+    types: Any = [{"AttributeName": "name", "AttributeType": "S"}]
+    dynamodb.create_table(
+        TableName="other", KeySchema=keys, AttributeDefinitions=types, BillingMode="PAY_PER_REQUEST"
+    )
+    result = run("--from", "other", "--yes")
+    assert (result.exit_code, "it is no copy of it" in result.stderr) == (2, True)
