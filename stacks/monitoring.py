@@ -6,6 +6,7 @@ from aws_cdk import App, Aws, Fn, Stack
 from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 
 from stacks.constructs.alarms import BEGUN, ENDED, AlarmText, StageAlarm, alarm_kinds, metric
@@ -54,8 +55,14 @@ class MonitoringStack(StageStack):
         alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
         for topic in (begun, ended):
             topic.let_publish("cloudwatch.amazonaws.com", alarms)
-            for url in settings.monitoring.urls:
-                topic.add_subscription(subscriptions.UrlSubscription(url))
+        # An alarm that is made goes from no data to OK: some 70 do on the first day, and nobody waits for it.
+        # None of ours goes from ALARM to no data, because each says what missing data means.
+        rang = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.string_filter(allowlist=["ALARM"]))
+        for url in settings.monitoring.urls:
+            begun.add_subscription(subscriptions.UrlSubscription(url))
+            ended.add_subscription(
+                subscriptions.UrlSubscription(url, filter_policy_with_message_body={"OldStateValue": rang})
+            )
         for address in settings.monitoring.emails:
             begun.add_subscription(subscriptions.EmailSubscription(address))
         write_to_chats(self, settings, begun.topic_arn)

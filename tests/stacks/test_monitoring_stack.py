@@ -99,6 +99,19 @@ def test_people_hear_when_an_alarm_begins_and_programs_when_it_ends_too() -> Non
     }
 
 
+def test_programs_hear_of_no_end_of_an_alarm_that_never_rang() -> None:
+    (ended,) = (
+        each
+        for each in variant({"monitoring": TOLD})["monitoring"].all("SNS::Subscription")
+        if "FilterPolicy" in each
+    )
+    assert (ended["FilterPolicyScope"], ended["FilterPolicy"]) == (
+        "MessageBody",
+        {"OldStateValue": ["ALARM"]},
+    )
+    assert "AlarmsEnded" in ended["TopicArn"]["Ref"]
+
+
 def test_chats_read_alarms_and_may_do_nothing() -> None:
     template = variant({"monitoring": TOLD})["monitoring"]
     slack = template.one("Chatbot::SlackChannelConfiguration", ConfigurationName="mailroom-dev-slack")
