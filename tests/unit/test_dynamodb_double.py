@@ -506,3 +506,33 @@ def test_of_many_who_write_at_once_one_wins(tables: InMemoryDynamoDB) -> None:
     for each in threads:
         each.join()
     assert len(won) == 1
+
+
+def inserted(tables: InMemoryDynamoDB, *items: Item, table: str = "t") -> list[str | None]:
+    """The errors of one batch of INSERTs."""
+    statements = []
+    for item in items:
+        fields = ", ".join(f"'{name}': ?" for name in item)
+        text = f'INSERT INTO "{table}" VALUE {{{fields}}}'
+        statements.append({"Statement": text, "Parameters": [*item.values()]})
+    reply = tables.batch_execute_statement(Statements=statements)
+    return [each.get("Error", {}).get("Code") for each in reply["Responses"]]
+
+
+def test_a_key_twice_refuses_a_whole_batch_of_statements(tables: InMemoryDynamoDB) -> None:
+    new: Item = {"id": {"S": "n"}, "kind": {"S": "mail"}}
+    with pytest.raises(ClientError, match="Provided list of item keys contains duplicates"):
+        inserted(tables, new, {**new, "word": {"S": "b"}})
+    assert inserted(tables, new) == [None]
+
+
+def test_what_is_wrong_with_a_statement_is_its_own_answer(tables: InMemoryDynamoDB) -> None:
+    good: Item = {"id": {"S": "n"}, "kind": {"S": "mail"}}
+    wrong: list[Item] = [
+        {"id": {"S": "o"}},
+        {"id": {"S": ""}, "kind": {"S": "mail"}},
+        {"id": {"N": "1"}, "kind": {"S": "mail"}},
+        {"id": {"S": "p"}, "kind": {"S": "mail"}, "word": {"S": "x" * 410_000}},
+    ]
+    assert inserted(tables, *wrong, KEY, good) == [*["ValidationError"] * 4, "DuplicateItem", None]
+    assert inserted(tables, good, table="nothing") == ["ResourceNotFound"]

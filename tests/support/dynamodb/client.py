@@ -212,23 +212,36 @@ class InMemoryDynamoDB:
 
     @_operation("Statements")
     def batch_execute_statement(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """INSERTs of whole items, each attribute a parameter."""
+        """INSERTs of whole items, each attribute a parameter. A key twice refuses the whole call; what is
+        wrong with a statement by itself is that statement's answer. DynamoDB Local 1.25.1 does the same."""
         if not 1 <= len(request["Statements"]) <= BATCH_STATEMENTS:
             raise Refusal("Member must have length between 1 and 25")
-        return {"Responses": [self._inserted(each) for each in request["Statements"]]}
+        items = [_insertion(each) for each in request["Statements"]]
+        keys = [self._key_of(*each) for each in items]
+        if len({*keys} - {None}) < sum(key is not None for key in keys):
+            raise Refusal("Provided list of item keys contains duplicates")
+        return {"Responses": [self._inserted(*each) for each in items]}
 
-    def _inserted(self, statement: Mapping[str, Any]) -> dict[str, Any]:
-        insertion = _INSERT.fullmatch(statement["Statement"])
-        if insertion is None or not {"Statement", "Parameters"}.issuperset(statement):
-            unknown(f"the statement {statement}")
-        names = _FIELD.findall(insertion["fields"])
-        new = copied(dict(zip(names, statement["Parameters"], strict=True)))
-        table = self._table({"TableName": insertion["table"]})
-        position = table.position({name: new[name] for name in table.keys if name in new})
-        if position in table.items:
-            return {"Error": {"Code": "DuplicateItem", "Message": "Duplicate primary key exists in table"}}
-        table.keep(position, new, "")
-        return {"TableName": insertion["table"]}
+    def _key_of(self, name: str, new: Item) -> tuple[str, Position] | None:
+        try:
+            table = self._table({"TableName": name})
+            return name, table.position({each: new[each] for each in table.keys if each in new})
+        except Refusal:
+            return None
+
+    def _inserted(self, name: str, new: Item) -> dict[str, Any]:
+        try:
+            table = self._table({"TableName": name})
+            position = table.position({each: new[each] for each in table.keys if each in new})
+            if position in table.items:
+                return {
+                    "Error": {"Code": "DuplicateItem", "Message": "Duplicate primary key exists in table"}
+                }
+            table.keep(position, new, "")
+        except Refusal as refused:
+            code = _STATEMENT_CODES.get(refused.code, refused.code)
+            return {"Error": {"Code": code, "Message": f"{refused}"}}
+        return {"TableName": name}
 
     @_operation(f"{_CONDITIONAL} Key ReturnValues")
     def delete_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -320,6 +333,22 @@ class InMemoryDynamoDB:
         if request["TableName"] not in self.tables:
             raise Refusal("Requested resource not found", "ResourceNotFoundException")
         return self.tables[request["TableName"]]
+
+
+_STATEMENT_CODES = {
+    "ValidationException": "ValidationError",
+    "ResourceNotFoundException": "ResourceNotFound",
+}
+"""What an error is called that is about one statement of a batch."""
+
+
+def _insertion(statement: Mapping[str, Any]) -> tuple[str, Item]:
+    """The table and the item of an INSERT."""
+    insertion = _INSERT.fullmatch(statement["Statement"])
+    if insertion is None or not {"Statement", "Parameters"}.issuperset(statement):
+        unknown(f"the statement {statement}")
+    names = _FIELD.findall(insertion["fields"])
+    return insertion["table"], copied(dict(zip(names, statement["Parameters"], strict=True)))
 
 
 def _texts(request: Mapping[str, Any], kind: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
