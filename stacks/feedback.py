@@ -8,7 +8,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk.aws_cloudwatch import TreatMissingData
 from constructs import Construct
 
-from stacks.constructs.alarms import AlarmText, StageAlarm, metric
+from stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import Secret, provider_secret
@@ -129,7 +129,7 @@ def _pair(
         )
         # As SES's developer guide has it: where nothing is reported, the rate is the one before.
         name = f"{of}Rate{'Warning' if suffix else ''}"
-        StageAlarm(scope, name, settings, about, rate, threshold, missing=TreatMissingData.IGNORE)
+        stage_alarm(scope, name, settings, about, rate, threshold, missing=TreatMissingData.IGNORE)
 
 
 def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:

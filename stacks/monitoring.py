@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 
-from stacks.constructs.alarms import BEGUN, ENDED, AlarmText, StageAlarm, alarm_kinds, metric
+from stacks.constructs.alarms import BEGUN, ENDED, AlarmText, alarm_kinds, metric, stage_alarm
 from stacks.constructs.function import function_specs
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.topic import EventTopic
@@ -32,19 +32,20 @@ class MonitoringStack(StageStack):
         begun, ended = self._topics(settings)
         self._concurrency(settings)
         _possible_waits(self, settings)
-        cloudwatch.CfnDashboard(
-            self,
-            "Dashboard",
-            dashboard_name=settings.name(),
-            dashboard_body=Fn.sub(dashboard(settings, function_specs(self), alarm_kinds(self))),
-        )
+        if settings.monitoring.is_full:
+            cloudwatch.CfnDashboard(
+                self,
+                "Dashboard",
+                dashboard_name=settings.name(),
+                dashboard_body=Fn.sub(dashboard(settings, function_specs(self), alarm_kinds(self))),
+            )
+            publish(self, DashboardName=settings.name())
         publish(
             self,
             AlarmTopicName=begun.topic_name,
             AlarmTopicArn=begun.topic_arn,
             AlarmEndedTopicName=ended.topic_name,
             AlarmEndedTopicArn=ended.topic_arn,
-            DashboardName=settings.name(),
         )
 
     def _topics(self, settings: Settings) -> tuple[EventTopic, EventTopic]:
@@ -80,7 +81,7 @@ class MonitoringStack(StageStack):
         )
         claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
         many = settings.monitoring.many_functions
-        StageAlarm(self, "Concurrency", settings, about, claimed, many, periods=MINUTES_IN_A_ROW)
+        stage_alarm(self, "Concurrency", settings, about, claimed, many, periods=MINUTES_IN_A_ROW)
 
 
 def _possible_waits(stack: StageStack, settings: Settings) -> None:

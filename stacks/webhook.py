@@ -8,7 +8,7 @@ from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
 
 from stacks.channels import read_payloads, sender_environment
-from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, StageAlarm, metric, read_log
+from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import RANDOM_KEY, Secret
@@ -127,4 +127,4 @@ def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
         "the host), and ask its owner; an owner who wants no more callbacks answers 410",
     )
     tries = metric("Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage})
-    StageAlarm(stack, "KeepsFailing", settings, about, tries, 1, periods=periods, at_least=1)
+    stage_alarm(stack, "KeepsFailing", settings, about, tries, 1, periods=periods, at_least=1)

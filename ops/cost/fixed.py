@@ -56,18 +56,18 @@ def of_settings(settings: Settings) -> Resources:
     fax, campaigns = settings.fax is not None, bool(settings.campaigns.enabled)
     queues = len(list(settings.lane_rows())) + 3 + 2 * fax + 2 * campaigns
     functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None)
+    full = settings.monitoring.is_full
+    others = functions * sum(ALARMS_A_FUNCTION.values()) + sum(ALARMS_BESIDE.values())
     return Resources(
         source="settings",
         queues=queues,
         fifo_queues=int(fax),
         functions=functions,
-        alarm_metrics=queues * sum(ALARMS_A_QUEUE.values())
-        + functions * sum(ALARMS_A_FUNCTION.values())
-        + sum(ALARMS_BESIDE.values()),
-        mapping_metrics=_STREAMS * METRICS_A_MAPPING,
-        dashboards=1,
+        alarm_metrics=queues * sum(ALARMS_A_QUEUE.values()) + full * others,
+        mapping_metrics=full * _STREAMS * METRICS_A_MAPPING,
+        dashboards=int(full),
         keys=_KEYS,
-        rotated_keys=_KEYS,
+        rotated_keys=full * _KEYS,
         secrets=2 + len(settings.provider_secrets) + (settings.webhook.stage_key_until is not None),
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from aws_cdk import Aws, Duration
@@ -121,6 +121,20 @@ class StageAlarm(cloudwatch.Alarm):
         alarm_kinds(self)[name] = about.kind
         output = about.output or pascal(about.short)
         publish(self, **{f"{output}AlarmName": self.alarm_name, f"{output}AlarmArn": self.alarm_arn})
+
+
+def stage_alarm(
+    scope: Construct,
+    construct_id: str,
+    settings: Settings,
+    about: AlarmText,
+    metric: cloudwatch.IMetric,
+    threshold: float,
+    **options: Any,
+) -> None:
+    """A `StageAlarm`, where the stage's level of monitoring has alarms of that kind."""
+    if settings.monitoring.wants(about.kind):
+        StageAlarm(scope, construct_id, settings, about, metric, threshold, **options)
 
 
 def _topic_arn(settings: Settings, topic: str) -> str:

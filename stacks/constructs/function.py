@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 
-from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, StageAlarm, metric, read_log
+from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
 from stacks.constructs.bundle import Bundle, Target
 from stacks.constructs.grants import Grant, role
 from stacks.constructs.stage import accept, pascal, publish
@@ -234,7 +234,7 @@ class HandlerFunction(Construct):
             (slow, metric("AWS/Lambda", "Duration", "Maximum", own), round(seconds * 1000)),
         ):
             id_, periods, at_least = pascal(about.kind), spec.periods, spec.at_least
-            StageAlarm(self, id_, settings, about, value, threshold, periods=periods, at_least=at_least)
+            stage_alarm(self, id_, settings, about, value, threshold, periods=periods, at_least=at_least)
 
 
 def _arn(scope: Construct, service: str, resource: str, name: str) -> str:

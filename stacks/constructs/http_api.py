@@ -9,7 +9,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from stacks.constructs.alarms import AlarmText, StageAlarm, metric
+from stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from stacks.constructs.function import KEPT_DAYS
 from stacks.constructs.stage import accept
 from stacks.settings.stage import Settings
@@ -111,4 +111,4 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
     )
     answers = metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
     # Nobody calls for hours, and then there is nothing to count.
-    StageAlarm(scope, "ServerErrors", settings, about, answers, 1)
+    stage_alarm(scope, "ServerErrors", settings, about, answers, 1)

@@ -8,7 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_cloudwatch import Metric, TreatMissingData
 from constructs import Construct
 
-from stacks.constructs.alarms import AlarmText, StageAlarm, metric, read_log
+from stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import pascal, publish
@@ -52,16 +52,18 @@ class StreamReader(Construct):
             comes_back_seconds=work.limits.timeout_seconds,
         )
         self.function = HandlerFunction(self, settings, spec).resource
-        self.mapping = self._mapping(work)
+        self.mapping = self._mapping(work, counted=settings.monitoring.is_full)
         # Partial batch responses are no errors of the function: nothing else would tell of what it gave up
         # on, nor of what could not be put into the bucket.
         self._put_aside(settings, work.function)
         self._dropped(settings, work.function)
         self._iterator_age(settings, work.function)
 
-    def _mapping(self, work: StreamWork) -> lambda_.CfnEventSourceMapping:
-        """Bounded in retries and age, so that one record cannot hold up its shard for ever."""
+    def _mapping(self, work: StreamWork, *, counted: bool) -> lambda_.CfnEventSourceMapping:
+        """Bounded in retries and age, so that one record cannot hold up its shard for ever. `counted`: Lambda
+        has metrics of it, which are paid for."""
         numbers, mapping = work.limits, lambda_.CfnEventSourceMapping
+        counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if counted else None
         return mapping(
             self,
             "Mapping",
@@ -83,7 +85,7 @@ class StreamReader(Construct):
             destination_config=mapping.DestinationConfigProperty(
                 on_failure=mapping.OnFailureProperty(destination=self.unprocessed.bucket_arn)
             ),
-            metrics_config=mapping.MetricsConfigProperty(metrics=["EventCount"]),
+            metrics_config=counts,
         )
 
     def _give_up(self) -> list[Grant]:
@@ -111,7 +113,7 @@ class StreamReader(Construct):
         )
         count = self._count("OnFailureDestinationDeliveredEventCount")
         # Nothing more given up does not mean that it was put back on its way.
-        StageAlarm(self, "GaveUp", settings, about, count, 1, missing=TreatMissingData.IGNORE)
+        stage_alarm(self, "GaveUp", settings, about, count, 1, missing=TreatMissingData.IGNORE)
 
     def _dropped(self, settings: Settings, name: str) -> None:
         """An alarm of its own, and no sum: a sum has no value where one of its metrics has none."""
@@ -128,7 +130,7 @@ class StreamReader(Construct):
             f"{_end(settings, f'{name}-dropped', 'reconciled')}",
         )
         count = self._count("DroppedEventCount")
-        StageAlarm(self, "Dropped", settings, about, count, 1, missing=TreatMissingData.IGNORE)
+        stage_alarm(self, "Dropped", settings, about, count, 1, missing=TreatMissingData.IGNORE)
 
     def _count(self, name: str) -> Metric:
         return metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": self.mapping.ref})
@@ -147,7 +149,7 @@ class StreamReader(Construct):
         )
         age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": self.function.function_name})
         # Measured of what is read: an idle table has nothing to be late with.
-        StageAlarm(self, "IteratorAge", settings, about, age, seconds * 1000)
+        stage_alarm(self, "IteratorAge", settings, about, age, seconds * 1000)
 
 
 def _read_stream(table: StreamTable) -> list[Grant]:

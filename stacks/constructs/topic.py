@@ -6,6 +6,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
+from stacks.constructs.stage import accept
 from stacks.settings.stage import Settings
 
 
@@ -28,10 +29,12 @@ class EventTopic(sns.Topic):
             f"{construct_id}Key",
             alias=f"alias/{settings.name(name)}",
             description=f"Events on the topic {settings.name(name)}",
-            enable_key_rotation=True,
+            enable_key_rotation=settings.monitoring.is_full,
             # A topic keeps nothing that would want the key later.
             removal_policy=RemovalPolicy.DESTROY,
         )
+        if key is None and not settings.monitoring.is_full:
+            accept(self.key, "KMS5", "Each rotation adds a dollar a month, and the stage is to play with.")
         super().__init__(
             scope, construct_id, topic_name=settings.name(name), master_key=self.key, enforce_ssl=True
         )

@@ -9,7 +9,7 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk.aws_cloudwatch import MathExpression, Metric, TreatMissingData
 from constructs import Construct
 
-from stacks.constructs.alarms import AlarmText, StageAlarm, metric, read_log
+from stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import accept, pascal, publish
@@ -164,7 +164,7 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         period=Duration.minutes(1),
     )
     # A queue that nobody touches for hours reports nothing: that must not end the alarm.
-    StageAlarm(worker, "NotEmpty", settings, about, waiting, 1, missing=TreatMissingData.IGNORE)
+    stage_alarm(worker, "NotEmpty", settings, about, waiting, 1, missing=TreatMissingData.IGNORE)
 
 
 def _waiting_long(worker: Worker, settings: Settings) -> None:
@@ -179,7 +179,7 @@ def _waiting_long(worker: Worker, settings: Settings) -> None:
         next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
     # An empty queue reports no age.
-    StageAlarm(worker, "WaitingLong", settings, about, _metric(worker.queue, AGE), seconds)
+    stage_alarm(worker, "WaitingLong", settings, about, _metric(worker.queue, AGE), seconds)
 
 
 def _backlog_old(worker: Worker, settings: Settings) -> None:
@@ -196,7 +196,7 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         f"or the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
         "pause the producer",
     )
-    StageAlarm(worker, "BacklogOld", settings, about, _metric(worker.queue, AGE), days * DAY // 2)
+    stage_alarm(worker, "BacklogOld", settings, about, _metric(worker.queue, AGE), days * DAY // 2)
 
 
 def _in_flight_many(worker: Worker, settings: Settings) -> None:
@@ -211,7 +211,7 @@ def _in_flight_many(worker: Worker, settings: Settings) -> None:
         f"{read_log(settings, function)}: end what fails again and again, or pause the producer",
     )
     in_flight = _metric(worker.queue, "ApproximateNumberOfMessagesNotVisible")
-    StageAlarm(worker, "InFlightMany", settings, about, in_flight, IN_FLIGHT_MANY)
+    stage_alarm(worker, "InFlightMany", settings, about, in_flight, IN_FLIGHT_MANY)
 
 
 def _metric(queue: sqs.Queue, name: str) -> Metric:

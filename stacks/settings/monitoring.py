@@ -1,6 +1,6 @@
 """Who hears of alarms, from when on they ring, and whether functions are traced."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,8 @@ _ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
 _HTTPS = r"^https://[^\s/]+(/\S*)?$"
 LONGEST_MINUTES = 20_160
 """No queue keeps a message for longer than 14 days."""
+QUEUE_ALARMS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
+"""The kinds of alarms that each queue has, which say whether messages arrive."""
 NEARLY_ALL = 0.8
 """The share of the account's functions from which on an alarm rings."""
 
@@ -54,6 +56,9 @@ class SendingRates(Section):
 class Monitoring(Section):
     """The alarms' topics: who is subscribed to them, and what the alarms count as too much."""
 
+    level: Literal["full", "minimal"] = "full"
+    """minimal is for stages to play with: the queues' alarms alone, no dashboard, no metrics of the streams'
+    mappings, and keys that do not rotate. An idle one costs under 10 dollars a month."""
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
     """Each gets a mail of SNS first, and has to confirm it."""
     urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()
@@ -74,6 +79,15 @@ class Monitoring(Section):
     tracing: bool = False
     """Whether AWS X-Ray traces a sample of the functions' invocations."""
     ses: SendingRates = SendingRates()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the stage has all alarms, and what else tells how it does."""
+        return self.level == "full"
+
+    def wants(self, kind: str) -> bool:
+        """Whether the stage has alarms of a kind."""
+        return self.is_full or kind in QUEUE_ALARMS
 
     @property
     def many_functions(self) -> int:

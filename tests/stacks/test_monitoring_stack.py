@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from ops.cost.fixed import dollars, of_settings, of_templates
+from stacks.settings.monitoring import QUEUE_ALARMS
 from stacks.settings.sentences import SettingsError
 from tests.support.stacks.alarm import alarm
-from tests.support.stacks.refusals import refusal
+from tests.support.stacks.refusals import accepted, refusal
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import SLACK, TEAMS, TOLD, variant
 
@@ -188,8 +190,25 @@ def test_a_wait_just_below_the_retention_is_taken() -> None:
         ("monitoring.slack", {"workspace_id": "T1"}, "monitoring.slack.channel_id: is missing; add it"),
         ("monitoring.teams", {**TEAMS, "team_id": "x"}, "monitoring.teams.team_id: 'x' does not fit"),
         ("monitoring.ses", {"bounce_rate": 0}, "monitoring.ses.bounce_rate: 0 is under 1e-05"),
-        ("monitoring.mail", "x", "monitoring.mail: is not a setting; use one of emails, urls, slack, teams"),
+        ("monitoring.mail", "x", "monitoring.mail: is not a setting; use one of level, emails, urls, slack, teams"),
     ],
 )
 def test_a_wrong_setting_stops_synth_with_a_sentence(key: str, value: object, said: str) -> None:
     assert said in refusal(key, value)
+
+
+def test_a_stage_to_play_with_has_the_alarms_of_its_queues_alone_and_costs_little(dev: Templates) -> None:
+    stage = variant({"monitoring.level": "minimal"})
+    alarms = {each["AlarmName"] for part in stage.stacks for each in stage[part].all("CloudWatch::Alarm")}
+    whole = {each["AlarmName"] for part in dev.stacks for each in dev[part].all("CloudWatch::Alarm")}
+    assert alarms == {each for each in whole if each.endswith(QUEUE_ALARMS)}
+    assert any(each.endswith("dlq-not-empty") for each in alarms)
+    assert not stage["monitoring"].all("CloudWatch::Dashboard")
+    for part in stage.stacks:
+        assert not any(each["EnableKeyRotation"] for each in stage[part].all("KMS::Key"))
+        mappings = stage[part].all("Lambda::EventSourceMapping")
+        assert not any("MetricsConfig" in each for each in mappings)
+    settings = accepted("monitoring.level", "minimal")
+    counted = of_templates([stage[part].body for part in stage.stacks])
+    assert dollars(of_settings(settings), 0) == dollars(counted, 0)
+    assert sum(dollars(of_settings(settings), 0).values()) < 10
