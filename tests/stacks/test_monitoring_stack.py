@@ -190,7 +190,11 @@ def test_a_wait_just_below_the_retention_is_taken() -> None:
         ("monitoring.slack", {"workspace_id": "T1"}, "monitoring.slack.channel_id: is missing; add it"),
         ("monitoring.teams", {**TEAMS, "team_id": "x"}, "monitoring.teams.team_id: 'x' does not fit"),
         ("monitoring.ses", {"bounce_rate": 0}, "monitoring.ses.bounce_rate: 0 is under 1e-05"),
-        ("monitoring.mail", "x", "monitoring.mail: is not a setting; use one of level, emails, urls, slack, teams"),
+        (
+            "monitoring.mail",
+            "x",
+            "monitoring.mail: is not a setting; use one of level, emails, urls, slack, teams",
+        ),
     ],
 )
 def test_a_wrong_setting_stops_synth_with_a_sentence(key: str, value: object, said: str) -> None:

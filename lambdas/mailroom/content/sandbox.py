@@ -65,8 +65,8 @@ _OWN_METHODS = frozenset(("changed", "current", "cycle", "next", "reset"))
 """Of Jinja's `loop`, `cycler` and `joiner`."""
 _GROWING = frozenset(("batch", "center", "indent", "join", "ljust", "rjust", "round", "zfill", "*"))
 """What writes its first operand as often, or as wide, as the others say."""
-_SLOW = {"title": 5, "wordcount": 2, "wordwrap": 8}
-"""What works on each character in Python: how much more it pays for one."""
+_SLOW = {"title": 5, "wordcount": 2, "wordwrap": 8, "split": 4, "splitlines": 4}
+"""What works on each character in Python, or makes an object of each: how much more it pays for one."""
 _CONTAINERS = (list, tuple, set, frozenset, KeysView, ValuesView, ItemsView)
 _COUNTED = (Mapping, range, *_CONTAINERS)
 
@@ -114,7 +114,7 @@ def _read(value: object) -> int:
         if isinstance(each, str):
             cost += len(each)
         elif isinstance(each, int):
-            cost += each.bit_length() // 4  # to write its digits
+            _check_bits("it", each.bit_length())  # text in hexadecimal may say any number
         elif isinstance(each, _COUNTED):
             cost += _ENTRY * len(each)
         spend(cost)
@@ -134,13 +134,13 @@ def _account(operation: str, first: object, *others: object) -> None:
     if operation in _GROWING:
         times = sum(abs(each) if isinstance(each, int) else _read(each) for each in others)
         spend((1 + size) * times)
-    elif operation == "replace" and len(others) > 1:
-        spend(str(first).count(str(others[0])) * _read(others[1]))
     elif operation in ("format", "%") and isinstance(first, str):
         _account_directives(first, sum(_read(each) for each in others))
     else:
-        for each in others:
-            _read(each)
+        sizes = [_read(each) for each in others]
+        if operation == "replace" and len(others) > 1:  # by keyword they come in any order
+            (old, new, *_), (one, other, *_) = map(str, others), sizes
+            spend(max(str(first).count(old) * other, str(first).count(new) * one))
 
 
 _DIRECTIVE = re.compile(r"%(?:\([^()]*\))?[-#0 +]*\d{0,2}(?:\.\d{0,2})?[a-zA-Z%]")
@@ -295,6 +295,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def call(self, context: Any, callable_: Any, /, *args: Any, **kwargs: Any) -> Any:
         """The sandbox's own, which pays; a macro's operands pay where the macro uses them."""
         spend(_PASS)
+        if callable_ is dict and args:
+            raise TypeError("dict() takes names alone: entries of a producer's may all have one hash")
         if not isinstance(callable_, Macro):
             name, owner = getattr(callable_, "__name__", ""), getattr(callable_, "__self__", None)
             _account(name, owner, *args, *kwargs.values())

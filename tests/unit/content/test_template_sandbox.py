@@ -138,6 +138,7 @@ HUGE: dict[str, Any] = {
     "many": [1] * 60_000,
     "words": [f"{each:04}" for each in range(12_000)],
     "tiny": Decimal("1E-125"),
+    "pairs": [[each * (2**61 - 1), 1] for each in range(20_000)],  # numbers of one hash
 }
 """What a producer may write: a number of any size, and texts and lists of an item's size."""
 
@@ -174,6 +175,9 @@ HUGE: dict[str, Any] = {
         "{{ text|indent(long) }}",
         "{{ text|indent(1000, first=true) }}",
         "{{ text|replace('a', long) }}",
+        "{{ text|replace(new=long, old='a') }}",
+        "{{ ('f' * 100000)|int(0, 16) is divisibleby(('e' * 50000)|int(0, 16)) }}",
+        "{{ dict(pairs) }}",
         "{{ many|join(long) }}",
         "{{ many|join(d=long) }}",
         "{{ ([long] * 99 + [long] * 99)|join }}",
