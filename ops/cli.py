@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import typer
 from typer._click import Command, Context, HelpFormatter
@@ -101,15 +101,18 @@ def _command(name: str, panel: str, place: str) -> Command:
         alone = typer.Typer(**OPTIONS)
         alone.command(name)(found)
         found = alone
+    found.rich_markup_mode = MARKUP  # a group of its own has another
     command = typer.main.get_command(found)
     command.name, command.rich_help_panel = name, panel  # type: ignore[attr-defined] # as Typer sets it
     return command
 
 
+MARKUP: Final = "markdown"
+"""It fills the paragraphs of --help to the width of the terminal."""
 OPTIONS: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
-    "rich_markup_mode": "markdown",  # which fills paragraphs to the width of the terminal
+    "rich_markup_mode": MARKUP,
 }
 app = typer.Typer(cls=Commands, no_args_is_help=True, **OPTIONS)
 
