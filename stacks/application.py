@@ -83,7 +83,8 @@ def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = (
     if campaigns:
         workers += CampaignsStack(app, settings, storage, campaigns).workers
     DeadLettersStack(app, settings, storage, workers)
-    MonitoringStack(app, settings)
+    monitoring = MonitoringStack(app, settings)
+    storage.add_stack_dependency(monitoring, "who is subscribed hears of alarms from the first deployment on")
     if settings.deploy:
         DeployStack(app, settings, settings.deploy)
     for key, value in settings.deployment.tags.items():

@@ -24,8 +24,8 @@ MINUTES_IN_A_ROW = 5
 
 
 class MonitoringStack(StageStack):
-    """The topics, the one alarm that is about the whole account, and the dashboard. It is made last, shows
-    what all others have, and takes nothing from them but names: so it stands in nobody's way."""
+    """The topics, the one alarm that is about the whole account, and the dashboard. It is made last, because
+    it shows what all others have, and deployed first: it takes nothing from them but names."""
 
     def __init__(self, app: App, settings: Settings) -> None:
         super().__init__(app, settings, "monitoring")

@@ -138,7 +138,7 @@ def stage_alarm(
 
 
 def _topic_arn(settings: Settings, topic: str) -> str:
-    """A topic, by name: the stack that has it shows what all others have, and comes last. CloudWatch looks
+    """A topic, by name: the stack that has it shows what all others have, and is made last. CloudWatch looks
     for the topic when an alarm rings, not when it is made."""
     return f"arn:{Aws.PARTITION}:sns:{Aws.REGION}:{Aws.ACCOUNT_ID}:{settings.name(topic)}"
 

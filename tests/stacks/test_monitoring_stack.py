@@ -1,5 +1,6 @@
 """Who may ring, and who hears of it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -216,3 +217,13 @@ def test_a_stage_to_play_with_has_the_alarms_of_its_queues_alone_and_costs_littl
     counted = of_templates([stage[part].body for part in stage.stacks])
     assert dollars(of_settings(settings), 0) == dollars(counted, 0)
     assert sum(dollars(of_settings(settings), 0).values()) < 10
+
+
+def test_the_topics_are_deployed_before_what_may_ring(dev: Templates) -> None:
+    manifest = json.loads((dev.folder / "manifest.json").read_text())["artifacts"]
+    assert "mailroom-dev-monitoring" in manifest["mailroom-dev-mailbox"]["dependencies"]
+    assert not any(
+        each.startswith("mailroom")
+        for each in manifest["mailroom-dev-monitoring"]["dependencies"]
+        if not each.endswith(".assets")
+    )
