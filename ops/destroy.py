@@ -14,9 +14,10 @@ from ops.stage import aws_session, prefix
 
 if TYPE_CHECKING:
     from types_boto3_cloudformation import CloudFormationClient
+    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_s3 import S3Client
 
-BUCKET = "AWS::S3::Bucket"
+BUCKET, TABLES = "AWS::S3::Bucket", ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable")
 
 
 def destroy(
@@ -37,7 +38,11 @@ def destroy(
         session = aws_session()
         formation = session.client("cloudformation")
         deployed = [name for name in templates if _unprotected(formation, name, stage)]
-        buckets = [each for name in deployed for each in _buckets(formation, name, templates[name])]
+        buckets, tables = (
+            [each for name in deployed for each in _deleted(formation, name, templates[name], kinds)]
+            for kinds in ((BUCKET,), TABLES)
+        )
+        _require_unprotected(session.client("dynamodb"), tables, stage)
         kept = sorted(each for name in deployed for each in retained(templates[name]))
         print_line(f"These stacks are deleted: {', '.join(deployed) or 'none is deployed'}.")
         print_line(f"With all that is in them: {', '.join(buckets) or 'no bucket'}.")
@@ -67,12 +72,24 @@ def _unprotected(formation: "CloudFormationClient", name: str, stage: str) -> bo
     return True
 
 
-def _buckets(formation: "CloudFormationClient", name: str, template: dict[str, Any]) -> Iterator[str]:
-    """The stack's buckets that CloudFormation deletes."""
+def _require_unprotected(client: "DynamoDBClient", tables: list[str], stage: str) -> None:
+    """Raise Refused for a table that CloudFormation could not delete, before a bucket is emptied."""
+    for table in tables:
+        if client.describe_table(TableName=table)["Table"].get("DeletionProtectionEnabled"):
+            raise Refused(
+                f"{table} is protected. Set mailroom.{stage}.deployment.deletion_protection to false, and "
+                "deploy that first."
+            )
+
+
+def _deleted(
+    formation: "CloudFormationClient", name: str, template: dict[str, Any], kinds: tuple[str, ...]
+) -> Iterator[str]:
+    """The stack's resources of these kinds that CloudFormation deletes."""
     doomed = {
         logical
         for logical, each in template["Resources"].items()
-        if each["Type"] == BUCKET and each.get("DeletionPolicy") != "Retain"
+        if each["Type"] in kinds and each.get("DeletionPolicy") != "Retain"
     }
     pages = formation.get_paginator("list_stack_resources").paginate(StackName=name)
     for page in pages:

@@ -43,8 +43,8 @@ class ClaimLost(RuntimeError):
 
 
 NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[Inexact, Rounded, Overflow, Subnormal, Clamped])
-"""DynamoDB's bounds of a number. What is beyond them is refused wherever it comes from: 1E+999999999 as text
-takes gigabytes. As boto3's context, which also lets through what DynamoDB then refuses."""
+"""DynamoDB's bounds of a number: 38 digits, 1E-130 to 1E+125. To write 1E+999999999 as text takes gigabytes.
+boto3 has such a context too, with other exponents."""
 MAX_DEPTH = 500
 """How deep lists and maps of a body may lie in each other. An item of DynamoDB has 32 levels. What reads one
 level by one call of Python must not run out of calls: that would be a fault of ours, and end the batch."""

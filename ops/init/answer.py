@@ -79,8 +79,7 @@ def _to_verify(settings: Settings) -> Iterator[Step]:
         )
     if settings.sms and settings.sms.provider == "aws":
         yield Step(
-            "A number of AWS costs from 1 US dollar a month, also while nothing is sent, and a new account "
-            "may spend 1 US dollar a month on texts until AWS raises that.",
+            "A new account may spend 1 US dollar a month on AWS's texts, until AWS raises that.",
             "aws pinpoint-sms-voice-v2 describe-spend-limits",
         )
     if settings.monitoring.slack or settings.monitoring.teams:

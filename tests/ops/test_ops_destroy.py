@@ -20,6 +20,7 @@ TEMPLATE = {
         "Payloads": {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Delete"},
         "Unprocessed": {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Retain"},
         "Ledger": {"Type": "AWS::DynamoDB::GlobalTable", "DeletionPolicy": "Retain"},
+        "Mailbox": {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Delete"},
     }
 }
 
@@ -39,7 +40,7 @@ class Formation:
         return self
 
     def paginate(self, **_: str) -> Iterator[Any]:
-        names = {"Payloads": "payloads", "Unprocessed": "unprocessed", "Ledger": "ledger"}
+        names = {"Payloads": "payloads", "Unprocessed": "unprocessed", "Ledger": "ledger", "Mailbox": "box"}
         yield {
             "StackResourceSummaries": [
                 {"LogicalResourceId": logical, "PhysicalResourceId": name} for logical, name in names.items()
@@ -63,14 +64,17 @@ def s3(tmp_path: Path) -> Iterator[Any]:
         yield client
 
 
-def run(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, s3: Any, typed: str, *, protected: bool = False
-) -> Result:
-    formation = Formation(protected=protected)
+def run(monkeypatch: pytest.MonkeyPatch, folder: Path, s3: Any, typed: str, *, protected: str = "") -> Result:
+    formation = Formation(protected=protected == "stack")
+
+    class Tables:
+        def describe_table(self, TableName: str) -> Any:  # noqa: N803 - as AWS writes it
+            assert TableName == "box"
+            return {"Table": {"DeletionProtectionEnabled": protected == "table"}}
 
     class Session:
         def client(self, name: str) -> Any:
-            return {"s3": s3, "cloudformation": formation}[name]
+            return {"s3": s3, "cloudformation": formation, "dynamodb": Tables()}[name]
 
     monkeypatch.setattr("ops.destroy.aws_session", Session)
     app = typer.Typer()
@@ -101,10 +105,13 @@ def test_without_the_stages_name_nothing_is_deleted(
     assert versions(s3, "payloads") == 3
 
 
-def test_a_protected_stage_is_refused_before_anybody_is_asked(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any
+@pytest.mark.parametrize(
+    ("protected", "setting"), [("stack", "termination_protection"), ("table", "deletion_protection")]
+)
+def test_what_is_protected_is_refused_before_anybody_is_asked_and_any_bucket_is_emptied(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any, protected: str, setting: str
 ) -> None:
-    result = run(monkeypatch, tmp_path, s3, "dev\n", protected=True)
+    result = run(monkeypatch, tmp_path, s3, "dev\n", protected=protected)
     assert result.exit_code == 2
-    assert "Set mailroom.dev.deployment.termination_protection to false" in result.stderr.replace("\n", " ")
+    assert f"Set mailroom.dev.deployment.{setting} to false" in result.stderr.replace("\n", " ")
     assert versions(s3, "payloads") == 3

@@ -341,6 +341,6 @@ def test_what_has_to_be_seen_to_outside_is_named_by_the_settings_that_need_it(fi
     given = [each for value in (*aws, *slack) for each in ("--set", value)]
     result = run("--stage", "trial", "--channels", "sms", *MAIL, *given)
     assert result.exit_code == 0, result.output
-    assert "costs from 1 US dollar a month" in result.stdout
+    assert "may spend 1 US dollar a month" in result.stdout
     assert "let AWS into the Slack workspace" in result.stdout
     assert "let AWS into" not in run("--stage", "other", "--channels", "mail", *MAIL).stdout

@@ -1,7 +1,9 @@
 """The documented real deploy, run as it is documented, against an emulator of its own."""
 
+import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from local.aws import ACCOUNT, REGION, Endpoints, LocalSession, patient
 from local.stage import emulator
 from local.stage.deploy import BOOTSTRAP_VERSION
 from local.stage.workspace import REPOSITORY, Workspace
+from tests.support.stacks.refusals import OURS
 
 COMMAND = "cdk deploy --all -c stage=dev --require-approval never"
 SECONDS = 240
@@ -75,10 +78,18 @@ def deployed(url: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     return url
 
 
+def _with_stages_of_our_own(folder: Path) -> Path:
+    """The folder, with a cdk.json of the tests' stages: the repository's are the deployer's."""
+    own = json.loads(OURS.read_text())
+    own["app"] = f"{sys.executable} {REPOSITORY / 'app.py'}"
+    (folder / "cdk.json").write_text(json.dumps(own))
+    return folder
+
+
 def run(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND.split(), "--output", str(folder / "cdk.out")],
-        cwd=REPOSITORY,
+        cwd=_with_stages_of_our_own(folder),
         env=environment(url, folder / "home"),
         stdin=subprocess.DEVNULL,
         capture_output=True,

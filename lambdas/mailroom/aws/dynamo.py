@@ -46,8 +46,10 @@ def _value(path: str, value: Any, level: int) -> Value:
 
 def _odd(path: str, value: Any) -> Value:
     """What JSON knows nothing of."""
-    if isinstance(value, bytearray) or hasattr(value, "__bytes__"):  # as boto3's own type has
-        return {"B": bytes(value)}
+    from boto3.dynamodb.types import Binary  # half of what a command needs to start, and seldom asked for
+
+    if isinstance(value, (bytes, bytearray, Binary)):
+        return {"B": bytes(value)}  # type: ignore[arg-type]  # boto3's own type knows how, its stub does not
     if isinstance(value, (set, frozenset)):
         return _set(path, value)
     raise Invalid(path, f"is a {type(value).__name__}, which DynamoDB has no type for")

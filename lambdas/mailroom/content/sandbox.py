@@ -8,7 +8,17 @@ budget is no defence against a deployer who means harm.
 """
 
 import re
-from collections.abc import Callable, Container, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    ValuesView,
+)
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -67,8 +77,9 @@ _GROWING = frozenset(("batch", "center", "indent", "join", "ljust", "rjust", "ro
 """What writes its first operand as often, or as wide, as the others say."""
 _SLOW = {"title": 5, "wordcount": 2, "wordwrap": 8, "split": 4, "splitlines": 4}
 """What works on each character in Python, or makes an object of each: how much more it pays for one."""
-_CONTAINERS = (list, tuple, set, frozenset, KeysView, ValuesView, ItemsView)
-_COUNTED = (Mapping, range, *_CONTAINERS)
+_LISTS = (list, tuple, set, frozenset, KeysView, ValuesView, ItemsView)
+_MAPS = (dict, Mapping)
+_NOTHING: Collection[object] = ()
 
 
 class _Budget:
@@ -92,10 +103,10 @@ def budget() -> Iterator[None]:
         _budget.reset(token)
 
 
-def spend(work: float) -> None:
+def spend(work: int) -> None:
     """Raises OverflowError where so much is not left."""
     mine = _budget.get()
-    mine.left -= work  # type: ignore[assignment]
+    mine.left -= work
     if mine.left < 0:
         raise OverflowError(
             f"it takes over {MAX_WORK} steps of work; loop over less, or write, search and compare less"
@@ -110,20 +121,21 @@ def _read(value: object) -> int:
     size, found = 0, [value]
     while found:
         each = found.pop()
-        cost = _ENTRY
+        cost, inside = _ENTRY, _NOTHING
         if isinstance(each, str):
             cost += len(each)
         elif isinstance(each, int):
             _check_bits("it", each.bit_length())  # text in hexadecimal may say any number
-        elif isinstance(each, _COUNTED):
+        elif isinstance(each, _LISTS):
+            inside = each
+        elif isinstance(each, _MAPS):
+            inside = each.items()
+        elif isinstance(each, range):
             cost += _ENTRY * len(each)
-        spend(cost)
+        cost += _ENTRY * len(inside)
+        spend(cost)  # before the entries are copied
         size += cost
-        if isinstance(each, Mapping):
-            found += each.keys()
-            found += each.values()
-        elif isinstance(each, _CONTAINERS):
-            found += each
+        found += inside
     return size
 
 
@@ -264,9 +276,10 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         for loop in [*template.find_all(nodes.For)]:
             loop.iter = _through("_counted", loop.iter)
         for comparison in [*template.find_all(nodes.Compare)]:
-            comparison.expr = _through("_paid", comparison.expr)
-            for operand in comparison.ops:
-                operand.expr = _through("_paid", operand.expr)
+            operands: list[Any] = [comparison, *comparison.ops]
+            if not _is_with_constant(comparison):
+                for operand in operands:
+                    operand.expr = _through("_paid", operand.expr)
         for joined in [*template.find_all(nodes.Concat)]:
             joined.nodes = [_through("_paid", each) for each in joined.nodes]
         for item in [*template.find_all(nodes.Getitem)]:
@@ -314,6 +327,15 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             _check_bits(operator, _bits(left) + _bits(right))
             _account(operator, left, right)
         return super().call_binop(context, operator, left, right)
+
+
+def _is_with_constant(comparison: nodes.Compare) -> bool:
+    """Whether it takes no longer than a constant is. A search for a constant reads what it searches."""
+    (first, *others) = comparison.ops
+    both = (comparison.expr, first.expr)
+    return (
+        not others and first.op not in ("in", "notin") and any(isinstance(each, nodes.Const) for each in both)
+    )
 
 
 def _through(name: str, node: Any) -> nodes.Filter:

@@ -234,9 +234,10 @@ def _of_callback(name: str, item: Item) -> Cause:
             "callback_unsent",
             f"callback {name} was never answered for; see the log of send-webhook, then redrive it",
         )
-    answer = result.get("reason", "no answer") if result.get("code") is None else f"HTTP {result['code']}"
+    answer = "no answer" if result.get("code") is None else f"HTTP {result['code']}"
+    why = f" ({result['reason']})" if "reason" in result else ""
     return Cause(
         "callback_refused",
-        f"callback {name} was not taken in {result.get('tries')} tries, the last got {answer}; "
+        f"callback {name} was not taken in {result.get('tries')} tries, the last got {answer}{why}; "
         "mend the endpoint, then redrive it",
     )

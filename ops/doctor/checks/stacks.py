@@ -59,9 +59,9 @@ def pinned(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def routes(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether API Gateway keeps settings of routes that the API does not have any more."""
-    named = f"{stage.prefix.removesuffix('-')}"
+    named = stage.prefix.removesuffix("-")
     apis = stage.pages("apigatewayv2", "get_apis", "Items")
-    (api, *_) = [*(each["ApiId"] for each in apis if each["Name"] == named), None]
+    api = next((each["ApiId"] for each in apis if each["Name"] == named), None)
     if api is None:
         yield skipped("The stage has no HTTP API.")
         return

@@ -62,7 +62,7 @@ def test_a_variable_that_an_earlier_release_did_not_set_has_a_default(
 ) -> None:
     """Lambda takes code and variables in two calls, and Twilio repeats a callback for seconds only."""
     monkeypatch.delenv("SMS_BASE_URL")
-    callbacks()
+    assert callbacks()(post(signature="no"), lambda_context()) == {"statusCode": 403}
 
 
 def test_a_cold_start_asks_nobody_for_anything(callbacks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
