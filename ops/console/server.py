@@ -41,7 +41,7 @@ PAGES = (
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
     Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
     Page("/message/mail", "Mail", message.frame),
-    Page("/message/redrive", "Redrive", message.redrive),
+    Page("/message/redrive", "Redrive", dead_letters.of_message),
     Page("/message/resend", "Resend", message.resend, writes=True),
     Page("/message/settle", "Settle", message.settle, writes=True),
     Page("/message/cancel", "Cancel", message.cancel, writes=True),

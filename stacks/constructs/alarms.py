@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 from aws_cdk import Aws, Duration
@@ -77,52 +77,6 @@ class AlarmText:
         return text
 
 
-class StageAlarm(cloudwatch.Alarm):
-    """Named mailroom-{stage}-{subject}-{kind}; tells the stage's topics when it begins and when it ends. It
-    rings when `metric` is at `threshold` or above.
-
-    An alarm that is made ends as well, for CloudWatch: it goes from no data to OK. So what ends has a topic
-    of its own, and nobody's inbox is full of all alarms after the first deployment.
-    """
-
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        settings: Settings,
-        about: AlarmText,
-        metric: cloudwatch.IMetric,
-        threshold: float,
-        *,
-        periods: int = 1,
-        at_least: int | None = None,
-        missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
-    ) -> None:
-        """The threshold is reached in `at_least` (None: all) of the last `periods`. `missing` is what a
-        period without data means: that nothing happened, or that nothing is known."""
-        name = settings.name(about.short)
-        super().__init__(
-            scope,
-            construct_id,
-            alarm_name=name,
-            alarm_description=about.description,
-            metric=metric,
-            threshold=threshold,
-            evaluation_periods=periods,
-            datapoints_to_alarm=at_least,
-            treat_missing_data=missing,
-        )
-        resource = self.node.default_child
-        assert isinstance(resource, cloudwatch.CfnAlarm)
-        resource.alarm_actions, resource.ok_actions = (
-            [_topic_arn(settings, BEGUN)],
-            [_topic_arn(settings, ENDED)],
-        )
-        alarm_kinds(self)[name] = about.kind
-        output = about.output or pascal(about.short)
-        publish(self, **{f"{output}AlarmName": self.alarm_name, f"{output}AlarmArn": self.alarm_arn})
-
-
 def stage_alarm(
     scope: Construct,
     construct_id: str,
@@ -130,11 +84,40 @@ def stage_alarm(
     about: AlarmText,
     metric: cloudwatch.IMetric,
     threshold: float,
-    **options: Any,
+    *,
+    periods: int = 1,
+    at_least: int | None = None,
+    missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
 ) -> None:
-    """A `StageAlarm`, where the stage's level of monitoring has alarms of that kind."""
-    if settings.monitoring.wants(about.kind):
-        StageAlarm(scope, construct_id, settings, about, metric, threshold, **options)
+    """An alarm named mailroom-{stage}-{subject}-{kind}, where the stage's level of monitoring has that kind.
+    The alarm tells the stage's topics when it begins and when it ends.
+
+    It rings when `metric` is at `threshold` or above in `at_least` (None: all) of the last `periods`.
+    `missing` is what a period without data means: that nothing happened, or that nothing is known.
+
+    An alarm that is made ends as well, for CloudWatch: it goes from no data to OK. So what ends has a topic
+    of its own, and nobody's inbox is full of all alarms after the first deployment.
+    """
+    if not settings.monitoring.wants(about.kind):
+        return
+    name = settings.name(about.short)
+    alarm = cloudwatch.Alarm(
+        scope,
+        construct_id,
+        alarm_name=name,
+        alarm_description=about.description,
+        metric=metric,
+        threshold=threshold,
+        evaluation_periods=periods,
+        datapoints_to_alarm=at_least,
+        treat_missing_data=missing,
+    )
+    resource = alarm.node.default_child
+    assert isinstance(resource, cloudwatch.CfnAlarm)
+    resource.alarm_actions, resource.ok_actions = [_topic_arn(settings, BEGUN)], [_topic_arn(settings, ENDED)]
+    alarm_kinds(alarm)[name] = about.kind
+    output = about.output or pascal(about.short)
+    publish(alarm, **{f"{output}AlarmName": alarm.alarm_name, f"{output}AlarmArn": alarm.alarm_arn})
 
 
 def _topic_arn(settings: Settings, topic: str) -> str:

@@ -13,6 +13,8 @@ from ops.screen import Refused, aws_fault_types
 from ops.screen import sentences_of as words_of
 
 LISTED = 50
+OF_ONE_ID = 10
+"""Dead letters of one id that are looked at: one a channel, and its callbacks."""
 FEW = 10
 """A redrive takes twice as many as were shown, and so many more: SQS's counts are approximate, and others die
 meanwhile."""
@@ -98,6 +100,19 @@ def redrive(site: Site, asked: Asked) -> Answer:
             raise Refused(f"The dead letters of {queue.queue} are on their way already.")
         site.jobs[queue.queue] = Job(planned)
     return _to(queue.queue)
+
+
+def of_message(site: Site, asked: Asked) -> Answer:
+    """The page that puts a message's dead letter back, wherever that lies. Raises Refused for one that no
+    queue shows."""
+    found = find_letters(_queues(site), None, site.stage, asked["id"], OF_ONE_ID, body=False)
+    for each in found.letters:
+        if each.event_type == asked["channel"]:
+            return Goto(link("/dead-letters/redrive", queue=each.queue, only=each.message_id))
+    raise Refused(
+        f"{asked['id']}: no dead-letter queue shows it. Another reader hides it for some minutes, or "
+        "somebody has put it back already."
+    )
 
 
 def _to(queue: str) -> Goto:

@@ -14,8 +14,6 @@ from mailroom.content.payloads import Payloads
 from mailroom.ledger.reader import LedgerReader, MessageStatus
 from ops.campaigns.dry_run import Sample, Samples
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
-from ops.dead_letters.command import find_letters
-from ops.dead_letters.queues import DeadQueues
 from ops.messages.status import reader_of, view_of
 from ops.messages.timeline import meaning, timeline
 from ops.requeue.selection import MessageRef
@@ -27,8 +25,6 @@ from stacks.paths import ROOT
 
 RENDERED = ("mail", "sms", "push")
 """Channels whose content is made of the item; the others send what it says."""
-LETTERS = 10
-"""Dead letters of one id that are looked at: one a channel, and its callbacks."""
 UNDER_WAY = ("sending", "retrying")
 Action = Literal["resend", "settle", "cancel", "redrive"]
 _DONE = {
@@ -101,19 +97,6 @@ def resend(site: Site, asked: Asked) -> Answer:
         sentences.append("It may arrive twice.")
     more = {"seen": seen, "force": "1" * force}
     return _plan(asked, "resend", sentences, more if ready else None, force=not ready and not force)
-
-
-def redrive(site: Site, asked: Asked) -> Answer:
-    """The page that puts its dead letter back, wherever that lies. Raises Refused where none is seen."""
-    queues = site.kept("dead queues", lambda: DeadQueues(site.session, site.stage))
-    found = find_letters(queues, None, site.stage, asked["id"], LETTERS, body=False)
-    for each in found.letters:
-        if each.event_type == asked["channel"]:
-            return Goto(link("/dead-letters/redrive", queue=each.queue, only=each.message_id))
-    raise Refused(
-        f"{asked['id']}: no dead-letter queue shows it. Another reader hides it for some minutes, or it was "
-        "put back already."
-    )
 
 
 def settle(site: Site, asked: Asked) -> Answer:
@@ -233,17 +216,10 @@ def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None)
     """What may help; each looks for itself whether it can be done."""
     if message.status in WAITING:
         return ["cancel"] if _waits(_states(site), message, item) else []
+    dead: list[Action] = ["redrive"] if "dead_lettered_at" in message.times else []
     if message.status in UNDER_WAY:
-        return [*_put_back(message), "settle", "resend"]
-    return [*_put_back(message), *_again(message)]
-
-
-def _put_back(message: MessageStatus) -> list[Action]:
-    return ["redrive"] if "dead_lettered_at" in message.times else []
-
-
-def _again(message: MessageStatus) -> list[Action]:
-    return ["resend"] if "completedAt" in message.times else []
+        return [*dead, "settle", "resend"]
+    return [*dead, "resend"] if "completedAt" in message.times else dead
 
 
 def _plan(
