@@ -1,11 +1,11 @@
 """What providers tell us afterwards, on one queue: SES's and AWS SMS's events through a topic, Twilio's
 through the API; and what SES thinks of the account."""
 
-from aws_cdk import App, Stack
+from aws_cdk import App, Duration, Stack
 from aws_cdk import aws_ses as ses
 from aws_cdk import aws_smsvoice as smsvoice
 from aws_cdk import aws_sns_subscriptions as subscriptions
-from aws_cdk.aws_cloudwatch import TreatMissingData
+from aws_cdk.aws_cloudwatch import MathExpression, TreatMissingData
 from constructs import Construct
 
 from stacks.constructs.alarms import AlarmText, metric, stage_alarm
@@ -24,6 +24,8 @@ EVENTS = [
     *(Sending.RENDERING_FAILURE, Sending.DELIVERY_DELAY),
 ]
 """Events without opens and clicks, for which SES would rewrite the mails."""
+LEAST_MAILS = 100
+"""Of a day, for a rate to say something: one bounce of ten mails is no bad list."""
 KEPT_BACK_SECONDS = 5
 """What `feedback` leaves for the end of a batch: it takes in no event after that."""
 
@@ -94,7 +96,8 @@ class FeedbackStack(StageStack):
 
 
 def watch_reputation(scope: Construct, settings: Settings) -> None:
-    """Two alarms a rate, one that warns. The rates are the whole account's, for so is SES's judgement."""
+    """Two alarms a rate, one that warns. The rates are the whole account's, for so is SES's judgement. They
+    ring while the account's last day had LEAST_MAILS or more."""
     rates = settings.monitoring.ses
     bounces = (
         "bounced for good. SES looks into an account at 5 %, and may pause its sending: addresses are old, "
@@ -118,7 +121,16 @@ def _pair(
     scope: Construct, settings: Settings, of: str, words: tuple[str, str], thresholds: tuple[float, float]
 ) -> None:
     meaning, look = words
-    rate = metric("AWS/SES", f"Reputation.{of}Rate", "Average", period=3600)
+    # All metrics of an expression have its period, so the rate is the day's highest. The day is the last 24
+    # hours: CloudWatch's window slides unless an alarm asks for another (EvaluationWindow of PutMetricAlarm).
+    rate = MathExpression(
+        expression=f"IF(sent >= {LEAST_MAILS}, rate, 0)",
+        using_metrics={
+            "rate": metric("AWS/SES", f"Reputation.{of}Rate", "Maximum"),
+            "sent": metric("AWS/SES", "Send", "Sum"),
+        },
+        period=Duration.days(1),
+    )
     kind = f"ses-{of.lower()}-rate"
     for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
         about = AlarmText(

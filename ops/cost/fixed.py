@@ -21,8 +21,8 @@ ALARMS_BESIDE = {
     "api-5xx": 1,
     "concurrency": 1,
     "webhooks-failing": 1,
-    "ses-bounce-rate": 2,
-    "ses-complaint-rate": 2,
+    "ses-bounce-rate": 4,
+    "ses-complaint-rate": 4,
 }
 """Metrics that alarms watch, by the kinds of alarm: each is paid for."""
 FUNCTIONS_BESIDE = ("dispatch", "outcomes", "dead-letters", "messages-api", "unsubscribe")

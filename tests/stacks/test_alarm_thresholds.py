@@ -1,5 +1,7 @@
 """When alarms ring, and what a silence means."""
 
+from typing import Any
+
 import pytest
 
 from mailroom.campaigns.drafts import LEFT_MILLISECONDS
@@ -176,10 +178,27 @@ def test_a_reader_may_be_five_minutes_behind_its_table(dev: Templates, name: str
 def test_the_accounts_reputation_is_watched_with_a_warning_before(
     dev: Templates, name: str, metric: str, rate: float
 ) -> None:
-    rings = alarm(dev, f"mailroom-dev-{name}")
-    assert (rings["Namespace"], rings["MetricName"]) == ("AWS/SES", f"Reputation.{metric}")
-    assert "Dimensions" not in rings  # the whole account's, as SES judges it
-    assert (rings["Threshold"], rings["Statistic"], rings["Period"]) == (rate, "Average", 3600)
+    rings, queries = reputation(dev, name)
+    assert queries["rate"]["Metric"] == {"Namespace": "AWS/SES", "MetricName": f"Reputation.{metric}"}
+    assert rings["Threshold"] == rate
+    assert "Dimensions" not in queries["rate"]["Metric"]  # the whole account's, as SES judges it
+
+
+@pytest.mark.parametrize("name", ["ses-bounce-rate", "ses-complaint-rate-warning"])
+def test_a_rate_of_fewer_than_a_hundred_mails_of_a_day_rings_nothing(dev: Templates, name: str) -> None:
+    rings, queries = reputation(dev, name)
+    (expression,) = (each["Expression"] for each in rings["Metrics"] if "Expression" in each)
+    assert expression == "IF(sent >= 100, rate, 0)"
+    assert queries["sent"]["Metric"] == {"Namespace": "AWS/SES", "MetricName": "Send"}
+    looked_at = {name: (each["Stat"], each["Period"]) for name, each in queries.items()}
+    assert looked_at == {"rate": ("Maximum", 86_400), "sent": ("Sum", 86_400)}
+    assert rings["EvaluationPeriods"] == 1
+
+
+def reputation(stage: Templates, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An alarm on SES's rates, and the metrics that its expression looks at, by their names there."""
+    rings = alarm(stage, f"mailroom-dev-{name}")
+    return rings, {each["Id"]: each["MetricStat"] for each in rings["Metrics"] if "MetricStat" in each}
 
 
 def test_the_accounts_concurrency_rings_at_four_fifths_of_its_quota(dev: Templates) -> None:
