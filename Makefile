@@ -19,7 +19,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos least lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos oracle least lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -153,6 +153,11 @@ proof: .venv/.ready .local/proof/.ready ## let senders die at every call, and co
 chaos: setup .local/bench/.ready ## kill functions and break providers under load for ten minutes; count what was lost or sent twice
 	@$(PY) -m chaos
 
+CALLS ?= 5000
+SEED ?= 1
+oracle: .venv/.ready .local/oracle/.ready ## compare the ledger's verbs on AWS's own DynamoDB engine, the tests' double and moto, CALLS times
+	@CALLS=$(CALLS) SEED=$(SEED) $(PY) -m oracle
+
 least: .venv/.ready ## keep counts that fell in bench/least.json; says which grew, and what to do
 	@$(PY) -m bench.least
 
@@ -167,6 +172,7 @@ lock: ## resolve every requirements file anew
 	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt
 	$(COMPILE) bench/requirements.in -o bench/requirements.txt
 	$(COMPILE) proof/requirements.in -o proof/requirements.txt
+	$(COMPILE) oracle/requirements.in -o oracle/requirements.txt
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
 	npm install --loglevel error --package-lock-only --prefix cdk
 

@@ -519,11 +519,14 @@ def inserted(tables: InMemoryDynamoDB, *items: Item, table: str = "t") -> list[s
     return [each.get("Error", {}).get("Code") for each in reply["Responses"]]
 
 
-def test_a_key_twice_refuses_a_whole_batch_of_statements(tables: InMemoryDynamoDB) -> None:
+def test_a_key_twice_ends_a_batch_of_statements_which_has_written_what_stands_before(
+    tables: InMemoryDynamoDB,
+) -> None:
     new: Item = {"id": {"S": "n"}, "kind": {"S": "mail"}}
+    later: Item = {"id": {"S": "o"}, "kind": {"S": "mail"}}
     with pytest.raises(ClientError, match="Provided list of item keys contains duplicates"):
-        inserted(tables, new, {**new, "word": {"S": "b"}})
-    assert inserted(tables, new) == [None]
+        inserted(tables, new, {**new, "word": {"S": "b"}}, later)
+    assert inserted(tables, new, later) == ["DuplicateItem", None]
 
 
 def test_what_is_wrong_with_a_statement_is_its_own_answer(tables: InMemoryDynamoDB) -> None:
@@ -533,6 +536,9 @@ def test_what_is_wrong_with_a_statement_is_its_own_answer(tables: InMemoryDynamo
         {"id": {"S": ""}, "kind": {"S": "mail"}},
         {"id": {"N": "1"}, "kind": {"S": "mail"}},
         {"id": {"S": "p"}, "kind": {"S": "mail"}, "word": {"S": "x" * 410_000}},
+        {"id": STANDING["id"], "kind": STANDING["kind"], "word": {"S": "x" * 410_000}},
     ]
-    assert inserted(tables, *wrong, KEY, good) == [*["ValidationError"] * 4, "DuplicateItem", None]
+    assert inserted(tables, *wrong, good) == [*["ValidationError"] * 5, None]
+    assert inserted(tables, wrong[3], wrong[3]) == ["ValidationError"] * 2
+    assert inserted(tables, KEY) == ["DuplicateItem"]
     assert inserted(tables, good, table="nothing") == ["ResourceNotFound"]

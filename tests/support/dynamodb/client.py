@@ -58,14 +58,18 @@ class Table:
         return tuple(scalar(key[name]) for name in self.keys)
 
     def keep(self, position: Position, item: Item, noun: str) -> None:
-        """Store an item. Raises Refusal where the item is too large or an index cannot have it."""
+        """Store an item, if it passes `check`."""
+        self.check(item, noun)
+        self.items[position] = item
+
+    def check(self, item: Item, noun: str) -> None:
+        """Raises Refusal where an item is too large or an index cannot have it."""
         if size_of(item) > ITEM_BYTES:
             raise Refusal(f"Item size{noun} has exceeded the maximum allowed size")
         for name, index in self.indexes.items():
             for key in _keys(index):
                 if key in item and not item[key].get(self.types[key]):
                     raise Refusal(f"One or more parameter values were invalid: {key} for the index {name}")
-        self.items[position] = item
 
 
 def _keys(definition: Mapping[str, Any]) -> tuple[str, ...]:
@@ -212,36 +216,31 @@ class InMemoryDynamoDB:
 
     @_operation("Statements")
     def batch_execute_statement(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """INSERTs of whole items, each attribute a parameter. A key twice refuses the whole call; what is
-        wrong with a statement by itself is that statement's answer. DynamoDB Local 1.25.1 does the same."""
+        """INSERTs of whole items, each attribute a parameter. A key that comes again ends the call in an
+        error, and what stands before stays written; what is wrong with a statement by itself is that
+        statement's answer. DynamoDB Local 1.25.1 does the same."""
         if not 1 <= len(request["Statements"]) <= BATCH_STATEMENTS:
             raise Refusal("Member must have length between 1 and 25")
-        items = [_insertion(each) for each in request["Statements"]]
-        keys = [self._key_of(*each) for each in items]
-        if len({*keys} - {None}) < sum(key is not None for key in keys):
-            raise Refusal("Provided list of item keys contains duplicates")
-        return {"Responses": [self._inserted(*each) for each in items]}
-
-    def _key_of(self, name: str, new: Item) -> tuple[str, Position] | None:
-        try:
-            table = self._table({"TableName": name})
-            return name, table.position({each: new[each] for each in table.keys if each in new})
-        except Refusal:
-            return None
-
-    def _inserted(self, name: str, new: Item) -> dict[str, Any]:
-        try:
-            table = self._table({"TableName": name})
-            position = table.position({each: new[each] for each in table.keys if each in new})
+        keys, responses = set[object](), list[dict[str, Any]]()
+        for name, new in [_insertion(each) for each in request["Statements"]]:
+            try:
+                table = self._table({"TableName": name})
+                position = table.position({each: new[each] for each in table.keys if each in new})
+                table.check(new, "")
+            except Refusal as refused:
+                code = _STATEMENT_CODES.get(refused.code, refused.code)
+                responses.append({"Error": {"Code": code, "Message": f"{refused}"}})
+                continue
+            if (name, position) in keys:
+                raise Refusal("Provided list of item keys contains duplicates")
+            keys.add((name, position))
             if position in table.items:
-                return {
-                    "Error": {"Code": "DuplicateItem", "Message": "Duplicate primary key exists in table"}
-                }
+                message = "Duplicate primary key exists in table"
+                responses.append({"Error": {"Code": "DuplicateItem", "Message": message}})
+                continue
             table.keep(position, new, "")
-        except Refusal as refused:
-            code = _STATEMENT_CODES.get(refused.code, refused.code)
-            return {"Error": {"Code": code, "Message": f"{refused}"}}
-        return {"TableName": name}
+            responses.append({"TableName": name})
+        return {"Responses": responses}
 
     @_operation(f"{_CONDITIONAL} Key ReturnValues")
     def delete_item(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,40 @@
+"""What `make oracle` compares, with the double on both sides: the calls reach the verbs, and a difference is
+told."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oracle.steps import VERBS, Comparison, Side, calls
+from tests.support.dynamodb import InMemoryDynamoDB
+from tests.support.unit.shared import FakeClock
+
+CALLS = 2_000
+READS = {"callbacks", "ids_on_line"}
+
+
+def compared(other: InMemoryDynamoDB) -> tuple[str, Comparison]:
+    """The double and another; the first difference comes with what was compared."""
+    clock = FakeClock()
+    comparison = Comparison(Side("one", InMemoryDynamoDB(), clock), Side("other", other, clock))
+    for _, (call, seconds) in zip(range(CALLS), calls(1), strict=False):
+        clock.advance(seconds)
+        if differs := comparison.make(call):
+            return differs, comparison
+    return "", comparison
+
+
+def test_every_verb_that_writes_changes_some_messages() -> None:
+    differs, comparison = compared(InMemoryDynamoDB())
+    assert not differs
+    assert {verb for verb in VERBS if not comparison.changed[verb]} == READS
+
+
+def test_an_engine_that_writes_whatever_the_condition_says_is_told() -> None:
+    class Unconditional(InMemoryDynamoDB):
+        def _make_api_call(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            if name == "UpdateItem":
+                request = {**request, "ConditionExpression": "attribute_not_exists(nothing)"}
+            return super()._make_api_call(name, request)
+
+    differs, _ = compared(Unconditional())
+    assert "one answers" in differs or "one has" in differs
