@@ -7,7 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.clock import Clock
-from mailroom.message.outcome import Misconfigured, Retry, Unready
+from mailroom.message.outcome import Misconfigured, NotReady, Retry
 from mailroom.telemetry import logger
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ class Version(Struct, frozen=True):
         return f"Version(text=…, created={self.created})"
 
 
-def unreadable(what: str, error: ClientError | BotoCoreError) -> Unready:
+def unreadable(what: str, error: ClientError | BotoCoreError) -> NotReady:
     """What a secret that cannot be read means for a message: nothing was sent. What AWS refuses outright is
     ours to put right."""
     reason = f"{what} cannot be read: {error}"
     if not isinstance(error, ClientError):
-        return Retry(reason)
+        return NotReady(Retry(reason))
     passing = error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500
     throttled = error.response["Error"]["Code"].startswith(("Throttling", "TooManyRequests"))
-    return Retry(reason) if passing or throttled else Misconfigured(reason)
+    return NotReady(Retry(reason) if passing or throttled else Misconfigured(reason))
 
 
 class CachedSecret:

@@ -14,7 +14,7 @@ from botocore.exceptions import (
 
 from mailroom.aws.secret import unreadable
 from mailroom.errors import Unsendable
-from mailroom.message.outcome import Misconfigured, Outcome, Refusal, Rejected, Retry, Unready
+from mailroom.message.outcome import Misconfigured, NotReady, Outcome, Refusal, Rejected, Retry
 from mailroom.telemetry import redact
 
 T = TypeVar("T")
@@ -57,22 +57,16 @@ class OpenedProvider(Generic[P]):
         self._of_thread = local()
 
     @property
-    def account(self) -> str | Unready:
-        """The provider, and our account there; or why nothing can be submitted."""
+    def account(self) -> str:
+        """The provider, and our account there. Raises NotReady while it cannot be opened."""
         self._of_thread.api = None
-        api = self._usable()
-        if isinstance(api, Unready):
-            return api
-        self._of_thread.api = api
+        self._of_thread.api = api = self._usable()
         return f"{self.provider}/{api.account}"
 
     def submit(self, request: object) -> Outcome:
-        """Hand it to the provider. Credentials come first: without them nothing was asked of anybody."""
-        api = self._usable()
-        if isinstance(api, Unready):
-            return api
+        """Hand it to the provider, at the account that was told last."""
         try:
-            outcome = api.submit(request)
+            outcome = self._opened().submit(request)
         except Unsendable as fault:
             outcome = Misconfigured(f"{self.provider} {fault}")
         if isinstance(outcome, Misconfigured):
@@ -87,16 +81,16 @@ class OpenedProvider(Generic[P]):
             self._forget()  # whatever it was: the next one asks with the credentials of its time
             raise
 
-    def _usable(self) -> P | Unready:
+    def _usable(self) -> P:
         try:
             return self._opened()
         except Unconfigured as fault:
-            return Misconfigured(str(fault))
+            raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
-            return unreadable(self._secret, error)
+            raise unreadable(self._secret, error) from None
         except Exception as fault:  # noqa: BLE001 - whatever it is, it came before any request
             # Its kind only: the words of an error may quote the secret.
-            return Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")
+            raise NotReady(Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")) from None
 
     def _opened(self) -> P:
         api: P | None = getattr(self._of_thread, "api", None) or self._api

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mailroom.aws.dynamo import (
     ONCE,
@@ -29,7 +29,7 @@ from mailroom.aws.dynamo import (
 )
 from mailroom.clock import Clock, epoch, iso, milliseconds
 from mailroom.message.message import Key
-from mailroom.message.outcome import Facts, Status, before
+from mailroom.message.outcome import Evidence, Facts, NotFound, Status, before
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -304,6 +304,10 @@ class Claimed(Struct, frozen=True):
     account: str | None = None
     earlier: tuple[str, ...] = ()
     redriven: bool = False
+
+    def after(self, evidence: Evidence) -> "Claimed":
+        """The claim, once it is known what became of the earlier tries."""
+        return structs.replace(self, since=None) if isinstance(evidence, NotFound) else self
 
     @property
     def in_doubt(self) -> list[int]:

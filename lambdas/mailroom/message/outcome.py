@@ -52,12 +52,18 @@ class Unknowable(Struct, frozen=True):
     """A look-up's answer: this provider cannot tell; the channel's `on_unknown` decides."""
 
 
-Unready = Retry | Misconfigured
-"""Proved not sent, by no fault of the message."""
-Refusal = Unready | Rejected
+Refusal = Retry | Misconfigured | Rejected
 """Proved not sent."""
 Outcome = Sent | Refusal
 Evidence = Sent | NotFound | Unknowable
+
+
+class NotReady(Exception):
+    """Raised before a submit: the message cannot go out now, and `outcome` says why."""
+
+    def __init__(self, outcome: Refusal) -> None:
+        super().__init__(outcome.reason)
+        self.outcome = outcome
 
 
 Status = Literal[

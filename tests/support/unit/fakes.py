@@ -4,10 +4,11 @@ import itertools
 from collections.abc import Callable, Container
 from typing import Any
 
+import pytest
 from botocore.exceptions import ClientError
 
 from mailroom.channels.mail.contract import Mail
-from mailroom.message.outcome import Evidence, Outcome, Unknowable, Unready
+from mailroom.message.outcome import Evidence, NotReady, Outcome, Refusal, Unknowable
 
 
 class Meddler:
@@ -67,7 +68,6 @@ class FakeAdapter:
     """Says what it is told, in turn, and keeps what it was asked to submit."""
 
     provider = "fake"
-    account: str | Unready | None = None
     contract = Mail
 
     def __init__(
@@ -76,11 +76,19 @@ class FakeAdapter:
         evidence: Evidence | Exception | None = None,
         prepare: Callable[[Mail], None] | None = None,
     ) -> None:
+        self.tells: str | Refusal | None = None
+        """The account, or why nothing can be submitted."""
         self._says = itertools.cycle(says)
         self._evidence = evidence or Unknowable()
         self._prepare = prepare
         self.submitted: list[Mail] = []
         self.looked_up: list[int] = []
+
+    @property
+    def account(self) -> str | None:
+        if isinstance(self.tells, Refusal):
+            raise NotReady(self.tells)
+        return self.tells
 
     def prepare(self, message: Mail) -> Mail:
         if self._prepare is not None:
@@ -99,3 +107,10 @@ class FakeAdapter:
         if isinstance(self._evidence, Exception):
             raise self._evidence
         return self._evidence
+
+
+def why_not(adapter: Any) -> Refusal:
+    """Why nothing can be submitted through an adapter now."""
+    with pytest.raises(NotReady) as raised:
+        _ = adapter.account
+    return raised.value.outcome

@@ -65,7 +65,7 @@ class Opened(FakeAdapter):
         self.meanwhile: dict[int, Callable[[], None]] = {}
 
     @property
-    def account(self) -> Any:  # type: ignore[override]
+    def account(self) -> Any:
         self.reads += 1
         account = self.opened.account
         if self.reads in self.meanwhile:
@@ -123,7 +123,7 @@ def test_what_was_only_ever_claimed_without_an_account_is_not_held(
     claimed(ledger, account=NOWHERE)
     clock.advance(LEASE)
     worker = post(evidence=Unknowable(), on_unknown="hold")
-    worker.adapter.account = "this/account"
+    worker.adapter.tells = "this/account"
     worker.handle(item())
     assert (worker.submitted, aws.item().get("error")) == (["m-1"], None)
 
@@ -135,7 +135,7 @@ def test_what_was_only_ever_claimed_without_an_account_takes_no_other_programs_m
     claimed(ledger, account=NOWHERE)
     clock.advance(LEASE)
     worker = post(evidence=Sent("of-another-program"), on_unknown="hold")
-    worker.adapter.account = "this/account"
+    worker.adapter.tells = "this/account"
     worker.handle(item())
     assert worker.submitted == ["m-1"], f"lost: recorded as {aws.item().get('provider_id')}"
 
@@ -198,7 +198,7 @@ def test_a_message_that_is_released_in_doubt_again_and_again_stays_within_a_writ
     claimed(ledger, account="twilio/ACfedcba9876543210fedcba9876543210")
     clock.advance(LEASE)
     worker = post(Retry("20429"), evidence=NotFound(), on_unknown="resend")
-    worker.adapter.account = account
+    worker.adapter.tells = account
     sizes = {}
     for receive in range(1, 46):
         worker.handle(item(), receives=receive)
@@ -216,12 +216,12 @@ def test_the_account_of_a_try_that_was_put_back_cannot_have_the_message(
     claimed(ledger, account="p/A")
     clock.advance(LEASE)
     second = post(Retry("throttled"), evidence=NotFound(), on_unknown="resend")
-    second.adapter.account = "p/B"
+    second.adapter.tells = "p/B"
     late = item(expires_at=iso(clock.now + 1))
     second.handle(late)
     clock.advance(2)
     third = post(evidence=NotFound(), on_unknown="resend")
-    third.adapter.account = "p/A"
+    third.adapter.tells = "p/A"
     third.handle(late)
     assert aws.item()["error"]["code"] == "expired"
 
@@ -230,10 +230,10 @@ def test_a_message_that_is_put_back_for_its_account_is_counted_and_waits(
     post: Make, aws: Aws, counted: Counted, log: Log
 ) -> None:
     def known_now(_: Mail) -> None:
-        worker.adapter.account = "this/account"
+        worker.adapter.tells = "this/account"
 
     worker = post(prepare=known_now)
-    worker.adapter.account = Misconfigured("no secret")
+    worker.adapter.tells = Misconfigured("no secret")
     waits = worker.handle(item())
     assert (counted(), waits["r-0"] > 0, log() != []) == ({"Retried": 1}, True, True)
 
@@ -245,7 +245,7 @@ def test_an_account_that_cannot_be_told_before_the_submit_is_no_unknown_outcome(
         reads = 0
 
         @property
-        def account(self) -> str:  # type: ignore[override]
+        def account(self) -> str:
             self.reads += 1
             if self.reads == 2:
                 raise OSError("the account's service is down")
@@ -264,7 +264,7 @@ def test_an_account_that_is_slow_to_tell_starts_no_submit_without_time_for_it(
 
     class SlowAccount(FakeAdapter):
         @property
-        def account(self) -> str:  # type: ignore[override]
+        def account(self) -> str:
             clock.advance(7)
             return "provider/1"
 
@@ -287,6 +287,6 @@ def test_a_later_try_of_a_release_that_names_no_account_is_at_an_unknown_one(
     claimed(ledger, account=None)  # 0.2.0 claims, submits somewhere, and dies
     clock.advance(LEASE)
     worker = post(evidence=NotFound(), on_unknown="hold")
-    worker.adapter.account = "p/B"
+    worker.adapter.tells = "p/B"
     worker.handle(item())
     assert worker.submitted == []

@@ -63,9 +63,9 @@ def test_what_has_an_item_already_is_claimed_alone(
 def test_a_message_that_comes_twice_in_a_batch_is_sent_once(aws: Aws, clock: FakeClock) -> None:
     worker, client = posted(aws, clock)
     other = {**MAILS[0], "subject": "another content"}
-    assert worker.handle(MAILS[0], MAILS[1], other) == {}
-    assert worker.submitted == ["m-0", "m-1"]
-    assert len(client.calls[0][1]["Statements"]) == 2
+    assert worker.handle(*MAILS, other) == {}
+    assert worker.submitted == ["m-0", "m-1", "m-2"]
+    assert len(client.calls[0][1]["Statements"]) == 2  # the twins claim for themselves
 
 
 def test_what_another_worker_holds_comes_back_and_its_neighbours_are_sent(
@@ -107,7 +107,7 @@ def test_an_account_that_is_slow_to_tell_is_asked_once_before_the_batch(aws: Aws
         read = 0
 
         @property
-        def account(self) -> str:  # type: ignore[override]
+        def account(self) -> str:
             if not self.submitted:  # by its first submit it is known
                 clock.advance(7)
                 self.read += 1

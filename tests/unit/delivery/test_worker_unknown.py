@@ -82,7 +82,7 @@ def test_after_a_crash_what_another_account_may_have_is_sent_again_where_the_sta
     claimed(ledger, account="another/account")
     clock.advance(LEASE)
     worker = post(evidence=NotFound(), on_unknown="resend")
-    worker.adapter.account = "this/account"
+    worker.adapter.tells = "this/account"
     assert worker.handle(item()) == {}
     assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
 
@@ -92,13 +92,13 @@ def test_what_was_claimed_without_an_account_is_not_submitted(
 ) -> None:
     """So after a crash "not found" is proof, whoever is asked."""
     worker = post(on_unknown="hold")
-    worker.adapter.account = Misconfigured("no secret")
+    worker.adapter.tells = Misconfigured("no secret")
     worker.handle(item())
     assert (worker.submitted, aws.item()["trouble"]["code"]) == ([], "misconfigured")
     claimed(ledger, account=NOWHERE)
     clock.advance(LEASE)
     again = post(evidence=NotFound(), on_unknown="hold")
-    again.adapter.account = "this/account"
+    again.adapter.tells = "this/account"
     assert again.handle(item()) == {}
     assert again.submitted == ["m-1"]
 
@@ -108,10 +108,10 @@ def test_a_message_is_not_submitted_at_another_account_than_its_claim_names(
     post: Make, aws: Aws, at_claim: str | Misconfigured
 ) -> None:
     def known_now(_: Mail) -> None:
-        worker.adapter.account = "this/account"
+        worker.adapter.tells = "this/account"
 
     worker = post(prepare=known_now)
-    worker.adapter.account = at_claim
+    worker.adapter.tells = at_claim
     assert worker.handle(item())["r-0"] > 0
     assert (worker.submitted, aws.item()["trouble"]["code"]) == ([], "retry")
     assert worker.handle(item()) == {}

@@ -5,14 +5,21 @@ claim ── submit ── checkpoint ── poll … poll ── hand back ┐ 
       └▶ claim ── poll … poll ── delivered                         the next invocation's
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax.adapter import FaxAdapter
-from mailroom.channels.fax.contract import Delivered, Fax, FaxState, Pending, Undelivered, item_of
-from mailroom.delivery.delivery import Delivery, Steps
+from mailroom.channels.fax.contract import (
+    Delivered,
+    Fax,
+    FaxRequest,
+    FaxState,
+    Pending,
+    Undelivered,
+    item_of,
+)
+from mailroom.delivery.delivery import Delivery
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
@@ -29,71 +36,54 @@ EARLY_SECONDS = 60
 """A fax may be sent before its `send_at` by as much: the clock that let it wait may be ahead of this one."""
 
 
-class FaxDelivery:
-    """Works for a FIFO queue whose groups are lines: what is not finished locks its line."""
+class FaxDelivery(Delivery[Fax, FaxRequest]):
+    """Works for a FIFO queue whose groups are lines: what is not finished locks its line. A fax that was
+    submitted is followed: that is what `accepted` and `already_submitted` do."""
+
+    _settings: FaxSender
+    _adapter: FaxAdapter
+    payload_is_content = True
+    """The PDF, which the provider fetches."""
 
     def __init__(self, settings: FaxSender, adapter: FaxAdapter, tools: Tools) -> None:
-        self._settings = settings
-        self._adapter = adapter
-        self._tools = tools
-        self._ledger = tools.ledger
-        self._tally = tools.tally
+        # What was on the line before may have been submitted long before it ended.
+        super().__init__(settings, adapter, tools, line_seconds=settings.longest_fax_seconds + _HOUR)
         self._callbacks = UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports)
-        steps = Steps[Fax](
-            unwanted=self._unwanted,
-            accepted=self._accepted,
-            already_submitted=self._resume,
-            # What was on the line before may have been submitted long before it ended.
-            line_seconds=settings.longest_fax_seconds + _HOUR,
-            # After it too few receives are left to see the fax through: a dead letter frees the line, and the
-            # next fax would dial while this one is still on it.
-            last_submit_receive=settings.last_submit_receive,
-            payload_is_content=True,  # the PDF, which the provider fetches
-        )
-        self._common = Delivery(settings, adapter, tools, steps)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Fax | Invalid]:
         """The item and its fax. Bodies of an upstream application have a `fax_id`. Raises Malformed."""
-        return self._common.read(item_of(body))
-
-    def begin(self, messages: Sequence[tuple[Fax, QueueRecord]]) -> None:
-        """Nothing is asked for a batch: it has one fax."""
-
-    def retry_wait(self, receives: int, least: float = 0) -> float:
-        """The common back-off."""
-        return self._common.retry_wait(receives, least)
+        return super().read(item_of(body))
 
     def deliver(self, message: Fax | Invalid, record: QueueRecord) -> Wait:
         """Take a fax as far as it goes: as any message, but under the group of its line, and no other."""
         if isinstance(message, Invalid):
-            return self._refuse(message, record)
+            return self.refuse(message, record)
         if record.group not in (None, message.group):
             return self._send_on(message, record)
-        return self._common.deliver(message, record)
+        return super().deliver(message, record)
 
-    def _refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
+    def refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
         """A bad copy of a fax that is under way must not lock whatever line it came under."""
-        return None if self._common.refuse(fault, record) is None else queues.AT_ONCE
+        return None if super().refuse(fault, record) is None else queues.AT_ONCE
 
     def _send_on(self, fax: Fax, record: QueueRecord) -> Wait:
         """Queue a fax under its own group: under another, it could be sent beside one on the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
         if entry.size > queues.MAX_BYTES:  # nobody takes it, and to wait for that would lock its line
             too_large = Invalid("item", "is over 1 MiB as JSON; leave out what no fax needs")
-            return self._refuse(too_large, record)
+            return self.refuse(too_large, record)
         if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
             return self.retry_wait(record.receives)
         return self._tally.note("SentOn", "under another line's group; sent on under its own")
 
-    def _unwanted(self, message: Fax) -> dict[str, Unwanted]:
-        """Nobody: no fax number is on a list. What came straight to the queue has passed no dispatch that
-        looked at its callback's URL, or let it wait for its time. That is asked before the first submit and
-        never again: settings may change while a fax is on the line, and it is seen through, and tried again,
-        as it was taken. Raises Invalid."""
+    def permitted(self, claim: Claimed, message: Fax) -> Fax | Unwanted:
+        """What came straight to the queue has passed no dispatch that looked at its callback's URL, or let it
+        wait for its time. That is asked before the first submit and never again: settings may change while a
+        fax is on the line, and it is seen through, and tried again, as it was taken. Raises Invalid."""
         if message.attempt == 1:
             self._callbacks.validate("callback_url", message.callback_url)
             self._check_time(message)
-        return {}
+        return super().permitted(claim, message)
 
     def _check_time(self, fax: Fax) -> None:
         """Raise Invalid where its time is to come: here it would lock its line until then."""
@@ -104,7 +94,16 @@ class FaxDelivery:
                 "or into the queue at its time",
             )
 
-    def _accepted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
+    def may_submit(self, record: QueueRecord) -> bool:
+        """After the last receive that submits, too few are left to see the fax through: a dead letter frees
+        the line, and the next fax would dial while this one is still on it."""
+        if record.receives > self._settings.last_submit_receive:
+            logger.error("not submitted: received too often already", receives=record.receives)
+            return False
+        return super().may_submit(record)
+
+    def accepted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
+        """Keep the provider's id, and follow the fax until it ends."""
         provider_id = sent.provider_id
         self._tally.add("Submitted")
         now = int(self._tools.clock() * 1000)
@@ -113,10 +112,11 @@ class FaxDelivery:
         except Exception:
             logger.error("submitted, but not recorded", provider_id=provider_id)
             raise
-        self._common.measure(message, record)
+        self.measure(message, record)
         return self._follow(claim, message, provider_id, now, record)
 
-    def _resume(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
+    def already_submitted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
+        """Follow the fax where an earlier invocation has left it."""
         provider_id = sent.provider_id
         if claim.provider_id is not None and claim.provider != self._adapter.provider:
             return self._elsewhere(claim)

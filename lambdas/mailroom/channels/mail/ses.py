@@ -26,7 +26,16 @@ from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.message import encoded
-from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Refusal, Retry, Sent, Unknowable
+from mailroom.message.outcome import (
+    Evidence,
+    Misconfigured,
+    NotReady,
+    Outcome,
+    Refusal,
+    Retry,
+    Sent,
+    Unknowable,
+)
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, InvalidSigningKey, Links
 
 if TYPE_CHECKING:
@@ -34,8 +43,6 @@ if TYPE_CHECKING:
 
 Request = dict[str, Any]
 """The arguments of `send_email`."""
-Prepared = Request | Outcome
-"""A request; or the outcome where the key that signs links for opting out could not be read."""
 
 LINK = "unsubscribe_url"
 """The template's variable."""
@@ -90,8 +97,9 @@ class SesMail:
             links=Links(secret, settings.unsubscribe_url),
         )
 
-    def prepare(self, message: Mail) -> Prepared:
-        """The whole request: addresses, rendered content, headers, tags, attachments. Raises Invalid.
+    def prepare(self, message: Mail) -> Request:
+        """The whole request: addresses, rendered content, headers, tags, attachments. Raises Invalid, and
+        NotReady where the key that signs links for opting out cannot be read.
 
         A mail with a topic and one addressee carries a link for opting out: in its headers (RFC 8058), and as
         the template's variable `unsubscribe_url`, whatever the item calls so itself. One to several has
@@ -100,9 +108,9 @@ class SesMail:
         try:
             link = self._link(message)
         except InvalidSigningKey as fault:
-            return Misconfigured(str(fault))
+            raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
-            return unreadable("the secret of the links for opting out", error)
+            raise unreadable("the secret of the links for opting out", error) from None
         return self._request(message, link)
 
     def _request(self, message: Mail, link: str | None) -> Request:
@@ -130,10 +138,8 @@ class SesMail:
             request["ReplyToAddresses"] = normalised("reply_to", listed(message.reply_to))
         return request
 
-    def submit(self, request: Prepared) -> Outcome:
+    def submit(self, request: Request) -> Outcome:
         """Hand it to SES. Raises where nobody knows: a 5xx answer, or no answer."""
-        if not isinstance(request, dict):
-            return request  # nothing was asked of anybody
         said = ask_aws("SES", lambda: self._client.send_email(**request)["MessageId"], refusal_of)
         return Sent(said) if isinstance(said, str) else said
 

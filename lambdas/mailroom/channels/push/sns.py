@@ -16,7 +16,7 @@ from mailroom.clock import Clock
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, encode, seconds_left
-from mailroom.message.outcome import Evidence, Facts, Outcome, Refusal, Rejected, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Facts, NotReady, Outcome, Refusal, Rejected, Sent, Unknowable
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
@@ -113,11 +113,10 @@ def _largest(push: Push) -> str:
 
 
 class PushRequest(Struct, frozen=True):
-    """The arguments of `publish`; or the refusal of a token's endpoint, with which nothing is published."""
+    """The arguments of `publish`, and what the ledger keeps of them."""
 
     arguments: dict[str, Any]
     facts: Facts = {}
-    refusal: Refusal | None = None
 
 
 class SnsPush:
@@ -155,7 +154,8 @@ class SnsPush:
         )
 
     def prepare(self, message: Push) -> PushRequest:
-        """The whole request. A token becomes its endpoint, last of all and as often as one likes."""
+        """The whole request. A token becomes its endpoint, last of all and as often as one likes. Raises
+        Invalid, and NotReady where SNS makes no endpoint of a token."""
         valid = seconds_left(message.expiry(), self._clock(), VALID_SECONDS)
         arguments = {
             "Message": message_for(message, self._platforms(message)),
@@ -169,8 +169,6 @@ class SnsPush:
 
     def submit(self, request: PushRequest) -> Outcome:
         """Hand it to SNS. Raises where nobody knows: a 5xx answer, or no answer."""
-        if request.refusal is not None:
-            return request.refusal
         to_endpoint = "TargetArn" in request.arguments
         said = ask_aws(
             "SNS",
@@ -209,7 +207,7 @@ class SnsPush:
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
         endpoint = ask_aws("SNS", lambda: self._endpoint(message), refusal_of)
         if not isinstance(endpoint, str):
-            return PushRequest({}, refusal=endpoint)
+            raise NotReady(endpoint)
         return PushRequest({"TargetArn": endpoint, **arguments}, {"endpoint_arn": endpoint})
 
     def _endpoint(self, message: Push) -> str:

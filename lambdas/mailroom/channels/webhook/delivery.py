@@ -12,7 +12,7 @@ from mailroom.aws.dynamo import Sets, number, string
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.channels.webhook.standard_webhooks import Post, PostResult, StandardWebhooks
 from mailroom.clock import milliseconds
-from mailroom.delivery.delivery import Delivery, Steps
+from mailroom.delivery.delivery import Delivery
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
@@ -35,20 +35,43 @@ def tries_that_may_fail(tries: int) -> int:
     return min(KEEPS_FAILING, tries // 2)
 
 
+class MessageDelivery(Delivery[Webhook, Post]):
+    """Delivers messages, with the written-down delays between tries."""
+
+    def __init__(self, settings: WebhookSender, adapter: StandardWebhooks, tools: Tools) -> None:
+        super().__init__(settings, adapter, tools)
+        self._delays = settings.delays
+        self._cap = settings.retry_after_cap_seconds
+        self._may_fail = tries_that_may_fail(len(settings.delays) + 1)
+
+    def retry_wait(self, receives: int, least: float = 0) -> float:
+        """Seconds until the next try after the n-th receive; after the last one none, so that the record is
+        a dead letter at once."""
+        if self.is_last(receives):
+            return 0
+        delay = self._delays[receives - 1] * (1 - JITTER * self._tools.jitter())
+        return max(delay, min(least, self._cap))
+
+    def retried(self, message: Webhook | Callback, record: QueueRecord) -> None:
+        """Said of an endpoint long before its webhooks are dead letters, so that somebody can ask there."""
+        if record.receives > self._may_fail:
+            logger.warning("an endpoint keeps failing", host=message.group, tries=record.receives)
+            self._tally.add("WebhooksFailing")
+
+    def is_last(self, receives: int) -> bool:
+        """Whether no try follows this receive."""
+        return receives > len(self._delays)
+
+
 class WebhookDelivery:
-    """Delivers both kinds, with the written-down delays between tries."""
+    """Delivers both kinds."""
 
     def __init__(self, settings: WebhookSender, adapter: StandardWebhooks, tools: Tools) -> None:
         self._settings = settings
         self._webhooks = adapter
         self._tools = tools
         self._tally = tools.tally
-        self._may_fail = tries_that_may_fail(len(settings.delays) + 1)
-        steps = Steps[Webhook](
-            retry_wait=self.retry_wait,
-            retried=lambda message, record: self._failed_again(record, message.group),
-        )
-        self._messages = Delivery(settings, adapter, tools, steps)
+        self._messages = MessageDelivery(settings, adapter, tools)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Webhook | Callback | Invalid]:
         """The item and its message, or the callback that a body is. Raises Malformed."""
@@ -63,21 +86,8 @@ class WebhookDelivery:
         return self._messages.deliver(message, record)
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Seconds until the next try after the n-th receive; after the last one none, so that the record is
-        a dead letter at once."""
-        if self._last(receives):
-            return 0
-        delay = self._settings.delays[receives - 1] * (1 - JITTER * self._tools.jitter())
-        return max(delay, min(least, self._settings.retry_after_cap_seconds))
-
-    def _failed_again(self, record: QueueRecord, host: str | None) -> None:
-        """Said of an endpoint long before its webhooks are dead letters, so that somebody can ask there."""
-        if record.receives > self._may_fail:
-            logger.warning("an endpoint keeps failing", host=host, tries=record.receives)
-            self._tally.add("WebhooksFailing")
-
-    def _last(self, receives: int) -> bool:
-        return receives > len(self._settings.delays)
+        """As of messages."""
+        return self._messages.retry_wait(receives, least)
 
     def _call_back(self, callback: Callback, record: QueueRecord) -> Wait:
         if not self._messages.in_time(record):
@@ -98,13 +108,13 @@ class WebhookDelivery:
                 self._tally.note(
                     "CallbacksRetried", "callback not delivered", reason=reason, callback=callback.name
                 )
-                self._failed_again(record, callback.group)
+                self._messages.retried(callback, record)
                 wait = self.retry_wait(record.receives, after)
             case Misconfigured(reason):
                 logger.error("callback not sent: a fault of configuration", reason=reason)
                 self._tally.add("Misconfigured")
                 wait = self._settings.misconfigured_seconds
-        if self._last(record.receives):
+        if self._messages.is_last(record.receives):
             self._note_safely(callback, "failed", result, record)
             return 0
         return wait

@@ -195,7 +195,7 @@ class StandardWebhooks:
         except UnusableKey as fault:
             return PostResult(Misconfigured(str(fault)))
         except (ClientError, BotoCoreError) as error:
-            return PostResult(unreadable("the signing secret", error))
+            return PostResult(unreadable("the signing secret", error).outcome)
         except Unresolved as trouble:
             return PostResult(Retry(str(trouble)))
         except Unanswered as trouble:

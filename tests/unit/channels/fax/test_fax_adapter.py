@@ -10,6 +10,7 @@ from mailroom.channels.provider import Unconfigured
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Sent, Unknowable
+from tests.support.unit.fakes import why_not
 from tests.support.unit.fax import FAX_SETTINGS, LINE, PDF, SENDERS, FakeLine, fax
 from tests.support.unit.fax_post import adapter_of
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws
@@ -92,7 +93,7 @@ def test_without_credentials_the_account_says_why_nothing_can_be_submitted() -> 
 
     no_bucket: Any = None
     settings = FaxSender(**FAX_SETTINGS)
-    assert FaxAdapter(settings, nobody, no_bucket).account == Misconfigured("no secret")
+    assert why_not(FaxAdapter(settings, nobody, no_bucket)) == Misconfigured("no secret")
 
 
 def test_a_provider_that_cannot_tell_is_no_evidence_of_anything(aws: Aws) -> None:

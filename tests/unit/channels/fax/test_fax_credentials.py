@@ -10,6 +10,7 @@ from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.message.outcome import Misconfigured, Sent
 from tests.support.unit.events import sqs_event
+from tests.support.unit.fakes import why_not
 from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, FakeLine, fax, fax_body
 from tests.support.unit.fax_credentials import SIGNALWIRE, Opened, Secret
 from tests.support.unit.shared import Aws
@@ -90,22 +91,22 @@ def test_a_secret_of_the_wrong_shape_is_a_fault_of_ours_and_says_what_to_put(
 ) -> None:
     secret = Secret(text)
     adapter = FaxAdapter.of(settings(secret))
-    request = adapter.prepare(fax())
-    assert adapter.submit(request) == Misconfigured(SIGNALWIRE_SHAPE)
+    assert why_not(adapter) == Misconfigured(SIGNALWIRE_SHAPE)
     assert opened.lines == []
     secret.put(SIGNALWIRE)
-    assert isinstance(adapter.submit(request), Sent)
+    assert adapter.account
+    assert isinstance(adapter.submit(adapter.prepare(fax())), Sent)
 
 
 @pytest.mark.parametrize("text", ["placeholder", SIGNALWIRE, '{"api_key": null}'])
 def test_telnyx_says_what_it_needs(aws: Aws, opened: Opened, text: str) -> None:
     adapter = FaxAdapter.of(settings(Secret(text), fax_provider="telnyx"))
-    assert adapter.submit(adapter.prepare(fax())) == Misconfigured(TELNYX_SHAPE)
+    assert why_not(adapter) == Misconfigured(TELNYX_SHAPE)
 
 
 def test_no_word_of_a_secret_is_in_what_is_said_of_it(aws: Aws, opened: Opened) -> None:
     adapter = FaxAdapter.of(settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
-    assert "private" not in str(adapter.submit(adapter.prepare(fax())))
+    assert "private" not in str(why_not(adapter))
 
 
 @pytest.mark.parametrize("broken", ["gone", "binary"])

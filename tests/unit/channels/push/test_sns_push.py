@@ -16,7 +16,7 @@ from botocore.exceptions import (
 from mailroom.aws import clients
 from mailroom.channels.push.sns import SnsPush
 from mailroom.errors import Invalid
-from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.outcome import Misconfigured, NotReady, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.support.unit.aws_models import problems
 from tests.support.unit.fakes import client_error
 from tests.support.unit.push import (
@@ -142,8 +142,9 @@ def test_a_token_that_gets_no_endpoint_is_not_published_to(
     code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
     sns = Sns(create=[client_error(code, text, status)])
-    of = adapter(sns)
-    found = of.submit(of.prepare(push(**TO_TOKEN)))
+    with pytest.raises(NotReady) as raised:
+        adapter(sns).prepare(push(**TO_TOKEN))
+    found = raised.value.outcome
     assert isinstance(found, kind)
     assert not (isinstance(found, Rejected) and found.gone)
     assert [name for name, _ in sns.calls] == ["create_platform_endpoint"]

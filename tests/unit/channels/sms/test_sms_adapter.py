@@ -16,7 +16,7 @@ from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.errors import Invalid, Unsendable
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
 from tests.support import ROOT
-from tests.support.unit.fakes import client_error
+from tests.support.unit.fakes import client_error, why_not
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws
 from tests.support.unit.sms import FROM, IN_BUCKET, MEDIA, TO, FakeSms, adapter, settings, sms
 
@@ -216,8 +216,9 @@ def test_a_request_that_cannot_be_made_is_a_fault_of_ours_and_the_mended_secret_
 def test_without_credentials_nothing_was_sent() -> None:
     of, _ = opened(Unconfigured("no secret"), client_error("AccessDeniedException"), FakeSms())
     request = of.prepare(sms())
-    assert of.submit(request) == Misconfigured("no secret")
-    assert isinstance(of.submit(request), Misconfigured)
+    assert why_not(of) == Misconfigured("no secret")
+    assert isinstance(why_not(of), Misconfigured)
+    assert of.account == "twilio/ours"
     assert of.submit(request) == Sent("SM1")
 
 
@@ -226,14 +227,14 @@ def test_credentials_that_cannot_be_used_are_a_fault_of_ours_and_nothing_was_sen
     of, _ = opened(fault, fault, FakeSms())
     request = of.prepare(sms())
     reason = f"the SMS provider's secret cannot be used: {type(fault).__name__}"
-    assert of.account == Misconfigured(reason)
-    assert of.submit(request) == Misconfigured(reason)
+    assert (why_not(of), why_not(of)) == (Misconfigured(reason), Misconfigured(reason))
+    assert of.account == "twilio/ours"
     assert of.submit(request) == Sent("SM1")
 
 
 def test_the_account_is_known_as_soon_as_its_credentials_can_be_read() -> None:
     of, _ = opened(Unconfigured("no secret"), FakeSms())
-    assert (of.account, of.account) == (Misconfigured("no secret"), "twilio/ours")
+    assert (why_not(of), of.account) == (Misconfigured("no secret"), "twilio/ours")
 
 
 def test_the_settings_choose_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
