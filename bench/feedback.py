@@ -82,7 +82,7 @@ def _writes(bodies: list[str]) -> float:
 
 def _make_ledger(client: Any) -> None:
     from mailroom.channels.mail.contract import Mail
-    from mailroom.ledger.items import Claimed
+    from mailroom.ledger.claims import Claimed
     from mailroom.ledger.ledger import Ledger
 
     create_table(client, "ledger", "id", "event_type")

@@ -11,8 +11,9 @@ from botocore.exceptions import ClientError
 from mailroom.aws.dynamo import plain, string
 from mailroom.channels.mail.contract import Mail
 from mailroom.errors import ClaimLost
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.erasure import Erasure
-from mailroom.ledger.items import LINES, Claimed, where
+from mailroom.ledger.items import LINES, where
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key

@@ -5,7 +5,8 @@ from collections import Counter
 
 from local.stage.workspace import LEDGER
 from mailroom.channels.mail.contract import Mail
-from mailroom.ledger.items import Claimed, where
+from mailroom.ledger.claims import Claimed
+from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.message.message import parse
 from tests.support.pipeline.items import mail

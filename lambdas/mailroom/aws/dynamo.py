@@ -4,8 +4,8 @@ Producers use this as well, so it needs boto3 and no more.
 """
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, DecimalException
 from functools import lru_cache
 from itertools import islice
@@ -181,9 +181,6 @@ def number(value: int | float) -> Value:
     return {"N": str(int(value))}
 
 
-_ONE = number(1)
-
-
 def strings(value: str | list[str]) -> Value:
     """One string, or a list of them."""
     return {"S": value} if isinstance(value, str) else {"L": [{"S": each} for each in value]}
@@ -191,77 +188,39 @@ def strings(value: str | list[str]) -> Value:
 
 Sets = dict[str, Value]
 """New values by attribute."""
-ONCE = "if_not_exists({name}, {value})"
-"""The form of an attribute that keeps the value it has."""
+_ALIAS = re.compile(r"#(\w+)")
 
 
-@dataclass(slots=True)
-class Change:
-    """One conditional update of one item, or of the one entry of a map that `within` names."""
-
-    sets: Sets
-    condition: str
-    values: Sets = field(default_factory=dict)
-    """What the condition refers to, by placeholder (`:own`)."""
-    forms: dict[str, str] = field(default_factory=dict)
-    """How an attribute is set where not to its value alone, such as `ONCE`."""
-    removes: tuple[str, ...] = ()
-    adds: tuple[str, ...] = ()
-    """Counters that grow by one."""
-    unions: dict[str, Value] = field(default_factory=dict)
-    """Sets that grow by these elements."""
-    names: dict[str, str] = field(default_factory=dict)
-    """Aliases that the condition and `within` use beside those of what is set; they win over those."""
-    within: str = ""
-    """The path, in aliases, of the map that holds what is set and removed: `#map.#entry`."""
-
-    def request(self) -> dict[str, Any]:
-        """The arguments of UpdateItem that say it."""
-        text, names = _expression(
-            (*self.sets,), (*self.forms.items(),), self.removes, self.adds, (*self.unions,), self.within
-        )
-        values = {":" + name: value for name, value in self.sets.items()}
-        values.update(self.values)
-        for name, value in self.unions.items():
-            values[":" + name] = value
-        if self.adds:
-            values[":one"] = _ONE
-        return {
-            "UpdateExpression": text,
-            "ConditionExpression": self.condition,
-            "ExpressionAttributeNames": {**names, **self.names},
-            "ExpressionAttributeValues": values,
-            # The answer to a failed condition carries the item: no read is needed to tell why.
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-
-    def as_new_item(self) -> Sets:
-        """What it leaves, beside the key, where there is no item."""
-        return {**self.sets, **self.unions, **dict.fromkeys(self.adds, _ONE)}
+def values_of(sets: Mapping[str, Value]) -> Sets:
+    """The values of an expression that calls an attribute's new value by the attribute's name: `:ttl`."""
+    return {f":{name}": value for name, value in sets.items()}
 
 
-@lru_cache(maxsize=128)  # the verbs are few, and their texts are always the same
-def _expression(
-    sets: tuple[str, ...],
-    forms: tuple[tuple[str, str], ...],
-    removes: tuple[str, ...],
-    adds: tuple[str, ...],
-    unions: tuple[str, ...],
-    within: str,
-) -> tuple[str, dict[str, str]]:
-    """The update's text and its names, every one aliased: `status`, `ttl` and others are reserved words."""
-    form, path = dict(forms), f"{within}.#" if within else "#"
-    clauses = [
-        f"{path}{name} = " + form.get(name, "{value}").format(name=f"{path}{name}", value=f":{name}")
-        for name in sets
-    ]
-    text = "SET " + ", ".join(clauses)
-    if removes:
-        text += " REMOVE " + ", ".join(f"{path}{name}" for name in removes)
-    if adds or unions:
-        grows = [*(f"#{name} :one" for name in adds), *(f"#{name} :{name}" for name in unions)]
-        text += " ADD " + ", ".join(grows)
-    return text, {f"#{name}": name for name in (*sets, *removes, *adds, *unions)}
+def assigned(names: Iterable[str]) -> str:
+    """A SET clause's text for attributes that not every message has: `#to = :to, #topic = :topic`."""
+    return ", ".join(f"#{name} = :{name}" for name in names)
+
+
+def assigned_once(names: Iterable[str], within: str = "") -> str:
+    """The same for attributes that keep the value they have. `within` is the path of the map that has them:
+    `recipients.#recipient.`."""
+    return ", ".join(f"{within}#{name} = if_not_exists({within}#{name}, :{name})" for name in names)
+
+
+def also(text: str) -> str:
+    """The text as the end of a clause that has something else already."""
+    return f", {text}" if text else ""
+
+
+@lru_cache(maxsize=512)  # the verbs are few, and their texts are nearly always the same
+def _in_one_line(text: str) -> str:
+    """DynamoDB takes lines; moto and emulators do not."""
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=512)
+def _aliases(*texts: str) -> dict[str, str]:
+    return {f"#{name}": name for text in texts for name in _ALIAS.findall(text)}
 
 
 class ConditionFailed(Exception):
@@ -276,12 +235,32 @@ def update(
     client: "DynamoDBClient",
     table: str,
     key: Mapping[str, Value],
-    change: Change,
+    expression: str,
+    condition: str,
+    values: Sets,
+    *,
+    names: Mapping[str, str] | None = None,
     returns: Literal["NONE", "ALL_OLD", "ALL_NEW"] = "NONE",
 ) -> dict[str, Any]:
-    """UpdateItem; what `returns` asks for, in plain Python. Raises ConditionFailed with the item."""
+    """UpdateItem; what `returns` asks for, in plain Python. Raises ConditionFailed with the item.
+
+    `#ttl` in a text is the attribute `ttl`, unless `names` says otherwise: DynamoDB has that word reserved
+    (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html).
+    """
+    request: dict[str, Any] = {
+        "UpdateExpression": _in_one_line(expression),
+        "ConditionExpression": _in_one_line(condition),
+        "ReturnValues": returns,
+        # The answer to a failed condition carries the item: no read is needed to tell why.
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    # Neither may be there and empty.
+    if aliases := {**_aliases(expression, condition), **(names or {})}:
+        request["ExpressionAttributeNames"] = aliases
+    if values:
+        request["ExpressionAttributeValues"] = values
     try:
-        reply = client.update_item(TableName=table, Key=key, ReturnValues=returns, **change.request())
+        reply = client.update_item(TableName=table, Key=key, **request)
     except client.exceptions.ConditionalCheckFailedException as refusal:
         raise ConditionFailed(plain(item_of(refusal.response))) from None
     found = reply.get("Attributes")
@@ -292,13 +271,17 @@ def try_update(
     client: "DynamoDBClient",
     table: str,
     key: Mapping[str, Value],
-    change: Change,
+    expression: str,
+    condition: str,
+    values: Sets,
+    *,
+    names: Mapping[str, str] | None = None,
     returns: Literal["NONE", "ALL_NEW"] = "NONE",
 ) -> tuple[bool, dict[str, Any]]:
     """UpdateItem; whether the condition held, and in plain Python what `returns` asks for, or the item that
     the condition did not hold for."""
     try:
-        return True, update(client, table, key, change, returns)
+        return True, update(client, table, key, expression, condition, values, names=names, returns=returns)
     except ConditionFailed as failed:
         return False, failed.item
 

@@ -42,7 +42,7 @@ from mailroom.campaigns.sources import audience_of, databases_of
 from mailroom.clock import Clock, iso
 from mailroom.environment import CollectSettings
 from mailroom.errors import ClaimLost, Invalid, Malformed
-from mailroom.ledger.items import InProgress
+from mailroom.ledger.claims import InProgress
 from mailroom.message.message import encode
 from mailroom.telemetry import count, logger
 

@@ -14,11 +14,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct, convert, field
 
-from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, plain, string, strings, update
+from mailroom.aws.dynamo import (
+    ConditionFailed,
+    Sets,
+    Value,
+    also,
+    assigned,
+    number,
+    plain,
+    string,
+    strings,
+    update,
+    values_of,
+)
 from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.clock import Clock, epoch, iso, milliseconds
 from mailroom.errors import ClaimLost, Malformed
-from mailroom.ledger.items import InProgress
+from mailroom.ledger.claims import InProgress
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -117,16 +129,7 @@ ClaimResult = PageClaim | InProgress | Unsent | Passed | PageOutOfSequence
 
 _COUNTS = ("composed", "existed", "opted_out", "left_out", "failed", "expired")
 _FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
-_NEW = "attribute_not_exists(starts) OR NOT contains(starts, :start)"
-_DUE = (
-    "#start = :start AND #state = :collecting AND next_page = :page"
-    " AND (attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
-)
-_CLAIM = ("startedAt", "claim_token")
 _OWN = "claim_token = :own AND next_page = :page"
-_ADDED = "if_not_exists({name}, :zero) + {value}"
-_ZERO = number(0)
-_STOPPED = string("stopped")
 _SLOTS = 8
 """Attributes that remember a last count. Workers share them by chance, so two that count at once mostly do
 not meet; an attribute for each worker would let the item grow with the run."""
@@ -165,39 +168,47 @@ class Runs(Struct, frozen=True):
     def begin(self, campaign: str, run: str, start: str, scheduled_at: str) -> bool:
         """Start a run, or start it anew from its first page, which ends the chain of an earlier start. False
         where this start is known already. The first start decides what a run calls now."""
-        sets: Sets = {
-            "scheduled_at": string(scheduled_at),
-            "start": string(start),
-            "state": string("collecting"),
-            "next_page": number(1),
-            "claimed_page": _ZERO,
-            "faults": strings([]),
-            **dict.fromkeys(_FRESH, _ZERO),
-        }
-        change = Change(
-            sets,
-            _NEW,
-            {":start": string(start)},
-            forms={"scheduled_at": "if_not_exists({name}, {value})"},
-            removes=(*_CLAIM, "cursor", "trouble"),
-            unions={"starts": {"SS": [start]}},
+        return self._try(
+            campaign,
+            run,
+            f"""SET scheduled_at = if_not_exists(scheduled_at, :scheduled_at), #start = :start,
+                #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
+                {", ".join(f"{each} = :zero" for each in _FRESH)}
+            REMOVE startedAt, claim_token, #cursor, trouble
+            ADD starts :starts""",
+            "attribute_not_exists(starts) OR NOT contains(starts, :start)",
+            {
+                ":scheduled_at": string(scheduled_at),
+                ":start": string(start),
+                ":starts": {"SS": [start]},
+                ":collecting": string("collecting"),
+                ":first": number(1),
+                ":zero": number(0),
+                ":none": strings([]),
+            },
         )
-        return self._try(campaign, run, change)
 
     def claim(self, campaign: str, run: str, start: str, page: int) -> ClaimResult:
         """Take a page for this worker, or learn why not."""
         now, token = milliseconds(self.clock()), token_hex(16)
-        values = {
-            ":start": string(start),
-            ":collecting": string("collecting"),
-            ":page": number(page),
-            ":lease_expired": number(now - int(self.lease * 1000)),
-        }
-        sets = {"startedAt": number(now), "claim_token": string(token), "claimed_page": number(page)}
-        # Names in conditions are not aliased by Change; `start` and `state` are DynamoDB's own words.
-        change = Change(sets, _DUE, values, names={"#start": "start", "#state": "state"})
         try:
-            return PageClaim(convert(self._write(campaign, run, change, "ALL_NEW"), Run), page, token)
+            item = self._write(
+                campaign,
+                run,
+                "SET startedAt = :now, claim_token = :token, claimed_page = :page",
+                """#start = :start AND #state = :collecting AND next_page = :page
+                AND (attribute_not_exists(startedAt) OR startedAt <= :lease_over)""",
+                {
+                    ":now": number(now),
+                    ":token": string(token),
+                    ":page": number(page),
+                    ":start": string(start),
+                    ":collecting": string("collecting"),
+                    ":lease_over": number(now - int(self.lease * 1000)),
+                },
+                "ALL_NEW",
+            )
+            return PageClaim(convert(item, Run), page, token)
         except ConditionFailed as failed:
             if not failed.item:
                 return PageOutOfSequence()
@@ -228,22 +239,30 @@ class Runs(Struct, frozen=True):
         Raises ClaimLost where another worker has taken the page since."""
         before = claim.run
         kept = [*before.faults, *map(str, faults)][:MAX_FAULTS]
-        sets: Sets = {
-            "next_page": number(claim.page + 1),
-            "pages": number(before.pages + 1),
-            "recipients": number(before.recipients + recipients),
-            "refused": number(before.refused + len(faults)),
-            "faults": strings(kept),
+        values: Sets = {
+            ":next": number(claim.page + 1),
+            ":pages": number(before.pages + 1),
+            ":recipients": number(before.recipients + recipients),
+            ":refused": number(before.refused + len(faults)),
+            ":faults": strings(kept),
+            **self._own(claim),
         }
-        removes = [*_CLAIM, "trouble"]
         if cursor is None:
-            sets["state"] = string("collected")
-            removes.append("cursor")
+            goes_on, gone = "#state = :collected", ", #cursor"
+            values[":collected"] = string("collected")
         else:
-            sets["cursor"] = string(msgspec.json.encode(cursor).decode())
-        change = Change(sets, _OWN, self._own(claim), removes=tuple(removes))
+            goes_on, gone = "#cursor = :cursor", ""
+            values[":cursor"] = string(msgspec.json.encode(cursor).decode())
         try:
-            self._write(before.campaign, before.run, change)
+            self._write(
+                before.campaign,
+                before.run,
+                f"""SET next_page = :next, pages = :pages, recipients = :recipients, refused = :refused,
+                    faults = :faults, {goes_on}
+                REMOVE startedAt, claim_token, trouble{gone}""",
+                _OWN,
+                values,
+            )
         except ConditionFailed as failed:
             # The SDK's second try, after the answer to the first was lost.
             if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
@@ -252,20 +271,27 @@ class Runs(Struct, frozen=True):
     def release(self, claim: PageClaim, trouble: str, state: State | None = None) -> None:
         """The page was not collected, and `trouble` says why: the next delivery claims the page at once, or
         ends if the run is over by this `state`."""
-        sets: Sets = {"trouble": string(trouble[:MAX_TROUBLE])}
-        if state is not None:
-            sets["state"] = string(state)
-        change = Change(sets, _OWN, self._own(claim), removes=_CLAIM)
-        self._try(claim.run.campaign, claim.run.run, change)
+        over: Sets = {} if state is None else {"state": string(state)}
+        self._try(
+            claim.run.campaign,
+            claim.run.run,
+            f"SET trouble = :trouble{also(assigned(over))} REMOVE startedAt, claim_token",
+            _OWN,
+            {":trouble": string(trouble[:MAX_TROUBLE]), **values_of(over), **self._own(claim)},
+        )
 
     def stop(self, campaign: str, run: str) -> bool:
         """Let nothing more of a run be collected or composed. A worker that is collecting a page does not
         pass the page on. False where there is no such run, or where it is stopped already."""
-        there, token = "attribute_exists(campaign) AND #state <> :stopped", token_hex(16)
-        sets: Sets = {"state": _STOPPED, "stop_token": string(token)}
+        token = token_hex(16)
         try:
-            change = Change(sets, there, {":stopped": _STOPPED}, removes=_CLAIM, names={"#state": "state"})
-            self._write(campaign, run, change)
+            self._write(
+                campaign,
+                run,
+                "SET #state = :stopped, stop_token = :token REMOVE startedAt, claim_token",
+                "attribute_exists(campaign) AND #state <> :stopped",
+                {":stopped": string("stopped"), ":token": string(token)},
+            )
         except ConditionFailed as failed:
             # Where it is our own: the SDK's second try, after the answer to the first was lost.
             return failed.item.get("stop_token") == token
@@ -274,29 +300,47 @@ class Runs(Struct, frozen=True):
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
         """Add to what was composed; nothing where the run's item is gone. The SDK's second try, after the
         answer to the first was lost, is known by its token, and adds nothing."""
-        sets: Sets = {name: number(value) for name, value in counts.items() if value and name in _COUNTS}
-        if sets:
-            forms, last = dict.fromkeys(sets, _ADDED), self.counted
-            sets[last] = string(token_hex(8))
-            new = f"attribute_exists(campaign) AND (attribute_not_exists(#{last}) OR #{last} <> :{last})"
-            self._try(campaign, run, Change(sets, new, {":zero": _ZERO}, forms))
+        added: Sets = {name: number(value) for name, value in counts.items() if value and name in _COUNTS}
+        if added:
+            grow = ", ".join(f"{name} = if_not_exists({name}, :zero) + :{name}" for name in added)
+            self._try(
+                campaign,
+                run,
+                f"SET {self.counted} = :token, {grow}",
+                f"""attribute_exists(campaign)
+                AND (attribute_not_exists({self.counted}) OR {self.counted} <> :token)""",
+                {":token": string(token_hex(8)), ":zero": number(0), **values_of(added)},
+            )
 
     def _own(self, claim: PageClaim) -> Sets:
         return {":own": string(claim.token), ":page": number(claim.page)}
 
-    def _try(self, campaign: str, run: str, change: Change) -> bool:
+    def _try(self, campaign: str, run: str, expression: str, condition: str, values: Sets) -> bool:
         try:
-            self._write(campaign, run, change)
+            self._write(campaign, run, expression, condition, values)
         except ConditionFailed:
             return False
         return True
 
-    def _write(self, campaign: str, run: str, change: Change, returns: Any = "NONE") -> dict[str, Any]:
+    def _write(
+        self,
+        campaign: str,
+        run: str,
+        expression: str,
+        condition: str,
+        values: Sets,
+        returns: Literal["NONE", "ALL_NEW"] = "NONE",
+    ) -> dict[str, Any]:
+        """One update, which also dates the item. Raises ConditionFailed."""
         now = self.clock()
-        change.sets["updatedAt"] = string(iso(now))
+        dates: Sets = {"updatedAt": string(iso(now))}
         if self.ttl is not None:
-            change.sets["ttl"] = number(now + self.ttl)
-        return update(self.client, self.table, _key(campaign, run), change, returns)
+            dates["ttl"] = number(now + self.ttl)
+        expression = f"SET {assigned(dates)}, {expression.removeprefix('SET ')}"
+        dated = {**values_of(dates), **values}
+        return update(
+            self.client, self.table, _key(campaign, run), expression, condition, dated, returns=returns
+        )
 
 
 def _key(campaign: str, run: str) -> dict[str, Value]:

@@ -14,7 +14,7 @@ from mailroom.aws import queues
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid
-from mailroom.ledger.items import NOWHERE, Claim, Claimed, InProgress, OutOfSequence
+from mailroom.ledger.claims import NOWHERE, Claim, Claimed, InProgress, OutOfSequence
 from mailroom.ledger.ledger import NewClaim
 from mailroom.message.message import Key, Message, parse
 from mailroom.message.outcome import (

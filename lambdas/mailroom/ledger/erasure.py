@@ -4,12 +4,13 @@ A copy of its queue message may lie somewhere for weeks. What keeps such a copy 
 key, its status and `completedAt`; so these stay until the item's own `ttl`, and what tells of a person goes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mailroom.aws.dynamo import Change, Sets, Value, number, string
+from mailroom.aws.dynamo import Sets, Value, assigned, number, string, values_of
 from mailroom.clock import milliseconds
-from mailroom.ledger.items import CLEARED_AT_END, ERASED_AT, LedgerItems, error_of
+from mailroom.ledger.items import ERASED_AT, error_of
+from mailroom.ledger.table import LedgerTable
 from mailroom.message.message import Key
 
 ERASED = "erased"
@@ -25,14 +26,10 @@ KEPT = frozenset(
     )
 )
 """What an emptied item may have. What is not named here goes, also what nobody has thought of yet."""
-_NOT_HELD = " AND ".join(
-    f"attribute_not_exists({name})" for name in ("startedAt", "unsettled_since", "completedAt", "provider_id")
-)
-_SEEN = "attribute_exists(completedAt) AND updatedAt = :seen"
 _OF_HISTORY = ("at", "status", "code")
 
 
-class Erasure(LedgerItems):
+class Erasure(LedgerTable):
     """The two verbs. `ttl` is how long an item lives after its last change, in seconds."""
 
     def withdraw(self, key: Key, due: float = 0) -> bool:
@@ -42,8 +39,19 @@ class Erasure(LedgerItems):
 
         False where it cannot be: a worker holds it or died with it, a provider has it, or it is over.
         """
-        sets = {**self.ended(key, "cancelled"), **error_of("cancelled", WHY), **self.outliving(due)}
-        return self.try_write(key, Change(sets, _NOT_HELD, removes=CLEARED_AT_END), "cancelled")
+        return self.try_write(
+            key,
+            """SET #status = :status, completedAt = :now, #error = :error
+            REMOVE trouble, dead_lettered_at""",
+            """attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_since)
+            AND attribute_not_exists(completedAt) AND attribute_not_exists(provider_id)""",
+            {
+                **self.ended(key, "cancelled"),
+                ":ttl": self.ttl_past(due),
+                **values_of(error_of("cancelled", WHY)),
+            },
+            entry="cancelled",
+        )
 
     def empty(self, key: Key, item: Mapping[str, Any]) -> bool:
         """Take what tells of the person out of what is over; `item` is what stands there, in plain Python.
@@ -61,14 +69,18 @@ class Erasure(LedgerItems):
             sets |= error_of(str(item["error"].get("code", "")), ERASED)
         if "history" in item:
             sets["history"] = {"L": [_bare(each) for each in item["history"]]}
-        change = Change(
-            sets,
-            _SEEN,
-            {":seen": string(item["updatedAt"])},
-            removes=tuple(sorted(name for name in item if name not in KEPT)),
+        gone = sorted(name for name in item if name not in KEPT)
+        emptied, _ = self.change(
+            key,
+            f"SET {assigned(sets)} {_removing(gone)}",
+            "attribute_exists(completedAt) AND updatedAt = :seen",
+            {":seen": string(item["updatedAt"]), **values_of(sets)},
         )
-        emptied, _ = self.change(key, change)
         return emptied
+
+
+def _removing(names: Sequence[str]) -> str:
+    return "REMOVE " + ", ".join(f"#{name}" for name in names) if names else ""
 
 
 def _bare(entry: Mapping[str, Any]) -> Value:

@@ -9,52 +9,61 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, image_of, number, plain, string
+from mailroom.aws.dynamo import (
+    ConditionFailed,
+    Sets,
+    also,
+    assigned,
+    assigned_once,
+    image_of,
+    number,
+    plain,
+    string,
+    values_of,
+)
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
-from mailroom.ledger.items import (
-    CLEARED_AT_END,
-    ERASED_AT,
-    PROVIDER_FACTS,
-    REDIRECTED_TO,
+from mailroom.ledger.claims import (
     UNKNOWN_ACCOUNT,
     Claim,
     Claimed,
-    LedgerItems,
     accounts_of,
+    tried,
+    why_not_claimed,
+)
+from mailroom.ledger.items import (
+    PROVIDER_FACTS,
+    REDIRECTED_TO,
     addressing_of,
     addressing_of_any,
     each_of,
     error_of,
     facts_of,
-    ids_of,
     provider_of,
-    tried,
     trouble_of,
     where,
-    why_not_claimed,
 )
+from mailroom.ledger.table import LedgerTable
 from mailroom.message.message import Key, Message, key_of
 from mailroom.message.outcome import Facts, Status
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
+_FIRST_CLAIM = """
+    (attribute_not_exists(startedAt) OR startedAt <= :lease_over)
+    AND attribute_not_exists(completedAt)
+    AND (attribute_not_exists(attempts) OR attempts = :ended)"""
+_NEXT_CLAIM = """
+    (attribute_not_exists(startedAt) OR startedAt <= :lease_over)
+    AND attribute_not_exists(completedAt)
+    AND attempts = :ended"""
 _OWN = "claim_token = :own AND attribute_not_exists(completedAt)"
 # A token outlives its claim's release.
-_UNCLAIMED = " AND ".join(
-    f"attribute_not_exists({name})" for name in ("startedAt", "completedAt", "claim_token")
-)
-_UNCLAIMED_EXISTING = f"{_UNCLAIMED} AND attribute_exists(id)"
-_FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
-_NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
-_FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
-_KEPT = dict.fromkeys(("unsettled_since", "callbacks", "recipients"), ONCE)
-_CALLBACKS_KEPT = {"callbacks": _KEPT["callbacks"]}
-_CLAIM = ("startedAt", "unsettled_since", "unsettled_tries")
-"""What goes when it is known what a claim's holder did."""
-_SENDING = string("sending")
+_UNCLAIMED = """attribute_not_exists(startedAt) AND attribute_not_exists(completedAt)
+    AND attribute_not_exists(claim_token)"""
+_ONE = number(1)
 _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell any more how it ended"
 
 
@@ -69,9 +78,10 @@ class NewClaim(NamedTuple):
     token: str
 
 
-class Ledger(LedgerItems):
-    """The verbs. `lease` is how long a worker may hold a message before it counts as crashed, `ttl` how
-    long an item lives after its last change; both in seconds."""
+class Ledger(LedgerTable):
+    """The verbs, each with its update in DynamoDB's own words. Beside those each write sets `updatedAt` and
+    `ttl`, and one with an `entry` adds to `history`. `lease` is how long a worker may hold a message before
+    it counts as crashed, `ttl` how long an item lives after its last change; both in seconds."""
 
     def __init__(
         self,
@@ -103,9 +113,18 @@ class Ledger(LedgerItems):
         """Take the message for this worker, or learn why not. The arguments are a `NewClaim`'s; without a
         token, the claim gets one."""
         now, wanted = self._now_ms(), NewClaim(message, account, redirected_to, token or self.new_token())
-        change = self._claiming(wanted, now)
+        claim, stays, about = self._claim_of(wanted, now)
+        told = also(assigned(about)) + also(assigned_once(stays))
+        expression = f"""
+            SET #status = :status, claim_token = :claim_token, startedAt = :startedAt,
+                unsettled_since = if_not_exists(unsettled_since, :unsettled_since){told}
+            ADD unsettled_tries :unsettled_tries
+            REMOVE dead_lettered_at{"" if redirected_to else ", redirected_to"}"""
+        ended, lease_over = number(message.attempt - 1), number(now - self._lease_ms)
+        condition = _FIRST_CLAIM if message.attempt == 1 else _NEXT_CLAIM
+        values = values_of({**claim, **stays, **about, "ended": ended, "lease_over": lease_over})
         try:
-            old = self.write(message.key, change, returns="ALL_OLD")
+            old = self.write(message.key, expression, condition, values, returns="ALL_OLD")
         except ConditionFailed as failed:
             found = failed.item
             # A try before this one has written it: the SDK's, or `claim_new`, whose answer was lost. An event
@@ -119,45 +138,58 @@ class Ledger(LedgerItems):
         """Take first attempts of which the ledger has no item, no key twice, in one call for 25 of them. A
         code where that is not certain: see `insert`. Then `claim` will tell."""
         now = self._now_ms()
-        codes = self.write_new([(each.message.key, self._claiming(each, now)) for each in wanted])
+        items: list[tuple[Key, Sets]] = []
+        for each in wanted:
+            claim, stays, about = self._claim_of(each, now)
+            items.append((each.message.key, {**claim, **stays, **about}))
+        codes = self.write_new(items)
         return [code or _claimed(each, {}, None) for each, code in zip(wanted, codes, strict=True)]
 
-    def _claiming(self, wanted: NewClaim, now: int) -> Change:
-        message, began = wanted.message, number(now)
-        kept, removes = message.kept, ["dead_lettered_at"]  # somebody has put it back on its way
-        if wanted.redirected_to is None:
-            removes.append(REDIRECTED_TO)
-        else:
-            redirected = message.redirected(wanted.redirected_to)
-            kept = {**redirected.kept, REDIRECTED_TO: wanted.redirected_to}
-        return Change(
-            {
-                **addressing_of(message.recipient, message.callback_url, message.topic),
-                **each_of(message.addressees),
-                **facts_of(kept),
-                "status": _SENDING,
-                "claim_token": string(wanted.token),
-                # Stays over crashes, until a verb settles what they left open.
-                "unsettled_since": began,
-                "startedAt": began,
-            },
-            _FIRST if message.attempt == 1 else _NEXT,
-            {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)},
-            forms=_KEPT,
-            removes=tuple(removes),
+    def _claim_of(self, wanted: NewClaim, now: int) -> tuple[Sets, Sets, Sets]:
+        """What a claim writes: the claim itself, what stays as it was where it is there already, and what the
+        item says of the message."""
+        message = wanted.message
+        kept = message.kept
+        if wanted.redirected_to is not None:
+            kept = {**message.redirected(wanted.redirected_to).kept, REDIRECTED_TO: wanted.redirected_to}
+        claim: Sets = {
+            "status": string("sending"),
+            "claim_token": string(wanted.token),
+            "startedAt": number(now),
+            # Stays over crashes, until a verb settles what they left open.
+            "unsettled_since": number(now),
             # Each try adds its own: they are counted, and settings may change from one to the next.
-            unions={"unsettled_tries": {"SS": [tried(now, wanted.account or UNKNOWN_ACCOUNT)]}},
-        )
+            "unsettled_tries": {"SS": [tried(now, wanted.account or UNKNOWN_ACCOUNT)]},
+        }
+        about = {
+            **addressing_of(message.recipient, message.callback_url, message.topic),
+            **each_of(message.addressees),
+            **facts_of(kept),
+        }
+        stays: Sets = {name: about.pop(name) for name in ("callbacks", "recipients") if name in about}
+        return claim, stays, about
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
         """Keep the provider's id before waiting on it: from here on the attempt is resumed, never resent.
 
         `line`: what it occupies, such as a fax number; `ids_on_line` then finds it.
         """
-        sets = {**provider_of(provider, provider_id), "submittedAt": number(self._now_ms())}
-        if line is not None:
-            sets["line"] = string(line)
-        self._write_own(claim, Change(sets, _OWN, unions=ids_of(provider_id)))
+        of_line = {} if line is None else {"line": string(line)}
+        told = also(assigned(of_line))
+        self._write_own(
+            claim,
+            f"""SET provider = :provider, provider_id = :provider_id, submittedAt = :submittedAt{told}
+            ADD provider_ids :provider_ids""",
+            _OWN,
+            values_of(
+                {
+                    **provider_of(provider, provider_id),
+                    **of_line,
+                    "submittedAt": number(self._now_ms()),
+                    "provider_ids": {"SS": [provider_id]},
+                }
+            ),
+        )
 
     def complete(
         self,
@@ -172,31 +204,72 @@ class Ledger(LedgerItems):
         `line`: the number that it went to, where `ids_on_line` has to know of it.
         """
         known: Facts = {"provider": provider, "provider_id": provider_id, **(facts or {})}
+        ids = Sets()
         if line is not None:
             known |= {"line": line, "submittedAt": self._now_ms()}
-        end = self._end(claim.key, "sent", facts_of(known), _OWN, adds=("attempts",))
-        end.removes = (*end.removes, "error")  # an earlier attempt's, which the history keeps
-        end.unions = ids_of(provider_id) if line is not None else {}
+            ids = {"provider_ids": {"SS": [provider_id]}}
+        told, of_line = facts_of(known), "provider_ids :provider_ids" if ids else ""
         try:
-            found = self._write_own(claim, end, "sent")
+            found = self._write_own(
+                claim,
+                # The error is an earlier attempt's, which the history keeps.
+                f"""SET #status = :status, completedAt = :now{also(assigned(told))}
+                REMOVE trouble, dead_lettered_at, #error
+                ADD attempts :one{also(of_line)}""",
+                _OWN,
+                {
+                    **self.ended(claim.key, "sent"),
+                    ":one": _ONE,
+                    **values_of({**told, **ids}),
+                },
+                entry="sent",
+            )
         except ClaimLost as lost:
             raise ClaimLost(f"accepted as {provider_id}, but {lost}") from None
         lacking = {name: value for name, value in known.items() if found.get(name) != value}
         if found and lacking.keys() - {"submittedAt"}:
-            merge = Change(facts_of(known), "claim_token = :own", _own(claim), unions=end.unions)
-            self.write(claim.key, merge)
+            self.write(
+                claim.key,
+                f"SET {assigned(told)} {of_line and f'ADD {of_line}'}",
+                "claim_token = :own",
+                {**values_of({**told, **ids}), ":own": string(claim.token)},
+            )
 
     def fail(self, claim: Claimed, code: str, message: str, field: str = "") -> None:
         """Record that the message will not be sent, by its own fault or its recipient's; `message` says what
         would be right, `field` which attribute is at fault."""
-        end = self._end(claim.key, "failed", error_of(code, message, field), _OWN, adds=("attempts",))
-        self._write_own(claim, end, "failed", code)
+        self._write_own(
+            claim,
+            """SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error
+            REMOVE trouble, dead_lettered_at
+            ADD attempts :one""",
+            _OWN,
+            {
+                **self.ended(claim.key, "failed"),
+                ":one": _ONE,
+                **values_of(error_of(code, message, field)),
+            },
+            entry="failed",
+            code=code,
+        )
 
     def suppress(self, claim: Claimed, code: str, message: str) -> None:
         """Record that the message will not be sent: no recipient wants it, or can be reached. `message` says
         why."""
-        end = self._end(claim.key, "suppressed", error_of(code, message), _OWN, adds=("attempts",))
-        self._write_own(claim, end, "suppressed", code)
+        self._write_own(
+            claim,
+            """SET #status = :status, completedAt = :now, #error = :error
+            REMOVE trouble, dead_lettered_at
+            ADD attempts :one""",
+            _OWN,
+            {
+                **self.ended(claim.key, "suppressed"),
+                ":one": _ONE,
+                **values_of(error_of(code, message)),
+            },
+            entry="suppressed",
+            code=code,
+        )
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
         """Record that one of several recipients is left out: the others get the message."""
@@ -209,36 +282,54 @@ class Ledger(LedgerItems):
 
         `trouble` says what kept the message from being sent, until it is settled.
         """
-        change = Change(trouble_of(code, message), _OWN, removes=_CLAIM)
-        if claim.since is not None:
-            change.removes = ("startedAt",) if claim.earlier else ("startedAt", "unsettled_tries")
-            change.sets |= {"unsettled_tries": {"SS": [*claim.earlier]}} if claim.earlier else {}
-        self._write_own(claim, change)
+        trouble = trouble_of(code, message)
+        said, values = "SET trouble = :trouble" if trouble else "", values_of(trouble)
+        if claim.since is None:
+            expression = f"{said} REMOVE startedAt, unsettled_since, unsettled_tries"
+        elif not claim.earlier:
+            expression = f"{said} REMOVE startedAt, unsettled_tries"
+        else:
+            expression = f"SET unsettled_tries = :earlier{also(assigned(trouble))} REMOVE startedAt"
+            values[":earlier"] = {"SS": [*claim.earlier]}
+        self._write_own(claim, expression, _OWN, values)
 
     def hand_back(self, claim: Claimed) -> None:
         """Give up a claim whose fax is not over: the next delivery claims at once and resumes from the
         checkpoint."""
-        self._write_own(claim, Change({}, f"{_OWN} AND attribute_exists(provider_id)", removes=_CLAIM))
+        self._write_own(
+            claim,
+            "REMOVE startedAt, unsettled_since, unsettled_tries",
+            f"{_OWN} AND attribute_exists(provider_id)",
+            {},
+        )
 
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:
         """The attempt ended without success; the next one is claimed with `attempt` + 1."""
-        sets: Sets = {**error_of(code, message), "status": string("retrying")}
-        # Held still: an SDK's second try, after a lost answer, must not count the attempt twice.
-        held = f"{_OWN} AND attribute_exists(startedAt)"
-        change = Change(sets, held, removes=(*_CLAIM, "provider_id"), adds=("attempts",))
-        self._write_own(claim, change, "retrying", code)
+        self._write_own(
+            claim,
+            """SET #status = :retrying, #error = :error
+            REMOVE startedAt, unsettled_since, unsettled_tries, provider_id
+            ADD attempts :one""",
+            # Held still: an SDK's second try, after a lost answer, must not count the attempt twice.
+            f"{_OWN} AND attribute_exists(startedAt)",
+            {":retrying": string("retrying"), ":one": _ONE, **values_of(error_of(code, message))},
+            entry="retrying",
+            code=code,
+        )
 
     def dead_lettered(self, key: Key) -> dict[str, Any]:
         """Mark a message that lies in a dead-letter queue by `dead_lettered_at`, unless it is completed or
         marked already. That is no verdict, so nothing else changes. Returns the item as it stands; {}: there
         is none."""
-        mark = Change(
-            {"dead_lettered_at": number(self._now_ms())},
-            "attribute_exists(id) AND attribute_not_exists(completedAt)"
-            " AND attribute_not_exists(dead_lettered_at)",
-        )
         try:
-            return self.write(key, mark, returns="ALL_NEW")
+            return self.write(
+                key,
+                "SET dead_lettered_at = :now",
+                """attribute_exists(id) AND attribute_not_exists(completedAt)
+                AND attribute_not_exists(dead_lettered_at)""",
+                {":now": number(self._now_ms())},
+                returns="ALL_NEW",
+            )
         except ConditionFailed as failed:
             return failed.item
 
@@ -252,11 +343,21 @@ class Ledger(LedgerItems):
 
         False where a better copy was claimed before: that one decides, so this record must come back.
         """
-        key = key_of(item)
-        sets = {**addressing_of_any(item), **error_of(code, message, field)}
+        key, about = key_of(item), addressing_of_any(item)
+        told = also(assigned(about))
         try:
-            end = self._end(key, "failed", sets, _UNCLAIMED)
-            self.write(key, end, "failed", code)
+            self.write(
+                key,
+                f"""SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error{told}
+                REMOVE trouble, dead_lettered_at""",
+                _UNCLAIMED,
+                {
+                    **self.ended(key, "failed"),
+                    **values_of({**error_of(code, message, field), **about}),
+                },
+                entry="failed",
+                code=code,
+            )
         except ConditionFailed as failed:
             return "completedAt" in failed.item
         return True
@@ -264,27 +365,51 @@ class Ledger(LedgerItems):
     def schedule(self, message: Message, due: float) -> bool:
         """Record that the message waits for its time, `due` in epoch seconds. False where it is past
         waiting."""
-        sets: Sets = {
-            **addressing_of(message.recipient, message.callback_url, message.topic),
-            "status": string("scheduled"),
-            "scheduledFor": string(iso(due)),
-            "ttl": self.ttl_after(due),
-        }
-        return self.try_write(message.key, Change(sets, _UNCLAIMED))
+        about = addressing_of(message.recipient, message.callback_url, message.topic)
+        told = also(assigned(about))
+        return self.try_write(
+            message.key,
+            f"SET #status = :scheduled, scheduledFor = :due{told}",
+            _UNCLAIMED,
+            {
+                ":scheduled": string("scheduled"),
+                ":due": string(iso(due)),
+                ":ttl": self.ttl_after(due),
+                **values_of(about),
+            },
+        )
 
     def cancel(self, key: Key, message: str, since: float = 0) -> bool:
         """Record that the producer took the message back while it waited for its time. False where it is past
         waiting, or was due before `since` (epoch seconds)."""
-        in_time = f"{_UNCLAIMED_EXISTING} AND scheduledFor >= :since"
-        end = self._end(key, "cancelled", error_of("cancelled", message), in_time)
-        end.values = {":since": string(iso(since))}
-        return self.try_write(key, end, "cancelled")
+        return self.try_write(
+            key,
+            """SET #status = :status, completedAt = :now, #error = :error
+            REMOVE trouble, dead_lettered_at""",
+            f"{_UNCLAIMED} AND attribute_exists(id) AND scheduledFor >= :since",
+            {
+                **self.ended(key, "cancelled"),
+                ":since": string(iso(since)),
+                **values_of(error_of("cancelled", message)),
+            },
+            entry="cancelled",
+        )
 
     def lose(self, key: Key, message: str) -> bool:
         """Record that the message waited for its time, and that its content is gone. False where it is past
         waiting."""
-        end = self._end(key, "failed", error_of("content_gone", message), _UNCLAIMED_EXISTING)
-        return self.try_write(key, end, "failed", "content_gone")
+        return self.try_write(
+            key,
+            """SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error
+            REMOVE trouble, dead_lettered_at""",
+            f"{_UNCLAIMED} AND attribute_exists(id)",
+            {
+                **self.ended(key, "failed"),
+                **values_of(error_of("content_gone", message)),
+            },
+            entry="failed",
+            code="content_gone",
+        )
 
     def withdraw(
         self,
@@ -297,19 +422,41 @@ class Ledger(LedgerItems):
         """Cancel a message that no worker has claimed, even if the ledger has no item yet. A sender that
         receives the message drops it. `to`, `callback_url` and `due` (epoch seconds) are the message's. False
         if a worker has claimed it, or if it has ended."""
-        sets = {**addressing_of(to, callback_url), **error_of("cancelled", message), **self.outliving(due)}
-        end = self._end(key, "cancelled", sets, _UNCLAIMED)
-        end.forms = _CALLBACKS_KEPT
-        return self.try_write(key, end, "cancelled")
+        about = addressing_of(to, callback_url)
+        once = {name: about.pop(name) for name in ("callbacks",) if name in about}
+        told = also(assigned(about)) + also(assigned_once(once))
+        return self.try_write(
+            key,
+            f"""SET #status = :status, completedAt = :now, #error = :error{told}
+            REMOVE trouble, dead_lettered_at""",
+            _UNCLAIMED,
+            {
+                **self.ended(key, "cancelled"),
+                ":ttl": self.ttl_past(due),
+                **values_of({**error_of("cancelled", message), **about, **once}),
+            },
+            entry="cancelled",
+        )
 
     def leave_out(
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
     ) -> bool:
         """Record a message that is not put into the mailbox, because its recipient does not want it;
         `message` says so. False where it has an item already, which decides."""
-        sets = {**addressing_of(to, None, topic), **error_of(code, message)}
-        end = self._end(key, "suppressed", sets, _UNCLAIMED)
-        return self.try_write(key, end, "suppressed", code)
+        about = addressing_of(to, None, topic)
+        told = also(assigned(about))
+        return self.try_write(
+            key,
+            f"""SET #status = :status, completedAt = :now, #error = :error{told}
+            REMOVE trouble, dead_lettered_at""",
+            _UNCLAIMED,
+            {
+                **self.ended(key, "suppressed"),
+                **values_of({**error_of(code, message), **about}),
+            },
+            entry="suppressed",
+            code=code,
+        )
 
     def reopen(self, key: Key, seen: Mapping[str, Any]) -> int | None:
         """An operator's resend: clear the outcome. The number of the next attempt; None: no outcome yet, its
@@ -318,25 +465,26 @@ class Ledger(LedgerItems):
         The generation enters `webhook-id`, so that the second life's callbacks are no repeats of the first's.
         """
         same, values = _as_seen(seen)
-        # A new token: whoever still holds the life before must not complete this one.
-        change = Change(
-            {"status": string("retrying"), "claim_token": string(self.new_token())},
-            f"attribute_exists(completedAt) AND attribute_not_exists({ERASED_AT}) AND {same}",
-            values,
-            # What was told of the life before says nothing about the next one.
-            removes=(
-                "completedAt",
-                *_CLAIM,
-                *CLEARED_AT_END,
-                *PROVIDER_FACTS,
-                "provider_id",
-                "error",
-                "failed_on",
-            ),
-            adds=("generation",),
-        )
         try:
-            new = self.write(key, change, "retrying", "reopened", returns="ALL_NEW")
+            new = self.write(
+                key,
+                # A new token: whoever still holds the life before must not complete this one. What was told
+                # of that life says nothing about the next one.
+                f"""SET #status = :retrying, claim_token = :claim_token
+                REMOVE completedAt, startedAt, unsettled_since, unsettled_tries, trouble, dead_lettered_at,
+                    provider_id, #error, failed_on, {", ".join(PROVIDER_FACTS)}
+                ADD generation :one""",
+                f"attribute_exists(completedAt) AND attribute_not_exists(erased_at) AND {same}",
+                {
+                    ":retrying": string("retrying"),
+                    ":claim_token": string(self.new_token()),
+                    ":one": _ONE,
+                    **values,
+                },
+                entry="retrying",
+                code="reopened",
+                returns="ALL_NEW",
+            )
         except ConditionFailed:
             return None
         return int(new.get("attempts", 0)) + 1
@@ -357,38 +505,49 @@ class Ledger(LedgerItems):
             else:
                 same += f" AND attribute_not_exists({name})"
         begun = "submittedAt" if submitted else "startedAt"
-        quiet = f"(attribute_not_exists({begun}) OR {begun} <= :before)"
-        said = error_of("settled", _SETTLED_BY_OPERATOR) if status == "failed" else {}
         # A new token: a worker that follows it still must not complete it otherwise.
-        end = self._end(
+        told: Sets = {"claim_token": string(self.new_token())}
+        of_failure = also("failed_on = :failed_on, #error = :error") if status == "failed" else ""
+        if status == "failed":
+            told |= error_of("settled", _SETTLED_BY_OPERATOR)
+        return self.try_write(
             key,
-            status,
-            {**said, "claim_token": string(self.new_token())},
-            f"attribute_not_exists(completedAt) AND {quiet} AND {same}",
-            adds=("attempts",),
+            f"""SET #status = :status, completedAt = :now, claim_token = :claim_token{of_failure}
+            REMOVE trouble, dead_lettered_at{"" if of_failure else ", #error"}
+            ADD attempts :one""",
+            f"""attribute_not_exists(completedAt)
+            AND (attribute_not_exists({begun}) OR {begun} <= :before) AND {same}""",
+            {
+                **self.ended(key, status),
+                ":one": _ONE,
+                ":before": number(milliseconds(before)),
+                **values_of(told),
+                **values,
+            },
+            entry=status,
+            code="settled",
         )
-        end.values = {**values, ":before": number(milliseconds(before))}
-        end.removes = CLEARED_AT_END if said else (*CLEARED_AT_END, "error")
-        return self.try_write(key, end, status, "settled")
 
     def _now_ms(self) -> int:
         return milliseconds(self._clock())
 
-    def _end(
-        self, key: Key, status: Status, sets: Sets, condition: str, adds: tuple[str, ...] = ()
-    ) -> Change:
-        return Change({**sets, **self.ended(key, status)}, condition, removes=CLEARED_AT_END, adds=adds)
-
     def _write_own(
-        self, claim: Claimed, change: Change, entry: Status | None = None, code: str | None = None
+        self,
+        claim: Claimed,
+        expression: str,
+        condition: str,
+        values: Sets,
+        *,
+        entry: Status | None = None,
+        code: str | None = None,
     ) -> dict[str, Any]:
         """Write as the claim's holder. What stood there where it was done already ({}: written now).
 
         Raises ClaimLost where another worker has claimed the message since.
         """
-        change.values = {**change.values, **_own(claim)}
+        own = {**values, ":own": string(claim.token)}
         try:
-            return self.write(claim.key, change, entry, code)
+            return self.write(claim.key, expression, condition, own, entry=entry, code=code)
         except ConditionFailed as failed:
             if failed.item.get("claim_token") != claim.token:
                 raise ClaimLost("another worker has claimed the message since") from None
@@ -434,7 +593,3 @@ def _as_seen(seen: Mapping[str, Any]) -> tuple[str, Sets]:
         same.append("recipients = :seen_recipients")
         values[":seen_recipients"] = image_of({"recipients": seen["recipients"]})["recipients"]
     return " AND ".join(same), values
-
-
-def _own(claim: Claimed) -> Sets:
-    return {":own": string(claim.token)}

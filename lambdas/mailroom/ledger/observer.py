@@ -9,8 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, number, string
-from mailroom.ledger.items import CLEARED_AT_END, LedgerItems, earlier_than, error_of, facts_of, ids_of
+from mailroom.aws.dynamo import ConditionFailed, Sets, also, assigned_once, number, string, values_of
+from mailroom.ledger.items import earlier_than, error_of, facts_of
+from mailroom.ledger.table import LedgerTable
 from mailroom.message.outcome import Event, Facts, Status, rank
 
 _GOOD = (None, "sent", "delivered")
@@ -50,7 +51,7 @@ class Verdict(Struct, frozen=True):
         return self.kind.lower().replace(" ", "_")
 
 
-def observe(items: LedgerItems, events: Sequence[Event]) -> Observed:
+def observe(items: LedgerTable, events: Sequence[Event]) -> Observed:
     """Write what a provider says of one attempt at one message.
 
     The message has an item, for a claim precedes every submit: an event without one is foreign, or long over.
@@ -67,12 +68,11 @@ def observe(items: LedgerItems, events: Sequence[Event]) -> Observed:
     return observed
 
 
-def _message(items: LedgerItems, events: Sequence[Event], said: Verdict) -> Observed:
+def _message(items: LedgerTable, events: Sequence[Event], said: Verdict) -> Observed:
     first = events[0]
     news: Sets = {**facts_of(_facts(events)), **_proved(first)}
     try:
-        change = _move(items, first, said, news)
-        return Seen(items.write(first.key, change, said.status, said.kind, "ALL_NEW"))
+        return Seen(_move(items, first, said, news))
     except ConditionFailed as failed:
         found = failed.item
     if not found:
@@ -83,40 +83,61 @@ def _message(items: LedgerItems, events: Sequence[Event], said: Verdict) -> Obse
     return _note(items, first, lacking) if lacking else Seen(found)
 
 
-def _move(items: LedgerItems, event: Event, said: Verdict, news: Sets) -> Change:
-    """The status forward, with all that is new."""
+def _move(items: LedgerTable, event: Event, said: Verdict, news: Sets) -> dict[str, Any]:
+    """The item after its status went forward, with all that is new. Raises ConditionFailed."""
     current, values = _current(event.attempt)
     earlier = earlier_than(said.status)
-    sets: Sets = {**news, **items.ended(event.key, said.status)}
-    # Set, not counted on: a sender that was overtaken by this event will not count it any more.
-    sets["attempts"] = number(event.attempt)
-    gone: tuple[str, ...] = (*CLEARED_AT_END, "failed_on")
+    told, gone, ids = "", "", ""
+    new = {**news, "attempts": number(event.attempt)}
     if said.status in _GOOD or not said.detail:
-        gone = (*gone, "error")
+        gone = ", #error"
     else:
-        sets |= error_of(said.code, said.detail)
-    ids: Sets = {}
+        told = ", #error = :error"
+        new |= error_of(said.code, said.detail)
     if event.found_by_number and event.provider_id is not None:
         # Its sender may have crashed before it could say so: a look-up for another message must not
         # take this one for its own.
-        sets["submittedAt"] = number(event.at)
-        ids = ids_of(event.provider_id)
-    condition = f"{current} AND #status IN ({', '.join(earlier)})"
-    once = dict.fromkeys((*news, "completedAt"), ONCE)
-    return Change(sets, condition, {**values, **earlier}, once, gone, unions=ids)
+        told += ", submittedAt = :submittedAt"
+        ids = "ADD provider_ids :provider_ids"
+        new |= {"submittedAt": number(event.at), "provider_ids": {"SS": [event.provider_id]}}
+    return items.write(
+        event.key,
+        # Set, not counted on: a sender that was overtaken by this event will not count its attempt any more.
+        f"""SET #status = :status, attempts = :attempts, completedAt = if_not_exists(completedAt, :now){told}{
+            also(assigned_once(news))
+        }
+        REMOVE trouble, dead_lettered_at, failed_on{gone}
+        {ids}""",
+        f"{current} AND #status IN ({', '.join(earlier)})",
+        {
+            **items.ended(event.key, said.status),
+            **values_of(new),
+            **values,
+            **earlier,
+        },
+        entry=said.status,
+        code=said.kind,
+        returns="ALL_NEW",
+    )
 
 
-def _note(items: LedgerItems, event: Event, news: Sets) -> Observed:
+def _note(items: LedgerTable, event: Event, news: Sets) -> Observed:
     """What is new, where the status stays."""
     current, values = _current(event.attempt)
-    change = Change(news, f"attribute_exists(id) AND {current}", values, dict.fromkeys(news, ONCE))
     try:
-        return Seen(items.write(event.key, change, returns="ALL_NEW"))
+        item = items.write(
+            event.key,
+            f"SET {assigned_once(news)}",
+            f"attribute_exists(id) AND {current}",
+            {**values_of(news), **values},
+            returns="ALL_NEW",
+        )
+        return Seen(item)
     except ConditionFailed as failed:
         return Outdated(failed.item) if failed.item else Foreign()
 
 
-def _entries(items: LedgerItems, events: Sequence[Event], item: dict[str, Any]) -> Observed:
+def _entries(items: LedgerTable, events: Sequence[Event], item: dict[str, Any]) -> Observed:
     """Move each recipient's status, and then the message's by all of theirs."""
     for event in events:
         for recipient in _concerned(event, item):
@@ -128,8 +149,7 @@ def _entries(items: LedgerItems, events: Sequence[Event], item: dict[str, Any]) 
         return Seen(item)
     first = events[0]
     try:
-        change = _move(items, first, said, {})
-        return Seen(items.write(first.key, change, said.status, said.kind, "ALL_NEW"))
+        return Seen(_move(items, first, said, {}))
     except ConditionFailed as failed:
         return Seen(failed.item)  # somebody who knew more was faster
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from msgspec import Struct, convert
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import Change, Sets, batch_get, number, plain, string, try_update
+from mailroom.aws.dynamo import Sets, batch_get, number, plain, string, try_update, values_of
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.message.address import spellings
 
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
 Reason = Literal["bounce", "complaint", "gone", "stop"]
 
 MAX_DETAIL = 300
-_NEWS = "(attribute_not_exists(lifted_at) OR lifted_at < :at)"
-_OPEN = f"{_NEWS} AND attribute_not_exists(reason)"
-# A complaint weighs more than a bounce: the one is a mailbox's, the other a person's will.
-_WORSE = f"{_NEWS} AND (attribute_not_exists(reason) OR reason <> :worst)"
-_LATER_STOP = f"{_NEWS} AND (attribute_not_exists(stopped) OR stopped.#at < :at)"
 
 
 class Suppression(Struct, frozen=True):
@@ -79,25 +74,50 @@ class Suppressions(_Table):
         """Put a recipient on the list. False where that was known, or older than its lifting. A STOP that is
         older than a START is kept and changes nothing."""
         key = listed_key(suppression.recipient, suppression.channel)
-        return try_update(self.client, self.table, key, _marking(suppression))[0]
+        entry: Sets = {
+            "at": number(suppression.at),
+            "detail": string(suppression.detail[:MAX_DETAIL]),
+            "message_id": string(suppression.message_id),
+        }
+        if suppression.reason == "stop":
+            expression = "SET stopped = :stopped"
+            condition = """(attribute_not_exists(lifted_at) OR lifted_at < :at)
+                AND (attribute_not_exists(stopped) OR stopped.#at < :at)"""
+            values: Sets = {":stopped": {"M": entry}, ":at": entry["at"]}
+            return try_update(self.client, self.table, key, expression, condition, values)[0]
+        expression = "SET reason = :reason, #at = :at, detail = :detail, message_id = :message_id"
+        condition = """(attribute_not_exists(lifted_at) OR lifted_at < :at)
+            AND attribute_not_exists(reason)"""
+        values = values_of({"reason": string(suppression.reason), **entry})
+        if suppression.reason == "complaint":
+            # A complaint weighs more than a bounce: the one is a mailbox's, the other a person's will.
+            condition = """(attribute_not_exists(lifted_at) OR lifted_at < :at)
+                AND (attribute_not_exists(reason) OR reason <> :reason)"""
+        return try_update(self.client, self.table, key, expression, condition, values)[0]
 
     def start(self, recipient: str, channel: str, at: int) -> bool:
         """End a STOP of `at` (epoch milliseconds, by the provider's clock) or before, whether it is known yet
         or comes later; every other reason stays. False: a START as late is known."""
-        change = Change(
-            {"started_at": number(at)}, "attribute_not_exists(started_at) OR started_at < :started_at"
-        )
-        return try_update(self.client, self.table, listed_key(recipient, channel), change)[0]
+        return try_update(
+            self.client,
+            self.table,
+            listed_key(recipient, channel),
+            "SET started_at = :at",
+            "attribute_not_exists(started_at) OR started_at < :at",
+            {":at": number(at)},
+        )[0]
 
     def lift(self, recipient: str, channel: str) -> bool:
         """Take a recipient off the list. False: it did not stand there."""
         now = milliseconds(self._clock())
-        change = Change(
-            {"lifted_at": number(now)},
+        lifted, item = try_update(
+            self.client,
+            self.table,
+            listed_key(recipient, channel),
+            "SET lifted_at = :now REMOVE reason, #at, detail, message_id, stopped",
             "attribute_exists(reason) OR attribute_exists(stopped)",
-            removes=("reason", "at", "detail", "message_id", "stopped"),
+            {":now": number(now)},
         )
-        lifted, item = try_update(self.client, self.table, listed_key(recipient, channel), change)
         # At our own time: the SDK's second try, after the answer to the first was lost.
         return lifted or item.get("lifted_at") == now
 
@@ -108,20 +128,6 @@ class Suppressions(_Table):
         )
         found = (suppression_of(plain(item)) for page in pages for item in page["Items"])
         yield from (each for each in found if each is not None)
-
-
-def _marking(suppression: Suppression) -> Change:
-    entry: Sets = {
-        "at": number(suppression.at),
-        "detail": string(suppression.detail[:MAX_DETAIL]),
-        "message_id": string(suppression.message_id),
-    }
-    if suppression.reason == "stop":
-        return Change({"stopped": {"M": entry}}, _LATER_STOP, {":at": entry["at"]}, names={"#at": "at"})
-    sets = {"reason": string(suppression.reason), **entry}
-    if suppression.reason == "complaint":
-        return Change(sets, _WORSE, {":worst": string("complaint")})
-    return Change(sets, _OPEN)
 
 
 def listed_key(recipient: str, channel: str) -> Sets:
@@ -176,9 +182,14 @@ class Preferences(_Table):
     def opt_out(self, recipient: str, topic: str, by: By) -> bool:
         """Nothing more of the topic to the recipient. False: that was so already."""
         now = self._now()
-        sets = {"opted_out_at": number(now), "by": string(by)}
-        change = Change(sets, "attribute_not_exists(opted_out_at)", removes=("opted_in_at",))
-        out, item = try_update(self.client, self.table, choice_key(recipient, topic), change)
+        out, item = try_update(
+            self.client,
+            self.table,
+            choice_key(recipient, topic),
+            "SET opted_out_at = :now, #by = :by REMOVE opted_in_at",
+            "attribute_not_exists(opted_out_at)",
+            {":now": number(now), ":by": string(by)},
+        )
         return out or (item.get("opted_out_at"), item.get("by")) == (now, by)
 
     def opt_in(self, recipient: str, topic: str) -> bool:
@@ -188,12 +199,14 @@ class Preferences(_Table):
 
     def _opt_in(self, recipient: str, topic: str) -> bool:
         now = self._now()
-        change = Change(
-            {"opted_in_at": number(now)},
+        back, item = try_update(
+            self.client,
+            self.table,
+            choice_key(recipient, topic),
+            "SET opted_in_at = :now REMOVE opted_out_at, #by",
             "attribute_exists(opted_out_at)",
-            removes=("opted_out_at", "by"),
+            {":now": number(now)},
         )
-        back, item = try_update(self.client, self.table, choice_key(recipient, topic), change)
         return back or item.get("opted_in_at") == now
 
     def _now(self) -> int:

@@ -12,7 +12,7 @@ from mailroom.aws.dynamo import plain
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
 from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
 from tests.support.dynamodb import in_memory_client

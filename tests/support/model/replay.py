@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 from mailroom.aws.dynamo import plain
 from mailroom.errors import ClaimLost
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
 from mailroom.message.outcome import Status

@@ -11,7 +11,7 @@ from botocore.client import BaseClient
 
 from mailroom.aws.dynamo import plain
 from mailroom.channels.mail.contract import Mail
-from mailroom.ledger.items import Claim, Claimed
+from mailroom.ledger.claims import Claim, Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from tests.support.dynamodb import InMemoryDynamoDB

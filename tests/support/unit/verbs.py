@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.shared import (

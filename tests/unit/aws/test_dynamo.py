@@ -1,11 +1,22 @@
-"""DynamoDB's forms: values as plain Python, and a change as one conditional update."""
+"""DynamoDB's forms: values as plain Python, and one conditional update."""
 
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import Change, ConditionFailed, number, plain, string, strings, update
+from mailroom.aws.dynamo import (
+    ConditionFailed,
+    also,
+    assigned,
+    assigned_once,
+    number,
+    plain,
+    string,
+    strings,
+    update,
+    values_of,
+)
 from mailroom.message.message import decode, encode
 from tests.support.unit.shared import LEDGER, Aws, image
 
@@ -55,71 +66,65 @@ def test_values_take_dynamodbs_form() -> None:
     assert strings(["a", "b"]) == {"L": [{"S": "a"}, {"S": "b"}]}
 
 
-def test_a_change_sets_removes_and_counts_in_one_write(aws: Aws) -> None:
-    aws.put(LEDGER, id="m-1", event_type="mail", old="x", count=4)
-    change = Change(
-        {"status": string("sent"), "first": number(1)},
-        "attribute_exists(id)",
-        forms={"first": "if_not_exists({name}, {value})"},
-        removes=("old",),
-        adds=("count",),
-    )
-    for _ in range(2):
-        update(aws.dynamodb, LEDGER, KEY, change)
-        change.sets["first"] = number(2)
+def test_an_update_sets_removes_and_counts_in_one_write(aws: Aws) -> None:
+    aws.put(LEDGER, id="m-1", event_type="mail", former="x", count=4)
+    for first in (1, 2):
+        update(
+            aws.dynamodb,
+            LEDGER,
+            KEY,
+            f"SET #status = :status{also(assigned_once(['first']))} REMOVE former ADD #count :one",
+            "attribute_exists(id)",
+            {":status": string("sent"), ":first": number(first), ":one": number(1)},
+        )
     found = aws.item()
     assert found == {"id": "m-1", "event_type": "mail", "status": "sent", "first": 1, "count": 6}
 
 
 def test_reserved_words_are_attributes_like_any_other(aws: Aws) -> None:
-    words = ("status", "ttl", "to", "error", "year", "size", "index")
-    update(
-        aws.dynamodb, LEDGER, KEY, Change({word: string("x") for word in words}, "attribute_not_exists(id)")
-    )
-    assert set(aws.item()) == {"id", "event_type", *words}
+    sets = {word: string("x") for word in ("status", "ttl", "to", "error", "year", "size", "index")}
+    update(aws.dynamodb, LEDGER, KEY, f"SET {assigned(sets)}", "attribute_not_exists(id)", values_of(sets))
+    assert set(aws.item()) == {"id", "event_type", *sets}
 
 
-def test_changes_do_not_share_what_they_set() -> None:
-    one, other = Change({}, "a"), Change({}, "a")
-    one.sets["x"] = string("1")
-    one.values[":x"] = string("1")
-    assert (other.sets, other.values) == ({}, {})
+def test_nothing_is_no_end_of_a_clause() -> None:
+    assert also(assigned([])) == also(assigned_once([])) == ""
+
+
+def x_is(value: int, condition: str) -> Any:
+    return "SET x = :x", condition, {":x": number(value)}
 
 
 def test_a_failed_condition_brings_the_item_along(aws: Aws) -> None:
     aws.put(LEDGER, id="m-1", event_type="mail", status="sent", attempts=3)
     with pytest.raises(ConditionFailed) as caught:
-        update(aws.dynamodb, LEDGER, KEY, Change({"x": number(1)}, "attribute_not_exists(id)"))
+        update(aws.dynamodb, LEDGER, KEY, *x_is(1, "attribute_not_exists(id)"))
     assert caught.value.item == {"id": "m-1", "event_type": "mail", "status": "sent", "attempts": 3}
 
 
 def test_a_failed_condition_without_an_item_brings_none(aws: Aws) -> None:
     with pytest.raises(ConditionFailed) as caught:
-        update(aws.dynamodb, LEDGER, KEY, Change({"x": number(1)}, "attribute_exists(id)"))
+        update(aws.dynamodb, LEDGER, KEY, *x_is(1, "attribute_exists(id)"))
     assert caught.value.item == {}
 
 
 def test_what_stood_there_comes_back_where_it_is_asked_for(aws: Aws) -> None:
-    change = Change({"x": number(1)}, "attribute_not_exists(y)")
-    assert update(aws.dynamodb, LEDGER, KEY, change) == {}
-    change.sets["x"] = number(2)
-    assert update(aws.dynamodb, LEDGER, KEY, change, "ALL_OLD")["x"] == 1
-    assert update(aws.dynamodb, LEDGER, KEY, change, "ALL_NEW")["x"] == 2
+    one, two = x_is(1, "attribute_not_exists(y)"), x_is(2, "attribute_not_exists(y)")
+    assert update(aws.dynamodb, LEDGER, KEY, *one) == {}
+    assert update(aws.dynamodb, LEDGER, KEY, *two, returns="ALL_OLD")["x"] == 1
+    assert update(aws.dynamodb, LEDGER, KEY, *two, returns="ALL_NEW")["x"] == 2
 
 
 def test_one_entry_of_a_map_changes_as_an_item_does(aws: Aws) -> None:
     name = "ada@mail.example"  # no name that an expression could hold
     aws.put(LEDGER, id="m-1", event_type="mail", recipients={name: {"status": "sent", "error": "x"}})
-    change = Change(
-        {"status": string("delivered"), "at": number(1)},
-        "#map.#entry.#status = :before",
-        {":before": string("sent")},
-        {"at": "if_not_exists({name}, {value})"},
-        removes=("error",),
-        names={"#map": "recipients", "#entry": name},
-        within="#map.#entry",
+    change = (
+        f"""SET recipients.#entry.#status = :status, {assigned_once(["at"], within="recipients.#entry.")}
+        REMOVE recipients.#entry.#error""",
+        "recipients.#entry.#status = :before",
+        {":before": string("sent"), ":status": string("delivered"), ":at": number(1)},
     )
-    update(aws.dynamodb, LEDGER, KEY, change)
+    update(aws.dynamodb, LEDGER, KEY, *change, names={"#entry": name})
     assert aws.item()["recipients"] == {name: {"status": "delivered", "at": 1}}
     with pytest.raises(ConditionFailed):
-        update(aws.dynamodb, LEDGER, KEY, change)
+        update(aws.dynamodb, LEDGER, KEY, *change, names={"#entry": name})

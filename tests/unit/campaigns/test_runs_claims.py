@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.campaigns.runs import PageClaim, PageOutOfSequence, Passed, Runs, Unsent
-from mailroom.ledger.items import InProgress
+from mailroom.ledger.claims import InProgress
 from tests.support.unit.shared import RUNS, Aws, FakeClock
 
 RUN = ("weekly", "2026-11-21T14:00Z")

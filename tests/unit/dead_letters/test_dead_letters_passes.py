@@ -8,7 +8,7 @@ import pytest
 from mailroom.channels.fax.contract import Fax
 from mailroom.dead_letters.passes import KEPT_SECONDS
 from mailroom.dead_letters.queue import SEEN_AGAIN, DeadLetterQueue
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from tests.support.unit.dead_letter_office import Office, open_office
 from tests.support.unit.shared import LEDGER, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
 

@@ -13,8 +13,8 @@ from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Invalid
+from mailroom.ledger.claims import NOWHERE
 from mailroom.ledger.erasure import Erasure
-from mailroom.ledger.items import NOWHERE
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import of_ledger
 from mailroom.message.outcome import (

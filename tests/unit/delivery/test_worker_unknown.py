@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.channels.mail.contract import Mail
 from mailroom.clock import iso
-from mailroom.ledger.items import NOWHERE
+from mailroom.ledger.claims import NOWHERE
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.outcome import Misconfigured, NotFound, Retry, Sent, Unknowable

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mailroom.channels.sms.contract import Sms
 from mailroom.environment import FeedbackSettings
 from mailroom.feedback.consumer import RESERVE_MS, Feedback
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.recipients.choices import Suppressions
 from tests.support import bodies

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.ledger.items import (
+from mailroom.ledger.claims import (
     Claim,
     Claimed,
     Completed,

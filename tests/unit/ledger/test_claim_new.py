@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from mailroom.channels.mail.contract import Mail
-from mailroom.ledger.items import Claimed, InProgress
+from mailroom.ledger.claims import Claimed, InProgress
 from mailroom.ledger.ledger import Ledger, NewClaim
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.shared import LEASE, LEDGER, TTL, Aws, FakeClock, claimed, mail

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import number
+from mailroom.ledger.claims import Completed
 from mailroom.ledger.erasure import KEPT, Erasure
-from mailroom.ledger.items import Completed, LedgerChange
+from mailroom.ledger.items import LedgerChange
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Outdated, observe
 from mailroom.message.message import MAX_AHEAD_SECONDS, Key

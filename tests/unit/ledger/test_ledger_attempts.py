@@ -3,7 +3,7 @@
 import pytest
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.items import Claimed, Completed
+from mailroom.ledger.claims import Claimed, Completed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.shared import (
     LEASE,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import number, string
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from tests.support.unit.fakes import Meddler, client_error, failing

@@ -3,7 +3,8 @@
 import pytest
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.items import MAX_HISTORY, Claimed
+from mailroom.ledger.claims import Claimed
+from mailroom.ledger.items import MAX_HISTORY
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Seen, observe
 from tests.support.told import told

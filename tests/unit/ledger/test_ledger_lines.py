@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from tests.support.unit.fakes import Meddler, asked_twice

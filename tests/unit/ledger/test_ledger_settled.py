@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.items import Completed
+from mailroom.ledger.claims import Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from tests.support.told import told

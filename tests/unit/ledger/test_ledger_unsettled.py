@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.ledger.items import UNKNOWN_ACCOUNT, Claimed
+from mailroom.ledger.claims import UNKNOWN_ACCOUNT, Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from mailroom.errors import Malformed
-from mailroom.ledger.items import Claimed, Completed
+from mailroom.ledger.claims import Claimed, Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Message

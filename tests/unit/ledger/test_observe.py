@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.items import Claimed, Completed
+from mailroom.ledger.claims import Claimed, Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
 from mailroom.message.message import Key

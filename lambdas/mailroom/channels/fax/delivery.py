@@ -24,7 +24,7 @@ from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.message.message import encode
 from mailroom.message.outcome import Sent
 from mailroom.outcomes import OF_THE_LINE

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxState, Pending
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import Meddler, client_error
@@ -111,7 +111,7 @@ def test_no_invocation_ends_with_a_fax_that_was_submitted_and_not_recorded(
     fax_post: FaxMake, aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     def no_checkpoint(real: Callable[..., Any], **arguments: Any) -> Any:
-        if "#submittedAt" in arguments["UpdateExpression"]:
+        if "submittedAt = " in arguments["UpdateExpression"]:
             raise client_error("InternalServerError", status=500)
         return real(**arguments)
 

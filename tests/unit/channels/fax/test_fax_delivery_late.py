@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxState, Undelivered
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import lines_about
 from tests.support.unit.fax import BUSY, FAX_LEASE, SENDING, FakeLine, ends_after, fax, fax_body, found

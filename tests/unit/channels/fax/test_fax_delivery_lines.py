@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.aws.queues import MAX_BYTES
 from mailroom.clock import iso
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.fax import (

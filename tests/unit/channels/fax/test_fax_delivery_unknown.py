@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered
-from mailroom.ledger.items import Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import client_error
 from tests.support.unit.fax import FAX_LEASE, LINE, OURS, FakeLine, ends_after, fax, fax_body, found
