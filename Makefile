@@ -88,8 +88,15 @@ destroy: setup cdk ## delete STAGE's stacks, after a question; what its settings
 	@PYTHONPATH=. $(PY) -P -m ops.destroy --stage "$$STAGE"
 	@.venv/bin/cdk destroy --app cdk.out --force $(STACKS)
 
-sbom: .venv/.ready ## list what functions ship, with licences; the SBOM (CycloneDX) goes to .local/mailroom.cdx.json
-	@$(PY) -m stacks.sbom --output .local/mailroom.cdx.json
+# What any function's lock names: the locks agree on versions. Licences that extend to the code which uses a package are
+# not accepted; certifi's MPL and psycopg's LGPL ask more only of those who change these packages.
+SHIPPED = .local/sbom/shipped
+ACCEPTED = Apache-2.0;Apache-2.0 AND MIT;Apache Software License;BSD-3-Clause;BSD License;MIT;MIT License;MIT No Attribution License (MIT-0);PSF-2.0;Python Software Foundation License;Mozilla Public License 2.0 (MPL 2.0);LGPL-3.0-only
+sbom: .local/sbom/.ready ## list what functions ship, and refuse unknown licences; the SBOM (CycloneDX) goes to .local/mailroom.cdx.json
+	@test -x $(SHIPPED)/bin/python || python3 -m venv --without-pip $(SHIPPED)
+	@$(UV) pip install $(LOCKED) --python $(SHIPPED)/bin/python $(foreach each,$(wildcard lambdas/requirements/*.txt),-r $(each)) || $(REFUSED)
+	@.local/sbom/bin/cyclonedx-py environment $(SHIPPED) --output-reproducible -o .local/mailroom.cdx.json
+	@.local/sbom/bin/pip-licenses --python $(SHIPPED)/bin/python --format markdown --allow-only '$(ACCEPTED)'
 
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
 	@$(PY) -m stacks.deploy_policy --stage "$$STAGE" --output ".local/policy/$$STAGE"
@@ -139,10 +146,9 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-schema: .venv/.ready ## write the JSON Schemas: docs/*.schema.json of items and events, docs/cli/ of answers
+schema: .venv/.ready ## write the JSON Schemas: docs/*.schema.json of items and events
 	@for channel in $$(PYTHONPATH=lambdas $(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
 	@$(PY) -m ops schema --event --output docs/event.schema.json
-	@$(PY) -m ops schema --all-commands docs/cli
 
 bench: setup .local/bench/.ready ## measure the figures of docs/measured.md; writes bench/results.json and docs/pictures
 	@$(PY) -m bench
@@ -173,6 +179,7 @@ lock: ## resolve every requirements file anew
 	$(COMPILE) bench/requirements.in -o bench/requirements.txt
 	$(COMPILE) proof/requirements.in -o proof/requirements.txt
 	$(COMPILE) oracle/requirements.in -o oracle/requirements.txt
+	$(COMPILE) sbom/requirements.in -o sbom/requirements.txt
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
 	npm install --loglevel error --package-lock-only --prefix cdk
 

@@ -17,22 +17,21 @@ from mailroom.telemetry import logger, quiet
 from ops.terminal import LogStream
 
 PANELS = {
+    "Every day": {
+        "send": "ops.messages.send:send",
+        "status": "ops.messages.status:status",
+        "failures": "ops.messages.failures:failures",
+        "console": "ops.console.command:console",
+        "doctor": "ops.doctor.command:doctor",
+    },
     "Setting up": {
         "init": "ops.init.command:init",
         "plan": "ops.plan.command:plan",
         "cost": "ops.cost.command:cost",
     },
-    "Sending": {
-        "send": "ops.messages.send:send",
-        "status": "ops.messages.status:status",
-        "import": "ops.imports.command:import_",
+    "Sending to many": {
         "campaign": "ops.campaigns.commands:app",
-    },
-    "Watching": {
-        "console": "ops.console.command:console",
-        "watch": "ops.messages.watch:watch",
-        "failures": "ops.messages.failures:failures",
-        "doctor": "ops.doctor.command:doctor",
+        "import": "ops.imports.command:import_",
     },
     "Repairing": {
         "resend": "ops.resend.command:resend",

@@ -1,4 +1,4 @@
-"""`schema`: what producers may put, and what commands answer, as JSON Schema."""
+"""`schema`: what producers may put, and what events tell, as JSON Schema."""
 
 import inspect
 import json
@@ -18,41 +18,21 @@ def schema(
         str | None, typer.Argument(help="The channel, which is the item's event_type.")
     ] = None,
     *,
-    command: Annotated[
-        str | None, typer.Option(help='Print the schema of this command\'s --json, as "campaign status".')
-    ] = None,
     event: Annotated[
         bool, typer.Option("--event", help="Print the schema of the detail of events on EventBridge.")
     ] = False,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of printing.")] = None,
-    all_: Annotated[
-        Path | None,
-        typer.Option("--all-commands", help="Write the schemas of all commands into this folder."),
-    ] = None,
 ) -> None:
-    """Print the JSON Schema of a mailbox item, of a command's answer, or of an event.
+    """Print the JSON Schema of a mailbox item or of an event.
 
-    Exit code 2: there is no such channel or command.
+    Exit code 2: there is no such channel.
 
     Example: mailroom schema mail > mail.schema.json
     """
-    # It imports every command, for which the other commands need not wait.
-    from ops import answers
-
-    if all_ is not None:
-        all_.mkdir(parents=True, exist_ok=True)
-        for each in all_.glob("*.schema.json"):
-            each.unlink()
-        for name in answers.ANSWERS:
-            (all_ / file_of(name)).write_text(written(answers.schema_of(name)))
-        return
-    if [channel is not None, command is not None, event].count(True) != 1:
-        raise typer.BadParameter("name a channel, or a command with --command, or use --event.")
+    if (channel is not None) == event:
+        raise typer.BadParameter("name a channel, or use --event.")
     try:
-        if event:
-            text = written(schema_of_event())
-        else:
-            text = written(schema_of(channel) if channel else answers.schema_of(command or ""))
+        text = written(schema_of(channel) if channel else schema_of_event())
     except KeyError as error:
         raise typer.BadParameter(str(error.args[0])) from None
     if output is None:
@@ -97,8 +77,3 @@ def schema_of_event() -> dict[str, Any]:
 def written(document: dict[str, Any]) -> str:
     """A schema as its file holds it."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def file_of(command: str) -> str:
-    """The name of the file that a command's schema is kept in."""
-    return f"{command.replace(' ', '-')}.schema.json"

@@ -210,7 +210,7 @@ def test_setting_up_refuses_a_package_whose_hash_is_missing_or_wrong(
 
 def test_whatever_the_makefile_installs_it_installs_by_hash() -> None:
     installing = re.findall(r"^\t.*(?:pip install|pip sync|npm ci).*", MAKEFILE, re.MULTILINE)
-    assert len(installing) == 5
+    assert len(installing) == 6
     for line in installing:
         assert ("$(LOCKED)" in line) != ("npm ci" in line), line
         assert line.endswith("|| $(REFUSED)"), line

@@ -1,1 +1,1 @@
-"""Messages, as an operator handles them: send one, see where it is, see what failed, watch the queues."""
+"""Messages, as an operator handles them: send one, see where it is, see what failed."""

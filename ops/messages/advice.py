@@ -63,9 +63,9 @@ def advice(
 
 
 def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
-    watch = f"mailroom watch --channel {quote(found.event_type)} --stage {stage}"
+    look = f"mailroom console --stage {stage}"
     if found.status == READY:
-        yield _ready(found, stage, now, watch)
+        yield _ready(found, stage, now, look)
         return
     if found.trouble:
         code, message = found.trouble.get("code"), found.trouble.get("message")
@@ -84,8 +84,8 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
     idle = now - epoch(changed) if changed else 0.0
     if idle > LONG_SECONDS[found.status]:
         yield (
-            f"Nothing has changed for {duration(idle)}, which is long. See its queue: {watch}; if the "
-            f"message is not there, mailroom reconcile --stage {stage} requeues it."
+            f"Nothing has changed for {duration(idle)}, which is long. See its queue on the overview of "
+            f"{look}; if the message is not there, mailroom reconcile --stage {stage} requeues it."
         )
         if found.provider_id:
             yield _settle(found, stage)
@@ -98,15 +98,15 @@ def _settle(found: MessageStatus, stage: str) -> str:
     )
 
 
-def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:
+def _ready(found: MessageStatus, stage: str, now: float, look: str) -> str:
     if found.scheduled_for and epoch(found.scheduled_for) > now:
         return f"It waits for {short(found.scheduled_for)}."
     return (
         "It is in the mailbox, and the ledger does not know it. If it was put within the last "
-        f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see whether its queue is long "
-        f"({watch}); if not, mailroom reconcile {quote(found.id)} --channel {quote(found.event_type)} "
-        f"--stage {stage} requeues it. An older one may have been sent, and forgotten since: do "
-        "not requeue that."
+        f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see on the overview of "
+        f"{look} whether its queue is long; if not, mailroom reconcile {quote(found.id)} "
+        f"--channel {quote(found.event_type)} --stage {stage} requeues it. An older one may have been sent, "
+        "and forgotten since: do not requeue that."
     )
 
 

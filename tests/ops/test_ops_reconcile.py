@@ -1,5 +1,6 @@
 """`reconcile`: what is found, how it is judged, who is handed what, and what is said."""
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +19,6 @@ from ops.requeue.requeuer import Requeuer
 from ops.requeue.stage import DeployedStage, StoredMessage
 from ops.screen import Refused
 from ops.times import seconds_of, written
-from tests.support.ops.answers import valid
 from tests.support.ops.repair import RepairStage, reconciled, repair_stage, run
 from tests.support.pipeline.items import mail
 
@@ -273,7 +273,7 @@ def test_what_moved_on_between_the_looks_is_left_alone(
         lambda *given: replace(working(*given), clock=lambda: clock[0]),
     )
     result = run("reconcile", "--older-than", "15m", "--yes", "--json")
-    answer = valid("reconcile", result.stdout)
+    answer = json.loads(result.stdout)
     assert (sum(waited), answer["put_back"]) == (900, {"mail": 1})
 
 

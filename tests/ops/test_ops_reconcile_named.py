@@ -9,7 +9,6 @@ import pytest
 
 from local.demo.client import typed
 from mailroom.clock import iso
-from tests.support.ops.answers import valid
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 
@@ -27,7 +26,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
 
 def reconciled(*arguments: str, typed: str | None = None) -> tuple[int, dict[str, Any]]:
     result = run("reconcile", *arguments, "--json", typed=typed)
-    return result.exit_code, valid("reconcile", result.stdout)
+    return result.exit_code, json.loads(result.stdout)
 
 
 def states(answer: dict[str, Any]) -> dict[str, str]:

@@ -12,7 +12,6 @@ from typer import Typer
 from typer.testing import CliRunner, Result
 
 from ops.replay import FailedBatch, FailedBatches, replay
-from tests.support.ops.answers import valid
 from tests.support.ops.shared import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
 
@@ -159,7 +158,7 @@ def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(
 
     dispatch = Meanwhile(another)
     result = run(monkeypatch, dispatch, "--yes", "--json")
-    answer = valid("replay", result.stdout)
+    answer = json.loads(result.stdout)
     assert (result.exit_code, answer["found"], answer["replayed"]) == (0, 1, 1)
     assert len(dispatch.invoked) == 1
 
@@ -196,7 +195,7 @@ def test_the_answer_counts_batches_and_records_and_names_what_is_left(
     failing = FakeDispatch([{"batchItemFailures": [{"itemIdentifier": "0"}]}])
     result = run(monkeypatch, failing, "--yes", "--json")
     assert result.exit_code == 1
-    answer = valid("replay", result.stdout)
+    answer = json.loads(result.stdout)
     (left,) = answer.pop("batches")
     assert answer == {
         "stage": "dev",

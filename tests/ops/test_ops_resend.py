@@ -8,7 +8,6 @@ import pytest
 
 from mailroom.message.message import Key
 from mailroom.recipients.choices import Suppression, Suppressions
-from tests.support.ops.answers import valid
 from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 
@@ -22,7 +21,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
 def resent(*arguments: str, typed: str | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
     """The exit code, and the messages by id, of a run that prints JSON."""
     result = run("resend", *arguments, "--json", typed=typed)
-    answer = valid("resend", result.stdout)
+    answer = json.loads(result.stdout)
     return result.exit_code, {each["id"]: each for each in answer["messages"]}
 
 
@@ -344,7 +343,7 @@ def test_what_sqs_would_not_take_is_told_and_found_by_the_next_run(
     with monkeypatch.context() as broken:
         broken.setattr("mailroom.aws.queues.send", lambda *_: {"0"})
         result = run("resend", "a", "--json")
-    (found,) = valid("resend", result.stdout)["messages"]
+    (found,) = json.loads(result.stdout)["messages"]
     assert (result.exit_code, found["result"]) == (1, "unqueued")
     assert resent("a")[0] == 0
     assert [each["attempt"] for each in stage.bodies("mail")] == [2]

@@ -1,5 +1,6 @@
 """`resend` where AWS fails for one message: the others go, and that one is named with its way back."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -7,7 +8,6 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from mailroom.aws.dynamo import UnprocessedKeys
-from tests.support.ops.answers import valid
 from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
@@ -53,7 +53,7 @@ def queued(stage: RepairStage) -> list[str]:
 
 def resent() -> tuple[int, dict[str, dict[str, Any]]]:
     result = run("resend", *IDS, "--json")
-    return result.exit_code, {each["id"]: each for each in valid("resend", result.stdout)["messages"]}
+    return result.exit_code, {each["id"]: each for each in json.loads(result.stdout)["messages"]}
 
 
 @pytest.mark.parametrize(

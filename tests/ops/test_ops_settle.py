@@ -1,12 +1,12 @@
 """`settle`: an operator's word on a message that nobody else can end."""
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.ops.answers import valid
 from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 
@@ -26,7 +26,7 @@ def ago(seconds: float) -> int:
 
 def settled(*arguments: str) -> tuple[int, dict[str, Any]]:
     result = run("settle", *arguments, "--yes", "--json")
-    return result.exit_code, valid("settle", result.stdout)
+    return result.exit_code, json.loads(result.stdout)
 
 
 @pytest.mark.parametrize("word", ["sent", "failed"])

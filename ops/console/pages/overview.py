@@ -9,8 +9,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site
+from ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
 from ops.doctor.stage import ConfiguredStage
-from ops.messages.watch import QueueSnapshot, Snapshot, Watcher
 from ops.requeue.stage import DeployedStage
 from ops.stage import is_dead, prefix
 from ops.times import speed_of
@@ -61,7 +61,7 @@ class ChannelRow(Struct, frozen=True):
 
 
 def show(site: Site, _: Asked) -> Answer:
-    """The page. Raises what `watch` raises."""
+    """The page. Raises NotDeployed, and botocore's errors."""
     deployed = site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
     watcher = site.kept("watcher", lambda: Watcher(site.session, site.stage), seconds=86_400)
     snapshot = site.kept("snapshot", lambda: watcher.look(site.clock()), SNAPSHOT_SECONDS)

@@ -18,7 +18,6 @@ from ops.imports.command import import_
 from ops.messages.failures import failures
 from ops.messages.send import send
 from ops.messages.status import status
-from ops.messages.watch import watch
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.shared import ACCOUNT, REGION
 
@@ -40,7 +39,7 @@ ENVIRONMENT = {
 """What the HTTP API's function has in its environment."""
 
 app = typer.Typer()
-for command in (send, status, watch, failures):
+for command in (send, status, failures):
     app.command()(command)
 app.command("import")(import_)
 

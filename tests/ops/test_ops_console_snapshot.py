@@ -1,0 +1,116 @@
+"""One look at a stage's queues, dead letters and alarms, as the console's overview has it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from ops.console.snapshot import Snapshot, Watcher
+from ops.screen import NotDeployed
+from tests.support.ops.message import Stage, deployed
+from tests.support.ops.shared import REGION
+
+QUEUES = ("mail", "mail-dlq", "mail-bulk", "mail-bulk-dlq", "webhook", "webhook-dlq")
+NOW = 1_795_269_634.0
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        for short in QUEUES:
+            stage.sqs.create_queue(QueueName=f"mailroom-dev-{short}")
+        for short in ("fax.fifo", "fax-dlq.fifo"):
+            stage.sqs.create_queue(QueueName=f"mailroom-dev-{short}", Attributes={"FifoQueue": "true"})
+        stage.sqs.create_queue(QueueName="mailroom-dev2-mail")
+        yield stage
+
+
+def look(stage: Stage, name: str = "dev") -> Snapshot:
+    return Watcher(stage.session, name).look(NOW)
+
+
+def url(stage: Stage, short: str) -> str:
+    return stage.sqs.get_queue_url(QueueName=f"mailroom-dev-{short}")["QueueUrl"]
+
+
+def waiting(stage: Stage, short: str, count: int = 1, delay: int = 0) -> None:
+    for _ in range(count):
+        stage.sqs.send_message(QueueUrl=url(stage, short), MessageBody="{}", DelaySeconds=delay)
+
+
+def alarm(name: str, state: Any) -> None:
+    cloudwatch = boto3.client("cloudwatch", region_name=REGION)
+    cloudwatch.put_metric_alarm(
+        AlarmName=name,
+        Namespace="AWS/SQS",
+        MetricName="m",
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=0,
+        ComparisonOperator="GreaterThanThreshold",
+    )
+    cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="a test")
+
+
+def test_one_look_counts_what_each_queue_of_the_stage_holds(stage: Stage) -> None:
+    waiting(stage, "mail", 3)
+    waiting(stage, "mail", 1, delay=60)
+    waiting(stage, "webhook-dlq", 2)
+    stage.sqs.receive_message(QueueUrl=url(stage, "mail"), MaxNumberOfMessages=1)
+    found = look(stage)
+    queues = {each.name: each for each in found.queues}
+    assert list(queues) == [
+        *("fax.fifo", "fax-dlq.fifo", "mail", "mail-dlq", "mail-bulk", "mail-bulk-dlq"),
+        *("webhook", "webhook-dlq"),
+    ]
+    mail = queues["mail"]
+    assert (mail.visible, mail.in_flight, mail.delayed) == (2, 1, 1)
+    assert (found.waiting, found.dead) == (4, 2)
+
+
+def test_the_alarms_that_ring_are_named_and_no_other_stages(stage: Stage) -> None:
+    alarm("mailroom-dev-mail-dlq-not-empty", "ALARM")
+    alarm("mailroom-dev-mail-waiting-long", "OK")
+    alarm("mailroom-dev2-mail-dlq-not-empty", "ALARM")
+    assert [each.name for each in look(stage).alarms or ()] == ["mailroom-dev-mail-dlq-not-empty"]
+
+
+def test_where_cloudwatch_is_out_of_reach_the_queues_are_shown_and_that_is_said(stage: Stage) -> None:
+    class Away:
+        def get_metric_data(self, **_: Any) -> None:
+            raise EndpointConnectionError(endpoint_url="https://monitoring.example")
+
+    waiting(stage, "mail")
+    stage.instead["cloudwatch"] = Away()
+    found = look(stage)
+    assert (found.alarms, found.waiting) == (None, 1)
+    assert found.note == "CloudWatch cannot be asked (EndpointConnectionError): no ages, no alarms."
+
+
+def test_the_age_of_the_oldest_is_the_newest_that_cloudwatch_has(stage: Stage) -> None:
+    class Cloud:
+        def get_metric_data(self, *, MetricDataQueries: Any, **_: Any) -> Any:  # noqa: N803 - boto3's names
+            names = {
+                each["Id"]: each["MetricStat"]["Metric"]["Dimensions"][0]["Value"]
+                for each in MetricDataQueries
+            }
+            mail = next(id_ for id_, name in names.items() if name == "mailroom-dev-mail")
+            return {"MetricDataResults": [{"Id": mail, "Values": [7200.0, 60.0]}]}
+
+        def get_paginator(self, _: str) -> Any:
+            return self
+
+        def paginate(self, **_: Any) -> list[Any]:
+            return [{}]
+
+    stage.instead["cloudwatch"] = Cloud()
+    ages = {each.name: each.oldest_seconds for each in look(stage).queues}
+    assert (ages["mail"], ages["webhook"]) == (7200.0, None)
+
+
+def test_a_stage_that_is_not_there_is_refused_on_the_first_look(stage: Stage) -> None:
+    with pytest.raises(NotDeployed):
+        look(stage, "nowhere")
