@@ -2,7 +2,6 @@
 
 import json
 import math
-from datetime import UTC, datetime
 
 from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -36,12 +35,6 @@ class WebhookStack(StageStack):
             "What each host's key is derived from, for nobody to have: `mailroom webhook-key` prints a "
             "host's, which its receivers verify with",
         )
-        self.stage_key: Secret | None = None
-        if settings.webhook.stage_key_until:
-            # The one secret of before. Every receiver has it, so no host's key is derived from it. It keeps
-            # its name and its logical id: CloudFormation would put another value into another one.
-            said = "What webhooks are signed with; receivers verify with whsec_ and this value"
-            self.stage_key = self._secret(settings, "SigningSecret", "webhook-signing", said)
         self.worker = Worker(self, settings, self._work(settings, storage))
         keeps_failing(self, settings)
 
@@ -72,7 +65,6 @@ class WebhookStack(StageStack):
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 self.secret.read(),
-                *([self.stage_key.read()] if self.stage_key else []),
                 *read_payloads(self, settings),
             ],
             environment={
@@ -88,7 +80,6 @@ class WebhookStack(StageStack):
                 ),
                 "SIGNING_SECRET_ARN": self.secret.secret_arn,
                 "SIGNING_OVERLAP_SECONDS": str(webhook.signing_overlap_hours * 3600),
-                **self._stage_key_environment(webhook.stage_key_until),
                 "DELAYS": json.dumps(webhook.delays_seconds),
                 "RETRY_AFTER_CAP_SECONDS": str(webhook.retry_after_cap_seconds),
                 "ALLOWED_NETWORKS": json.dumps(webhook.allowed_networks),
@@ -96,15 +87,6 @@ class WebhookStack(StageStack):
                 "ALLOWED_PORTS": json.dumps(webhook.allowed_ports),
             },
         )
-
-    def _stage_key_environment(self, until: str | None) -> dict[str, str]:
-        if self.stage_key is None or until is None:
-            return {}
-        begins = datetime.fromisoformat(until).replace(tzinfo=UTC)
-        return {
-            "STAGE_KEY_SECRET_ARN": self.stage_key.secret_arn,
-            "STAGE_KEY_UNTIL": str(int(begins.timestamp())),
-        }
 
 
 def tries_that_may_fail(settings: Settings) -> int:

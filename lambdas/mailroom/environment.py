@@ -110,13 +110,10 @@ class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
 
 class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
     """A webhook sender's: how it signs, how often it tries, and where it may send to. The keys of hosts are
-    derived from the signing secret; the stage's one key of before signs as well until then (epoch seconds),
-    "" where there is none."""
+    derived from the signing secret."""
 
     signing_secret_arn: str
     signing_overlap_seconds: Seconds
-    stage_key_secret_arn: str = ""
-    stage_key_until: Seconds = 0
     delays: list[Seconds]
     retry_after_cap_seconds: Seconds
     allowed_networks: list[str]

@@ -68,7 +68,7 @@ def of_settings(settings: Settings) -> Resources:
         dashboards=int(full),
         keys=_KEYS,
         rotated_keys=full * _KEYS,
-        secrets=2 + len(settings.provider_secrets) + (settings.webhook.stage_key_until is not None),
+        secrets=2 + len(settings.provider_secrets),
     )
 
 

@@ -57,7 +57,6 @@ def reconcile(
             "--include-forgotten", help="Also requeue all messages that the ledger may have forgotten."
         ),
     ] = False,
-    undated: Annotated[bool, typer.Option("--undated", hidden=True)] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; requeue nothing.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -90,7 +89,7 @@ def reconcile(
         reconciler = Reconciler(
             deployed,
             stale_after_of(deployed, seconds),
-            confirmed=include_forgotten or undated or refs is not None,
+            confirmed=include_forgotten or refs is not None,
         )
         candidates = _scan(reconciler, stage, quiet=as_json) if refs is None else reconciler.named(refs)
         with status("looking at what was found", quiet=as_json):

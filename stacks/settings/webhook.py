@@ -1,7 +1,6 @@
 """Webhooks: how often they are tried, and where they may go."""
 
 from collections.abc import Iterator
-from datetime import date
 from ipaddress import ip_network
 from typing import Annotated, Literal
 
@@ -37,17 +36,6 @@ def _network(text: str) -> str:
     return text
 
 
-def _day(text: str) -> str:
-    """A day of the calendar, written with hyphens."""
-    try:
-        written = date.fromisoformat(text).isoformat()
-    except ValueError:
-        written = ""
-    if written != text:
-        raise ValueError("is not a day; write it like 2027-03-01")
-    return text
-
-
 class Webhook(Function, Polling, FailurePolicy):
     """The webhook queue and its sender."""
 
@@ -74,10 +62,6 @@ class Webhook(Function, Polling, FailurePolicy):
     """The ports that may be sent to; empty allows all."""
     signing_overlap_hours: int = Field(default=24, ge=0, le=720)
     """How long the signing secret's previous value signs as well, so that receivers can change over."""
-    stage_key_until: Annotated[str, AfterValidator(_day)] | None = None
-    """For a stage that was deployed before each host had a key of its own: until this day begins (UTC), the
-    stage's one key signs too. Until then whoever has it can forge to receivers that still verify with it.
-    null: there is no such key."""
 
 
 def webhook_rules(webhook: Webhook, lease_margin: int) -> QueueRules:

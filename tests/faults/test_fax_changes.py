@@ -121,17 +121,8 @@ def test_a_fax_that_one_account_may_have_is_not_submitted_to_another(
         assert not world.fifo.dead, where
 
 
-def as_before(world: FaxWorld) -> None:
-    """The item is one that a version wrote which did not say yet whom it asked."""
-    key: Any = {"id": {"S": "lost-answer"}, "event_type": {"S": "fax"}}
-    world.dynamodb.update_item(TableName="ledger", Key=key, UpdateExpression="REMOVE unsettled_tries")
-
-
-@pytest.mark.parametrize("of_before", [False, True], ids=["an item of this version", "of the one before"])
 @pytest.mark.parametrize("then", [TELNYX, SIGNALWIRE], ids=["and stays", "and back"])
-def test_who_may_have_a_fax_is_known_over_crashes(
-    new_fax_world: NewFaxWorld, then: Settings, of_before: bool
-) -> None:
+def test_who_may_have_a_fax_is_known_over_crashes(new_fax_world: NewFaxWorld, then: Settings) -> None:
     """Its answer is lost at SignalWire; the stage moves to Telnyx, where its next worker dies as well."""
     sides: tuple[Side, ...] = ("before", "after")
     for at in range(4):
@@ -140,8 +131,6 @@ def test_who_may_have_a_fax_is_known_over_crashes(
             world.put(fax("lost-answer"))
             world.send_fax()
             assert len(world.network.calls) == 1
-            if of_before:
-                as_before(world)
             world.changed |= TELNYX
             world.clock.now = world.fifo.next_visible() or 0
             world.outside.stop = (len(world.outside.calls) + at, side)

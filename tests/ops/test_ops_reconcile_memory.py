@@ -126,5 +126,5 @@ def test_forgotten_messages_go_back_when_the_operator_confirms_and_the_question_
     asked = run("reconcile", "--older-than", "0s", "--include-forgotten", typed="n\n")
     assert "The ledger may have forgotten 1 of them. Confirm that they were never sent" in asked.stderr
     assert not stage.functions.invoked
-    code, answer = reconciled("--undated", "--yes")
+    code, answer = reconciled("--include-forgotten", "--yes")
     assert (code, answer["vouched"], answer["put_back"]) == (0, 1, {"mail": 1})

@@ -135,7 +135,7 @@ def test_ids_are_read_from_what_is_piped_in(stage: RepairStage, piped: str) -> N
 
 def test_nothing_piped_in_is_nothing_to_do_and_not_the_whole_stage(stage: RepairStage) -> None:
     stage.put(mail("a"))
-    code, answer = reconciled("-", "--undated", "--older-than", "0s", "--yes", typed="")
+    code, answer = reconciled("-", "--include-forgotten", "--older-than", "0s", "--yes", typed="")
     assert (code, answer["messages"], answer["found"], requeued(stage)) == (0, [], {}, [])
 
 

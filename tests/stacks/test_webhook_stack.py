@@ -2,16 +2,9 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Any
-
-import pytest
 
 from stacks.settings.webhook import Webhook
-from tests.support.stacks.templates import Template, Templates
-from tests.support.stacks.variants import variant
-
-Stacks = dict[str, Template]
+from tests.support.stacks.templates import Templates
 
 
 def test_a_webhook_is_tried_once_more_than_there_are_delays(dev: Templates) -> None:
@@ -43,28 +36,9 @@ def test_the_local_stage_may_send_to_its_own_machine(stage: Callable[[str], Temp
     assert given["ALLOWED_PORTS"] == "[]"
 
 
-def made(stacks: Stacks, name: str) -> tuple[str, dict[str, Any]]:
-    """A secret: its logical id, and how CloudFormation makes it."""
-    resources = stacks["webhook"].body["Resources"].items()
-    ((logical_id, secret),) = (
-        (logical_id, each["Properties"])
-        for logical_id, each in resources
-        if each["Properties"].get("Name") == name
-    )
-    return logical_id, secret["GenerateSecretString"]
-
-
-@pytest.fixture
-def overlapping() -> Stacks:
-    """Stage dev as one that was deployed before each host had a key of its own."""
-    return variant({"webhook.stage_key_until": "2027-03-01"}).stacks
-
-
-@pytest.mark.parametrize("name", ["webhook-keys", "webhook-signing"])
-def test_a_signing_secret_is_made_of_letters_and_digits_that_read_as_33_bytes(
-    overlapping: Stacks, name: str
-) -> None:
-    _, generated = made(overlapping, f"mailroom-dev-{name}")
+def test_the_signing_secret_is_made_of_letters_and_digits_that_read_as_33_bytes(dev: Templates) -> None:
+    secret = dev["webhook"].one("SecretsManager::Secret", Name="mailroom-dev-webhook-keys")
+    generated = secret["GenerateSecretString"]
     excluded = set(generated.pop("ExcludeCharacters"))
     assert {"+", "/", "=", '"', "\\"} <= excluded
     assert not any(each.isalnum() for each in excluded)
@@ -78,16 +52,3 @@ def test_a_new_stage_has_one_secret_to_derive_keys_from_which_signs_on_for_a_day
     assert dev["webhook"].output("WebhookKeysSecretName") == "mailroom-dev-webhook-keys"
     assert dev["webhook"].output("WebhookKeysSecretArn") == given["SIGNING_SECRET_ARN"]
     assert given["SIGNING_OVERLAP_SECONDS"] == str(24 * 3600)
-    assert not {"STAGE_KEY_SECRET_ARN", "STAGE_KEY_UNTIL"} & given.keys()
-
-
-def test_a_stage_of_before_keeps_its_one_key_and_its_outputs_until_its_day(overlapping: Stacks) -> None:
-    given = overlapping["webhook"].environment("mailroom-dev-send-webhook")
-    logical_id, _ = made(overlapping, "mailroom-dev-webhook-signing")
-    assert logical_id == "SigningSecretCF7EC744"  # another would make CloudFormation put another key there
-    assert overlapping["webhook"].output("WebhookSigningSecretName") == "mailroom-dev-webhook-signing"
-    arn = overlapping["webhook"].output("WebhookSigningSecretArn")
-    assert given["STAGE_KEY_SECRET_ARN"] == arn != given["SIGNING_SECRET_ARN"]
-    assert given["STAGE_KEY_UNTIL"] == str(int(datetime(2027, 3, 1, tzinfo=UTC).timestamp()))
-    may = overlapping["webhook"].policy("mailroom-dev-send-webhook")
-    assert may["secretsmanager:GetSecretValue"] == {arn, given["SIGNING_SECRET_ARN"]}

@@ -233,7 +233,7 @@ class Delivery(Generic[M, R]):
         # A provider's id in the ledger proves acceptance; asking, or a provider that cannot tell, would not.
         if claim.provider_id is not None:
             return Sent(claim.provider_id)
-        if claim.since is None or not claim.accounts:
+        if claim.since is None or (claim.earlier and not claim.accounts):
             return NotFound()  # no try has named an account, so none has submitted
         account = self._adapter.account  # before the look-up, which then asks there
         known: Container[str] = ()

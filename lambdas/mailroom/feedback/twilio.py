@@ -79,7 +79,7 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
 
 def _suppress(code: str, sender: str) -> Literal["bounce", "stop"] | None:
     """Why the number gets nothing more. A short code or a name does not reach every carrier, so its 30006
-    tells nothing of the number. What 0.2.0 queued has no sender ("")."""
+    tells nothing of the number. "": the callback does not say who sent it."""
     if code == _STOPPED:
         return "stop"
     return "bounce" if code == _NO_HANDSET and sender[:1] in {"+", ""} else None

@@ -73,8 +73,8 @@ class OutOfSequence(Struct, frozen=True):
     """No attempt that has ended leads up to this one: its number is made up, or the item was erased."""
 
 
-UNKNOWN_ACCOUNT = ""
-"""Among `accounts`: nobody can be asked, or a version of before did not write it down."""
+UNASKED = ""
+"""The account of a try whose provider nobody will ask."""
 NOWHERE = "-"
 """The account of a try whose account could not be told. Such a try submits nothing."""
 
@@ -84,15 +84,10 @@ def tried(now_ms: int, account: str) -> str:
     return f"{now_ms} {account}"
 
 
-def accounts_of(item: Mapping[str, Any], since: int | None) -> frozenset[str]:
-    """Where the tries since then were made, told from the item (in plain Python)."""
-    if since is None:
-        return frozenset()
-    tries = [each.split(" ", 1) for each in item.get("unsettled_tries", ())]
-    accounts = {account for _, account in tries if account != NOWHERE}
-    if not {str(since), str(item.get("startedAt", since))} <= {began for began, _ in tries}:
-        accounts.add(UNKNOWN_ACCOUNT)
-    return frozenset(accounts)
+def accounts_of(item: Mapping[str, Any]) -> frozenset[str]:
+    """Where the unsettled tries were made, told from the item (in plain Python)."""
+    accounts = {each.split(" ", 1)[1] for each in item.get("unsettled_tries", ())}
+    return frozenset(accounts - {NOWHERE})
 
 
 Claim = Claimed | Completed | Superseded | InProgress | OutOfSequence

@@ -25,7 +25,7 @@ from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import (
-    UNKNOWN_ACCOUNT,
+    UNASKED,
     Claim,
     Claimed,
     accounts_of,
@@ -159,7 +159,7 @@ class Ledger(LedgerTable):
             # Stays over crashes, until a verb settles what they left open.
             "unsettled_since": number(now),
             # Each try adds its own: they are counted, and settings may change from one to the next.
-            "unsettled_tries": {"SS": [tried(now, wanted.account or UNKNOWN_ACCOUNT)]},
+            "unsettled_tries": {"SS": [tried(now, wanted.account or UNASKED)]},
         }
         about = {
             **addressing_of(message.recipient, message.callback_url, message.topic),
@@ -283,11 +283,10 @@ class Ledger(LedgerTable):
         `trouble` says what kept the message from being sent, until it is settled.
         """
         trouble = trouble_of(code, message)
-        said, values = "SET trouble = :trouble" if trouble else "", values_of(trouble)
+        values = values_of(trouble)
         if claim.since is None:
+            said = "SET trouble = :trouble" if trouble else ""
             expression = f"{said} REMOVE startedAt, unsettled_since, unsettled_tries"
-        elif not claim.earlier:
-            expression = f"{said} REMOVE startedAt, unsettled_tries"
         else:
             expression = f"SET unsettled_tries = :earlier{also(assigned(trouble))} REMOVE startedAt"
             values[":earlier"] = {"SS": [*claim.earlier]}
@@ -562,7 +561,7 @@ def _claimed(wanted: NewClaim, item: Mapping[str, Any], since: int | None) -> Cl
         item.get("provider_id"),
         item.get("submittedAt"),
         item.get("provider"),
-        accounts_of(item, since),
+        accounts_of(item) if since else frozenset(),
         wanted.redirected_to,
         wanted.account,
         tuple(item.get("unsettled_tries", ())) if since else (),
@@ -573,9 +572,7 @@ def _claimed(wanted: NewClaim, item: Mapping[str, Any], since: int | None) -> Cl
 def _before(found: Mapping[str, Any], account: str | None) -> tuple[dict[str, Any], int | None]:
     """The item as a claim found it that has written `found`, and since when it was unsettled."""
     since, began = found["unsettled_since"], found["startedAt"]
-    tries = [
-        each for each in found.get("unsettled_tries", ()) if each != tried(began, account or UNKNOWN_ACCOUNT)
-    ]
+    tries = [each for each in found.get("unsettled_tries", ()) if each != tried(began, account or UNASKED)]
     item = {name: value for name, value in found.items() if name != "startedAt"} | {"unsettled_tries": tries}
     return item, None if since == began else since
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mailroom.aws.secret import READ_AGAIN_SECONDS, CachedSecret
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.channels.webhook.standard_webhooks import Signer, StageKey, StandardWebhooks
+from mailroom.channels.webhook.standard_webhooks import Signer, StandardWebhooks
 from mailroom.http.https import Answer, Deadline, HttpClient, Unanswered
 from mailroom.http.url_policy import RequestTarget, UrlPolicy
 from mailroom.message.message import parse
@@ -68,8 +68,8 @@ def secret(client: Secrets, clock: Callable[[], float], seconds: float = READ_AG
     return CachedSecret(client, ARN, clock, seconds)  # type: ignore[arg-type]
 
 
-def signer(client: Secrets, clock: Callable[[], float], stage_key: StageKey | None = None) -> Signer:
-    return Signer(secret(client, clock), OVERLAP, clock, stage_key)
+def signer(client: Secrets, clock: Callable[[], float]) -> Signer:
+    return Signer(secret(client, clock), OVERLAP, clock)
 
 
 class Wire(HttpClient):

@@ -276,17 +276,3 @@ def test_an_account_that_is_slow_to_tell_starts_no_submit_without_time_for_it(
     mails = (item(id=f"m-{at}") for at in range(10))
     worker.handle(*mails, remaining=lambda: int((deadline - clock()) * 1000))
     assert min(starts) >= 15, f"submit_seconds + record_seconds are 15; left: {starts}"
-
-
-@pytest.mark.parametrize("first", ["p/B", NOWHERE])
-def test_a_later_try_of_a_release_that_names_no_account_is_at_an_unknown_one(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, first: str
-) -> None:
-    claimed(ledger, account=first)
-    clock.advance(LEASE)
-    claimed(ledger, account=None)  # 0.2.0 claims, submits somewhere, and dies
-    clock.advance(LEASE)
-    worker = post(evidence=NotFound(), on_unknown="hold")
-    worker.adapter.tells = "p/B"
-    worker.handle(item())
-    assert worker.submitted == []

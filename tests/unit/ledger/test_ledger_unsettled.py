@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.ledger.claims import UNKNOWN_ACCOUNT, Claimed
+from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
@@ -94,15 +94,6 @@ def test_all_accounts_of_several_tries_are_known(ledger: Ledger, clock: FakeCloc
         claimed(ledger, account=account)
         clock.advance(LEASE)
     assert claimed(ledger, account=A).accounts == {A, B}
-
-
-def test_a_try_of_a_version_that_did_not_say_where_stays_unknown_over_further_crashes(
-    ledger: Ledger, clock: FakeClock
-) -> None:
-    claimed(ledger)
-    for _ in range(2):
-        clock.advance(LEASE)
-        assert UNKNOWN_ACCOUNT in claimed(ledger, account=A).accounts
 
 
 def test_a_claim_whose_answer_was_lost_still_knows_where_earlier_tries_were_made(

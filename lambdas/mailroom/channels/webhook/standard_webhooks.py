@@ -40,25 +40,14 @@ class UnusableKey(ValueError):
     """The secret is no signing key; the sentence says what to put there, and nothing of what is there."""
 
 
-class StageKey(Struct, frozen=True):
-    """The one key that all receivers of a stage shared before each host had its own. It signs as well until
-    `until` (epoch seconds), for receivers that have not changed over."""
-
-    secret: CachedSecret
-    until: float
-
-
 class Signer:
     """Signs with the key of the host that is sent to. For `overlap` seconds after a new secret was put, the
     key derived from the secret before signs too, so that receivers can change over in their own time."""
 
-    def __init__(
-        self, secret: CachedSecret, overlap: float, clock: Clock, stage_key: StageKey | None = None
-    ) -> None:
+    def __init__(self, secret: CachedSecret, overlap: float, clock: Clock) -> None:
         self._secret = secret
         self._overlap = overlap
         self._clock = clock
-        self._stage_key = stage_key
 
     def headers(self, host: str, webhook_id: str, body: str) -> dict[str, str]:
         """The three headers that let the receivers of `host` verify `body`. Raises UnusableKey, or what
@@ -66,24 +55,19 @@ class Signer:
         now = self._clock()
         second = int(now)  # cut here once: what is signed is what the header says
         moment = datetime.fromtimestamp(second, UTC)
-        signatures = [Signature(key).sign(webhook_id, moment, body) for key in self._keys(host, now)]
+        keys = [_derived(key, host) for key in self._in_use(now)]
+        signatures = [Signature(key).sign(webhook_id, moment, body) for key in keys]
         return {
             "webhook-id": webhook_id,
             "webhook-timestamp": str(second),
             "webhook-signature": " ".join(signatures),
         }
 
-    def _keys(self, host: str, now: float) -> list[bytes]:
-        keys = [_derived(each, host) for each in self._in_use(self._secret, now)]
-        if self._stage_key is not None and now < self._stage_key.until:
-            keys += self._in_use(self._stage_key.secret, now)
-        return keys
-
-    def _in_use(self, secret: CachedSecret, now: float) -> list[bytes]:
-        current = secret.current()
+    def _in_use(self, now: float) -> list[bytes]:
+        current = self._secret.current()
         keys = [_key(current.text)]
         if now - current.created < self._overlap:
-            previous = secret.previous()
+            previous = self._secret.previous()
             # One that is no key has never signed anything, so no receiver misses it.
             with suppress(UnusableKey):
                 keys += [_key(previous.text)] if previous is not None else []
@@ -216,13 +200,8 @@ class StandardWebhooks:
 
 
 def _signer(settings: WebhookSender) -> Signer:
-    client = clients.secretsmanager()
-    stage_key = None
-    if settings.stage_key_secret_arn:
-        secret = CachedSecret(client, settings.stage_key_secret_arn, time.time)
-        stage_key = StageKey(secret, settings.stage_key_until)
-    secret = CachedSecret(client, settings.signing_secret_arn, time.time)
-    return Signer(secret, settings.signing_overlap_seconds, time.time, stage_key)
+    secret = CachedSecret(clients.secretsmanager(), settings.signing_secret_arn, time.time)
+    return Signer(secret, settings.signing_overlap_seconds, time.time)
 
 
 def webhook_id(message: Webhook) -> str:

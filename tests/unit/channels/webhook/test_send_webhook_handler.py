@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 
 import boto3
@@ -14,7 +13,7 @@ from tests.support.unit.functions import Load
 from tests.support.unit.loopback import serving, status
 from tests.support.unit.shared import LEDGER, Aws
 from tests.support.unit.webhook_post import callback
-from tests.support.unit.webhooks import KEY, KEY_2, key_of, webhook_item
+from tests.support.unit.webhooks import KEY, key_of, webhook_item
 
 
 @pytest.fixture(autouse=True)
@@ -62,21 +61,6 @@ def test_a_message_and_a_callback_reach_their_receiver_signed(load: Load, aws: A
     )
     assert first["content-type"] == "application/json"
     assert aws.item("f-1", "fax")["callbacks"]["sent"]["status"] == "delivered"
-
-
-def test_until_its_day_the_stages_one_key_of_before_signs_too(
-    load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = boto3.client("secretsmanager")
-    arn = client.create_secret(Name="mailroom-test-webhook-stage", SecretString=KEY_2)["ARN"]
-    monkeypatch.setenv("STAGE_KEY_SECRET_ARN", arn)
-    monkeypatch.setenv("STAGE_KEY_UNTIL", str(time.time() + 60))
-    with serving(status(200)) as server:
-        event = sqs_event(webhook_item(url=f"http://localhost:{server.port}/hook"))
-        assert failures(load("send_webhook")(event, lambda_context())) == []
-    client.delete_secret(SecretId=arn, ForceDeleteWithoutRecovery=True)
-    for key in (key_of("localhost"), KEY_2):
-        received(server.requests[0], key)
 
 
 def test_what_fails_comes_back_and_what_is_refused_does_not(load: Load, aws: Aws) -> None:

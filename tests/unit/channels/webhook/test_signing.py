@@ -7,9 +7,9 @@ import pytest
 from standardwebhooks import Webhook as Receiver
 from standardwebhooks import WebhookVerificationError
 
-from mailroom.channels.webhook.standard_webhooks import StageKey, UnusableKey, host_key
+from mailroom.channels.webhook.standard_webhooks import UnusableKey, host_key
 from tests.support.unit.shared import NOW, FakeClock
-from tests.support.unit.webhooks import HOST, KEY, KEY_2, OVERLAP, Secrets, key_of, secret, signer
+from tests.support.unit.webhooks import HOST, KEY, KEY_2, OVERLAP, Secrets, key_of, signer
 
 BODY = '{"order":7,"name":"Zoë"}'
 
@@ -84,43 +84,6 @@ def test_a_new_key_signs_within_a_minute_of_a_warm_function(clock: FakeClock) ->
     assert signs.headers(HOST, "msg_1", BODY)["webhook-signature"] == before
     clock.advance(60)
     assert len(signs.headers(HOST, "msg_1", BODY)["webhook-signature"].split(" ")) == 2
-
-
-def stage_key(now: FakeClock, secrets: Secrets, until: float) -> StageKey:
-    return StageKey(secret(secrets, now), until)
-
-
-def test_the_stages_one_key_of_before_signs_too_until_its_day() -> None:
-    now = FakeClock(time.time())
-    shared = Secrets(KEY_2)
-    signs = signer(Secrets(), now, stage_key(now, shared, now.now + 1))
-    headers = signs.headers(HOST, "msg_1", BODY)
-    assert accepts(key_of(HOST), headers)
-    assert accepts(KEY_2, headers)
-    now.advance(1)
-    headers = signs.headers(HOST, "msg_1", BODY)
-    assert (accepts(key_of(HOST), headers), accepts(KEY_2, headers)) == (True, False)
-
-
-def test_who_has_the_stages_one_key_of_before_cannot_work_out_a_hosts() -> None:
-    now = FakeClock(time.time())
-    signs = signer(Secrets(), now, stage_key(now, Secrets(KEY_2), now.now + 1))
-    assert not accepts(key_of(HOST, KEY_2), signs.headers(HOST, "msg_1", BODY))
-
-
-def test_a_new_stage_key_signs_beside_the_one_before_as_ever() -> None:
-    now = FakeClock(time.time())
-    shared = Secrets(KEY, created=now.now - 9 * OVERLAP)
-    shared.rotate(KEY_2, now.now - 60)
-    headers = signer(Secrets(), now, stage_key(now, shared, now.now + 1)).headers(HOST, "msg_1", BODY)
-    assert [accepts(each, headers) for each in (key_of(HOST), KEY, KEY_2)] == [True] * 3
-
-
-def test_after_its_day_the_stages_one_key_is_not_even_read() -> None:
-    now = FakeClock(NOW)
-    shared = Secrets(KEY_2)
-    signer(Secrets(), now, stage_key(now, shared, NOW)).headers(HOST, "msg_1", BODY)
-    assert shared.asked == []
 
 
 def test_a_first_key_signs_alone(clock: FakeClock) -> None:
