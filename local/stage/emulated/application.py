@@ -64,7 +64,8 @@ def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
     if not metrics:
         return _record(name, properties)
     first = next(each["MetricStat"] for each in metrics if "MetricStat" in each)
-    metric = {key: first["Metric"][key] for key in ("Namespace", "MetricName", "Dimensions")}
+    wanted = ("Namespace", "MetricName", "Dimensions")
+    metric = {key: first["Metric"][key] for key in wanted if key in first["Metric"]}
     kept = {key: value for key, value in properties.items() if key != "Metrics"}
     return _record(name, kept | metric | {"Period": first["Period"], "Statistic": first["Stat"]})
 
