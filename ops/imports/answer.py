@@ -8,7 +8,7 @@ from rich.table import Table
 from ops.campaigns.answers import panel
 from ops.campaigns.dry_run import Sample
 from ops.imports.items import LineFault
-from ops.screen import fold, plain, print_line, right, screen, table_of
+from ops.screen import fold, print_line, right, screen, table_of
 
 State = Literal["done", "interrupted", "stopped"]
 
@@ -25,17 +25,15 @@ class ShownMessage(Struct, frozen=True):
 
 class Imported(Struct, frozen=True, kw_only=True):
     """An import's answer. `event_type` is that of all messages ("": each line's own). `state` is done,
-    interrupted or stopped (AWS did not take what it was given); a dry run is done, and `put` is what it would
-    put. The counts are of lines, over all processes of this import; `faults` are the first of this one,
-    and `rejected_file` holds all, or is null where there are none. `bytes_done` of `bytes` are accounted
-    for. `seconds` is how long this process took, `lines_per_second` what of them it settled."""
+    interrupted or stopped (`trouble` says why); a dry run is done, and `put` is what it would put. The counts
+    are of lines; `faults` are the first, and `rejected_file` holds all, or is null where there are none or
+    the import has not come to its end. `lines_per_second`: settled by this process."""
 
     file: str
     stage: str
     event_type: str
     dry_run: bool
     state: State
-    resumed: bool = False
     lines: int
     put: int
     existed: int
@@ -44,15 +42,12 @@ class Imported(Struct, frozen=True, kw_only=True):
     left_out: int
     failed: int
     bytes: int
-    bytes_done: int
     seconds: float
     lines_per_second: float
-    throttled: int = 0
     rejected_file: str | None = None
     faults: list[LineFault]
-    samples: list[ShownMessage]
+    samples: list[ShownMessage] = []
     trouble: str = ""
-    resume: str = ""
 
 
 _MEANING = (
@@ -61,7 +56,7 @@ _MEANING = (
     ("conflict", "have the id of another message, which stays"),
     ("refused", "are faulty"),
     ("left_out", "do not have what --only asks for"),
-    ("failed", "AWS refused; the import puts them when it goes on"),
+    ("failed", "AWS refused"),
 )
 
 
@@ -85,14 +80,14 @@ def show(answer: Imported) -> None:
     if answer.rejected_file:
         print_line(f"Mend the refused lines in {answer.rejected_file}, then import that file.")
     if answer.trouble:
-        screen.print(plain(f"AWS refused the messages: {answer.trouble}."), style="red")
-    if answer.resume:
-        print_line(answer.resume)
+        print_line(f"Stopped: {answer.trouble}.")
+    if answer.state != "done":
+        print_line("To go on, run the same command again: nothing is put twice.")
 
 
 def _table(answer: Imported) -> Table:
     table = table_of(right("lines"), "", fold(""))
-    table.add_row(f"{answer.lines:,}", "all", f"{answer.bytes_done:,} of {answer.bytes:,} bytes")
+    table.add_row(f"{answer.lines:,}", "all", f"{answer.bytes:,} bytes in the file")
     for name, meaning in _MEANING:
         count = getattr(answer, name)
         if answer.dry_run and name in ("existed", "conflict", "failed"):

@@ -1,8 +1,7 @@
 """`import`: a file of messages into the mailbox."""
 
-import signal
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +9,13 @@ import typer
 
 from mailroom.channels.contracts import CONTRACTS
 from ops.imports import answer as view
-from ops.imports.importing import Import, Job
+from ops.imports.importing import Import
 from ops.imports.items import Format, Options
 from ops.imports.source import Source
 from ops.messages.items import pairs, rules_of
 from ops.options import AsJson, Stage
-from ops.screen import Refused, aws_faults, errors, print_answer
-from ops.stage import aws_session, config_for_puts
+from ops.screen import Refused, aws_faults, print_answer
+from ops.stage import aws_session
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
 ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -62,10 +61,6 @@ def import_(
         bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
     ] = False,
     workers: Annotated[int, typer.Option(min=1, max=128, help="Make this many puts at a time.")] = 16,
-    restart: Annotated[
-        bool,
-        typer.Option("--restart", help="Begin anew: delete the progress and the file of refused lines."),
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Put a file of messages into the mailbox: CSV with a header, or one JSON object a line, of any size.
@@ -76,9 +71,9 @@ def import_(
     A column of JSON Lines may lie within another: --map User.Names.0=first_name. --only column= asks for
     lines without a value.
 
-    After an interruption, run the same command again: FILE.mailroom-progress says where it stopped. Nothing
-    is put twice, even without that file: a message that is there already counts as existed. Refused lines
-    go into FILE.mailroom-rejected.csv (or .jsonl). Mend them there, then import that file.
+    After an interruption, run the same command again. Nothing is put twice: a message that is there already
+    counts as existed. Refused lines go into FILE.mailroom-rejected.csv (or .jsonl). Mend them there, then
+    import that file. With ids of line numbers, do not change FILE between two runs.
 
     Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. 2: AWS
     refused the messages, or the options or the file are wrong.
@@ -99,15 +94,8 @@ def import_(
         )
         session = aws_session()
         with closing(Source(file)) as source:
-            rules = rules_of(session, stage)
-            job = Job(source, stage, options, rules, session.client("s3"), quiet=as_json)
-            if dry_run:
-                answer = job.dry_run()
-            else:
-                dynamodb = session.client("dynamodb", config=config_for_puts(workers))
-                importing = Import(job, dynamodb, workers, restart=restart)
-                with _interrupts(importing):
-                    answer = importing.run()
+            importing = Import(source, session, stage, options, rules_of(session, stage), quiet=as_json)
+            answer = importing.dry_run() if dry_run else importing.run(workers)
     print_answer(answer, view.show, as_json=as_json)
     bad = answer.refused + answer.conflict > 0 or any(each.problem for each in answer.samples)
     raise typer.Exit(max(EXIT[answer.state], 1 if bad else 0))
@@ -173,19 +161,3 @@ def _delimiter(file: Path, typed: str | None) -> str:
     if len(found) != 1 or not found.isascii() or found in '"\r\n':
         raise Refused("--delimiter must be one ASCII character; use , or ; or \\t.")
     return found
-
-
-@contextmanager
-def _interrupts(importing: Import) -> Iterator[None]:
-    """Ctrl-C finishes what is under way. A second Ctrl-C ends at once, which loses nothing either."""
-
-    def stop(_number: int, _frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        errors.print("Finishing what is under way; press Ctrl-C again to end at once.")
-        importing.stop()
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

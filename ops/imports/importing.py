@@ -1,343 +1,192 @@
-"""The import itself: entries in the file's order, some puts at a time, and a note of how far all are done."""
+"""The import itself: the file's entries in their order, through the client that every producer may use."""
 
-import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Event, Lock
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from mailroom.campaigns.file_formats import FileEntry, Position
-from mailroom.mailbox import MailboxWriter, PutResult
+from mailroom.campaigns.file_formats import FileEntry
+from mailroom.client import Mailroom, SendResult
+from mailroom.mailbox import DAY
 from ops.campaigns.dry_run import Samples
 from ops.imports.answer import Imported, State, shown
 from ops.imports.items import Items, LineFault, Options
-from ops.imports.progress import ImportProgress, LineCounts, ProgressFile, RejectedLines
+from ops.imports.rejected import RejectedLines
 from ops.imports.source import FileEntries, Source
 from ops.messages.items import Rules
-from ops.screen import Refused, bar
+from ops.screen import bar
 from stacks.paths import TEMPLATES
 
 if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
-    from types_boto3_s3 import S3Client
+    import boto3
 
-NOTED_EVERY = 1.0
-"""Seconds from one note of the progress to the next: so much is put again, and found there, after a crash."""
-AHEAD = 4
-"""Entries that wait for each worker: so many at most lie in the memory."""
 SHOWN_FAULTS = 20
 SAMPLES = 3
-FIRST_WAIT = 0.05
-LONGEST_WAIT = 5.0
-RECOVERY = 0.9
-"""What a put that went well leaves of the wait before each."""
-SMALL = 0.002
-"""Seconds below which puts do not wait at all."""
-GIVE_UP_AFTER = 120.0
-"""Seconds from the first put that fails to one that goes well: beyond, it is no throttling but an outage."""
-STOPPED = "stopped"
-"""The error of what was not put because the import ends."""
-_PASSING = frozenset(
-    (
-        *("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"),
-        *("InternalServerError", "ServiceUnavailable", "InternalFailure", "RequestTimeout", "SlowDown"),
-        *("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ConnectionClosedError"),
-        *("HTTPClientError", "ProxyConnectionError", "LimitExceededException", "503", "500"),
-    )
+_MOVED = (
+    "line {} has the id of another message, and ids are made of the lines' numbers: the file has changed "
+    "since it was imported, or another file had this --id-prefix. Put the file back as it was, or give the "
+    "new lines a file and an --id-prefix of their own"
 )
-"""What may be over in a moment: AWS's codes and botocore's errors, as MailboxWriter names them."""
 
 
-class Job:
-    """A file for a stage. Raises Refused where the file, or its columns, cannot be meant."""
+class LineCounts(Struct, kw_only=True):
+    """Lines, by what became of them. put: they are in the mailbox now. existed: the very same were there.
+    conflict: the id is another message's. refused: the line is not as it must be. left_out: it does not have
+    what was asked for. failed: AWS did not take it, and the import ended."""
+
+    put: int = 0
+    existed: int = 0
+    conflict: int = 0
+    refused: int = 0
+    left_out: int = 0
+    failed: int = 0
+
+    @property
+    def lines(self) -> int:
+        """All that were seen."""
+        return self.put + self.existed + self.conflict + self.refused + self.left_out + self.failed
+
+
+class _Stopped(Exception):
+    """Nothing more is worth a try; the sentence says why."""
+
+
+class Import:
+    """One file for one stage, from its beginning: puts are conditional on ids that follow from the file, so
+    what an earlier run has put counts as existed. Raises Refused where the file or its columns cannot be
+    meant."""
 
     def __init__(
         self,
         source: Source,
+        session: "boto3.Session",
         stage: str,
         options: Options,
         rules: Rules,
-        s3: "S3Client",
         *,
-        quiet: bool = True,
+        quiet: bool,
     ) -> None:
-        self.source = source
-        self.stage = stage
-        self.options = options
-        self.rules = rules
-        self.s3 = s3
-        self.quiet = quiet
-        self.entries = FileEntries(source, options)
-        self.items = Items(options, rules.lanes, rules.validator(s3))
+        self._source = source
+        self._session = session
+        self._stage = stage
+        self._options = options
+        self._rules = rules
+        self._quiet = quiet
+        self._entries = FileEntries(source, options)
+        self._items = Items(options, rules.lanes, rules.validator(session.client("s3")))
         if options.format == "csv":
-            self.items.check_header(self.entries.header)
+            self._items.check_header(self._entries.header)
+        self._numbered = self._items.numbered(self._entries.columns())
+        self._counts = LineCounts()
+        self._faults: list[LineFault] = []
         self._began = time.monotonic()
 
     def dry_run(self) -> Imported:
         """Judge every line and render the first three messages. Nothing is put or written."""
-        counts, faults, samples = LineCounts(), list[LineFault](), list[dict[str, Any]]()
-        with bar("checking", quiet=self.quiet) as advance:
-            for entry in self.entries.after(self.entries.start):
-                item = self.items.judged(entry)
+        samples = list[dict[str, Any]]()
+        with bar("checking", quiet=self._quiet) as advance:
+            for entry in self._entries.after(self._entries.start):
+                item = self._items.judged(entry)
                 if isinstance(item, LineFault):
-                    counts.refused += 1
-                    faults += [item] if len(faults) < SHOWN_FAULTS else []
+                    self._fault(item)
+                    self._counts.refused += 1
                 elif item is None:
-                    counts.left_out += 1
+                    self._counts.left_out += 1
                 else:
-                    counts.put += 1
+                    self._counts.put += 1
                     samples += [item] if len(samples) < SAMPLES else []
-                advance(entry.end.offset, self.source.size, f"checking, {counts.lines:,} lines")
-        rendering = Samples(TEMPLATES, self.rules.default_region)
+                advance(entry.end.offset, self._source.size, f"checking, {self._counts.lines:,} lines")
+        rendering = Samples(TEMPLATES, self._rules.default_region)
         rendered = [shown(rendering.render(each)) for each in samples]
-        return self.answer("done", counts, faults, self.source.size, dry_run=True, samples=rendered)
+        return self._answer("done", dry_run=True, samples=rendered)
 
-    def answer(
-        self,
-        state: State,
-        counts: LineCounts,
-        faults: list[LineFault],
-        bytes_done: int,
-        *,
-        settled: int = 0,
-        **more: Any,
-    ) -> Imported:
-        """The command's answer; `settled` are the lines that this process accounted for."""
+    def run(self, workers: int) -> Imported:
+        """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done. Raises Refused where
+        the file of refused lines cannot be written."""
+        rejected = RejectedLines(self._source, self._options, self._entries)
+        state: State = "interrupted"
+        trouble = ""
+        try:
+            self._put(self._client(workers), rejected)
+            state = "done"
+        except _Stopped as why:
+            state, trouble = "stopped", str(why)
+        except KeyboardInterrupt:
+            pass  # the answer says so
+        finally:
+            rejected.close(whole=state == "done")
+        path = str(rejected.path) if rejected.path.exists() else None
+        return self._answer(state, trouble=trouble, rejected_file=path)
+
+    def _client(self, workers: int) -> Mailroom:
+        rules = self._rules
+        return Mailroom(
+            self._stage,
+            self._session,
+            payload_bucket=rules.payload_bucket,
+            workers=workers,
+            mailbox_days=int(rules.mailbox_ttl_seconds / DAY) or None,
+            payload_days=int(rules.payload_ttl_seconds / DAY),
+        )
+
+    def _put(self, mailroom: Mailroom, rejected: RejectedLines) -> None:
+        under_way = deque[FileEntry]()
+        with bar("importing", quiet=self._quiet) as advance:
+
+            def settle(result: SendResult) -> None:
+                entry = under_way.popleft()
+                self._settle(entry, result, rejected)
+                advance(entry.end.offset, self._source.size, f"importing, {self._counts.lines:,} lines")
+
+            mailroom.send_many(self._good(rejected, under_way), on_result=settle)
+
+    def _good(self, rejected: RejectedLines, under_way: "deque[FileEntry]") -> Iterator[dict[str, Any]]:
+        """The items of the file; each one's entry is noted, and the faulty ones are put aside."""
+        for entry in self._entries.after(self._entries.start):
+            item = self._items.judged(entry)
+            if isinstance(item, LineFault):
+                self._counts.refused += 1
+                self._reject(entry, item, rejected)
+            elif item is None:
+                self._counts.left_out += 1
+            else:
+                under_way.append(entry)
+                yield item
+
+    def _settle(self, entry: FileEntry, result: SendResult, rejected: RejectedLines) -> None:
+        outcome = "put" if result.state == "accepted" else result.state
+        setattr(self._counts, outcome, getattr(self._counts, outcome) + 1)
+        if result.state == "failed":
+            raise _Stopped(f"AWS refused the messages: {result.error}")
+        if result.state == "conflict" and self._numbered:
+            raise _Stopped(_MOVED.format(entry.begin.line))
+        if not result.ok:
+            field, _, problem = result.error.partition(": ")
+            self._reject(entry, self._items.fault(entry.begin.line, field, problem), rejected)
+
+    def _reject(self, entry: FileEntry, fault: LineFault, rejected: RejectedLines) -> None:
+        rejected.add(entry, fault.reason)
+        self._fault(fault)
+
+    def _fault(self, fault: LineFault) -> None:
+        if len(self._faults) < SHOWN_FAULTS:
+            self._faults.append(fault)
+
+    def _answer(self, state: State, *, dry_run: bool = False, **more: Any) -> Imported:
         seconds = time.monotonic() - self._began
         return Imported(
-            file=str(self.source.path),
-            stage=self.stage,
-            event_type=self.options.channel,
+            file=str(self._source.path),
+            stage=self._stage,
+            event_type=self._options.channel,
+            dry_run=dry_run,
             state=state,
-            lines=counts.lines,
-            **structs.asdict(counts),
-            bytes=self.source.size,
-            bytes_done=bytes_done,
+            lines=self._counts.lines,
+            **structs.asdict(self._counts),
+            bytes=self._source.size,
             seconds=round(seconds, 3),
-            lines_per_second=round(settled / seconds, 1) if seconds else 0.0,
-            faults=faults,
+            lines_per_second=round(self._counts.lines / seconds, 1) if seconds else 0.0,
+            faults=self._faults,
             **more,
         )
-
-
-class _Begun(Struct):
-    """An entry on its way: the fault that keeps it from being put, or the put; neither: it is left out."""
-
-    entry: FileEntry
-    fault: LineFault | None = None
-    put: Future[PutResult] | None = None
-
-
-class Import:
-    """One process's part of an import, from where the one before was cut off. `stop` may be called at any
-    time, also by the handler of a signal. Raises Refused where another process is on the file, or where the
-    import cannot go on."""
-
-    def __init__(self, job: Job, dynamodb: "DynamoDBClient", workers: int, *, restart: bool = False) -> None:
-        job.source.lock()
-        self._job = job
-        self._workers = workers
-        self._writer = PacedWriter(job.rules.writer(dynamodb, job.s3))
-        self._rejected = RejectedLines(job.source, job.options, job.entries)
-        self._file = ProgressFile(job.source.path)
-        self._numbered = job.items.numbered(job.entries.columns())
-        self._progress, self._resumed = self._found(restart)
-        self._before = self._progress.counts.lines
-        self._state: State = "done"
-        self._interrupted = False
-        self._faults: list[LineFault] = []
-        self._trouble = ""
-        self._noted = 0.0
-
-    def stop(self) -> None:
-        """End soon: what is under way is finished, and nothing more begun."""
-        self._interrupted = True
-        self._writer.stop()
-
-    def run(self) -> Imported:
-        """Import until the file's end, or until it is stopped. Raises Refused where the files beside it
-        cannot be written, or somebody has written into it."""
-        self._rejected.begin(self._progress.rejected_bytes)
-        self._note()
-        try:
-            with (
-                bar("importing", quiet=self._job.quiet) as advance,
-                ThreadPoolExecutor(self._workers, thread_name_prefix="put") as pool,
-            ):
-                try:
-                    for begun in self._under_way(pool):
-                        self._settle(begun)
-                        advance(self._progress.offset, self._job.source.size, self._doing())
-                finally:
-                    self._writer.stop()
-            self._note()
-        finally:
-            self._rejected.close()
-        if self._interrupted:
-            self._state = "interrupted"
-        if self._state == "done":
-            self._file.path.unlink(missing_ok=True)
-        return self._answer()
-
-    def _found(self, restart: bool) -> tuple[ImportProgress, bool]:
-        """Where to begin, and whether that is where another process was cut off."""
-        job = self._job
-        begin = ImportProgress(
-            bucket=job.rules.payload_bucket,
-            sha256=job.source.sha256(),
-            options=job.options,
-            offset=job.entries.start.offset,
-            line=job.entries.start.line,
-            counts=LineCounts(),
-        )
-        found = self._file.found(begin, numbered=self._numbered, restart=restart)
-        if found is not None:
-            found.counts.failed = 0
-            return found, True
-        if restart:
-            self._file.path.unlink(missing_ok=True)
-            self._rejected.path.unlink(missing_ok=True)
-        elif self._rejected.path.exists():
-            raise Refused(
-                f"{self._rejected.path} is there from an import before; move it away, or let --restart "
-                "delete it."
-            )
-        return begin, False
-
-    def _under_way(self, pool: ThreadPoolExecutor) -> Iterator[_Begun]:
-        """Each entry in order, when the puts of those before it have been settled."""
-        window: deque[_Begun] = deque()
-        for entry in self._job.entries.after(Position(self._progress.offset, self._progress.line)):
-            if self._interrupted or self._state == "stopped":
-                break
-            item = self._job.items.judged(entry)
-            if item is None or isinstance(item, LineFault):
-                window.append(_Begun(entry, fault=item))
-            else:
-                window.append(_Begun(entry, put=pool.submit(self._writer.put, item)))
-            if len(window) > self._workers * AHEAD:
-                yield window.popleft()
-        yield from window
-
-    def _settle(self, begun: _Begun) -> None:
-        """Count one entry and move on behind it; behind one that failed nothing counts any more, for the
-        import goes on there."""
-        progress, counts = self._progress, self._progress.counts
-        outcome, fault = self._outcome(begun)
-        if self._state == "stopped":
-            return
-        setattr(counts, outcome, getattr(counts, outcome) + 1)
-        if fault is not None:
-            self._rejected.add(begun.entry, fault.reason)
-            if len(self._faults) < SHOWN_FAULTS:
-                self._faults.append(fault)
-        progress.offset, progress.line = begun.entry.end.offset, begun.entry.end.line
-        if time.monotonic() - self._noted >= NOTED_EVERY:
-            self._note()
-
-    def _doing(self) -> str:
-        wait, lines = self._writer.wait, f"importing, {self._progress.counts.lines:,} lines"
-        return f"{lines} (throttled: each put rests {wait:.2f} s)" if wait else lines
-
-    def _outcome(self, begun: _Begun) -> tuple[str, LineFault | None]:
-        """The count that an entry belongs to, and why it was not put."""
-        if begun.put is None:
-            return "refused" if begun.fault else "left_out", begun.fault
-        line, written = begun.entry.begin.line, begun.put.result()
-        if written.state in ("refused", "conflict"):
-            return written.state, self._job.items.fault(line, written.field, written.problem)
-        if written.state == "failed":
-            self._state = "stopped"
-            if written.error != STOPPED:
-                self._progress.counts.failed += 1
-                self._trouble = self._trouble or written.error
-        return "put" if written.state == "accepted" else written.state, None
-
-    def _note(self) -> None:
-        if self._job.source.touched():
-            raise self._file.changed(numbered=self._numbered)
-        self._progress.rejected_bytes = self._rejected.flush()
-        self._file.write(self._progress)
-        self._noted = time.monotonic()
-
-    def _answer(self) -> Imported:
-        rejected, counts = self._rejected.path, self._progress.counts
-        left = self._state != "done"
-        return self._job.answer(
-            self._state,
-            counts,
-            self._faults,
-            self._progress.offset,
-            settled=counts.lines - self._before - counts.failed,
-            dry_run=False,
-            samples=[],
-            resumed=self._resumed,
-            throttled=self._writer.throttled,
-            rejected_file=str(rejected) if rejected.exists() else None,
-            trouble=self._trouble,
-            resume="To go on, run the same command again; nothing is put twice." if left else "",
-        )
-
-
-class PacedWriter:
-    """Puts at the pace that DynamoDB takes: slower for all workers at once when it throttles, faster again
-    when it does not. `sleep` and `now` are in seconds."""
-
-    def __init__(
-        self,
-        writer: MailboxWriter,
-        *,
-        sleep: Callable[[float], object] | None = None,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._writer = writer
-        self._stopped = Event()
-        self._sleep = sleep or self._stopped.wait
-        self._now = now
-        self._lock = Lock()
-        self.wait = 0.0
-        self.throttled = 0
-        """How often DynamoDB, or the way to it, did not take a put for the moment."""
-        self._slowed = now()
-        self._failing_since: float | None = None
-        """None: the last put went well, or there was none."""
-
-    def stop(self) -> None:
-        """No worker waits any longer: what was not put yet comes back as failed."""
-        self._stopped.set()
-
-    def put(self, item: Mapping[str, Any]) -> PutResult:
-        """Put one item, as often as it takes; `failed`: trying again is of no use."""
-        while not self._stopped.is_set():
-            if wait := self.wait:
-                self._sleep(wait * random.uniform(0.5, 1.5))  # noqa: S311 - it spreads, it hides nothing
-            written = self._writer.put(item)
-            if written.state != "failed":
-                self._speed_up()
-                return written
-            if not self._may_pass(written):
-                self.stop()
-                return written
-        return PutResult("failed", STOPPED)
-
-    def _speed_up(self) -> None:
-        with self._lock:
-            self._failing_since = None
-            self.wait = self.wait * RECOVERY if self.wait > SMALL else 0.0
-
-    def _may_pass(self, written: PutResult) -> bool:
-        if written.error.rpartition(": ")[2] not in _PASSING:
-            return False
-        with self._lock:
-            self.throttled += 1
-            now = self._now()
-            if self._failing_since is None:
-                self._failing_since = now
-            # What several workers hear at once is one reason to slow down, and not several.
-            if not self.wait or now - self._slowed >= self.wait:
-                self.wait, self._slowed = min(LONGEST_WAIT, max(FIRST_WAIT, self.wait * 2)), now
-            return now - self._failing_since < GIVE_UP_AFTER

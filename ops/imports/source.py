@@ -1,8 +1,5 @@
 """The file that is imported: its bytes, and its entries."""
 
-import errno
-import fcntl
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,12 +19,9 @@ from mailroom.errors import Invalid
 from ops.imports.items import Options
 from ops.screen import Refused
 
-_UNLOCKABLE = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP)
-"""Network file systems answer so that cannot lock a file which is open for reading only."""
-
 
 class Source:
-    """One file, open for reading. It must not change meanwhile: `touched` says whether it has."""
+    """One file, open for reading. It must not change meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,22 +29,11 @@ class Source:
             self._file = path.open("rb", buffering=0)
         except OSError as error:
             raise Refused(f"{path} cannot be read: {error.strerror}.") from None
-        found = os.fstat(self._file.fileno())
-        self.size, self._written_at = found.st_size, found.st_mtime_ns
+        self.size = os.fstat(self._file.fileno()).st_size
 
     def close(self) -> None:
-        """Close the file, which also unlocks it."""
+        """Close the file."""
         self._file.close()
-
-    def lock(self) -> None:
-        """Keep other processes from importing the file meanwhile. Raises Refused where one does."""
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refused(f"{self.path} is being imported by another process; wait for it.") from None
-        except OSError as error:
-            if error.errno not in _UNLOCKABLE:
-                raise
 
     def read(self, offset: int, most: int = CHUNK_BYTES) -> bytes:
         """Bytes from the offset on; none: that is where the file ended when it was opened. Raises Refused
@@ -71,15 +54,6 @@ class Source:
         while begin < end and (chunk := self.read(begin, min(CHUNK_BYTES, end - begin))):
             yield chunk
             begin += len(chunk)
-
-    def touched(self) -> bool:
-        """Whether somebody has written into the file since it was opened."""
-        found = os.fstat(self._file.fileno())
-        return (found.st_size, found.st_mtime_ns) != (self.size, self._written_at)
-
-    def sha256(self) -> str:
-        """The hash of the whole file, by which a later process knows it again."""
-        return hashlib.file_digest(self._file, "sha256").hexdigest()
 
 
 class FileEntries:
