@@ -1,5 +1,4 @@
-"""`python -m bench`: measure all or the sections named, write bench/results.json, draw docs/pictures, and say
-what got worse."""
+"""`python -m bench`: measure all or the sections named, write bench/results.json, and draw docs/pictures."""
 
 import argparse
 import json
@@ -21,12 +20,9 @@ from bench import (
     deployed,
     emulator,
     feedback,
-    history,
     idle_stage_wait,
     latency,
     pages,
-    profile,
-    scale,
 )
 
 RESULTS = REPOSITORY / "bench" / "results.json"
@@ -48,9 +44,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "imports_of_files": lambda: emulator.imports(_announce),
     "latency": latency.measure,
     "lone_mail": idle_stage_wait.measure,
-    "profile": profile.measure,
     "rate": lambda: emulator.mails(_announce),
-    "scale": scale.measure,
 }
 
 
@@ -63,7 +57,6 @@ def main() -> None:
         sys.exit(
             "What draws the pictures is not installed: run `make bench`, or only `make .local/bench/.ready`."
         )
-    commit = history.commit()  # before pictures are drawn anew
     found: dict[str, Any] = {}
     for name in chosen:
         console.print(f"- {name}")
@@ -74,16 +67,12 @@ def main() -> None:
     date, machine = datetime.now(UTC).date().isoformat(), f"{platform.machine()}, {os.cpu_count()} cores"
     now = f"{date}, Python {platform.python_version()}, {machine}"
     figures: dict[str, Any] = json.loads(RESULTS.read_text())
-    past, entry = figures.pop("history"), history.entry(date, commit, found)
     # By section, for one that was not run now keeps the figures, and the date, of before.
     figures |= found | {"measured": figures["measured"] | dict.fromkeys(chosen, now)}
-    seen = [*past, entry] if history.has_figures(entry) else past
-    RESULTS.write_text(json.dumps(figures | {"history": seen}, indent=2) + "\n")
+    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
     subprocess.run([TOOLS / "python", "-m", "bench.plots"], cwd=REPOSITORY, check=True)
     console.print(f"written to {RESULTS.relative_to(REPOSITORY)}:")
     console.print_json(data=found)
-    for sentence in [*history.worse(entry, past)] or ["nothing got worse"]:
-        console.print(sentence)
 
 
 if __name__ == "__main__":

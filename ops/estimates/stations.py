@@ -1,6 +1,5 @@
 """What a message passes on its way, station by station: how many a second each lets through, and the setting
-or quota that decides this. `mailroom plan`, docs/limits.md and the bench's simulation reckon with the same
-stations.
+or quota that decides this. `mailroom plan` and docs/limits.md reckon with the same stations.
 
 All times are in seconds. Every message goes well at its first attempt.
 """
