@@ -12,7 +12,6 @@ from typing import Any
 from bench.functions import ANSWERS, context, in_a_process, queue_batch, report
 from local.providers.http import Reply, Request, SimulatorServer
 from ops.estimates import prices
-from ops.estimates.lanes import throughput
 from ops.estimates.quotas import WHOLE_VCPU_MB
 
 MAILS = 100
@@ -55,7 +54,7 @@ def _at(memory_mb: int, found: dict[str, float], at_once: int) -> dict[str, floa
     """What memory makes of a measured variant."""
     cpu = found["cpu_ms"] / 1000 / min(1, memory_mb / WHOLE_VCPU_MB)
     waits = max(0.0, at_once / found["a_second"] - found["cpu_ms"] / 1000)
-    rate = throughput(at_once, cpu, waits)
+    rate = min(at_once / (cpu + waits), 1 / cpu)
     dollars = memory_mb / 1024 * prices.LAMBDA_GB_SECOND / rate * 1e6
     return {
         "a_second": round(rate, 1),

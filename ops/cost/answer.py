@@ -8,7 +8,8 @@ from msgspec import Struct
 from ops.cost.fixed import Resources
 from ops.cost.fixed import dollars as fixed_dollars
 from ops.cost.parts import MessagePath, assumptions, parts, request_parts
-from ops.estimates.lanes import Assumed, ConfiguredLane, SendingPlan, Stages, dollars
+from ops.estimates.forecast import Sending
+from ops.estimates.lanes import Assumed, ConfiguredLane, Stages
 from ops.estimates.prices import DATED, SES_MAIL
 
 API = "api"
@@ -115,7 +116,7 @@ def _costs(channel: str, lane: str, messages: int, found: dict[str, float], miss
 
 
 def _sent(lane: ConfiguredLane, messages: int) -> dict[str, float]:
-    return dollars(lane, SendingPlan(lane.senders, Assumed.of(lane.channel), messages))
+    return Sending(lane, Assumed.of(lane.channel)).dollars(messages)
 
 
 def _alone(lane: ConfiguredLane, messages: int) -> float:

@@ -6,9 +6,9 @@ All are US dollars a message.
 from dataclasses import dataclass
 
 from ops.estimates import prices
+from ops.estimates.forecast import DISPATCH_SECONDS, FEEDBACK_SECONDS
 from ops.estimates.lanes import ConfiguredLane
 from ops.estimates.prices import ChannelEstimate, estimate_of
-from ops.estimates.stations import DISPATCH_SECONDS, FEEDBACK_SECONDS
 from stacks.settings.campaigns import PUT_SECONDS
 from stacks.settings.stage import Settings
 

@@ -1,9 +1,8 @@
-"""A stage's lanes, as its settings in cdk.json make them, and how long their senders take.
+"""A stage's lanes, as its settings in cdk.json make them.
 
 A worker is a function that takes one batch after another. It submits, records the outcome, and waits after
-each submit, so that all workers together keep to the rate (see `mailroom.delivery.worker`). Lambda starts
-with few workers, and adds more while messages wait. The figures are estimates: latency and the time between
-invocations vary. All times are in seconds.
+each submit, so that all workers together keep to the rate (see `mailroom.delivery.worker`). All times are in
+seconds.
 """
 
 import copy
@@ -12,11 +11,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from ops.estimates import prices
-from ops.estimates.prices import BETWEEN, estimate_of, lambda_time
-from ops.estimates.quotas import POLLERS_A_MINUTE, POLLERS_AT_START, WHOLE_VCPU_MB
+from ops.estimates.prices import BETWEEN, estimate_of
+from ops.estimates.quotas import WHOLE_VCPU_MB
 from stacks.paths import CAMPAIGNS, ROOT
 from stacks.settings.channels import LaneRow
 from stacks.settings.enabled_campaigns import read_campaigns
@@ -28,11 +26,6 @@ from stacks.settings.stage import Settings
 from stacks.settings.webhook import webhook_rules
 
 CDK_JSON = ROOT / "cdk.json"
-Bound = Literal["rate", "workers"]
-"""What bounds a lane's senders."""
-
-_EXACT = 1e-9
-"""What a floating-point division may be off by."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +39,6 @@ class Senders:
     at_once: int = 1
     vcpu: float = 1
     """A worker's part of a vCPU; Python computes on one at most."""
-    at_start: int = POLLERS_AT_START.value
-    """How many workers Lambda begins with, where there are more."""
 
     @property
     def pace(self) -> float:
@@ -75,109 +66,6 @@ class Assumed:
         """What a channel's row of the estimates says, unless somebody says otherwise."""
         usual = estimate_of(channel)
         return cls(usual.latency if latency is None else latency, between, usual.computing)
-
-
-@dataclass(frozen=True)
-class Ramp:
-    """Messages a second, which grow from `start` by `growth` each second up to `highest`, while some wait."""
-
-    start: float
-    growth: float
-    highest: float
-
-    @classmethod
-    def of(cls, speed: float, workers: int, at_start: int) -> "Ramp":
-        """The ramp of a queue's workers, which all together reach `speed`."""
-        one = speed / workers
-        return cls(one * min(at_start, workers), one * POLLERS_A_MINUTE.value / 60, speed)
-
-    def under(self, most: float) -> "Ramp":
-        """This ramp where no more than `most` a second can pass."""
-        return Ramp(min(self.start, most), self.growth, min(self.highest, most))
-
-    def time_at(self, speed: float) -> float:
-        """When so many a second are sent; never, if so many are not."""
-        return max(0.0, (speed - self.start) / self.growth) if speed <= self.highest else math.inf
-
-    def sent_by(self, time: float) -> float:
-        growing = min(time, self.time_at(self.highest))
-        return self.start * growing + self.growth * growing**2 / 2 + self.highest * (time - growing)
-
-    def time_of(self, messages: float) -> float:
-        """When so many are sent."""
-        grown = self.time_at(self.highest)
-        if messages >= (while_growing := self.sent_by(grown)):
-            return grown + (messages - while_growing) / self.highest
-        return (math.sqrt(self.start**2 + 2 * self.growth * messages) - self.start) / self.growth
-
-
-@dataclass(frozen=True)
-class SendingPlan:
-    """What becomes of the numbers."""
-
-    senders: Senders
-    assumed: Assumed
-    messages: int
-
-    @property
-    def latency(self) -> float:
-        """A message's time in its sender, which has a part of a vCPU, shared by the messages at a time."""
-        at_once, latency = self.senders.at_once, self.assumed.latency
-        computing = min(latency, self.assumed.computing)
-        return at_once / throughput(at_once, computing / self.senders.vcpu, latency - computing)
-
-    @property
-    def invocation(self) -> float:
-        """One invocation with a full batch."""
-        return self.lasting(self.senders.batch)
-
-    def lasting(self, messages: int) -> float:
-        """One invocation with so many: a gap after each submit, and no submit before a thread is free."""
-        gap, rounds = self.senders.pace, math.ceil(messages / self.senders.at_once)
-        return max(gap * messages, gap * (messages - 1) + self.latency, rounds * self.latency)
-
-    @property
-    def _unpaced(self) -> float:
-        return self.senders.rounds * self.latency
-
-    @property
-    def working(self) -> float:
-        """How long a sender works, a message."""
-        return self._unpaced / self.senders.batch
-
-    @property
-    def waiting(self) -> float:
-        """How long a sender waits for its pace, a message."""
-        return self.invocation / self.senders.batch - self.working
-
-    @property
-    def speed(self) -> float:
-        """Messages a second, everything counted."""
-        return self.senders.workers * self.senders.batch / (self.invocation + self.assumed.between)
-
-    @property
-    def ramp(self) -> "Ramp":
-        """How the speed grows while Lambda adds workers."""
-        return Ramp.of(self.speed, self.senders.workers, self.senders.at_start)
-
-    @property
-    def bounds(self) -> dict[Bound, float]:
-        """Messages a second that each bound would allow without the other."""
-        batch = self.senders.batch
-        workers = self.senders.workers * batch / (self._unpaced + self.assumed.between)
-        return {**({"rate": self.senders.rate} if self.senders.rate else {}), "workers": workers}
-
-    @property
-    def bound(self) -> Bound:
-        bounds = self.bounds
-        return min(bounds, key=lambda each: bounds[each])
-
-    def workers_for_rate(self) -> int | None:
-        """The fewest workers that are no bound any more; None where there is no rate to reach."""
-        if not self.senders.rate:
-            return None
-        one = self.bounds["workers"] / self.senders.workers
-        return math.ceil(self.senders.rate / one - _EXACT)
 
 
 @dataclass(frozen=True)
@@ -217,9 +105,7 @@ class ConfiguredLane:
     def senders(self) -> Senders:
         rate = self.allowed * self.share if self.allowed else None
         vcpu = min(1, self.memory_mb / WHOLE_VCPU_MB)
-        # How soon Lambda reads a FIFO queue with all workers is not documented.
-        at_start = self.workers if self.fifo else POLLERS_AT_START.value
-        return Senders(self.workers, self.batch, rate, self.at_once, vcpu, at_start)
+        return Senders(self.workers, self.batch, rate, self.at_once, vcpu)
 
 
 class Stages:
@@ -334,41 +220,3 @@ def _of_webhook(settings: Settings) -> ConfiguredLane:
         kept_days=settings.retention.queue_days,
         keys=SettingKeys("webhook.maximum_concurrency", None, None),
     )
-
-
-def throughput(at_once: int, computing: float, waits: float) -> float:
-    """Messages a second of `at_once` threads that share a processor. Each message takes `computing` seconds
-    of the processor and waits for `waits` seconds beside that. This is exact mean value analysis of one
-    processor-sharing station with terminals (Reiser and Lavenberg, 1980)."""
-    queue = rate = 0.0
-    for threads in range(1, at_once + 1):
-        stay = computing * (1 + queue)
-        rate = threads / (stay + waits)
-        queue = rate * stay
-    return rate
-
-
-WORKING, WAITING = "sender's time", "sender's wait for its pace"
-"""Parts of a cost: the sender's function while it works, and while it waits so that the rate is kept."""
-
-
-def dollars(lane: ConfiguredLane, plan: SendingPlan) -> dict[str, float]:
-    """What the plan's messages cost, by the part; who sends them is the last where its price is known.
-
-    Left out: what providers tell afterwards, logs, alarms, payloads, and items over 1 KB.
-    """
-    estimate = estimate_of(lane.channel)
-    # Campaigns' messages have a topic, so that people's choices are read beside the suppression list.
-    reads = int(estimate.suppressible) + (lane.name == "bulk")
-    request = prices.SQS_FIFO_REQUEST if lane.fifo else prices.SQS_REQUEST
-    parts = {
-        "mailbox and ledger writes": (1 + estimate.ledger_units()) * prices.WRITE_UNIT,
-        "reads of who may get nothing": reads * prices.UNREAD * prices.READ_UNIT,
-        "queue requests": (1 / prices.QUEUED + 2 / lane.batch) * request,
-        "invocations": (1 / prices.DISPATCHED + 1 / lane.batch) * prices.LAMBDA_REQUEST,
-        WORKING: lambda_time(plan.working, lane.memory_mb),
-        WAITING: lambda_time(plan.waiting, lane.memory_mb),
-    }
-    if estimate.provider:
-        parts[estimate.provider] = estimate.price
-    return {name: price * plan.messages for name, price in parts.items() if price}

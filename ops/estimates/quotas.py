@@ -24,21 +24,8 @@ TABLE_WRITES = Quota(
     'DynamoDB: quota "Table-level write throughput limit"',
     f"{_DOCS}/amazondynamodb/latest/developerguide/ServiceQuotas.html",
 )
-PARTITION_WRITES = Quota(
-    1_000,
-    "DynamoDB: write units a second of a partition, of which each is a shard of the stream",
-    f"{_DOCS}/amazondynamodb/latest/developerguide/warm-throughput-scenarios.html",
-)
-POLLERS_AT_START = Quota(
-    5,
-    "Lambda: batches that it takes from a queue at once, at first",
-    f"{_DOCS}/lambda/latest/dg/services-sqs-scaling.html",
-)
-POLLERS_A_MINUTE = Quota(
-    300, "Lambda: batches at once that it adds a minute while messages wait", POLLERS_AT_START.page
-)
-
 LEAST_WORKERS, MOST_WORKERS = 2, 1000
-"""The lowest and highest MaximumConcurrency of a queue's mapping, by the page of `POLLERS_AT_START`."""
+"""The lowest and highest MaximumConcurrency of a queue's mapping:
+https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html."""
 WHOLE_VCPU_MB = 1769
 """Lambda gives CPU in proportion to memory, one vCPU at so much, by "Configuring memory" of its guide."""

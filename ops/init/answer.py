@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from ops.cost.answer import cost
 from ops.cost.fixed import of_settings
-from ops.estimates.lanes import Assumed, SendingPlan, Stages
+from ops.estimates.forecast import Sending
+from ops.estimates.lanes import Assumed, Stages
 from ops.estimates.quotas import MOST_WORKERS
 from ops.init.draft import StageDraft
 from ops.stage import stack_parts
@@ -110,12 +111,12 @@ def _notes(draft: StageDraft, settings: Settings, stages: Stages) -> Iterator[st
         yield "Nobody hears of alarms. Give an address with --alarms, or another of monitoring's settings."
     for row in settings.lane_rows():
         lane = stages.lane(settings.stage, row.event_type, row.lane)
-        plan = SendingPlan(lane.senders, Assumed.of(lane.channel), 1)
-        needed = plan.workers_for_rate()
-        if plan.bound == "workers" and needed:
+        sending = Sending(lane, Assumed.of(lane.channel))
+        needed = sending.workers_for_rate()
+        if needed and needed > lane.workers:
             yield (
                 f"The lane {lane.name} of {lane.channel} may send {lane.senders.rate:g} a second, and its "
-                f"{lane.workers} workers reach {plan.speed:.3g}. Give it more: "
+                f"{lane.workers} workers reach {lane.workers * sending.a_worker:.3g}. Give it more: "
                 f"--set {lane.keys.workers}={min(needed, MOST_WORKERS)}"
             )
 

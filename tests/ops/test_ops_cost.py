@@ -18,7 +18,8 @@ from ops.cost.parts import (
     request_parts,
     storage_cost,
 )
-from ops.estimates.lanes import Assumed, SendingPlan, Stages, dollars
+from ops.estimates.forecast import Sending
+from ops.estimates.lanes import Assumed, Stages
 from stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES
 
@@ -46,7 +47,7 @@ def reckoned(*wanted: WantedMessages, stage: str = "prod", **options: Any) -> Co
 def test_sending_costs_what_a_plan_says(stage: str, channel: str, lane: str) -> None:
     stages = Stages.of()
     found = stages.lane(stage, channel, lane)
-    plan = dollars(found, SendingPlan(found.senders, Assumed.of(channel), MILLION))
+    plan = Sending(found, Assumed.of(channel)).dollars(MILLION)
     (said,) = reckoned(WantedMessages(channel, MILLION, lane), stage=stage).channels
     assert plan
     assert {name: said.parts[name] for name in plan} == {name: round(each, 4) for name, each in plan.items()}

@@ -17,7 +17,8 @@ from ops.cost.answer import Cost
 from ops.cost.command import cost, money, small
 from ops.cost.parts import MessagePath, bus_cost, callbacks_cost, storage_cost
 from ops.estimates import prices
-from ops.estimates.lanes import WAITING, WORKING, Stages
+from ops.estimates.forecast import WAITING, WORKING
+from ops.estimates.lanes import Stages
 
 app = typer.Typer()
 app.command()(cost)
