@@ -7,6 +7,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
+from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS
 from stacks.constructs.grants import Grant, scheduler_role
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import TTL, Table
@@ -19,8 +20,6 @@ from stacks.settings.sections import Polling
 from stacks.settings.stage import Settings
 
 DEFINITIONS = "campaigns.json"
-KEPT_BACK_SECONDS = 10
-"""What `compose` leaves for putting what it has composed."""
 
 
 class CampaignsStack(StageStack):
@@ -87,7 +86,7 @@ class CampaignsStack(StageStack):
             limits=settings.campaigns.compose,
             polling=compose_polling(settings.campaigns, concurrencies),
             rules=queue_rules(settings.campaigns.compose, settings.lease_margin_seconds),
-            kept_back_seconds=KEPT_BACK_SECONDS,
+            kept_back_seconds=COMPOSE_KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),

@@ -8,13 +8,14 @@ from email.utils import parseaddr
 
 from aws_cdk import Annotations, App, Stack
 
+from mailroom.ledger.items import LINES
 from stacks.api import ApiStack
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import bucket_name, provider_secret
 from stacks.constructs.worker import Work, Worker
 from stacks.feedback import FeedbackStack
-from stacks.mailbox import LINES, MailboxStack
+from stacks.mailbox import MailboxStack
 from stacks.settings.channels import Channel, LaneRow, lane_advice
 from stacks.settings.queues import Waits
 from stacks.settings.sections import FailurePolicy

@@ -7,6 +7,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 
+from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
@@ -14,9 +15,6 @@ from stacks.constructs.storage import TTL, Table
 from stacks.constructs.worker import Worker
 from stacks.mailbox import MailboxStack
 from stacks.settings.stage import Settings
-
-KEPT_BACK_SECONDS = 10
-"""What a pass leaves for putting letters back."""
 
 
 class DeadLettersStack(StageStack):
@@ -72,7 +70,7 @@ class DeadLettersStack(StageStack):
             FunctionSpec(
                 function="dead-letters",
                 limits=settings.dead_letters,
-                kept_back_seconds=KEPT_BACK_SECONDS,
+                kept_back_seconds=DEAD_LETTERS_KEPT_BACK_SECONDS,
                 remedy="No function examines the dead letters, so their causes stay unknown. They stay in "
                 "their queues: read the log of dead-letters, mend what it says, and wait for its next pass.",
                 grants=[

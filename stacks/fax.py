@@ -4,12 +4,13 @@ import json
 
 from aws_cdk import App
 
+from mailroom.ledger.items import LINES
 from stacks.channels import reachable, read_payloads, sender_environment
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import provider_secret
 from stacks.constructs.worker import Work, Worker
-from stacks.mailbox import LINES, MailboxStack
+from stacks.mailbox import MailboxStack
 from stacks.settings.fax import Fax, fax_rules, mover_rules
 from stacks.settings.queues import Waits
 from stacks.settings.sections import Polling

@@ -8,6 +8,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk.aws_cloudwatch import MathExpression, TreatMissingData
 from constructs import Construct
 
+from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS
 from stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack, publish
@@ -26,8 +27,6 @@ EVENTS = [
 """Events without opens and clicks, for which SES would rewrite the mails."""
 LEAST_MAILS = 100
 """Of a day, for a rate to say something: one bounce of ten mails is no bad list."""
-KEPT_BACK_SECONDS = 5
-"""What `feedback` leaves for the end of a batch: it takes in no event after that."""
 
 
 class FeedbackStack(StageStack):
@@ -80,7 +79,7 @@ class FeedbackStack(StageStack):
             limits=settings.feedback,
             polling=settings.feedback,
             rules=worker_rules(settings.feedback, settings.lease_margin_seconds),
-            kept_back_seconds=KEPT_BACK_SECONDS,
+            kept_back_seconds=FEEDBACK_KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn])
             ],

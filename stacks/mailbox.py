@@ -3,13 +3,11 @@
 from aws_cdk import App
 from aws_cdk import aws_dynamodb as dynamodb
 
+from mailroom.ledger.items import LINES
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import PrivateBucket, StreamTable, Table
 from stacks.settings.queues import DAY
 from stacks.settings.stage import Settings
-
-LINES = "lines"
-"""The index of a line's faxes: whose a fax of the provider's is, when a submit's answer was lost."""
 
 
 class MailboxStack(StageStack):

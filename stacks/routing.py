@@ -8,6 +8,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
+from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
 from stacks.channels import ChannelsStack
 from stacks.constructs.grants import Grant, scheduler_role
 from stacks.constructs.stage import StageStack, publish
@@ -56,12 +57,6 @@ class Schedules(Construct):
         """What a function needs to create schedules of this group."""
 
 
-NO_NEWS = ("sending", "scheduled")
-"""Statuses that nobody is called back for."""
-FAILED = ("failed", "undelivered", "bounced", "complained")
-"""Statuses that are counted, whether or not anybody is called back."""
-
-
 def outcomes(
     settings: Settings, storage: MailboxStack, webhook: WebhookStack, fax: FaxStack | None
 ) -> StreamWork:
@@ -94,9 +89,9 @@ def outcomes(
 def _filters(settings: Settings, fax: FaxStack | None) -> Iterator[str]:
     """The ledger's changes that have consequences; Lambda invokes nothing for the others."""
     if settings.outcomes.event_bus is not None:
-        yield _changes(status=[{"anything-but": [*NO_NEWS]}])  # what the others let through as well
+        yield _changes(status=[{"anything-but": [*SILENT]}])  # what the others let through as well
         return
-    yield _changes(callback_url=[{"exists": True}], status=[{"anything-but": [*NO_NEWS]}])
+    yield _changes(callback_url=[{"exists": True}], status=[{"anything-but": [*SILENT]}])
     yield _changes(status=[*FAILED])
     if fax:
         yield _changes(event_type=["fax"], status=["retrying"])
@@ -106,10 +101,6 @@ def _changes(**attributes: list[object]) -> str:
     image = {name: {"S": patterns} for name, patterns in attributes.items()}
     pattern = {"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": image}}
     return json.dumps(pattern, separators=(",", ":"))
-
-
-DETAIL_TYPE = "Message Outcome"
-"""The `detail-type` of the events, as `outcomes` has it."""
 
 
 def _put_events(settings: Settings, stack: Stack) -> list[Grant]:

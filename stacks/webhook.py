@@ -6,6 +6,7 @@ import math
 from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
 
+from mailroom.channels.webhook.contract import tries_that_may_fail
 from stacks.channels import read_payloads, sender_environment
 from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
 from stacks.constructs.grants import Grant
@@ -17,8 +18,6 @@ from stacks.settings.queues import Waits
 from stacks.settings.stage import Settings
 from stacks.settings.webhook import webhook_rules
 
-KEEPS_FAILING = 8
-"""Tries that may fail at most before the sender counts them, as it has it."""
 QUIET_PERIODS = 12
 """Periods of five minutes, beyond the longest wait between two tries."""
 
@@ -89,24 +88,22 @@ class WebhookStack(StageStack):
         )
 
 
-def tries_that_may_fail(settings: Settings) -> int:
-    """How many, before the sender says that an endpoint keeps failing; half of them where they are few."""
-    return min(KEEPS_FAILING, (len(settings.webhook.delays_seconds) + 1) // 2)
-
-
 def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
     """Rings from the first late try that fails until none has for longer than the longest wait between two:
     one endpoint that stays dead is one alarm."""
     webhook = settings.webhook
     longest = max(*webhook.delays_seconds, webhook.retry_after_cap_seconds)
     periods = math.ceil(longest / FIVE_MINUTES) + QUIET_PERIODS
+    tries = len(webhook.delays_seconds) + 1
     about = AlarmText(
         kind="webhooks-failing",
-        meaning=f"An endpoint goes on failing: try {tries_that_may_fail(settings) + 1} of "
-        f"{len(webhook.delays_seconds) + 1}, or a later one, has failed. Callbacks to other endpoints go on. "
-        "Those to this one wait for their next tries, and become dead letters after the last.",
+        meaning=f"An endpoint goes on failing: try {tries_that_may_fail(tries) + 1} of {tries}, or a later "
+        "one, has failed. Callbacks to other endpoints go on. Those to this one wait for their next tries, "
+        "and become dead letters after the last.",
         next_step=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name "
         "the host), and ask its owner; an owner who wants no more callbacks answers 410",
     )
-    tries = metric("Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage})
-    stage_alarm(stack, "KeepsFailing", settings, about, tries, 1, periods=periods, at_least=1)
+    failing = metric(
+        "Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage}
+    )
+    stage_alarm(stack, "KeepsFailing", settings, about, failing, 1, periods=periods, at_least=1)

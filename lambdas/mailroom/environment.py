@@ -7,6 +7,12 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+FEEDBACK_KEPT_BACK_SECONDS = 5
+"""Kept of the time of `feedback`: a write that starts later might not end in it."""
+DEAD_LETTERS_KEPT_BACK_SECONDS = 10
+"""Kept of the time of `dead-letters`, for what has begun and for putting back."""
+COMPOSE_KEPT_BACK_SECONDS = 10
+"""Kept of the time of `compose`, for putting what was composed."""
 Seconds = Annotated[float, Meta(ge=0)]
 T = TypeVar("T", bound=Struct)
 

@@ -19,6 +19,7 @@ from mailroom.environment import OutcomesSettings
 from mailroom.http.url_policy import host_of
 from mailroom.ledger.items import LedgerChange, change_of
 from mailroom.message.message import MAX_GROUP, Key, encode
+from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
 from mailroom.telemetry import about, count, count_by, logger
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 OF_THE_LINE = "Fax status: "
 """How the error of a fax begins whose line, not whose request, was at fault."""
-SILENT = ("sending", "scheduled")
-"""Statuses that are no outcome: a message passes through them, after a crash even twice."""
 
 _SENTENCES = {
     "sent": "{channel} sent successfully",
@@ -180,7 +179,6 @@ class OutcomeEvent(Struct, frozen=True):
     ] = UNSET
 
 
-DETAIL_TYPE = "Message Outcome"
 MAX_EVENTS = 10
 """Entries of one PutEvents. They need no count of bytes: none of ours has 20 KB, and a call takes 1 MB."""
 _CODES = {
@@ -251,8 +249,6 @@ class EventBus:
         }
 
 
-FAILED = ("failed", "undelivered", "bounced", "complained")
-"""Statuses that a producer did not wish for. `suppressed` is none: nothing went wrong, nothing was sent."""
 REASON_CHARACTERS = 64
 UNKNOWN = "unknown"
 """The channel of what named one that there is not."""

@@ -192,8 +192,8 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         meaning=f"The oldest message in {queue} has waited for half of the {days} days that "
         "SQS keeps it. After those days SQS deletes it, without a dead letter. The ledger still lacks the "
         f"message then, so mailroom reconcile --stage {settings.stage} puts it back.",
-        next_step=f"mailroom watch --once --stage {settings.stage} (does anything read it?), raise the rate "
-        f"or the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
+        next_step=f"mailroom doctor --stage {settings.stage} (does anything read it?), raise the rate or the "
+        f"concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
         "pause the producer",
     )
     stage_alarm(worker, "BacklogOld", settings, about, _metric(worker.queue, AGE), days * DAY // 2)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue
 
+from mailroom.message.message import MAX_TOPIC
 from stacks.settings.sections import DatabaseName, EventType, Section
 
 OWN = ("id", "event_type", "lane", "topic", "template", "expires_at", "send_at", "attempt", "ttl")
@@ -13,7 +14,6 @@ OWN = ("id", "event_type", "lane", "topic", "template", "expires_at", "send_at",
 system's."""
 ADDRESSES = ("to", "email", "cc", "bcc")
 """Nor are these: one for all is never meant, and a second addressee would take the unsubscribe link away."""
-TOPIC_CHARACTERS = 64
 _STAGE = r"\{stage\}"
 # Neither may hold what IAM reads as a pattern.
 _LOCATION = rf"^s3://([a-z0-9.-]|{_STAGE})+/([^*?${{}}\x00-\x1f]|{_STAGE})+$"
@@ -61,8 +61,8 @@ def _attributes(attributes: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 def _topic(name: str) -> str:
     """What every message's contract asks of one."""
-    if not (1 <= len(name) <= TOPIC_CHARACTERS and name.isprintable()):
-        raise ValueError(f"is not a topic's name; use 1 to {TOPIC_CHARACTERS} printable characters")
+    if not (1 <= len(name) <= MAX_TOPIC and name.isprintable()):
+        raise ValueError(f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
     return name
 
 

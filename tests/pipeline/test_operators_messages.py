@@ -68,10 +68,3 @@ def test_a_message_that_failed_is_among_the_failures_with_its_recipient_masked(p
     assert "vincent" not in json.dumps(found)
     counts = told(pipeline, "failures", "--since", "1h", "--summary")["counts"]
     assert any(each["event_type"] == "mail" and each["reason"] == "invalid" for each in counts)
-
-
-def test_a_look_at_the_stage_names_every_queue_of_it(pipeline: Pipeline) -> None:
-    answer = told(pipeline, "watch", "--once")
-    names = {each["name"] for each in answer["queues"]}
-    assert {"mail", "mail-dlq", "mail-bulk", "fax.fifo", "fax-dlq.fifo", "webhook", "scheduled"} <= names
-    assert answer["alarms"] is not None or answer["note"]

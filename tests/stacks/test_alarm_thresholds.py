@@ -4,11 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.campaigns.drafts import LEFT_MILLISECONDS
-from mailroom.channels.webhook.delivery import tries_that_may_fail
-from mailroom.dead_letters.passes import RESERVE_SECONDS
-from mailroom.feedback.consumer import RESERVE_MS
-from stacks import campaigns, dead_letters, feedback
+from mailroom.channels.webhook.contract import tries_that_may_fail
 from stacks.settings.load import load
 from stacks.settings.waiting import waiting_seconds
 from tests.support.stacks.alarm import alarm, alarms
@@ -152,12 +148,6 @@ def test_a_slow_invocation_rings_before_its_time_is_over_and_after_its_own_deadl
         rings = alarm(whole, f"mailroom-dev-{function}-slow")["Threshold"] / 1000
         timeout = {"send-fax": 900, "dead-letters": 300}.get(function, 60)
         assert timeout - kept < rings < timeout
-
-
-def test_what_functions_keep_back_is_what_synth_reckons_with() -> None:
-    assert dead_letters.KEPT_BACK_SECONDS == RESERVE_SECONDS
-    assert feedback.KEPT_BACK_SECONDS == RESERVE_MS / 1000
-    assert campaigns.KEPT_BACK_SECONDS == LEFT_MILLISECONDS / 1000
 
 
 @pytest.mark.parametrize("name", ["dispatch", "outcomes"])

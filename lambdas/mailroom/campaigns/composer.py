@@ -12,12 +12,12 @@ from msgspec import Struct
 from mailroom.aws import clients, queues
 from mailroom.campaigns.bodies import Chunk, as_json, chunk_of
 from mailroom.campaigns.definition import Definition, Modules, deployed, read
-from mailroom.campaigns.drafts import LEFT_MILLISECONDS, Draft, Drafter, expiry
+from mailroom.campaigns.drafts import Draft, Drafter, expiry
 from mailroom.campaigns.runs import Runs
 from mailroom.campaigns.sources import databases_of
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
-from mailroom.environment import ComposeSettings
+from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox import MailboxWriter
@@ -133,7 +133,7 @@ class Composer(Struct, frozen=True):
         if run is not None and run.state == "stopped":
             logger.info("the run is stopped", recipients=len(chunk.recipients))
             return
-        if remaining() < LEFT_MILLISECONDS:
+        if remaining() < COMPOSE_KEPT_BACK_SECONDS * 1000:
             raise Uncomposed("no time is left; it comes again")
         drafted = self.drafter.drafts(definition, chunk, remaining)
         tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))

@@ -12,6 +12,7 @@ from mailroom.campaigns.audience import Connections, Recipient, Recipients, port
 from mailroom.campaigns.bodies import Chunk
 from mailroom.campaigns.definition import Composed, Definition, Modules
 from mailroom.clock import epoch, iso
+from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse
 from mailroom.recipients.choices import Preferences, Unwanted, opted_out
@@ -24,9 +25,6 @@ ADDRESS = frozenset({"to", "email", "platform"})
 a further attribute (`bcc`, `headers`) is dropped: the author of a file need not be allowed to send."""
 
 COPIES = frozenset({"cc", "bcc"})
-
-LEFT_MILLISECONDS = 10_000
-"""What is kept of a function's time for putting what was composed."""
 
 
 class Draft(Struct, frozen=True):
@@ -91,7 +89,7 @@ class Drafter(Struct, frozen=True):
         composed: dict[str, Mapping[str, Any]] = {}
         failed: list[str] = []
         for each in chunk.recipients:
-            if remaining() < LEFT_MILLISECONDS:
+            if remaining() < COMPOSE_KEPT_BACK_SECONDS * 1000:
                 failed.append(each.key)
                 continue
             try:

@@ -11,7 +11,7 @@ from mailroom.aws.dynamo import Sets, batch_get, number, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
-from mailroom.environment import DeadLettersSettings
+from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS, DeadLettersSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from mailroom.telemetry import count, logger, working_on
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_sqs import SQSClient
 
-RESERVE_SECONDS = 10.0
-"""Kept at the end of an invocation, for what has begun and for putting back."""
 PUT_BACK_SECONDS = 0.003
 """A dead letter's share of a call that puts ten back: kept as well, for each that is held."""
 KEPT_SECONDS = 15 * 86400
@@ -165,7 +163,7 @@ class DeadLetterInspector(Struct, frozen=True):
         left = self._smallest_first(self._asked(event))
         for at, (queue, waiting) in enumerate(left):
             # One queue of very many dead letters must not keep a pass from the others.
-            share = (remaining() / 1000 - RESERVE_SECONDS) / (len(left) - at)
+            share = (remaining() / 1000 - DEAD_LETTERS_KEPT_BACK_SECONDS) / (len(left) - at)
             inspection = self._go_through(queue, waiting, share, remaining)
             found[queue.name] = {"seen": queue.seen, "new": inspection.new}
             failed += inspection.failed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.aws import clients, queues
-from mailroom.environment import FeedbackSettings
+from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
 from mailroom.errors import Malformed
 from mailroom.feedback.keywords import Keywords, KeywordText
 from mailroom.feedback.reader import PartlyMalformed, read
@@ -27,9 +27,6 @@ from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
-
-RESERVE_MS = 5_000
-"""What is kept back of the function's time: a write that starts later might not end in it."""
 
 
 Attempt = tuple[Key, int]
@@ -100,7 +97,7 @@ class Feedback(Struct, frozen=True):
 
     def _record(self, events: list[Event], remaining: Callable[[], int]) -> bool:
         """Bring the events of one attempt into the ledger. False: their records must come back."""
-        if remaining() < RESERVE_MS:
+        if remaining() < FEEDBACK_KEPT_BACK_SECONDS * 1000:
             return False
         key = events[0].key
         try:
@@ -121,7 +118,7 @@ class Feedback(Struct, frozen=True):
 
     def _heed(self, text: KeywordText, remaining: Callable[[], int]) -> bool:
         """Stop all texts to a number, or end that. False: the record must come back."""
-        if remaining() < RESERVE_MS:
+        if remaining() < FEEDBACK_KEPT_BACK_SECONDS * 1000:
             return False
         try:
             if text.wish == "stop":

@@ -84,6 +84,12 @@ so any order and any number of events end the same. A bounce or a complaint may 
 given up stands before what a provider proves."""
 
 _ORDER: tuple[Status, ...] = get_args(Status)
+SILENT: tuple[Status, ...] = ("sending", "scheduled")
+"""Statuses that are no outcome: a message passes through them, after a crash even twice."""
+FAILED: tuple[Status, ...] = ("failed", "undelivered", "bounced", "complained")
+"""Statuses that a producer did not wish for. `suppressed` is none: nothing went wrong, nothing was sent."""
+DETAIL_TYPE = "Message Outcome"
+"""The `detail-type` of the events on a bus that tell of an outcome."""
 
 
 def before(status: Status) -> tuple[Status, ...]:

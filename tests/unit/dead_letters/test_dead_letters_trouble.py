@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.dead_letters.passes import PUT_BACK_SECONDS, RESERVE_SECONDS, NotLookedAt
+from mailroom.dead_letters.passes import PUT_BACK_SECONDS, NotLookedAt
+from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS
 from tests.support.unit.dead_letter_office import TABLE, Office, open_office
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import client_error, failing
@@ -157,7 +158,7 @@ def ticking(seconds: float, each: float) -> Callable[[], int]:
 
 def test_a_pass_ends_in_time_and_says_about_how_many_letters_are_left(office: Office, log: Log) -> None:
     office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(40)))
-    found = office.look(MAIL, ticking(RESERVE_SECONDS + 30, 1))["mail-dlq"]
+    found = office.look(MAIL, ticking(DEAD_LETTERS_KEPT_BACK_SECONDS + 30, 1))["mail-dlq"]
     assert 10 <= found["seen"] < 40
     assert 0 < found["new"] <= found["seen"]
     assert len(told(log)) == found["new"]
@@ -169,20 +170,22 @@ def test_a_pass_ends_in_time_and_says_about_how_many_letters_are_left(office: Of
 def test_further_passes_come_to_what_an_earlier_one_had_no_time_for(office: Office, log: Log) -> None:
     office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(40)))
     for _ in range(9):
-        office.look(MAIL, ticking(RESERVE_SECONDS + 20, 1))
+        office.look(MAIL, ticking(DEAD_LETTERS_KEPT_BACK_SECONDS + 20, 1))
     assert len(told(log)) == len(set(told(log))) == 40
 
 
 def test_without_time_nothing_is_received(office: Office, log: Log) -> None:
     office.put("mail-dlq", item())
-    assert office.look(MAIL, lambda: int(RESERVE_SECONDS * 1000)) == {"mail-dlq": {"seen": 0, "new": 0}}
+    assert office.look(MAIL, lambda: int(DEAD_LETTERS_KEPT_BACK_SECONDS * 1000)) == {
+        "mail-dlq": {"seen": 0, "new": 0}
+    }
     assert "receive_message" not in office.sqs.names()
     assert lines_about(log(), "dead letters left for the next pass")
 
 
 def test_the_time_to_put_letters_back_grows_with_them(office: Office, log: Log) -> None:
     office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(30)))
-    spare = RESERVE_SECONDS + 15 * PUT_BACK_SECONDS
+    spare = DEAD_LETTERS_KEPT_BACK_SECONDS + 15 * PUT_BACK_SECONDS
     assert office.look(MAIL, lambda: int(spare * 1000))["mail-dlq"]["seen"] == 20
     assert lines_about(log(), "dead letters left for the next pass")
 
@@ -191,7 +194,7 @@ def test_a_queue_of_very_many_letters_does_not_keep_a_pass_from_the_others(offic
     office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(60)))
     office.put("webhook-dlq", *({"id": f"w-{at}", "event_type": "webhook"} for at in range(3)))
     office.put("scheduled-dlq", *({"id": f"s-{at}", "event_type": "mail"} for at in range(50)))
-    found = office.look({}, ticking(RESERVE_SECONDS + 60, 1))
+    found = office.look({}, ticking(DEAD_LETTERS_KEPT_BACK_SECONDS + 60, 1))
     assert found["webhook-dlq"]["new"] == 3
     assert found["scheduled-dlq"]["new"] > 0
     assert found["mail-dlq"]["new"] > 0

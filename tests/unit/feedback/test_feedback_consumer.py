@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mailroom.channels.sms.contract import Sms
-from mailroom.environment import FeedbackSettings
-from mailroom.feedback.consumer import RESERVE_MS, Feedback
+from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
+from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.recipients.choices import Suppressions
@@ -231,7 +231,9 @@ def test_a_text_that_cannot_be_written_comes_back_and_its_neighbours_are_taken_i
 
 
 def test_a_text_for_which_no_time_is_left_comes_back(desk: Desk) -> None:
-    assert desk.handle(bodies.text("stop"), remaining=lambda: RESERVE_MS - 1) == ["r-0"]
+    assert desk.handle(bodies.text("stop"), remaining=lambda: FEEDBACK_KEPT_BACK_SECONDS * 1000 - 1) == [
+        "r-0"
+    ]
     assert desk.list.find("sms", [NUMBER]) == {}
 
 
@@ -332,7 +334,7 @@ def test_a_mark_that_could_not_be_made_is_made_when_the_event_comes_again(
 def test_what_the_time_does_not_suffice_for_comes_back(desk: Desk, ledger: Ledger, aws: Aws) -> None:
     for id_ in ("m-1", "m-2"):
         _sent(ledger, id_)
-    left = iter([RESERVE_MS, RESERVE_MS - 1])
+    left = iter([FEEDBACK_KEPT_BACK_SECONDS * 1000, FEEDBACK_KEPT_BACK_SECONDS * 1000 - 1])
     told = [by_sns(ses("Delivery", id_)) for id_ in ("m-1", "m-2")]
     assert desk.handle(*told, remaining=lambda: next(left)) == ["r-1"]
     assert (aws.item("m-1")["status"], aws.item("m-2")["status"]) == ("delivered", "sent")

@@ -9,7 +9,8 @@ from msgspec import structs
 
 from mailroom.aws import clients
 from mailroom.environment import OutcomesSettings
-from mailroom.outcomes import SILENT, Outcomes
+from mailroom.message.outcome import SILENT
+from mailroom.outcomes import Outcomes
 from tests.support.unit.consequences import FAX, Consequences, busy, change
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import client_error

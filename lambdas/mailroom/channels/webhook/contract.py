@@ -51,3 +51,12 @@ class Webhook(Message, frozen=True, kw_only=True):
         size = len(encode(self.payload).encode())
         if size > MAX_PAYLOAD_BYTES:
             raise Invalid("payload", f"has {size} bytes as JSON; use at most {MAX_PAYLOAD_BYTES}")
+
+
+KEEPS_FAILING = 8
+"""Tries that may fail before an endpoint is one that keeps failing; half an hour of them by default."""
+
+
+def tries_that_may_fail(tries: int) -> int:
+    """How many of `tries` may fail before an endpoint is one that keeps failing: half, where they are few."""
+    return min(KEEPS_FAILING, tries // 2)

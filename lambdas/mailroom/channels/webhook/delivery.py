@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from mailroom.aws.dynamo import Sets, number, string
-from mailroom.channels.webhook.contract import Webhook
+from mailroom.channels.webhook.contract import Webhook, tries_that_may_fail
 from mailroom.channels.webhook.standard_webhooks import Post, PostResult, StandardWebhooks
 from mailroom.clock import milliseconds
 from mailroom.delivery.delivery import Delivery
@@ -25,14 +25,6 @@ JITTER = 0.2
 """The part of a delay that chance may take away. It never adds: retention is derived from the whole."""
 MAX_REASON = 300
 """Characters of a reason that the ledger keeps for each callback."""
-
-KEEPS_FAILING = 8
-"""Tries that may fail before an endpoint is one that keeps failing; half an hour of them by default."""
-
-
-def tries_that_may_fail(tries: int) -> int:
-    """How many of `tries` may fail before an endpoint is one that keeps failing: half, where they are few."""
-    return min(KEEPS_FAILING, tries // 2)
 
 
 class MessageDelivery(Delivery[Webhook, Post]):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.channels.webhook.delivery import KEEPS_FAILING, tries_that_may_fail
+from mailroom.channels.webhook.contract import KEEPS_FAILING, tries_that_may_fail
 from tests.support.unit.events import lines_about
 from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import LEDGER, Aws, Item
