@@ -76,7 +76,7 @@ def outcomes(
             "WEBHOOK_QUEUE_URL": webhook.worker.queue.queue_url,
             "RETRY_QUEUE_URL": fax.retry.queue.queue_url if fax else "",
             "CHANNELS": json.dumps(sorted({*settings.channels, *(["fax"] if fax else []), "webhook"})),
-            # Without a fax gateway, numbers that nothing is reckoned with.
+            # Unused without fax.
             "MAX_ATTEMPTS": str(section.max_attempts if section else 1),
             "RETRY_DELAY_SECONDS": str(section.retry_delay_seconds if section else 0),
             "RETRY_GROWTH": str(section.retry_growth if section else 1),

@@ -86,7 +86,7 @@ class Ambiguous(LookupError):
 
 
 class Mailroom:
-    """One stage's mailbox and ledger, with the credentials and the region of `session` (default: boto3's).
+    """The mailbox and ledger of one stage, with credentials and region of `session` (default: boto3's).
 
     It needs dynamodb:PutItem on the mailbox, GetItem and Query on mailbox and ledger, and for items over
     400 KB s3:PutObject on the payload bucket, whose name is made from the account's number unless

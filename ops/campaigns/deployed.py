@@ -46,8 +46,8 @@ class RunStart:
 
 
 class DeployedCampaigns:
-    """One stage's: its queues, its table of runs and its schedules. Raises NotDeployed where these are
-    missing."""
+    """The campaigns of one stage: their queues, table of runs and schedules. Raises NotDeployed where these
+    are missing."""
 
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self.stage = stage

@@ -56,7 +56,7 @@ class ExplainedDeadLetter(Struct, frozen=True):
 
 
 class DeadQueues:
-    """One stage's dead-letter queues."""
+    """The dead-letter queues of one stage."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self.client = session.client("sqs")

@@ -47,7 +47,7 @@ class PreferencesAnswer(Struct, frozen=True):
 
 
 class OptOuts:
-    """One stage's."""
+    """The opt-outs of one stage."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._client = session.client("dynamodb")

@@ -80,7 +80,7 @@ class Lifted(Struct, frozen=True):
 
 
 class Lists:
-    """One stage's list, and the account's in SES."""
+    """The suppression list of one stage, and the account's in SES."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._list = Suppressions(session.client("dynamodb"), name(stage, "suppressions"))

@@ -37,7 +37,7 @@ WAITING = frozenset((READY, "scheduled"))
 
 
 class Intake(Struct, frozen=True):
-    """One stage's entrance. The same entries again, after any crash, end as the first time."""
+    """The entrance of one stage. The same entries again, after any crash, end as the first time."""
 
     validator: Validator
     writer: MailboxWriter

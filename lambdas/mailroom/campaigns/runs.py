@@ -138,8 +138,8 @@ MAX_TROUBLE = 500
 
 
 class Runs(Struct, frozen=True):
-    """One stage's runs. `lease` is how long a worker may hold a page before it counts as crashed, `ttl` how
-    long a run's item lives after its last change (None: as long as it did before); both in seconds."""
+    """The runs of one stage. `lease` is how long a worker may hold a page before it counts as crashed, `ttl`
+    how long a run's item lives after its last change (None: as long as it did before); both in seconds."""
 
     client: "DynamoDBClient"
     table: str

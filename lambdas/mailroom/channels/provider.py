@@ -31,7 +31,7 @@ class Provider(Protocol[R_contra]):
 
     @property
     def account(self) -> str:
-        """Our account's name there: what `find` knows is of that account, and of no other."""
+        """Our account at the provider; `find` sees only its messages."""
 
     def submit(self, request: R_contra) -> Outcome:
         """Ask for the message. An exception means that nobody knows whether it was accepted."""

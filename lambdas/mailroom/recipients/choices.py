@@ -47,7 +47,7 @@ class Suppression(Struct, frozen=True):
 
 
 class _Table:
-    """One stage's table of recipients, which are canonical: see `Message.addressees`."""
+    """A table of recipients of one stage, who are canonical: see `Message.addressees`."""
 
     def __init__(self, client: "DynamoDBClient", table: str, clock: Clock = time.time) -> None:
         self.client = client
@@ -61,7 +61,7 @@ class _Table:
 
 
 class Suppressions(_Table):
-    """One stage's suppression list."""
+    """The suppression list of one stage."""
 
     def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
         """The `recipients` who are on the list, in one read for every hundred of them. Raises
@@ -160,7 +160,7 @@ class OptOut(Struct, frozen=True):
 
 
 class Preferences(_Table):
-    """One stage's opt-outs."""
+    """The opt-outs of one stage."""
 
     def find(self, wanted: Iterable[Pair]) -> dict[Pair, OptOut]:
         """The pairs that were opted out of, in one read for every hundred of them. Raises UnprocessedKeys."""
