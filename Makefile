@@ -105,7 +105,7 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
 TESTS ?= tests
 test: setup cdk .local/checkov/.ready ## every test, on as many cores as there are; TESTS names some
-	$(PYTEST) $(TESTS)
+	@$(PY) -m tests.support.cpu_units $(PYTEST) $(TESTS)
 	@echo 'Not run: tests/browser, which needs a Chromium. Run them by `make browser`.'
 
 # What Playwright installs is of the version that is locked; MAILROOM_CHROMIUM names one of the machine's own.

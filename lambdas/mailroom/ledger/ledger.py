@@ -24,14 +24,7 @@ from mailroom.aws.dynamo import (
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claims import (
-    UNASKED,
-    Claim,
-    Claimed,
-    accounts_of,
-    tried,
-    why_not_claimed,
-)
+from mailroom.ledger.claims import UNASKED, Claim, Claimed, accounts_of, tried, why_not_claimed
 from mailroom.ledger.items import (
     PROVIDER_FACTS,
     REDIRECTED_TO,
@@ -217,11 +210,7 @@ class Ledger(LedgerTable):
                 REMOVE trouble, dead_lettered_at, #error
                 ADD attempts :one{also(of_line)}""",
                 _OWN,
-                {
-                    **self.ended(claim.key, "sent"),
-                    ":one": _ONE,
-                    **values_of({**told, **ids}),
-                },
+                {**self.ended(claim.key, "sent"), ":one": _ONE, **values_of({**told, **ids})},
                 entry="sent",
             )
         except ClaimLost as lost:
@@ -244,11 +233,7 @@ class Ledger(LedgerTable):
             REMOVE trouble, dead_lettered_at
             ADD attempts :one""",
             _OWN,
-            {
-                **self.ended(claim.key, "failed"),
-                ":one": _ONE,
-                **values_of(error_of(code, message, field)),
-            },
+            {**self.ended(claim.key, "failed"), ":one": _ONE, **values_of(error_of(code, message, field))},
             entry="failed",
             code=code,
         )
@@ -262,11 +247,7 @@ class Ledger(LedgerTable):
             REMOVE trouble, dead_lettered_at
             ADD attempts :one""",
             _OWN,
-            {
-                **self.ended(claim.key, "suppressed"),
-                ":one": _ONE,
-                **values_of(error_of(code, message)),
-            },
+            {**self.ended(claim.key, "suppressed"), ":one": _ONE, **values_of(error_of(code, message))},
             entry="suppressed",
             code=code,
         )
@@ -350,10 +331,7 @@ class Ledger(LedgerTable):
                 f"""SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error{told}
                 REMOVE trouble, dead_lettered_at""",
                 _UNCLAIMED,
-                {
-                    **self.ended(key, "failed"),
-                    **values_of({**error_of(code, message, field), **about}),
-                },
+                {**self.ended(key, "failed"), **values_of({**error_of(code, message, field), **about})},
                 entry="failed",
                 code=code,
             )
@@ -402,10 +380,7 @@ class Ledger(LedgerTable):
             """SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error
             REMOVE trouble, dead_lettered_at""",
             f"{_UNCLAIMED} AND attribute_exists(id)",
-            {
-                **self.ended(key, "failed"),
-                **values_of(error_of("content_gone", message)),
-            },
+            {**self.ended(key, "failed"), **values_of(error_of("content_gone", message))},
             entry="failed",
             code="content_gone",
         )
@@ -449,10 +424,7 @@ class Ledger(LedgerTable):
             f"""SET #status = :status, completedAt = :now, #error = :error{told}
             REMOVE trouble, dead_lettered_at""",
             _UNCLAIMED,
-            {
-                **self.ended(key, "suppressed"),
-                **values_of({**error_of(code, message), **about}),
-            },
+            {**self.ended(key, "suppressed"), **values_of({**error_of(code, message), **about})},
             entry="suppressed",
             code=code,
         )

@@ -109,12 +109,7 @@ def _move(items: LedgerTable, event: Event, said: Verdict, news: Sets) -> dict[s
         REMOVE trouble, dead_lettered_at, failed_on{gone}
         {ids}""",
         f"{current} AND #status IN ({', '.join(earlier)})",
-        {
-            **items.ended(event.key, said.status),
-            **values_of(new),
-            **values,
-            **earlier,
-        },
+        {**items.ended(event.key, said.status), **values_of(new), **values, **earlier},
         entry=said.status,
         code=said.kind,
         returns="ALL_NEW",

@@ -182,14 +182,7 @@ class LedgerTable:
         """An update that leaves the dates as they are. Whether it was made, and what `returns` asks for, or
         the item that stood in its way."""
         return try_update(
-            self._client,
-            self._table,
-            where(key),
-            expression,
-            condition,
-            values,
-            names=names,
-            returns=returns,
+            self._client, self._table, where(key), expression, condition, values, names=names, returns=returns
         )
 
     def ids_on_line(self, line: str, since: float) -> set[str]:
