@@ -106,15 +106,15 @@ class Import:
         """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done. Raises Refused where
         the file of refused lines cannot be written."""
         rejected = RejectedLines(self._source, self._options, self._entries)
-        state: State = "interrupted"
+        state: State = "stopped"
         trouble = ""
         try:
             self._put(self._client(workers), rejected)
             state = "done"
         except _Stopped as why:
-            state, trouble = "stopped", str(why)
+            trouble = str(why)
         except KeyboardInterrupt:
-            pass  # the answer says so
+            state = "interrupted"
         finally:
             rejected.close(whole=state == "done")
         path = str(rejected.path) if rejected.path.exists() else None

@@ -7,7 +7,7 @@ from msgspec import Struct
 from ops.estimates.forecast import Forecast
 from ops.estimates.lanes import Assumed, Stages
 from ops.estimates.prices import estimate_of
-from ops.estimates.quotas import MOST_WORKERS
+from ops.estimates.quotas import LEAST_WORKERS, MOST_WORKERS
 from stacks.settings.sentences import SettingsError
 
 
@@ -96,7 +96,7 @@ def _change(stages: Stages, forecast: Forecast, key: str, now: float, then: floa
 def _notes(forecast: Forecast) -> Iterator[str]:
     lane, sending = forecast.sending.lane, forecast.sending
     if sending.waiting > sending.working:
-        needed = max(2, sending.workers_for_rate() or 2)
+        needed = max(LEAST_WORKERS, sending.workers_for_rate() or 0)
         fewer = f"; {needed} workers ({lane.keys.workers}) are enough" if needed < lane.workers else ""
         yield f"Functions cost more while they wait for their pace than while they work{fewer}."
     if note := estimate_of(lane.channel).note:
