@@ -35,9 +35,7 @@ PANELS = {
     },
     "Repairing": {
         "resend": "ops.resend.command:resend",
-        "reconcile": "ops.reconcile.command:reconcile",
-        "replay": "ops.replay:replay",
-        "settle": "ops.settle:settle",
+        "repair": "ops.repair.command:repair",
         "restore": "ops.restore:restore",
         "dead-letters": "ops.dead_letters.command:app",
     },

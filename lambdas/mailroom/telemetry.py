@@ -41,13 +41,22 @@ _NUMBER = re.compile(r"\+?\d(?:[ ().-]{0,2}\d){6,}")
 
 def redact(text: str) -> str:
     """A provider's words as they may stand in the ledger and in a log: no numbers, no URLs, not endless."""
-    shown = _NUMBER.sub(lambda number: f"…{number[0][-2:]}", _URL.sub("(URL)", text[:MAX_READ]))
+    shown = _numbers_masked(_URL.sub("(URL)", text[:MAX_READ]))
     return shown if len(shown) <= 300 else f"{shown[:299]}…"
 
 
 def masked(text: str) -> str:
     """The text with every mail address shortened: `vincent@example.com` becomes `v***@example.com`."""
     return _ADDRESS.sub(r"\1***@", text) if "@" in text else text
+
+
+def impersonal(text: str) -> str:
+    """The text with every mail address and telephone number shortened."""
+    return _numbers_masked(masked(text))
+
+
+def _numbers_masked(text: str) -> str:
+    return _NUMBER.sub(lambda number: f"…{number[0][-2:]}", text)
 
 
 _message: ContextVar[Named | None] = ContextVar("message", default=None)

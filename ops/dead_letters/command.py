@@ -1,4 +1,4 @@
-"""`dead-letters`: what lies there, why, and how it is put back on its way."""
+"""`dead-letters`: what lies there, and why."""
 
 from collections import Counter
 from itertools import islice
@@ -11,16 +11,13 @@ from rich.table import Table
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Cause
 from ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
-from ops.dead_letters.redrive import Redrive, Redriven
-from ops.options import AsJson, Stage, Yes
+from ops.options import AsJson, Stage
 from ops.screen import (
     aws_faults,
     bar,
-    confirm,
     fold,
     lines,
     plain,
-    print_answer,
     print_json,
     print_line,
     right,
@@ -30,7 +27,7 @@ from ops.screen import (
 )
 from ops.stage import aws_session, depth
 
-app = typer.Typer(no_args_is_help=True, help="List dead letters, show why they are dead, and redrive them.")
+app = typer.Typer(no_args_is_help=True, help="List dead letters, and show why they are dead.")
 
 Queue = Annotated[str | None, typer.Option(help="Look only at this queue, such as mail or fax.")]
 
@@ -190,7 +187,7 @@ def show(
             sentence = (
                 f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too "
                 "many, or a FIFO queue has more than ten in a group. The one that you look for may be there: "
-                "redrive some, then look again."
+                "put some back, then look again."
             )
             print_line(sentence)
     raise typer.Exit(0 if answer.letters else 1)
@@ -253,68 +250,3 @@ def _print(found: ShownDeadLetter) -> None:
         print_line(f"  {name:<11}{text}")
     if found.body is not None:
         screen.print(lines(found.body), soft_wrap=True)
-
-
-@app.command()
-def redrive(
-    queue: Annotated[str, typer.Option(help="Redrive the dead letters of this queue, such as mail.")],
-    stage: Stage = "dev",
-    rate: Annotated[
-        int | None,
-        typer.Option(min=1, max=500, help="Move at most this many a second."),
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Move only this id, of a message or of SQS. You may repeat it.")
-    ] = None,
-    *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be moved; move nothing.")
-    ] = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
-    """Move a queue's dead letters back into the queue. Mend their cause first.
-
-    Ctrl-C stops the command: what it has moved stays moved. The ledger drops messages that were sent already,
-    and a message past its expires_at is not sent. Exit code 1: something is left.
-
-    Example: mailroom dead-letters redrive --queue mail --rate 20 --stage prod
-    """
-    with aws_faults(stage):
-        queues = DeadQueues(aws_session(), stage)
-        (chosen,) = queues.named(queue)
-        planned = Redrive(queues, stage, chosen, only or (), rate)
-        if not as_json:
-            for each in sentences_of(planned):
-                print_line(each)
-        if dry_run or not (planned.found or planned.only):
-            answer = planned.answer("nothing", 0, planned.found, dry_run=dry_run)
-        else:
-            confirm("Redrive them?", yes=yes)
-            with bar("moved", quiet=as_json) as advance:
-                answer = planned.run(advance)
-    print_answer(answer, _print_end, as_json=as_json)
-    raise typer.Exit(0 if answer.state == "nothing" or (answer.state == "done" and not answer.left) else 1)
-
-
-def sentences_of(planned: Redrive) -> list[str]:
-    """What a redrive will do, before it does it."""
-    whose = f"dead letters of {planned.queue.queue} ({planned.stage}) go back into that queue"
-    chosen = f"{len(planned.only)} chosen of the" if planned.only else "about"
-    rate = f", {planned.rate} a second at most" if planned.rate else ""
-    return [
-        f"{chosen} {planned.found} {whose}{rate}.",
-        "The ledger drops messages that were sent already; expired messages are not sent.",
-        "If this process dies between sending and deleting, that dead letter is in both queues: the ledger "
-        "drops the copy; a callback arrives twice, with the same webhook-id.",
-    ]
-
-
-def _print_end(answer: Redriven) -> None:
-    state = "dry run" if answer.dry_run else answer.state
-    reason = f" {answer.reason}" if answer.reason else ""
-    print_line(f"{answer.queue}: {answer.moved} moved, {answer.left} left ({state}).{reason}")
-    if answer.left and answer.state == "done":
-        print_line(
-            "The dead letters that are left are hidden by another reader, or are gone. Run this again."
-        )

@@ -38,6 +38,10 @@ class DeadQueue(Struct, frozen=True):
         """The short name of the queue that it belongs to, without `.fifo`."""
         return self.name.removesuffix(".fifo").removesuffix("-dlq")
 
+    def holds(self, channel: str) -> bool:
+        """Whether a message of the channel can lie here: in a queue of its channel, or of the schedules."""
+        return self.queue in (channel, "scheduled") or self.queue.startswith(f"{channel}-")
+
     @property
     def fifo(self) -> bool:
         """Whether it keeps an order within groups."""
@@ -55,6 +59,14 @@ class ExplainedDeadLetter(Struct, frozen=True):
     first_seen: int | None = None
 
 
+def dead_queues(sqs: "SQSClient", stage: str) -> list[DeadQueue]:
+    """The dead-letter queues of a stage, by name. Raises NotDeployed where it has none."""
+    urls = {name: url for name, url in stages.queue_urls(sqs, stage).items() if stages.is_dead(name)}
+    if not urls:
+        raise NotDeployed(f"dead-letter queue of {stage}")
+    return sorted((DeadQueue(*each) for each in urls.items()), key=lambda each: each.queue)
+
+
 class DeadQueues:
     """The dead-letter queues of one stage."""
 
@@ -63,20 +75,12 @@ class DeadQueues:
         self._dynamodb = session.client("dynamodb")
         self._stage = stage
 
-    def found(self) -> list[DeadQueue]:
-        """All there are, by name. Raises NotDeployed where the stage has none."""
-        named = stages.queue_urls(self.client, self._stage)
-        urls = {name: url for name, url in named.items() if stages.is_dead(name)}
-        if not urls:
-            raise NotDeployed(f"dead-letter queue of {self._stage}")
-        return sorted((DeadQueue(*each) for each in urls.items()), key=lambda each: each.queue)
-
     def named(self, name: str | None) -> list[DeadQueue]:
         """The one of that name, or all. The queue's and the dead-letter queue's name will both do.
 
         Raises Refused, naming those that there are.
         """
-        found = self.found()
+        found = dead_queues(self.client, self._stage)
         if name is None:
             return found
         short = name.removeprefix(stages.prefix(self._stage)).removesuffix(".fifo").removesuffix("-dlq")

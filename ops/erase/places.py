@@ -48,10 +48,10 @@ _NO_TEXT = "is not text, so it may name the person; see what it is, and delete i
 _MOVED = "was replayed or written meanwhile; run this again"
 _UNREADABLE = "mentions the person and is not a batch of a stream; see what it is, and delete it by hand"
 _DEAD_LETTER = {
-    "message": "is a message to others as well; redrive it, or delete it by hand, then run this again",
-    "callback": "is a callback that names the person; redrive it, or delete it by hand, then run this again",
-    "event": "is an event of a message to others as well; redrive it, then run this again",
-    "campaign": "are recipients of a campaign, this person among them; redrive them, then run this again",
+    "message": "is a message to others as well; put it back, or delete it by hand, then run this again",
+    "callback": "is a callback that names the person; put it back, or delete it by hand, then run this again",
+    "event": "is an event of a message to others as well; put it back, then run this again",
+    "campaign": "are recipients of a campaign, this person among them; put them back, then run this again",
     "malformed": "names the person and is not a message; see what it is, and delete it by hand",
 }
 _INCOMPLETE = "could not be read to its end; run this again"
@@ -280,7 +280,7 @@ class _DeadLetters:
     def erase(self, own: set[Key], read: Read) -> ErasurePlace:
         """`own` are messages only to the person. Their dead letters go if the ledger was emptied of them."""
         place = ErasurePlace("dead-letter queues")
-        for queue in self._queues.found():
+        for queue in self._queues.named(None):
             # Of a FIFO queue's group ten can be seen at once: those behind them come when these are gone.
             deleted = self._pass(queue, own, place, read)
             while deleted and queue.fifo:

@@ -37,10 +37,10 @@ def advice(
     if dead:
         yield (
             f"It has been in a dead-letter queue since {short(dead)}: mailroom dead-letters show "
-            f"{quote(found.id)} --stage {stage} says why; mend that, then redrive it."
+            f"{quote(found.id)} --stage {stage} says why; fix that, then: {_repair(found, stage)}"
         )
         if found.provider_id:
-            yield _settle(found, stage)
+            yield _ended_by_hand(found, stage)
     elif found.status == FORGOTTEN:
         yield (
             "It is in the mailbox, and older than what the ledger remembers: it may have been sent, and "
@@ -72,7 +72,7 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
         if code == "in_doubt":
             yield (
                 "It may have been sent: the provider has not said what became of it. It is sent again after "
-                "a wait, a few times at most; then it is a dead letter, and only a redrive sends it again."
+                "a wait, a few times at most; then it is a dead letter, and only a person sends it again."
             )
             return
         so_far = "It may have been sent by an earlier try, whose outcome is unknown. The last try was not"
@@ -85,16 +85,20 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
     if idle > LONG_SECONDS[found.status]:
         yield (
             f"Nothing has changed for {duration(idle)}, which is long. See its queue on the overview of "
-            f"{look}; if the message is not there, mailroom reconcile --stage {stage} requeues it."
+            f"{look}; if the message is not there, this requeues it: {_repair(found, stage)}"
         )
         if found.provider_id:
-            yield _settle(found, stage)
+            yield _ended_by_hand(found, stage)
 
 
-def _settle(found: MessageStatus, stage: str) -> str:
+def _repair(found: MessageStatus, stage: str) -> str:
+    return f"mailroom repair {quote(found.id)} --channel {quote(found.event_type)} --stage {stage}"
+
+
+def _ended_by_hand(found: MessageStatus, stage: str) -> str:
     return (
-        f"If no worker can find out how it ended, ask {found.provider}, then run: mailroom settle "
-        f"{quote(found.id)} --as sent (or failed) --channel {quote(found.event_type)} --stage {stage}"
+        f"If no worker can find out how it ended, ask {found.provider}, then run: {_repair(found, stage)} "
+        "--as sent (or failed)"
     )
 
 
@@ -104,9 +108,8 @@ def _ready(found: MessageStatus, stage: str, now: float, look: str) -> str:
     return (
         "It is in the mailbox, and the ledger does not know it. If it was put within the last "
         f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see on the overview of "
-        f"{look} whether its queue is long; if not, mailroom reconcile {quote(found.id)} "
-        f"--channel {quote(found.event_type)} --stage {stage} requeues it. An older one may have been sent, "
-        "and forgotten since: do not requeue that."
+        f"{look} whether its queue is long; if not, this requeues it: {_repair(found, stage)}. An older one "
+        "may have been sent, and forgotten since: do not requeue that."
     )
 
 
@@ -115,7 +118,7 @@ def _scheduled(found: MessageStatus, stage: str, now: float, *, deleted: bool) -
         return f"Its item was deleted: at {short(found.scheduled_for)} it ends as cancelled, and is not sent."
     if found.scheduled_for and now - epoch(found.scheduled_for) > LATE_SECONDS:
         late = duration(now - epoch(found.scheduled_for))
-        return f"It is {late} late. Requeue it: mailroom reconcile --stage {stage}"
+        return f"It is {late} late. Requeue it: {_repair(found, stage)}"
     return f"It waits for {short(found.scheduled_for)}. To take it back, delete its item."
 
 

@@ -1,7 +1,7 @@
 """Messages sent again: judged first, then reopened in the ledger and queued.
 
 reopen ─── crash ─── queue      What was reopened and not queued is `retrying` without a worker: this command
-                                queues it when it is run again, and `reconcile` finds it by itself.
+                                queues it when it is run again, and `repair --scan` finds it by itself.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ AT_ONCE = 50
 _WORKERS = 8
 _FAULTS = (ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys)
 """What reading and writing tables raises where AWS does not do it."""
-_UNTAKEN = "it is reopened, but SQS would not take it: run this again, or mailroom reconcile"
+_UNTAKEN = "it is reopened, but SQS would not take it: run this again, or mailroom repair"
 ARRIVED = {
     "sent": "its provider accepted it",
     "delivered": "it was delivered",
@@ -43,7 +43,7 @@ _UNREACHED = ("undelivered", "bounced", "suppressed")
 
 class ResentMessage(Struct, frozen=True):
     """What became of one message, or what would. `status` is the one before; `attempt` the number of the
-    next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or `reconcile`,
+    next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or `repair`,
     queues it."""
 
     id: str
@@ -112,7 +112,7 @@ def _under_way(item: Item) -> Judgement:
         return Judgement(go=True, why="reopened before, and not begun: it is queued again")
     if status == "scheduled":
         return Judgement(go=False, why="scheduled: it waits for its send_at")
-    return Judgement(go=False, why=f"{status}: it is on its way; mailroom reconcile requeues what is stuck")
+    return Judgement(go=False, why=f"{status}: it is on its way; mailroom repair requeues what has stopped")
 
 
 def _partly(item: Item, status: str) -> str:
@@ -184,7 +184,7 @@ class Resender:
         if self._stage.items("mailbox", ref):
             days = REMEMBERED_SECONDS // 86_400
             return (
-                "the ledger does not know it: no worker has begun it, and mailroom reconcile requeues it by "
+                "the ledger does not know it: no worker has begun it, and mailroom repair requeues it by "
                 f"its id; but if it was put more than {days} days ago, it may have been sent and forgotten"
             )
         return "there is no such message in the ledger"
@@ -239,7 +239,7 @@ class Resender:
         try:
             attempt = now.attempt if now.status == "retrying" else self._next_life(item)
         except _FAULTS as fault:
-            why = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom reconcile"
+            why = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom repair"
             return structs.replace(now, result="unqueued", why=why), None
         if attempt is None:
             return now.refused(

@@ -108,7 +108,7 @@ class StreamReader(Construct):
             meaning=f"{name} failed on records of its stream again and again. Lambda put them into the "
             f"bucket of unprocessed records, which keeps them for {days} days; nothing sends them on by "
             "itself.",
-            next_step=f"{read_log(settings, name)}, mend the cause, mailroom replay --stage "
+            next_step=f"{read_log(settings, name)}, fix the cause, mailroom repair --given-up --stage "
             f"{settings.stage}, then {_end(settings, f'{name}-gave-up', 'replayed')}",
         )
         count = self._count("OnFailureDestinationDeliveredEventCount")
@@ -126,8 +126,8 @@ class StreamReader(Construct):
             "function's role since the deployment.",
             next_step=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
             f"{Stack.of(self).stack_name} (what has changed since?), deploy that stack with "
-            f"--revert-drift, mailroom reconcile --stage {settings.stage}, then "
-            f"{_end(settings, f'{name}-dropped', 'reconciled')}",
+            f"--revert-drift, mailroom repair --scan --stage {settings.stage}, then "
+            f"{_end(settings, f'{name}-dropped', 'repaired')}",
         )
         count = self._count("DroppedEventCount")
         stage_alarm(self, "Dropped", settings, about, count, 1, missing=TreatMissingData.IGNORE)
@@ -145,7 +145,8 @@ class StreamReader(Construct):
             "holds up the records behind them in their shard, or more is written than it reads. The stream "
             "forgets records after a day. If nothing reads the stream at all, this alarm is silent.",
             next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or "
-            f".batch_size. For records that the stream forgot: mailroom reconcile --stage {settings.stage}",
+            f".batch_size. For records that the stream forgot: mailroom repair --scan --stage "
+            f"{settings.stage}",
         )
         age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": self.function.function_name})
         # Measured of what is read: an idle table has nothing to be late with.

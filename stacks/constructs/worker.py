@@ -143,15 +143,15 @@ RECEIVED = " Messages that were received three times do not count."
 def _not_empty(worker: Worker, settings: Settings) -> None:
     """Rings while a dead letter waits, also while somebody looks at it."""
     queue, function = worker.work.queue, worker.work.function
-    of_stage = f"--stage {settings.stage} --queue {queue}"
+    stage = settings.stage
     about = AlarmText(
         subject=queue,
         kind="dlq-not-empty",
         meaning=f"{function} could not finish messages: they lie in the dead-letter queue of {queue}, which "
         f"keeps them for {settings.retention.dead_letter_days} days. The cause is a fault of ours, of a "
         "provider's or of AWS's. The alarm rings until the queue is empty.",
-        next_step=f"mailroom dead-letters list {of_stage}, mend the cause, then mailroom dead-letters "
-        f"redrive {of_stage}",
+        next_step=f"mailroom dead-letters list --stage {stage} --queue {queue}, fix the cause, then mailroom "
+        f"repair --dead-letters {queue} --stage {stage}",
         # No other alarm of a queue is meant where people say "the queue's alarm".
         output=f"{pascal(queue)}Dlq",
     )
@@ -191,7 +191,7 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         kind="backlog-old",
         meaning=f"The oldest message in {queue} has waited for half of the {days} days that "
         "SQS keeps it. After those days SQS deletes it, without a dead letter. The ledger still lacks the "
-        f"message then, so mailroom reconcile --stage {settings.stage} puts it back.",
+        f"message then, so mailroom repair --scan --stage {settings.stage} puts it back.",
         next_step=f"mailroom doctor --stage {settings.stage} (does anything read it?), raise the rate or the "
         f"concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
         "pause the producer",

@@ -33,7 +33,7 @@ PATHS = [
     "/message",
     "/message?id=audited",
     "/message/resend?id=audited&channel=mail&force=1",
-    "/message/settle?id=nobody",
+    "/message/repair?id=nobody",
     "/message/cancel?id=audited&channel=mail",
     "/failures",
     "/dead-letters",

@@ -8,7 +8,7 @@ from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
 from tests.support.faults.fax_world import FaxWorld, fax
 from tests.support.faults.outside import Side
-from tests.support.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, resend, sends
+from tests.support.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, resend, scan, sends
 from tests.support.faults.world import MAIL, VISIBILITY, World, mail
 from tests.support.told import told
 
@@ -22,7 +22,7 @@ SIDES: tuple[Side, ...] = ("before", "after")
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls in the same order each time, so that each of them is stopped at."""
     monkeypatch.setattr("ops.resend.resender._WORKERS", 1)
-    monkeypatch.setattr("ops.reconcile.reconciler.SEGMENTS", 1)
+    monkeypatch.setattr("ops.repair.repairs.SEGMENTS", 1)
 
 
 def failed_once(world: World) -> Here:
@@ -73,7 +73,7 @@ def test_run_again_it_sends_each_once_wherever_it_was_stopped(new_world: NewWorl
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_what_it_reopened_and_did_not_queue_is_found_by_reconcile(new_world: NewWorld, side: Side) -> None:
+def test_what_it_reopened_and_did_not_queue_is_found_by_a_scan(new_world: NewWorld, side: Side) -> None:
     found = 0
     for at in range(calls_of(new_world)):
         world, stage = stopped(new_world, at, side)
@@ -82,7 +82,7 @@ def test_what_it_reopened_and_did_not_queue_is_found_by_reconcile(new_world: New
         found += len(reopened)
         world.settle()
         world.clock.now += VISIBILITY + OLDER_THAN + 1
-        assert reconcile(stage, world.clock.sleep) is not None, where
+        assert scan(stage, world.clock.sleep) is not None, where
         world.settle()
         assert sends(world) == dict.fromkeys(reopened, 1), where
         others = set(IDS) - set(reopened)

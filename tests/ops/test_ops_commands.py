@@ -51,7 +51,7 @@ def test_what_to_do_about_a_fault_follows_from_its_code(code: str, remedy: str) 
 
 def test_a_replay_that_leaves_nothing_exits_with_0(shelf: Shelf, dispatch: FakeDispatch) -> None:
     shelf.put("one", document(event("a")))
-    result = run("replay", "--stage", "dev", "--yes")
+    result = run("repair", "--given-up", "--stage", "dev", "--yes")
     assert result.exit_code == 0
     assert "1 batches replayed, 0 left." in result.stdout
     assert [name for name, _ in dispatch.invoked] == ["mailroom-dev-dispatch"]
@@ -64,7 +64,7 @@ def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
     shelf.put("one", document(event("a")))
     shelf.put("two", document(event("b")))
     in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
-    result = run("replay", "--yes")
+    result = run("repair", "--given-up", "--yes")
     assert result.exit_code == 1
     assert "1 batches replayed, 1 left." in result.stdout
     assert "log groups of dispatch and outcomes" in result.stdout
@@ -73,7 +73,7 @@ def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
 
 @pytest.mark.usefixtures("dispatch", "shelf")
 def test_an_empty_bucket_is_no_failure() -> None:
-    result = run("replay")
+    result = run("repair", "--given-up")
     assert result.exit_code == 0
     assert "0 batches replayed, 0 left." in result.stdout
 
@@ -87,7 +87,7 @@ def test_json_is_one_object_and_nothing_else(
 ) -> None:
     shelf.put("one", document(event("a", "b")))
     shelf.put("two", document(event("c")))
-    result = run("replay", "--json", *options)
+    result = run("repair", "--given-up", "--json", *options)
     answer = json.loads(result.stdout)
     assert {name: answer[name] for name in ("found", "records", "left")} == {
         "found": 2,
@@ -100,7 +100,7 @@ def test_json_is_one_object_and_nothing_else(
 def test_json_exits_with_1_too_where_something_is_left(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf.put("one", document(event("a")))
     in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
-    result = run("replay", "--json", "--yes")
+    result = run("repair", "--given-up", "--json", "--yes")
     answer = json.loads(result.stdout)
     assert {name: answer[name] for name in ("found", "records", "left")} == {
         "found": 1,
@@ -112,7 +112,7 @@ def test_json_exits_with_1_too_where_something_is_left(shelf: Shelf, monkeypatch
 
 @pytest.mark.usefixtures("shelf", "dispatch")
 def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> None:
-    result = run("replay", "--stage", "prod")
+    result = run("repair", "--given-up", "--stage", "prod")
     assert result.exit_code == 2
     assert "There is no such table, function, bucket or queue of prod (ListObjectsV2)" in result.stderr
     assert "Deploy the stage, or check --stage, the credentials and the region." in result.stderr
@@ -121,7 +121,7 @@ def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> Non
 
 @pytest.mark.usefixtures("shelf", "dispatch")
 def test_the_stage_may_come_from_the_environment_that_make_up_writes() -> None:
-    result = run("replay", environment={"MAILROOM_STAGE": "elsewhere"})
+    result = run("repair", "--given-up", environment={"MAILROOM_STAGE": "elsewhere"})
     assert "queue of elsewhere (" in result.stderr
 
 
@@ -141,7 +141,7 @@ def test_without_credentials_region_or_profile_it_says_what_to_check(
     own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     nowhere = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
     answer = subprocess.run(
-        [sys.executable, "-m", "ops", "replay"],
+        [sys.executable, "-m", "ops", "repair", "--given-up"],
         cwd=REPOSITORY,
         env=own | nowhere | given | {"AWS_EC2_METADATA_DISABLED": "true"},
         capture_output=True,
@@ -155,7 +155,7 @@ def test_without_credentials_region_or_profile_it_says_what_to_check(
     assert "Traceback" not in answer.stderr
 
 
-@pytest.mark.parametrize("command", ["schema", "replay"])
+@pytest.mark.parametrize("command", ["schema", "repair"])
 def test_the_help_of_a_command_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -177,5 +177,5 @@ def test_the_region_is_that_of_the_aws_cli_and_of_a_deployment(
     def refuse(session: Any, _stage: str) -> None:
         raise Refused(f"It would ask {session.region_name}.")
 
-    monkeypatch.setattr("ops.replay.FailedBatches", refuse)
-    assert run("replay", environment=given).stderr == f"It would ask {region}.\n"
+    monkeypatch.setattr("ops.repair.command.FailedBatches", refuse)
+    assert run("repair", "--given-up", environment=given).stderr == f"It would ask {region}.\n"

@@ -11,7 +11,7 @@ import pytest
 
 from mailroom.aws.dynamo import image_of
 from ops.campaigns.dry_run import Sample
-from ops.dead_letters.redrive import DeadLetterMover
+from ops.repair.dead_letters import DeadLetterMover
 from ops.requeue.requeuer import Requeuer
 from tests.support.fuzz.work import assert_linear_time
 from tests.support.ops.campaign import RUN, World
@@ -145,7 +145,7 @@ def test_what_others_wrote_is_text_on_every_page(stage: RepairStage, browser: Br
         message(browser, HOSTILE),
         browser.get("/message", id=HOSTILE + "x"),
         browser.get("/message/resend", id=HOSTILE, channel="mail"),
-        browser.get("/message/settle", id=HOSTILE, channel="mail"),
+        browser.get("/message/repair", id=HOSTILE, channel="mail"),
         browser.get("/message/cancel", id=HOSTILE, channel="mail"),
         browser.get("/failures", since=HOSTILE),
         browser.get("/dead-letters", queue=HOSTILE),
@@ -366,31 +366,31 @@ def test_what_has_arrived_is_sent_again_by_force_alone(stage: RepairStage, brows
     assert [each["id"] for each in stage.bodies("mail")] == ["m"]
 
 
-def test_a_fax_that_nobody_can_end_is_settled_as_was_chosen(stage: RepairStage, browser: Browser) -> None:
+def test_a_fax_that_nobody_can_end_is_ended_as_was_chosen(stage: RepairStage, browser: Browser) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
     stage.know("f", "fax", status="sending", provider="signalwire", provider_id="fx", submittedAt=old)
-    plan = browser.get("/message/settle", id="f", channel="fax")
+    plan = browser.get("/message/repair", id="f", channel="fax")
     assert "As failed: Callbacks follow, and mailroom resend may send it again." in plan.words
-    done = browser.post("/message/settle", {**plan.hidden(), "word": "failed"})
+    done = browser.post("/message/repair", {**plan.hidden(), "cure": "failed"})
     assert done.status == 303
     assert stage.ledger("f", "fax")["status"] == "failed"
 
 
-def test_what_has_changed_since_it_was_shown_is_not_settled(stage: RepairStage, browser: Browser) -> None:
+def test_what_has_changed_since_it_was_shown_is_not_repaired(stage: RepairStage, browser: Browser) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
     known: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_id": "fx"}
     stage.know("f", "fax", **known, submittedAt=old)
-    plan = browser.get("/message/settle", id="f", channel="fax")
+    plan = browser.get("/message/repair", id="f", channel="fax")
     stage.know("f", "fax", **known, submittedAt=old - 1)
-    refused = browser.post("/message/settle", {**plan.hidden(), "word": "sent"})
+    refused = browser.post("/message/repair", {**plan.hidden(), "cure": "sent"})
     assert (refused.status, "it has changed since it was shown" in refused.words) == (400, True)
     assert stage.ledger("f", "fax")["status"] == "sending"
 
 
-def test_what_has_its_outcome_cannot_be_settled(stage: RepairStage, browser: Browser) -> None:
+def test_what_has_its_outcome_cannot_be_repaired(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
-    plan = browser.get("/message/settle", id="m", channel="mail")
-    assert "It cannot be settled: failed: it has its outcome" in plan.words
+    plan = browser.get("/message/repair", id="m", channel="mail")
+    assert "Nobody can say yet how it ended: failed: it has its outcome" in plan.words
     assert "<form method" not in plan.text
 
 
@@ -546,14 +546,11 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody='{"id": "m", "event_type": "mail"}')
     listed = browser.get("/dead-letters")
     assert "mail 1 0 Look what and why" in listed.words
-    put_back = browser.get("/message/redrive", id="m", channel="mail").headers["location"]
-    assert put_back.startswith("/dead-letters/redrive?queue=mail&only=")
-    assert "no dead-letter queue shows it" in browser.get("/message/redrive", id="m-2", channel="mail").words
     looked = browser.get("/dead-letters", queue="mail").words
     assert "m mail Why" in looked
     assert "no such sender (misconfigured)" in looked
     plan = browser.get("/dead-letters/redrive", queue="mail")
-    assert "about 1 dead letters of mail (dev) go back into that queue." in plan.words
+    assert "about 1 dead letters of mail go back into that queue." in plan.words
     assert stage.bodies("mail") == []
     started = browser.post("/dead-letters/redrive", plan.hidden())
     assert started.headers["location"] == "/dead-letters/redrive?queue=mail&run=1"
@@ -561,6 +558,20 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     assert "Done 1 moved, 0 left." in browser.get(started.headers["location"]).words
     assert stage.bodies("mail") == [{"id": "m", "event_type": "mail"}]
     assert "There are no dead letters in dev." in browser.get("/dead-letters").words
+
+
+def test_a_message_whose_dead_letter_is_gone_is_requeued_from_its_page(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.know("m", status="sending", dead_lettered_at=1)
+    stage.put(mail("m"))
+    assert "Repair …" in message(browser, "m").words
+    plan = browser.get("/message/repair", id="m", channel="mail")
+    assert "Requeue it" in plan.words
+    refused = browser.post("/message/repair", {**plan.hidden(), "cure": "redrive"})
+    assert refused.status == 400
+    assert browser.post("/message/repair", {**plan.hidden(), "cure": "requeue"}).status == 303
+    assert [each["id"] for each in stage.bodies("mail")] == ["m"]
 
 
 def test_a_redrive_that_is_under_way_shows_how_far_it_is_and_can_be_stopped(

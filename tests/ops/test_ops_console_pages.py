@@ -9,7 +9,7 @@ import pytest
 from mailroom.channels.contracts import CONTRACTS
 from ops import stage as stages
 from ops.console.pages import dead_letters
-from ops.dead_letters.redrive import DeadLetterMover
+from ops.repair.dead_letters import DeadLetterMover
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser
 from tests.support.ops.console import browser as browser
@@ -50,7 +50,7 @@ def test_of_two_clicks_at_once_one_starts_a_redrive(
     def click() -> None:
         replies.append(browser.post(REDRIVE, {"queue": "mail"}).status)
 
-    monkeypatch.setattr("ops.dead_letters.redrive.depth", together)
+    monkeypatch.setattr("ops.repair.dead_letters.depth", together)
     monkeypatch.setattr(DeadLetterMover, "_send", held)
     monkeypatch.setattr(dead_letters, "Job", noted)
     clicks = [threading.Thread(target=click) for _ in range(2)]
@@ -246,7 +246,7 @@ def test_what_did_not_work_says_so_in_its_title_and_leads_on(browser: Browser) -
     refused = browser.get("/failures", since="never")
     assert (refused.status, "<title>That did not work" in refused.text) == (400, True)
     assert '<a href="/failures">Failures</a>' in refused.text
-    gone = browser.post("/message/settle", {"id": "nobody", "channel": "mail", "word": "sent"})
+    gone = browser.post("/message/repair", {"id": "nobody", "channel": "mail", "cure": "sent"})
     assert '<a href="/message?id=nobody&amp;channel=mail">To the message</a>' in gone.text
 
 

@@ -320,7 +320,7 @@ def test_a_message_that_nobody_has_begun_or_that_there_is_not_is_said_to_be_so(s
     stage.put(mail("ready"))
     code, found = resent("ready", "nowhere")
     assert code == 1
-    assert "reconcile" in found["ready"]["why"]
+    assert "mailroom repair" in found["ready"]["why"]
     assert found["nowhere"]["why"] == "there is no such message in the ledger"
 
 

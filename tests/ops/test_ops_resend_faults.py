@@ -69,7 +69,7 @@ def test_one_that_cannot_be_reopened_is_named_and_the_others_are_queued(
         {"a": "resent", "b": "unqueued", "c": "resent"},
     )
     assert "it may be reopened, and is not queued" in found["b"]["why"]
-    assert "mailroom reconcile" in found["b"]["why"]
+    assert "mailroom repair" in found["b"]["why"]
     assert queued(stage) == ["a", "c"]
 
 

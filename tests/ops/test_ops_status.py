@@ -90,7 +90,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
     ("item", "words"),
     [
         ({"status": "sending", "startedAt": MS, "updatedAt": "2026-11-21T13:59:58Z"}, ""),
-        ({"status": "sending", "startedAt": MS, "updatedAt": "2026-11-21T11:00:00Z"}, "mailroom reconcile"),
+        ({"status": "sending", "startedAt": MS, "updatedAt": "2026-11-21T11:00:00Z"}, "mailroom repair"),
         (
             {
                 "status": "sending",
@@ -98,11 +98,11 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
                 "provider_id": "fx-1",
                 "updatedAt": "2026-11-21T11:00:00Z",
             },
-            "If no worker can find out how it ended, ask telnyx, then run: mailroom settle m --as sent",
+            "If no worker can find out how it ended, ask telnyx, then run: mailroom repair m",
         ),
         (
             {"status": "sending", "dead_lettered_at": MS, "provider": "telnyx", "provider_id": "fx-1"},
-            "mailroom settle m --as sent (or failed) --channel mail --stage dev",
+            "mailroom repair m --channel mail --stage dev --as sent (or failed)",
         ),
         ({"status": "sending", "updatedAt": "2026-11-21T13:59:58Z"}, "It is back in its queue"),
         (
@@ -119,7 +119,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
         ({"status": "scheduled", "scheduledFor": "2026-11-22T14:00:00Z"}, "It waits for 2026-11-22"),
         (
             {"status": "scheduled", "scheduledFor": "2026-11-21T13:00:00Z"},
-            "60 minutes late. Requeue it: mailroom reconcile",
+            "60 minutes late. Requeue it: mailroom repair",
         ),
         ({"status": "failed", "error": {"code": "invalid"}}, "under a new id"),
         ({"status": "failed", "error": {"code": "expired"}}, "expires_at"),
@@ -146,7 +146,7 @@ def test_what_to_do_next_follows_from_the_status(item: dict[str, Any], words: st
 def test_what_nobody_has_claimed_waits_for_its_time_or_is_looked_for() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com"}
     (said,) = view_of(of_mailbox(item, NOW), "dev", NOW).advice
-    assert "mailroom reconcile m --channel mail --stage dev requeues it." in said
+    assert "this requeues it: mailroom repair m --channel mail --stage dev." in said
     (said,) = view_of(of_mailbox({**item, "send_at": "2026-11-21T14:10:00Z"}, NOW), "dev", NOW).advice
     assert said == "It waits for 2026-11-21 14:10:00 UTC."
 
@@ -164,7 +164,7 @@ def test_what_the_ledger_may_have_forgotten_is_not_requeued() -> None:
     found = view_of(of_mailbox(item, NOW), "dev", NOW)
     assert found.status == "forgotten"
     assert "may have been sent" in found.advice[0]
-    assert "reconcile" not in found.advice[0]
+    assert "repair" not in found.advice[0]
 
 
 def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:

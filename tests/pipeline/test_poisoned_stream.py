@@ -1,4 +1,4 @@
-"""What the mailbox's stream gives up on lies whole in S3, and `ops replay` puts it back on its way."""
+"""What the mailbox's stream gives up on lies whole in S3, and `repair --given-up` puts it back on its way."""
 
 import json
 import os
@@ -20,10 +20,10 @@ def counts(printed: str) -> tuple[int, int, int]:
 
 
 def replay(pipeline: Pipeline, *options: str) -> subprocess.CompletedProcess[str]:
-    """`python -m ops replay` in a shell that has sourced the stage's env."""
+    """`python -m ops repair --given-up` in a shell that has sourced the stage's env."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return subprocess.run(
-        [sys.executable, "-m", "ops", "replay", *options],
+        [sys.executable, "-m", "ops", "repair", "--given-up", *options],
         cwd=REPOSITORY,
         env=environment | pipeline.running.variables(),
         capture_output=True,

@@ -1,13 +1,14 @@
 """Dead letters put back by the operator's command end in the inbox, once."""
 
 import json
+from typing import Any
 
 import boto3
 import pytest
 from typer.testing import CliRunner
 
 from local.aws import STAGE
-from ops.dead_letters.command import app
+from ops import cli
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -21,13 +22,20 @@ def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     # An empty answer of SQS proves nothing, unless it was waited for. One of the emulator does.
-    monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
+    for module in ("ops.dead_letters.queues", "ops.repair.dead_letters"):
+        monkeypatch.setattr(f"{module}.LONG_POLL_SECONDS", 0)
 
 
-def command(*options: str) -> tuple[int, dict[str, object]]:
-    result = CliRunner().invoke(app, [*options, "--stage", STAGE, "--json"])
+def command(*options: str) -> tuple[int, dict[str, Any]]:
+    result = CliRunner().invoke(cli.app, [*options, "--stage", STAGE, "--json"])
     assert result.exit_code in (0, 1), (result.stderr, result.exception)
     return result.exit_code, json.loads(result.stdout)
+
+
+def counted(answer: dict[str, Any]) -> dict[str, Any]:
+    """What became of the one queue that was asked for."""
+    (queue,) = answer["queues"]
+    return dict(queue)
 
 
 @pytest.mark.usefixtures("_at_the_stage")
@@ -40,12 +48,12 @@ def test_letters_that_are_redriven_are_sent_once_and_what_was_sent_before_is_not
     dead = pipeline.output("MailBulkDlqUrl")
     pipeline.send(dead, [json.dumps(each) for each in items])
 
-    _, shown = command("show", "redriven-1", "--queue", "mail-bulk")
-    assert [each["id"] for each in shown["letters"]] == ["redriven-1"]  # type: ignore[attr-defined]
-    chosen = [part for item in items for part in ("--only", str(item["id"]))]
-    code, answer = command("redrive", "--queue", "mail-bulk", *chosen, "--rate", "100", "--yes")
+    _, shown = command("dead-letters", "show", "redriven-1", "--queue", "mail-bulk")
+    assert [each["id"] for each in shown["letters"]] == ["redriven-1"]
+    chosen = [str(item["id"]) for item in items]
+    code, answer = command("repair", "--dead-letters", "mail-bulk", *chosen, "--rate", "100", "--yes")
 
-    assert (code, answer["moved"], answer["left"]) == (0, 3, 0)
+    assert (code, counted(answer)["moved"], counted(answer)["left"]) == (0, 3, 0)
     for id_ in ("redriven-1", "redriven-2"):
         pipeline.one_mail(id_)
     bulk = pipeline.output("MailBulkQueueUrl")
@@ -64,7 +72,7 @@ def test_a_fax_is_redriven_into_its_line(pipeline: Pipeline) -> None:
         MessageGroupId=number,
         MessageDeduplicationId="redriven-fax",
     )
-    code, answer = command("redrive", "--queue", "fax", "--only", "redriven-fax", "--yes")
-    assert (code, answer["moved"]) == (0, 1)
+    code, answer = command("repair", "--dead-letters", "fax", "redriven-fax", "--yes")
+    assert (code, counted(answer)["moved"]) == (0, 1)
     pipeline.until_ended("redriven-fax", event_type="fax", seconds=SECONDS)
     assert len(pipeline.calls("redriven-fax")) == 1

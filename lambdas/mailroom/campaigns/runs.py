@@ -31,6 +31,7 @@ from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.clock import Clock, epoch, iso, milliseconds
 from mailroom.errors import ClaimLost, Malformed
 from mailroom.ledger.claims import InProgress
+from mailroom.telemetry import impersonal
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -238,7 +239,8 @@ class Runs(Struct, frozen=True):
         """The page's people are on their way; `cursor` is where the next page begins (None: it was the last).
         Raises ClaimLost where another worker has taken the page since."""
         before = claim.run
-        kept = [*before.faults, *map(str, faults)][:MAX_FAULTS]
+        # A run is kept for months, and no erasure looks for people here.
+        kept = [*before.faults, *(impersonal(f"{each}") for each in faults)][:MAX_FAULTS]
         values: Sets = {
             ":next": number(claim.page + 1),
             ":pages": number(before.pages + 1),

@@ -150,7 +150,7 @@ _UNSENT = Cause(
 _TROUBLE = "{}; put that right, then redrive it"
 _TROUBLES = {
     "retry": "not taken for as long as it may wait: {}; redrive it when that is over",
-    "in_doubt": "{}, and it is not sent again by itself; ask its provider, then settle it, or redrive it to "
+    "in_doubt": "{}, and it is not sent again by itself; ask its provider, then end it, or redrive it to "
     "send it once more",
     "unprepared": "it could not be made ready ({}); see the log of its sender, then redrive it",
 }

@@ -6,15 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from ops.console.site import Answer, Asked, Goto, Shown, Site, link
-from ops.dead_letters.command import count_letters, find_letters, sentences_of
+from ops.dead_letters.command import count_letters, find_letters
 from ops.dead_letters.queues import DeadQueues
-from ops.dead_letters.redrive import Redrive, Redriven
-from ops.screen import Refused, aws_fault_types
-from ops.screen import sentences_of as words_of
+from ops.repair.dead_letters import Redrive, Redriven
+from ops.screen import Refused, aws_fault_types, sentences_of
 
 LISTED = 50
-OF_ONE_ID = 10
-"""Dead letters of one id that are looked at: one a channel, and its callbacks."""
 FEW = 10
 """A redrive takes twice as many as were shown, and so many more: SQS's counts are approximate, and others die
 meanwhile."""
@@ -29,8 +26,8 @@ class Stopped(Exception):
 class Job:
     """A redrive in a thread of its own. `answer` when it has ended well, `sentences` when it has not."""
 
-    def __init__(self, planned: Redrive) -> None:
-        self.queue, self.stage = planned.queue.queue, planned.stage
+    def __init__(self, planned: Redrive, stage: str) -> None:
+        self.queue, self.stage = planned.queue.queue, stage
         self.done, self.total = 0, len(planned.only) or planned.found
         self.answer: Redriven | None = None
         self.sentences: list[str] = []
@@ -55,7 +52,7 @@ class Job:
             self.sentences = [f"It was stopped. {self.done} were moved, and stay so."]
         except aws_fault_types() as error:
             self.sentences = [
-                *words_of(error, self.stage),
+                *sentences_of(error, self.stage),
                 f"{self.done} were moved before that, and stay so. A few more may be in both queues.",
             ]
 
@@ -89,7 +86,7 @@ def redrive(site: Site, asked: Asked) -> Answer:
         job.stopping = True
         return _to(job.queue)
     (queue,) = _queues(site).named(asked["queue"])
-    planned = Redrive(_queues(site), site.stage, queue, [asked["only"]] if asked["only"] else ())
+    planned = Redrive(_queues(site).client, queue, [asked["only"]] if asked["only"] else ())
     if asked.form is None or asked["stop"]:
         return _plan(planned)
     if not planned.only and asked["shown"] and planned.found > 2 * _count(asked["shown"]) + FEW:
@@ -98,21 +95,8 @@ def redrive(site: Site, asked: Asked) -> Answer:
         job = site.jobs.get(queue.queue)
         if job is not None and job.running:
             raise Refused(f"The dead letters of {queue.queue} are on their way already.")
-        site.jobs[queue.queue] = Job(planned)
+        site.jobs[queue.queue] = Job(planned, site.stage)
     return _to(queue.queue)
-
-
-def of_message(site: Site, asked: Asked) -> Answer:
-    """The page that puts a message's dead letter back, wherever that lies. Raises Refused for one that no
-    queue shows."""
-    found = find_letters(_queues(site), None, site.stage, asked["id"], OF_ONE_ID, body=False)
-    for each in found.letters:
-        if each.event_type == asked["channel"]:
-            return Goto(link("/dead-letters/redrive", queue=each.queue, only=each.message_id))
-    raise Refused(
-        f"{asked['id']}: no dead-letter queue shows it. Another reader hides it for some minutes, or "
-        "somebody has put it back already."
-    )
 
 
 def _to(queue: str) -> Goto:
@@ -121,7 +105,13 @@ def _to(queue: str) -> Goto:
 
 def _plan(planned: Redrive, shown: int | None = None) -> Shown:
     """What it will do; anew where there are many more than were `shown`."""
-    values = {"job": None, "planned": planned, "sentences": sentences_of(planned), "shown": shown}
+    sentences = [
+        planned.sentence(),
+        "The ledger drops messages that were sent already; expired messages are not sent.",
+        "If the console dies between sending and deleting, that dead letter is in both queues: the ledger "
+        "drops the copy; a callback arrives twice, with the same webhook-id.",
+    ]
+    values = {"job": None, "planned": planned, "sentences": sentences, "shown": shown}
     return Shown(
         template="redrive.html",
         title=f"Redrive {planned.queue.queue}",

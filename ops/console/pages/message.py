@@ -16,20 +16,27 @@ from ops.campaigns.dry_run import Sample, Samples
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from ops.messages.status import reader_of, view_of
 from ops.messages.timeline import meaning, timeline
+from ops.repair.command import FOLLOWS, SENTENCES
+from ops.repair.judge import PATIENCE_SECONDS, Cure, Diagnosis
+from ops.repair.repairs import Repairs, Word
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
 from ops.resend.resender import Resender
 from ops.screen import Refused
-from ops.settle import FOLLOWS, Word, carry_out, look
 from stacks.paths import ROOT
 
 RENDERED = ("mail", "sms", "push")
 """Channels whose content is made of the item; the others send what it says."""
 UNDER_WAY = ("sending", "retrying")
-Action = Literal["resend", "settle", "cancel", "redrive"]
+Action = Literal["resend", "repair", "cancel"]
+_BUTTONS: dict[Cure, dict[str, str]] = {
+    "requeue": {"requeue": "Requeue it"},
+    "redrive": {"redrive": "Put its dead letter back"},
+    "end": {"sent": "End it as sent", "failed": "End it as failed"},
+}
 _DONE = {
     "resend": "You have sent it to its queue again.",
-    "settle": "You have settled it.",
+    "repair": "You have repaired it.",
     "cancel": "You have cancelled it: it is not sent.",
 }
 
@@ -99,25 +106,43 @@ def resend(site: Site, asked: Asked) -> Answer:
     return _plan(asked, "resend", sentences, more if ready else None, force=not ready and not force)
 
 
-def settle(site: Site, asked: Asked) -> Answer:
-    """What `settle` would do, and then does."""
+def repair(site: Site, asked: Asked) -> Answer:
+    """What `repair` would do, and then does: the cure that was chosen, of those that the message has."""
     deployed = _deployed(site)
-    found = look(deployed, MessageRef(asked["id"], asked["channel"] or None))
-    seen = _digest([found.item])
-    word: Word | None = next((each for each in get_args(Word) if each == asked["word"]), None)
-    if asked.form is not None and word is not None:
-        if found.why or seen != asked["seen"]:
-            return _refused(asked, "settle", found.why or "it has changed since it was shown; look again")
-        settled = carry_out(deployed, found, word)
-        return _refused(asked, "settle", settled.why) if settled.why else _done(asked, "settle")
-    if found.why:
-        return _plan(asked, "settle", [f"It cannot be settled: {found.why}."], None)
-    sentences = [
-        "First ask its provider or its recipient how it ended. What you say here is written into the ledger.",
-        *(f"As {each}: {follows}" for each, follows in FOLLOWS.items()),
-        "A later proof of the provider still corrects it.",
-    ]
-    return _plan(asked, "settle", sentences, {"seen": seen}, words=list(FOLLOWS))
+    repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
+    seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
+    candidates = repairs.named([MessageRef(asked["id"], asked["channel"] or None)])
+    ((judged,),) = repairs.judged(candidates)
+    diagnosis, message = judged
+    if asked.form is not None:
+        if asked["cure"] not in _cures(diagnosis):
+            return _refused(asked, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
+        if seen != asked["seen"]:
+            return _refused(asked, "repair", "it has changed since it was shown; look again")
+        if asked["cure"] in get_args(Word):
+            why = repairs.end(judged, "sent" if asked["cure"] == "sent" else "failed")
+        else:
+            done = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
+            why = "its queue or function did not take it; look again" if done.failed else ""
+        return _refused(asked, "repair", why) if why else _done(asked, "repair")
+    said = [f"It is {message.key.event_type} {asked['id']}: {SENTENCES[diagnosis.state]}."]
+    if diagnosis.twice:
+        said.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
+    if "end" in diagnosis.cures:
+        said.append("First ask its provider or its recipient how it ended. A later proof still corrects it.")
+        said += [f"As {each}: {follows}" for each, follows in FOLLOWS.items()]
+    elif diagnosis.not_ended:
+        said.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
+    cures = _cures(diagnosis)
+    return _plan(asked, "repair", said, {"seen": seen} if cures else None, cures=cures)
+
+
+def _cures(diagnosis: Diagnosis) -> dict[str, str]:
+    """The buttons of a message that can be repaired: the name of each cure, and what it says."""
+    found: dict[str, str] = {}
+    for each in diagnosis.cures:
+        found |= _BUTTONS[each]
+    return found
 
 
 def cancel(site: Site, asked: Asked) -> Answer:
@@ -216,10 +241,9 @@ def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None)
     """What may help; each looks for itself whether it can be done."""
     if message.status in WAITING:
         return ["cancel"] if _waits(_states(site), message, item) else []
-    dead: list[Action] = ["redrive"] if "dead_lettered_at" in message.times else []
     if message.status in UNDER_WAY:
-        return [*dead, "settle", "resend"]
-    return [*dead, "resend"] if "completedAt" in message.times else dead
+        return ["repair", "resend"]
+    return ["resend"] if "completedAt" in message.times else []
 
 
 def _plan(
@@ -230,7 +254,7 @@ def _plan(
     **more: Any,
 ) -> Answer:
     """What an action will do. `hidden` goes with the form; None: it cannot be done."""
-    values = {"action": action, "sentences": sentences, "hidden": hidden, "force": False, "words": [], **more}
+    values = {"action": action, "sentences": sentences, "hidden": hidden, "force": False, "cures": {}, **more}
     return Shown(template="message_action.html", title=f"{action.capitalize()} {asked['id']}", values=values)
 
 

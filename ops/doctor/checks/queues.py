@@ -37,7 +37,7 @@ def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
     elif found.get("Contents"):
         yield failed(
             "A stream gave up on messages: they wait to be replayed.",
-            f"mailroom replay --stage {stage.name} --dry-run; see docs/operating/gave-up.md.",
+            f"mailroom repair --given-up --stage {stage.name} --dry-run; see docs/operating/gave-up.md.",
         )
     else:
         yield ok("The streams gave up on nothing.")

@@ -1,4 +1,4 @@
-"""An operator in a world of faults: `resend` and `reconcile` with its tables, queues and functions.
+"""An operator in a world of faults: `resend` and `repair` with its tables, queues and functions.
 
 The command's own calls are places to stop as a function's are: whoever runs it may be cut off at any of them.
 """
@@ -16,18 +16,19 @@ from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import DispatchSettings, OutcomesSettings
 from mailroom.message.message import Reference
-from mailroom.outcomes import Outcomes, RetrySchedule
-from ops.reconcile.judge import StaleAfter
-from ops.reconcile.reconciler import Candidates, Reconciler
+from mailroom.outcomes import Outcomes
+from ops.repair.judge import Judge, Memory
+from ops.repair.repairs import Candidates, DeadLetterQueues, Repairs
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
 from ops.resend.resender import Resender, ResentMessage
 from tests.support.faults import fax_world
 from tests.support.faults.fax_world import FaxWorld
 from tests.support.faults.outside import Outside, Stopped
-from tests.support.faults.world import BULK, LEASE, MAIL, SCHEDULED, VISIBILITY, World
+from tests.support.faults.world import BULK, MAIL, SCHEDULED, World
 
 OLDER_THAN = 900.0
+LONGEST_FAX = 900.0
 KEPT_SECONDS = 14 * 86_400
 """How long a dead-letter queue keeps a letter."""
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
@@ -162,32 +163,40 @@ def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False
     return []
 
 
-def reconcile(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | None:
-    """One run of the command: how many were requeued, and how many could not be. None: it was stopped."""
+def repairs_of(stage: Here, *, confirmed: bool = False) -> Repairs:
+    """What the command makes of a stage; the longest fax occupies its line for a quarter of an hour."""
+    mailbox, ledger = (
+        stage.dynamodb.describe_table(TableName=name)["Table"] for name in ("mailbox", "ledger")
+    )
+    memory = Memory.of(mailbox, ledger, 1e9, stage.clock(), confirmed=confirmed)
+    return Repairs(
+        stage, Judge(memory, LONGEST_FAX, DeadLetterQueues(stage).may_hold, OLDER_THAN, fax_world.LEASE)
+    )
 
-    def scanned(reconciler: Reconciler) -> Candidates:
-        candidates = reconciler.scan()
-        sleep(reconciler.second_look_in(candidates))
+
+def scan(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | None:
+    """One run of the command: how many were repaired, and how many could not be. None: it was stopped."""
+
+    def scanned(repairs: Repairs) -> Candidates:
+        candidates = repairs.scan()
+        sleep(repairs.second_look_in(candidates))
         return candidates
 
-    return _requeued(stage, scanned, confirmed=False)
+    return _repaired(stage, scanned)
 
 
-def reconcile_messages(stage: Here, *ids: str) -> tuple[int, int] | None:
+def repair(stage: Here, *ids: str) -> tuple[int, int] | None:
     """The same of mails that are named."""
     asked = [MessageRef(each, "mail") for each in ids]
-    return _requeued(stage, lambda reconciler: reconciler.named(asked), confirmed=True)
+    return _repaired(stage, lambda repairs: repairs.named(asked), confirmed=True)
 
 
-def _requeued(
-    stage: Here, find: Callable[[Reconciler], Candidates], *, confirmed: bool
+def _repaired(
+    stage: Here, find: Callable[[Repairs], Candidates], *, confirmed: bool = False
 ) -> tuple[int, int] | None:
-    longest = {"mail": max(VISIBILITY, LEASE), "fax": fax_world.VISIBILITY}
-    stale_after = StaleAfter(OLDER_THAN, longest, RetrySchedule(fax_world.RETRY_SECONDS, 1, 900))
     with suppress(Stopped):
-        reconciler = Reconciler(stage, stale_after, confirmed=confirmed)
-        candidates = find(reconciler)
-        answer = reconciler.evaluate(candidates, dry_run=False)
-        answer = reconciler.requeue(candidates, answer)
-        return sum(answer.put_back.values()), answer.failed
+        repairs = repairs_of(stage, confirmed=confirmed)
+        candidates = find(repairs)
+        answer = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
+        return sum(answer.repaired.values()), answer.failed
     return None

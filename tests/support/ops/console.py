@@ -127,7 +127,7 @@ class Browser:
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
     """A stage whose dead letters can be put back; no look waits."""
     monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
-    monkeypatch.setattr("ops.dead_letters.redrive.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("ops.repair.dead_letters.LONG_POLL_SECONDS", 0)
     with repair_stage(monkeypatch) as stage:
         yield stage
 

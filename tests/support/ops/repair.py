@@ -1,4 +1,4 @@
-"""A stage in process for `resend` and `reconcile`: its tables and queues, and functions that are told of."""
+"""A stage in process for `resend` and `repair`: its tables and queues, and functions that are told of."""
 
 import io
 import json
@@ -18,9 +18,8 @@ from local.demo.client import typed
 from mailroom.aws.dynamo import plain
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
-from ops.reconcile.command import reconcile
+from ops.repair.command import repair
 from ops.resend.command import resend
-from ops.settle import settle
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.shared import REGION
 
@@ -33,8 +32,7 @@ Item = dict[str, Any]
 
 app = typer.Typer()
 app.command()(resend)
-app.command()(reconcile)
-app.command()(settle)
+app.command()(repair)
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:
@@ -236,7 +234,7 @@ def repair_stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
         yield stage
 
 
-def reconciled(*arguments: str) -> tuple[int, dict[str, Any]]:
-    """The exit code and the answer of a run that waits for nothing."""
-    result = run("reconcile", "--older-than", "0s", *arguments, "--json")
+def scanned(*arguments: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the answer of a scan that waits for nothing."""
+    result = run("repair", "--scan", "--older-than", "0s", *arguments, "--json")
     return result.exit_code, json.loads(result.stdout)

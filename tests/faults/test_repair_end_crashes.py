@@ -1,5 +1,5 @@
-"""`settle` beside workers that are alive, and stopped at each of its calls: what an operator said stays, and
-nothing is sent again for it."""
+"""`repair --as` beside workers that are alive, and stopped at each of its calls: what an operator said stays,
+and nothing is sent again for it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -7,16 +7,14 @@ from functools import partial
 
 import pytest
 
-from mailroom.message.message import Key
-from ops.requeue.stage import DeployedStage
-from ops.settle import Settling, Word, carry_out
+from ops.repair.repairs import Judged, Repairs, Word
+from ops.requeue.selection import MessageRef
 from tests.support.faults.fax_world import HERE, LEASE, FaxWorld, fax
 from tests.support.faults.outside import Side, Stopped
-from tests.support.faults.repairs import of_fax
+from tests.support.faults.repairs import LONGEST_FAX, of_fax, repairs_of
+from tests.support.faults.world import create_table
 
 NewFaxWorld = Callable[[], FaxWorld]
-LONGEST = 900
-"""Of a fax in this world."""
 TOLD = {"sent": "sent", "failed": "perm_fail"}
 both = pytest.mark.parametrize("word", ["sent", "failed"])
 
@@ -24,12 +22,13 @@ both = pytest.mark.parametrize("word", ["sent", "failed"])
 def followed_for_ever(new_fax_world: NewFaxWorld) -> FaxWorld:
     """A fax whose provider cannot be asked any more, and one that waits behind it."""
     world = new_fax_world()
+    create_table(world.dynamodb, "mailbox")
     world.put(fax("slow"), fax("good"))
     world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # its first poll
     world.send_fax()
     world.outside.intrude = None
     assert world.found("slow")["provider_id"] == "fx-1"
-    while world.clock() < world.network.calls[0].began + LONGEST + LEASE:
+    while world.clock() < world.network.calls[0].began + LONGEST_FAX + LEASE:
         again(world)
     assert "completedAt" not in world.found("slow")
     return world
@@ -43,17 +42,16 @@ def again(world: FaxWorld) -> None:
 
 def settled(world: FaxWorld, word: Word, name: str = "slow") -> bool | None:
     """What the command does once it is allowed to. None: it was stopped."""
-    stage = of_fax(world)
-    found = looked(stage, name)
+    repairs = repairs_of(of_fax(world))
     with suppress(Stopped):
-        return carry_out(stage, found, word).result == "settled"
+        return repairs.end(looked(repairs, name), word) == ""
     return None
 
 
-def looked(stage: DeployedStage, name: str) -> Settling:
+def looked(repairs: Repairs, name: str) -> Judged:
     """What the command's look finds, once it is allowed to."""
-    (item,) = stage.items("ledger", Key(name, "fax"))
-    return Settling(item, stage.clock() - LONGEST - LEASE, why="")
+    ((found,),) = repairs.judged(repairs.named([MessageRef(name, "fax")]))
+    return found
 
 
 def _settles(world: FaxWorld, word: Word, done: list[bool | None]) -> None:
@@ -139,11 +137,11 @@ def test_run_again_it_is_settled_once_wherever_it_was_stopped(new_fax_world: New
 @both
 def test_two_operators_settle_it_once(new_fax_world: NewFaxWorld, word: Word) -> None:
     world = followed_for_ever(new_fax_world)
-    stage = of_fax(world)
-    found = looked(stage, "slow")
+    repairs = repairs_of(of_fax(world))
+    found = looked(repairs, "slow")
     other: Word = "sent" if word == "failed" else "failed"
-    assert carry_out(stage, found, word).result == "settled"
-    assert carry_out(stage, found, other).result == "refused"
+    assert repairs.end(found, word) == ""
+    assert "has changed" in repairs.end(found, other)
     check(world, word, "two")
 
 
@@ -152,6 +150,7 @@ def test_the_next_attempt_of_what_was_settled_is_never_submitted(
     new_fax_world: NewFaxWorld, word: Word
 ) -> None:
     world = new_fax_world()
+    create_table(world.dynamodb, "mailbox")
     world.put(fax("busy-once"))
     world.send_fax()
     world.draw_consequences()
@@ -165,6 +164,7 @@ def test_the_next_attempt_of_what_was_settled_is_never_submitted(
 
 def test_a_fax_that_may_be_on_its_line_is_not_settled(new_fax_world: NewFaxWorld) -> None:
     world = new_fax_world()
+    create_table(world.dynamodb, "mailbox")
     world.put(fax("slow"))
     world.send_fax()
     assert not settled(world, "failed")

@@ -1,19 +1,14 @@
-"""`replay`: what a table's stream gave up on is handed to its function again, one batch after another."""
+"""Batches that a table's stream gave up on, handed to their function again, one after another."""
 
 import json
-import time
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
 from msgspec import Struct, structs
 
 from mailroom.clock import iso
-from ops.options import AsJson, Stage, Yes
 from ops.requeue.requeuer import NotHandedOver, hand_over
-from ops.screen import aws_faults, bar, confirm, plain, print_answer, print_line, screen, table_of
-from ops.stage import aws_session, config_for_invocations, name, unprocessed_bucket
-from ops.times import duration, short
+from ops.stage import config_for_invocations, name, unprocessed_bucket
 
 if TYPE_CHECKING:
     import boto3
@@ -39,8 +34,8 @@ class FailedBatch(Struct, frozen=True):
 
 
 class Replayed(Struct):
-    """Answer of `replay`. `found` batches with `records` waited; `left` wait still. `batches` names those
-    that are left, and in a dry run the first ones of all."""
+    """Answer of `repair --given-up`. `found` batches with `records` waited; `left` wait still. `batches`
+    names those that are left, and in a dry run the first ones of all."""
 
     stage: str
     dry_run: bool
@@ -58,40 +53,6 @@ class Replayed(Struct):
         self.left += batch.result != "replayed"
         if batch.result != "replayed" and len(self.batches) < _MOST_NAMED:
             self.batches.append(batch)
-
-
-def replay(
-    stage: Stage = "dev",
-    *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; invoke nothing.")] = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
-    """Replay failed stream batches: records that the streams of mailbox and ledger gave up on.
-
-    Lambda puts such batches, whole, into the stage's "unprocessed" bucket. The command prints how many there
-    are, and asks. It hands each batch to its function again (dispatch or outcomes), the oldest first. A batch
-    that goes through moves to replayed/ in the same bucket; a batch that fails stays. So run an interrupted
-    replay again. The ledger drops messages that were queued before, so nothing is sent twice. Exit code 1:
-    something is left or, after a dry run, would be replayed. 2: the command could not do its work.
-
-    Example: mailroom replay --stage prod --dry-run
-    """
-    answer = Replayed(stage, dry_run)
-    with aws_faults(stage):
-        batches = FailedBatches(aws_session(), stage)
-        waiting = batches.waiting()
-        if waiting and not dry_run:
-            confirm(_question(len(waiting), waiting[0][0].timestamp(), stage), yes=yes)
-        with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
-            # One after another, so that memory does not grow with them.
-            for at, (since, key) in enumerate(waiting, 1):
-                found = batches.read(key, since)
-                if found is not None:
-                    answer.take(found[0] if dry_run else batches.replay(*found))
-                advance(at, len(waiting))
-    print_answer(answer, _show, as_json=as_json)
-    raise typer.Exit(1 if answer.left else 0)
 
 
 class FailedBatches:
@@ -160,29 +121,3 @@ class FailedBatches:
         except NotHandedOver as fault:
             return f"{fault}"
         return f"{failed} of its records failed; see the log of {batch.function}" if failed else ""
-
-
-def _question(count: int, since: float, stage: str) -> str:
-    many = "1 batch waits" if count == 1 else f"{count:,} batches wait, the oldest"
-    return f"{many} since {short(iso(since))}, {duration(time.time() - since)} ago. Replay into {stage}?"
-
-
-def _show(answer: Replayed) -> None:
-    if answer.batches:
-        table = table_of("since", "function", "records", "condition")
-        for each in answer.batches:
-            since = each.since[:19].replace("T", " ")
-            function = plain(each.function or "unknown")
-            table.add_row(since, function, str(each.records), plain(each.condition))
-        screen.print(table)
-        # Whole, however narrow the terminal: a key is there to be copied.
-        for each in answer.batches:
-            print_line(f"{each.key}: {each.why}" if each.why else each.key)
-    if not answer.dry_run:
-        screen.print(f"{answer.replayed} batches replayed, {answer.left} left.")
-        if answer.left:
-            screen.print("Why: the log groups of dispatch and outcomes, by the time of this command.")
-        return
-    if answer.found > len(answer.batches):
-        screen.print(f"and {answer.found - len(answer.batches)} more")
-    screen.print(f"{answer.found} batches wait; run without --dry-run to replay them.")

@@ -1,4 +1,4 @@
-"""`resend` and `reconcile`, as real processes, on a stage that runs."""
+"""`resend` and `repair`, as real processes, on a stage that runs."""
 
 import hashlib
 import json
@@ -56,7 +56,7 @@ def test_a_fax_that_was_given_up_is_faxed_again_by_resend(pipeline: Pipeline) ->
     assert (row["status"], row["attempts"]) == ("sent", 9)
 
 
-def test_what_nobody_is_on_is_found_by_reconcile_and_sent_once(pipeline: Pipeline) -> None:
+def test_what_nobody_is_on_is_found_by_a_scan_and_sent_once(pipeline: Pipeline) -> None:
     strand(pipeline, "lost-schedule")
     pipeline.dynamodb.update_item(
         TableName=LEDGER,
@@ -70,32 +70,32 @@ def test_what_nobody_is_on_is_found_by_reconcile_and_sent_once(pipeline: Pipelin
         pipeline, "lost-fax", "fax", status="sending", to="+13125550161", pdf_url="https://example.com/g.pdf"
     )
     stuck = {"lost-schedule": "overdue", "never-begun": "missing", "lost-fax": "overdue"}
-    looked = told(pipeline, "reconcile", *stuck, "--older-than", "2s", "--dry-run", code=1)
+    looked = told(pipeline, "repair", *stuck, "--older-than", "2s", "--dry-run", code=1)
     assert states(looked) == stuck
     assert not pipeline.ledger("never-begun")
-    answer = told(pipeline, "reconcile", "--older-than", "2s", "--yes", code=None)
-    assert answer["put_back"]["mail"] >= 2
-    assert answer["put_back"]["fax"] >= 1
+    answer = told(pipeline, "repair", "--scan", "--older-than", "2s", "--yes", code=None)
+    assert answer["repaired"]["mail"] >= 2
+    assert answer["repaired"]["fax"] >= 1
     pipeline.until_ended("lost-schedule", "never-begun")
     pipeline.until_ended("lost-fax", event_type="fax")
     assert pipeline.ledger("lost-fax", "fax")["status"] == "sent"
-    told(pipeline, "reconcile", "--older-than", "2s", "--yes", code=None)
-    after = told(pipeline, "reconcile", *stuck, "--older-than", "2s", "--dry-run")
-    assert states(after) == dict.fromkeys(stuck, "moving")
+    told(pipeline, "repair", "--scan", "--older-than", "2s", "--yes", code=None)
+    after = told(pipeline, "repair", *stuck, "--older-than", "2s", "--dry-run")
+    assert states(after) == dict.fromkeys(stuck, "fine")
     assert [len(mails(pipeline, id_)) for id_ in ("lost-schedule", "never-begun")] == [1, 1]
 
 
-def test_a_message_that_is_named_to_reconcile_goes_back_at_once_and_is_sent_once(pipeline: Pipeline) -> None:
+def test_a_message_that_is_named_to_repair_goes_back_at_once_and_is_sent_once(pipeline: Pipeline) -> None:
     strand(pipeline, "named")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "named", "event_type": "mail"}))
-    assert told(pipeline, "reconcile", "named", "--yes")["put_back"] == {"mail": 1}
+    assert told(pipeline, "repair", "named", "--yes")["repaired"] == {"mail": 1}
     pipeline.until_ended("named")
-    assert states(told(pipeline, "reconcile", "named", "--yes")) == {"named": "moving"}
+    assert states(told(pipeline, "repair", "named", "--yes")) == {"named": "fine"}
     assert len(mails(pipeline, "named")) == 1
 
 
 def states(answer: dict[str, Any]) -> dict[str, str]:
-    """How each message stands that was named to `reconcile`."""
+    """How each message stands that was named to `repair`."""
     return {each["id"]: each["state"] for each in answer["messages"]}
 
 

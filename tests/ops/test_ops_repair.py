@@ -1,4 +1,4 @@
-"""`reconcile`: what is found, how it is judged, who is handed what, and what is said."""
+"""`repair --scan`: what is found, how it is judged, who is handed what, and what is said."""
 
 import json
 import time
@@ -12,22 +12,19 @@ from local.demo.client import typed
 from mailroom.aws.dynamo import plain
 from mailroom.clock import iso
 from mailroom.message.message import Key
-from mailroom.outcomes import RetrySchedule
-from ops.reconcile.judge import DAY, Finding, Memory, StaleAfter, judge
-from ops.reconcile.reconciler import stale_after_of
+from ops.repair.judge import DAY, Diagnosis, Judge, Memory
 from ops.requeue.requeuer import Requeuer
 from ops.requeue.stage import DeployedStage, StoredMessage
 from ops.screen import Refused
 from ops.times import seconds_of, written
-from tests.support.ops.repair import RepairStage, reconciled, repair_stage, run
+from tests.support.ops.repair import RepairStage, repair_stage, run, scanned
 from tests.support.pipeline.items import mail
 
 NOW = 1_800_000_000.0
-STALE_AFTER = StaleAfter(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, RetrySchedule(600, 2, 7200))
 HOUR = 3600
 COMPLETE = Memory(complete=True)
 FORGETFUL = Memory(complete=False)
-MOVING = Finding("moving")
+FINE = "fine", None
 LYING = 1.0
 """The mark of messages whose letters are there."""
 
@@ -43,72 +40,100 @@ def known(status: str, age: float, event_type: str = "mail", **attributes: Any) 
     return {"id": "a", "event_type": event_type, "status": status, "updatedAt": iso(NOW - age), **attributes}
 
 
-def verdict(
-    ledger: dict[str, Any] | None, mailbox: dict[str, Any] | None, memory: Memory = COMPLETE
-) -> Finding:
+def diagnosis(
+    ledger: dict[str, Any] | None,
+    mailbox: dict[str, Any] | None,
+    memory: Memory = COMPLETE,
+    older_than: float | None = None,
+) -> Diagnosis:
     message = StoredMessage(Key("a", "mail"), ledger, mailbox)
-    return judge(message, NOW, STALE_AFTER, memory, lambda _channel, marked_at: marked_at == LYING)
+    lies = Judge(memory, HOUR, lambda _channel, marked_at: marked_at == LYING, older_than)
+    return lies.judge(message, NOW)
 
 
 # what is stuck
 
 ITEM = mail("a")
-IN_LEDGER: dict[str, tuple[dict[str, Any], Finding]] = {
-    "over": (known("sent", 9e6, completedAt=1), MOVING),
-    "claimed a while ago": (known("sending", 4400, startedAt=1), MOVING),
-    "claimed long ago": (known("sending", 4600, startedAt=1), Finding("overdue", "queue")),
-    "released long ago": (known("sending", 4600), Finding("overdue", "queue")),
-    "a webhook between two tries": (known("sending", 40_000, "webhook"), MOVING),
-    "a channel that is no more": (known("sending", 41_000, "pigeon"), Finding("overdue", "queue")),
-    "reopened just now": (known("retrying", 800), MOVING),
-    "reopened and not begun": (known("retrying", 1000), Finding("overdue", "queue")),
-    "its time is not long past": (known("scheduled", 9e6, scheduledFor=iso(NOW - 800)), MOVING),
+IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
+    "over": (known("sent", 9e6, completedAt=1), FINE),
+    "claimed while a queue may hide it": (known("sending", 44_000, startedAt=1), FINE),
+    "claimed long ago": (known("sending", 44_200, startedAt=1), ("overdue", "queue")),
+    "released long ago": (known("sending", 44_200), ("overdue", "queue")),
+    "a channel that is no more": (known("sending", 44_200, "pigeon"), ("overdue", "queue")),
+    "reopened just now": (known("retrying", 800), FINE),
+    "reopened and not begun": (known("retrying", 1000), ("overdue", "queue")),
+    "its time is not long past": (known("scheduled", 9e6, scheduledFor=iso(NOW - 800)), FINE),
     "its time is long past": (
         known("scheduled", 9e6, scheduledFor=iso(NOW - 1000)),
-        Finding("overdue", "scheduled"),
+        ("overdue", "scheduled"),
     ),
-    "a dead letter": (known("sending", 9e6, dead_lettered_at=1000), Finding("dead_letters")),
-    "a dead letter that is gone": (known("sending", 9e6, dead_lettered_at=2000), Finding("overdue", "queue")),
+    "a dead letter": (known("sending", 9e6, dead_lettered_at=1000), ("dead_letter", "queue")),
+    "a dead letter that is gone": (known("sending", 9e6, dead_lettered_at=2000), ("overdue", "queue")),
     "a dead fax that is gone": (
         known("sending", 9e6, "fax", dead_lettered_at=2000),
-        Finding("overdue", "outcomes"),
+        ("overdue", "outcomes"),
     ),
     "a dead schedule that is gone": (
         known("scheduled", 9e6, scheduledFor=iso(NOW - 1000), dead_lettered_at=2000),
-        Finding("overdue", "scheduled"),
+        ("overdue", "scheduled"),
     ),
-    "a fax that waits": (known("retrying", 3000, "fax", attempts=2, error={"code": "busy"}), MOVING),
+    "a fax that waits": (known("retrying", 44_000, "fax", attempts=2, error={"code": "busy"}), FINE),
     "a fax that waited": (
-        known("retrying", 3200, "fax", attempts=2, error={"code": "busy"}),
-        Finding("overdue", "outcomes"),
+        known("retrying", 44_200, "fax", attempts=2, error={"code": "busy"}),
+        ("overdue", "outcomes"),
     ),
-    "a fax that was handed back": (known("sending", 2000, "fax"), Finding("overdue", "outcomes")),
 }
 
 
-@pytest.mark.parametrize(("ledger", "finding"), IN_LEDGER.values(), ids=IN_LEDGER)
-def test_a_message_is_overdue_when_its_next_step_is(ledger: dict[str, Any], finding: Finding) -> None:
-    assert verdict(ledger, ITEM) == finding
+@pytest.mark.parametrize(("ledger", "found"), IN_LEDGER.values(), ids=IN_LEDGER)
+def test_a_message_is_overdue_when_its_next_step_is(
+    ledger: dict[str, Any], found: tuple[str, str | None]
+) -> None:
+    judged = diagnosis(ledger, ITEM)
+    assert (judged.state, judged.route) == found
+
+
+def test_who_says_after_which_time_waits_for_no_queue() -> None:
+    item = known("sending", 70)
+    states = [diagnosis(item, ITEM, older_than=each).state for each in (None, 80, 60)]
+    assert states == ["fine", "fine", "overdue"]
 
 
 def test_what_was_begun_and_is_gone_from_the_mailbox_cannot_be_put_back_but_a_fax() -> None:
-    assert verdict(known("sending", 9e6), None) == Finding("gone")
-    assert verdict(known("sending", 9e6, "fax"), None) == Finding("overdue", "outcomes")
-    assert verdict(known("scheduled", 9e6, scheduledFor=iso(NOW - 1e5)), None).route == "scheduled"
+    assert diagnosis(known("sending", 9e6), None).state == "gone"
+    assert diagnosis(known("sending", 9e6, "fax"), None).route == "outcomes"
+    assert diagnosis(known("scheduled", 9e6, scheduledFor=iso(NOW - 1e5)), None).route == "scheduled"
 
 
 def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it() -> None:
-    assert verdict(None, ITEM) == Finding("missing", "dispatch")
-    assert verdict(None, None) == MOVING
-    assert verdict(None, ITEM, FORGETFUL) == Finding("undated")
-    assert verdict(None, ITEM, Memory(complete=False, confirmed=True)) == Finding(
-        "missing", "dispatch", may_be_forgotten=True
+    assert diagnosis(None, ITEM) == Diagnosis("missing", ("requeue",), "dispatch")
+    assert diagnosis(None, None).state == "unknown"
+    assert diagnosis(None, ITEM, FORGETFUL) == Diagnosis("forgotten")
+    assert diagnosis(None, ITEM, Memory(complete=False, confirmed=True)) == Diagnosis(
+        "forgotten", ("requeue",), "dispatch", twice=True
     )
+
+
+def test_the_safe_cure_comes_first_and_an_operators_word_last() -> None:
+    cures = {
+        "overdue": diagnosis(known("sending", 9e6, startedAt=1), ITEM).cures,
+        "dead_letter": diagnosis(known("sending", 9e6, dead_lettered_at=1000, startedAt=1), ITEM).cures,
+        "gone": diagnosis(known("sending", 9e6, startedAt=1), None).cures,
+        "held": diagnosis(known("sending", 9e6, startedAt=NOW * 1000), ITEM).cures,
+        "over": diagnosis(known("sent", 9e6, completedAt=1), ITEM).cures,
+    }
+    assert cures == {
+        "overdue": ("requeue", "end"),
+        "dead_letter": ("redrive", "end"),
+        "gone": ("end",),
+        "held": ("requeue",),
+        "over": (),
+    }
 
 
 def test_what_a_producer_says_of_its_time_is_no_evidence_of_when_it_was_taken_up() -> None:
     for at in (NOW - HOUR, NOW - 80 * DAY, NOW + DAY):
-        assert verdict(None, mail("a", send_at=iso(at)), FORGETFUL) == Finding("undated")
+        assert diagnosis(None, mail("a", send_at=iso(at)), FORGETFUL) == Diagnosis("forgotten")
 
 
 # the command
@@ -122,8 +147,8 @@ def test_a_missing_message_is_handed_to_dispatch_as_it_was_put(stage: RepairStag
     )
     stage.failed("done")
     stage.put(mail("done"))
-    code, answer = reconciled("--yes")
-    assert (code, answer["found"], answer["put_back"]) == (0, {"missing": {"mail": 2}}, {"mail": 2})
+    code, answer = scanned("--yes")
+    assert (code, answer["found"], answer["repaired"]) == (0, {"missing": {"mail": 2}}, {"mail": 2})
     images = {each["dynamodb"]["NewImage"]["id"]["S"]: each for each in stage.functions.records("dispatch")}
     assert sorted(images) == ["lost", "raw"]
     assert images["lost"]["dynamodb"]["NewImage"] == typed(item)
@@ -137,14 +162,14 @@ def test_what_was_begun_is_queued_with_the_attempt_that_its_claim_takes(stage: R
     stage.know("first", status="sending", startedAt=1)
     stage.know("third", status="sending", attempts=2)
     stage.put(mail("first", expires_at="2020-01-01T00:00:00Z"), mail("third"))
-    code, answer = reconciled("--yes")
-    assert (code, answer["put_back"]) == (0, {"mail": 2})
+    code, answer = scanned("--yes")
+    assert (code, answer["repaired"]) == (0, {"mail": 2})
     assert {each["id"]: each["attempt"] for each in stage.bodies("mail")} == {"first": 1, "third": 3}
 
 
 def test_what_waited_for_its_time_is_its_key_on_the_queue_of_schedules(stage: RepairStage) -> None:
     stage.know("late", status="scheduled", scheduledFor="2026-01-01T00:00:00.000Z")
-    assert reconciled("--yes")[1]["put_back"] == {"mail": 1}
+    assert scanned("--yes")[1]["repaired"] == {"mail": 1}
     assert stage.bodies("scheduled") == [{"id": "late", "event_type": "mail"}]
 
 
@@ -153,7 +178,7 @@ def test_a_fax_whose_attempt_is_due_is_told_of_as_its_stream_did(stage: RepairSt
     stage.know("waits", "fax", status="retrying", attempts=2, error=error, to="+16175551234")
     stage.know("reopened", "fax", status="retrying", attempts=20, generation=1)
     stage.know("held", "fax", status="sending", attempts=1)
-    assert reconciled("--yes")[1]["put_back"] == {"fax": 3}
+    assert scanned("--yes")[1]["repaired"] == {"fax": 3}
     changes = {
         each["dynamodb"]["NewImage"]["id"]["S"]: each["dynamodb"]
         for each in stage.functions.records("outcomes")
@@ -173,62 +198,62 @@ def test_the_ledger_is_not_written(stage: RepairStage) -> None:
     stage.know("a", status="sending", startedAt=1)
     stage.put(mail("a"), mail("b"))
     before = stage.ledger("a")
-    reconciled("--yes")
+    scanned("--yes")
     assert stage.ledger("a") == before
     assert not stage.ledger("b")
 
 
 def test_a_dry_run_requeues_nothing_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("a"))
-    code, answer = reconciled("--dry-run")
-    assert (code, answer["found"], answer["put_back"]) == (1, {"missing": {"mail": 1}}, {})
+    code, answer = scanned("--dry-run")
+    assert (code, answer["found"], answer["repaired"]) == (1, {"missing": {"mail": 1}}, {})
     assert not stage.functions.invoked
-    assert reconciled("--yes")[0] == 0
+    assert scanned("--yes")[0] == 0
 
 
 def test_a_stage_where_all_is_well_exits_with_0_and_asks_nothing(stage: RepairStage) -> None:
     stage.put(mail("a"))
     stage.failed("a")
-    result = run("reconcile", "--older-than", "0s")
+    result = run("repair", "--scan", "--older-than", "0s")
     assert result.exit_code == 0
-    assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 requeued.\n"
+    assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 repaired.\n"
 
 
 def test_it_asks_and_says_what_the_queues_hold(stage: RepairStage) -> None:
     stage.put(mail("a"))
     stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
-    result = run("reconcile", "--older-than", "0s", typed="n\n")
+    result = run("repair", "--scan", "--older-than", "0s", typed="n\n")
     assert result.exit_code == 1
-    assert "1 (mail 1) are in the mailbox, but the ledger does not know them." in result.stdout
+    assert "1 (mail 1): in the mailbox, and unknown to the ledger" in result.stdout
     assert "Queues hold messages: mail 1." in result.stdout
-    assert "Requeue 1 message of dev?" in result.stderr
+    assert "Repair 1 message of dev?" in result.stderr
     assert not stage.functions.invoked
 
 
 def test_a_run_that_was_not_allowed_leaves_all_to_the_next_one(stage: RepairStage) -> None:
     stage.put(mail("a"))
-    assert run("reconcile", "--older-than", "0s", typed="n\n").exit_code == 1
-    assert reconciled("--yes")[1]["put_back"] == {"mail": 1}
+    assert run("repair", "--scan", "--older-than", "0s", typed="n\n").exit_code == 1
+    assert scanned("--yes")[1]["repaired"] == {"mail": 1}
 
 
 def test_each_run_looks_anew(stage: RepairStage) -> None:
     for count, name in enumerate(("a", "b"), 1):
         stage.put(mail(name))
-        assert reconciled("--dry-run")[1]["found"] == {"missing": {"mail": count}}
+        assert scanned("--dry-run")[1]["found"] == {"missing": {"mail": count}}
 
 
 def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("a"), mail("b"))
     stage.functions.failing = {"1"}
-    assert [reconciled("--yes")[1][name] for name in ("put_back", "failed")] == [{"mail": 1}, 1]
+    assert [scanned("--yes")[1][name] for name in ("repaired", "failed")] == [{"mail": 1}, 1]
     stage.functions.error = "Unhandled"
-    code, answer = reconciled("--yes")
-    assert (code, answer["put_back"], answer["failed"]) == (1, {}, 2)
+    code, answer = scanned("--yes")
+    assert (code, answer["repaired"], answer["failed"]) == (1, {}, 2)
 
 
 def test_a_lost_item_is_said_to_be_gone_and_exits_with_1(stage: RepairStage) -> None:
     stage.know("a", status="sending")
-    code, answer = reconciled("--yes")
+    code, answer = scanned("--yes")
     assert (code, answer["found"]) == (1, {"gone": {"mail": 1}})
 
 
@@ -237,7 +262,7 @@ def test_of_what_is_gone_it_says_that_it_may_have_been_sent_and_what_the_queues_
 ) -> None:
     stage.know("a", status="sending")
     stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
-    result = run("reconcile", "--older-than", "0s")
+    result = run("repair", "--scan", "--older-than", "0s")
     assert result.exit_code == 1
     assert "may have been sent, or may still be queued" in result.stdout
     assert "it may be sent twice" in result.stdout
@@ -249,7 +274,7 @@ def test_of_what_is_overdue_it_says_what_the_queues_hold(stage: RepairStage) -> 
     stage.know("a", status="sending")
     stage.put(mail("a"))
     stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
-    result = run("reconcile", "--older-than", "0s", "--dry-run")
+    result = run("repair", "--scan", "--older-than", "0s", "--dry-run")
     assert "Queues hold messages: mail 1. A message that only waits in its queue" in result.stdout
 
 
@@ -269,16 +294,16 @@ def test_what_moved_on_between_the_looks_is_left_alone(
     monkeypatch.setattr("time.sleep", sleep)
     working = DeployedStage.of
     monkeypatch.setattr(
-        "ops.reconcile.command.DeployedStage.of",
+        "ops.repair.command.DeployedStage.of",
         lambda *given: replace(working(*given), clock=lambda: clock[0]),
     )
-    result = run("reconcile", "--older-than", "15m", "--yes", "--json")
+    result = run("repair", "--scan", "--older-than", "15m", "--yes", "--json")
     answer = json.loads(result.stdout)
-    assert (sum(waited), answer["put_back"]) == (900, {"mail": 1})
+    assert (sum(waited), answer["repaired"]) == (900, {"mail": 1})
 
 
 def test_a_span_that_is_none_exits_with_2(stage: RepairStage) -> None:
-    result = run("reconcile", "--older-than", "soon")
+    result = run("repair", "--scan", "--older-than", "soon")
     assert result.exit_code == 2
     assert "use one like 90s, 15m, 2h, 1d or 2w" in result.stderr
 
@@ -299,16 +324,16 @@ def test_a_dead_letter_is_left_where_it_lies_and_exits_with_1(stage: RepairStage
     stage.know("a", status="sending", dead_lettered_at=_ago(HOUR))
     stage.put(mail("a"))
     stage.sqs.send_message(QueueUrl=stage.urls[holder], MessageBody="{}", DelaySeconds=60)
-    code, answer = reconciled("--yes")
-    assert (code, answer["found"], answer["put_back"]) == (1, {"dead_letters": {"mail": 1}}, {})
+    code, answer = scanned("--yes")
+    assert (code, answer["found"], answer["repaired"]) == (1, {"dead_letter": {"mail": 1}}, {})
 
 
 def test_a_message_whose_dead_letter_queue_is_empty_goes_back(stage: RepairStage) -> None:
     stage.know("purged", status="sending", dead_lettered_at=_ago(HOUR))
     stage.know("just now", status="sending", dead_lettered_at=_ago(60))
     stage.put(mail("purged"), mail("just now"))
-    code, answer = reconciled("--yes")
-    assert answer["found"] == {"overdue": {"mail": 1}, "dead_letters": {"mail": 1}}
+    code, answer = scanned("--yes")
+    assert answer["found"] == {"overdue": {"mail": 1}, "dead_letter": {"mail": 1}}
     assert (code, [each["id"] for each in stage.bodies("mail")]) == (1, ["purged"])
 
 
@@ -319,7 +344,7 @@ def test_a_message_whose_letter_is_past_its_retention_goes_back_though_others_li
     stage.know("lies", status="sending", dead_lettered_at=_ago(14 * DAY - HOUR))
     stage.put(mail("expired"), mail("lies"))
     stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody="{}")
-    assert reconciled("--yes")[1]["put_back"] == {"mail": 1}
+    assert scanned("--yes")[1]["repaired"] == {"mail": 1}
     assert [each["id"] for each in stage.bodies("mail")] == ["expired"]
 
 
@@ -328,9 +353,9 @@ def test_a_channel_without_dead_letters_of_its_own_may_have_them_among_the_sched
 ) -> None:
     stage.know("a", "sms", status="sending", dead_lettered_at=_ago(HOUR))
     stage.sqs.send_message(QueueUrl=stage.urls["scheduled-dlq"], MessageBody="{}")
-    assert reconciled("--yes")[1]["found"] == {"dead_letters": {"sms": 1}}
+    assert scanned("--yes")[1]["found"] == {"dead_letter": {"sms": 1}}
     stage.sqs.purge_queue(QueueUrl=stage.urls["scheduled-dlq"])
-    assert reconciled("--yes")[1]["found"] == {"gone": {"sms": 1}}
+    assert scanned("--yes")[1]["found"] == {"gone": {"sms": 1}}
 
 
 def _ago(seconds: float) -> int:
@@ -342,20 +367,11 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.put(mail("a"))
-    monkeypatch.setattr("ops.reconcile.judge.Memory.of", lambda *_, **__: FORGETFUL)
-    result = run("reconcile", "--older-than", "0s")
+    monkeypatch.setattr("ops.repair.judge.Memory.of", lambda *_, **__: FORGETFUL)
+    result = run("repair", "--scan", "--older-than", "0s")
     assert result.exit_code == 1
-    assert "1 (mail 1) are unknown to the ledger, which may have forgotten them" in result.stdout
+    assert "1 (mail 1): unknown to the ledger, which may have forgotten it" in result.stdout
     assert not stage.functions.invoked
-
-
-# how long each channel may take
-
-
-def test_the_longest_wait_is_that_of_the_queue_and_of_its_senders_settings(stage: RepairStage) -> None:
-    stale_after = stale_after_of(DeployedStage.of(stage.session, "dev"), 900)
-    assert stale_after.longest == {"mail": 900, "sms": 360, "webhook": 39_600, "fax": 360}
-    assert stale_after.retries == RetrySchedule(600, 1, 600)
 
 
 # many
@@ -379,7 +395,7 @@ def test_more_than_a_page_of_both_tables_is_looked_through(stage: RepairStage) -
     for at in range(25):
         stage.put(mail(f"m{at}", text=text))
         stage.know(f"k{at}", status="sending", startedAt=1)
-    code, answer = reconciled("--yes")
+    code, answer = scanned("--yes")
     assert (code, answer["looked_at"]) == (1, {"mailbox": 25, "ledger": 25})
     assert answer["found"] == {"missing": {"mail": 25}, "gone": {"mail": 25}}
     assert len(stage.functions.records("dispatch")) == 25

@@ -5,14 +5,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import typer
 from moto import mock_aws
 
-from ops.dead_letters.command import app
 from ops.dead_letters.queues import DeadQueues
-from ops.dead_letters.redrive import DeadLetterMover
+from ops.repair.command import repair
+from ops.repair.dead_letters import DeadLetterMover
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.dead_letters import Stage, run
 
+app = typer.Typer()
+app.command()(repair)
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 
@@ -21,7 +24,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     with mock_aws(), in_memory_dynamodb():
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("ops.dead_letters.redrive.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("ops.repair.dead_letters.LONG_POLL_SECONDS", 0)
         yield stage
 
 
@@ -30,29 +33,40 @@ def two_letters(stage: Stage) -> None:
     stage.send("mail-dlq", {**MAIL, "id": "m-2"})
 
 
+def redriven(*ids: str) -> tuple[int, dict[str, Any]]:
+    """The exit code, and what became of the queue mail."""
+    result = run(app, "--dead-letters", "mail", *ids, "--yes", "--json")
+    (queue,) = json.loads(result.stdout)["queues"]
+    return result.exit_code, queue
+
+
 def test_it_says_how_many_and_asks_first(stage: Stage) -> None:
     two_letters(stage)
-    result = run(app, "redrive", "--queue", "mail", typed="n\n")
+    result = run(app, "--dead-letters", "mail", typed="n\n")
     assert result.exit_code == 1
-    assert "about 2 dead letters of mail (dev) go back into that queue" in result.stdout
+    assert "about 2 dead letters of mail go back into that queue" in result.stdout
     assert "The ledger drops messages that were sent already" in result.stdout
     assert len(stage.waiting("mail-dlq")) == 2
 
 
 def test_a_dry_run_moves_nothing(stage: Stage) -> None:
     two_letters(stage)
-    result = run(app, "redrive", "--queue", "mail", "--dry-run", "--json")
-    assert result.exit_code == 0
-    answered = json.loads(result.stdout)
-    assert (answered["dry_run"], answered["state"], answered["moved"]) == (True, "nothing", 0)
+    result = run(app, "--dead-letters", "mail", "--dry-run", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {
+        "stage": "dev",
+        "dry_run": True,
+        "queues": [{"queue": "mail", "found": 2, "moved": 0, "left": 2}],
+    }
     assert len(stage.waiting("mail-dlq")) == 2
 
 
 @pytest.mark.usefixtures("stage")
 def test_an_empty_queue_is_nothing_to_do() -> None:
-    result = run(app, "redrive", "--queue", "mail", "--json")
+    result = run(app, "--dead-letters", "mail", "--json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["state"] == "nothing"
+    assert json.loads(result.stdout)["queues"] == []
+    assert run(app, "--dead-letters", "all").stdout == "No dead letters in dev.\n"
 
 
 # what moves
@@ -60,19 +74,7 @@ def test_an_empty_queue_is_nothing_to_do() -> None:
 
 def test_the_letters_are_moved_to_their_own_queue(stage: Stage) -> None:
     two_letters(stage)
-    result = run(app, "redrive", "--queue", "mail", "--yes", "--json")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout) == {
-        "stage": "dev",
-        "queue": "mail",
-        "destination": "mailroom-dev-mail",
-        "dry_run": False,
-        "state": "done",
-        "found": 2,
-        "moved": 2,
-        "left": 0,
-        "reason": None,
-    }
+    assert redriven() == (0, {"queue": "mail", "found": 2, "moved": 2, "left": 0})
     assert sorted(json.loads(each)["id"] for each in stage.bodies("mail")) == ["m-1", "m-2"]
     assert not stage.waiting("mail-dlq")
 
@@ -81,7 +83,7 @@ def test_body_attributes_and_group_go_along_but_not_what_the_scheduler_said(stag
     text = {"DataType": "String", "StringValue": "x"}
     attributes = {"channel": text, "ERROR_CODE": text, "ERROR_MESSAGE": text}
     stage.send("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, MessageAttributes=attributes)
-    assert run(app, "redrive", "--queue", "scheduled", "--yes").exit_code == 0
+    assert run(app, "--dead-letters", "scheduled", "--yes").exit_code == 0
     (moved,) = stage.waiting("scheduled")
     assert json.loads(moved["Body"]) == {"id": "m-1", "event_type": "mail"}
     assert moved["MessageAttributes"].keys() == {"channel"}
@@ -91,7 +93,7 @@ def test_a_fifo_queues_letters_keep_group_and_order(stage: Stage) -> None:
     for number in range(3):
         more = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": f"d-{number}"}
         stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
-    assert run(app, "redrive", "--queue", "fax", "--yes").exit_code == 0
+    assert run(app, "--dead-letters", "fax", "--yes").exit_code == 0
     moved = stage.waiting("fax.fifo")
     assert [json.loads(each["Body"])["fax_id"] for each in moved] == ["f-0", "f-1", "f-2"]
     assert {each["Attributes"]["MessageGroupId"] for each in moved} == {"+16175551234"}
@@ -103,48 +105,16 @@ def test_a_fax_that_was_sent_a_moment_ago_under_its_deduplication_id_is_not_lost
     stage.send("fax.fifo", {"fax_id": "f-1"}, **order)
     stage.sqs.purge_queue(QueueUrl=stage.urls["fax.fifo"])
     stage.send("fax-dlq.fifo", {"fax_id": "f-1"}, **order)
-    assert run(app, "redrive", "--queue", "fax", "--yes").exit_code == 0
+    assert run(app, "--dead-letters", "fax", "--yes").exit_code == 0
     (moved,) = stage.waiting("fax.fifo")
     assert moved["Attributes"]["MessageDeduplicationId"] != "f-1"
-
-
-def three_faxes(stage: Stage) -> list[str]:
-    """Of one line; their letters' ids."""
-    return [
-        stage.send(
-            "fax-dlq.fifo",
-            {"fax_id": f"f-{number}", "to": "+16175551234", "pdf_url": "https://example.com/a.pdf"},
-            MessageGroupId="+16175551234",
-            MessageDeduplicationId=f"d-{number}",
-        )
-        for number in range(3)
-    ]
-
-
-def test_a_chosen_fax_does_not_overtake_those_before_it_and_they_are_named(stage: Stage) -> None:
-    first, second, _ = three_faxes(stage)
-    result = run(app, "redrive", "--queue", "fax", "--only", "f-2", "--yes", "--json")
-    answer = json.loads(result.stdout)
-    assert (result.exit_code, answer["moved"], answer["left"]) == (1, 0, 1)
-    assert f"f-2 stands behind {first}, {second}" in answer["reason"]
-    assert not stage.waiting("fax.fifo")
-    assert len(stage.waiting("fax-dlq.fifo")) == 3
-
-
-def test_chosen_faxes_go_if_they_are_the_first_of_their_line(stage: Stage) -> None:
-    three_faxes(stage)
-    result = run(app, "redrive", "--queue", "fax", "--only", "f-1", "--only", "f-0", "--yes", "--json")
-    assert (result.exit_code, json.loads(result.stdout)["reason"]) == (0, None)
-    assert [json.loads(each)["fax_id"] for each in stage.bodies("fax.fifo")] == ["f-0", "f-1"]
 
 
 def test_letters_and_ids_are_told_apart_where_only_some_are_chosen(stage: Stage) -> None:
     """Two letters of one message are no excuse for another that is not there."""
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", MAIL)
-    result = run(app, "redrive", "--queue", "mail", "--only", "m-1", "--only", "m-9", "--yes", "--json")
-    answer = json.loads(result.stdout)
-    assert (result.exit_code, answer["moved"], answer["left"]) == (1, 2, 1)
+    assert redriven("m-1", "m-9") == (1, {"queue": "mail", "found": 2, "moved": 2, "left": 1})
 
 
 def test_chosen_letters_move_however_few_sqs_counts_and_none_twice(stage: Stage) -> None:
@@ -162,35 +132,27 @@ def test_chosen_letters_move_however_few_sqs_counts_and_none_twice(stage: Stage)
         "get_queue_attributes": counts,
         "send_message_batch": comes_back,
     }
-    result = run(app, "redrive", "--queue", "mail", "--only", "m-1", "--only", "m-2", "--yes", "--json")
-    answer = json.loads(result.stdout)
-    assert (result.exit_code, answer["found"], answer["moved"], answer["left"]) == (0, 0, 2, 0)
+    assert redriven("m-1", "m-2") == (0, {"queue": "mail", "found": 0, "moved": 2, "left": 0})
 
 
 def test_only_the_chosen_letters_move_and_the_others_are_there_for_everybody(stage: Stage) -> None:
     two_letters(stage)
     own = stage.send("mail-dlq", "nonsense")
-    result = run(app, "redrive", "--queue", "mail", "--only", "m-2", "--only", own, "--yes", "--json")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout)["moved"] == 2
+    assert redriven("m-2", own) == (0, {"queue": "mail", "found": 3, "moved": 2, "left": 0})
     assert sorted(stage.bodies("mail")) == sorted([json.dumps({**MAIL, "id": "m-2"}), "nonsense"])
     assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
 
 
 def test_a_chosen_letter_that_is_not_there_exits_with_1(stage: Stage) -> None:
     two_letters(stage)
-    result = run(app, "redrive", "--queue", "mail", "--only", "m-9", "--yes", "--json")
-    assert result.exit_code == 1
-    assert json.loads(result.stdout)["left"] == 1
+    assert redriven("m-9") == (1, {"queue": "mail", "found": 2, "moved": 0, "left": 1})
 
 
 def test_a_letter_that_the_queue_does_not_take_stays_dead(stage: Stage) -> None:
     two_letters(stage)
     failed = {"Failed": [{"Id": "0", "Code": "x", "SenderFault": False}], "Successful": [{"Id": "1"}]}
     stage.sqs_calls = {"send_message_batch": lambda **_: failed}
-    result = run(app, "redrive", "--queue", "mail", "--yes", "--json")
-    assert result.exit_code == 1
-    assert json.loads(result.stdout)["left"] == 1
+    assert redriven() == (1, {"queue": "mail", "found": 2, "moved": 1, "left": 1})
     assert len(stage.waiting("mail-dlq")) == 1
 
 
@@ -207,7 +169,7 @@ def test_nothing_is_deleted_before_it_was_sent(stage: Stage) -> None:
 
     calls = {name: noted(name) for name in ("send_message_batch", "delete_message_batch")}
     stage.sqs_calls = {**calls}
-    run(app, "redrive", "--queue", "mail", "--yes")
+    run(app, "--dead-letters", "mail", "--yes")
     assert order == ["send_message_batch", "delete_message_batch"]
 
 
@@ -218,7 +180,7 @@ def test_a_process_that_dies_in_between_leaves_a_copy_in_both_and_the_rest_in_pl
         raise RuntimeError("killed")
 
     stage.sqs_calls = {"delete_message_batch": dies}
-    assert isinstance(run(app, "redrive", "--queue", "mail", "--yes").exception, RuntimeError)
+    assert isinstance(run(app, "--dead-letters", "mail", "--yes").exception, RuntimeError)
     assert len(stage.waiting("mail-dlq")) == 2
     assert len(stage.waiting("mail")) == 2
 
@@ -244,5 +206,4 @@ def test_no_more_are_moved_than_there_were(stage: Stage) -> None:
         return stage.sqs.send_message_batch(QueueUrl=stage.urls["mail-dlq"], Entries=entries)
 
     stage.sqs_calls = {"send_message_batch": comes_back}
-    answer = json.loads(run(app, "redrive", "--queue", "mail", "--yes", "--json").stdout)
-    assert answer["moved"] == 2
+    assert redriven()[1]["moved"] == 2

@@ -1,4 +1,4 @@
-"""`reconcile`, stopped before and after each of its calls, run again, and run beside live workers."""
+"""`repair`, stopped before and after each of its calls, run again, and run beside live workers."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,8 +14,8 @@ from tests.support.faults.repairs import (
     Here,
     of_fax,
     of_mail,
-    reconcile,
-    reconcile_messages,
+    repair,
+    scan,
     sends,
 )
 from tests.support.faults.world import MAIL, VISIBILITY, World, create_table, mail
@@ -30,7 +30,7 @@ WHOLE = (*STUCK, "done", "waiting")
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls in the same order each time, so that each of them is stopped at."""
-    monkeypatch.setattr("ops.reconcile.reconciler.SEGMENTS", 1)
+    monkeypatch.setattr("ops.repair.repairs.SEGMENTS", 1)
 
 
 def stranded(world: World) -> Here:
@@ -62,17 +62,17 @@ def test_what_is_stuck_is_sent_once_and_what_waits_is_not_sent_twice(new_world: 
     world = new_world()
     stage = stranded(world)
     # One that waits in its queue cannot be told from one that is lost.
-    assert reconcile(stage, world.clock.sleep) == (len(STUCK) + 1, 0)
+    assert scan(stage, world.clock.sleep) == (len(STUCK) + 1, 0)
     world.settle()
     check(world, "no stop")
-    assert reconcile(stage, world.clock.sleep) == (0, 0)
+    assert scan(stage, world.clock.sleep) == (0, 0)
 
 
 def calls_of(new_world: NewWorld) -> int:
     world = new_world()
     stage = stranded(world)
     before = len(world.outside.calls)
-    reconcile(stage, world.clock.sleep)
+    scan(stage, world.clock.sleep)
     count = len(world.outside.calls) - before
     assert count >= 8
     return count
@@ -84,10 +84,10 @@ def test_run_again_it_sends_each_once_wherever_it_was_stopped(new_world: NewWorl
         world = new_world()
         stage = stranded(world)
         world.outside.stop = (len(world.outside.calls) + at, side)
-        assert reconcile(stage, world.clock.sleep) is None
+        assert scan(stage, world.clock.sleep) is None
         where = f"{world.outside.stopped_at} ({at})"
         assert world.outside.stopped_at is not None
-        assert reconcile(stage, world.clock.sleep) is not None, where
+        assert scan(stage, world.clock.sleep) is not None, where
         world.settle()
         check(world, where)
 
@@ -98,10 +98,10 @@ def test_two_operators_at_once_send_each_once(new_world: NewWorld) -> None:
         stage = stranded(world)
 
         def another(world: World = world, stage: Here = stage) -> None:
-            assert reconcile(stage, world.clock.sleep) is not None
+            assert scan(stage, world.clock.sleep) is not None
 
         world.outside.intrude = (len(world.outside.calls) + at, another)
-        assert reconcile(stage, world.clock.sleep) is not None
+        assert scan(stage, world.clock.sleep) is not None
         world.settle()
         check(world, f"another one before call {at}")
 
@@ -113,7 +113,7 @@ def test_run_over_and_over_beside_workers_that_are_alive_it_sends_nothing_twice(
     stage = of_mail(world)
 
     def again() -> None:
-        reconcile(stage, world.clock.sleep)
+        scan(stage, world.clock.sleep)
 
     again()
     world.settle(between=again)
@@ -129,7 +129,7 @@ def test_a_dead_letter_is_left_to_its_redrive(new_world: NewWorld) -> None:
     world.queues.messages[MAIL].clear()
     assert world.ledger.dead_lettered(Key("throttled-once", "mail"))
     world.clock.now += 3 * 86_400
-    assert reconcile(of_mail(world, {"mail-dlq": 1}), world.clock.sleep) == (0, 0)
+    assert scan(of_mail(world, {"mail-dlq": 1}), world.clock.sleep) == (0, 0)
     assert not world.queues.messages[MAIL]
 
 
@@ -145,7 +145,7 @@ def test_what_outlives_its_dead_letter_is_put_back_and_sent_once(
     assert world.ledger.dead_lettered(Key("throttled-once", "mail"))
     world.clock.now += days * 86_400
     stage = of_mail(world, {"mail-dlq": letters})
-    assert reconcile(stage, world.clock.sleep) == (1, 0)
+    assert scan(stage, world.clock.sleep) == (1, 0)
     world.deliver()
     assert sends(world) == {"throttled-once": 1}
 
@@ -187,7 +187,7 @@ def calls_of_faxes(new_fax_world: NewFaxWorld) -> int:
     world = new_fax_world()
     stage = stranded_faxes(world)
     before = len(world.outside.calls)
-    assert reconcile(stage, world.clock.sleep) == (2, 0)
+    assert scan(stage, world.clock.sleep) == (2, 0)
     count = len(world.outside.calls) - before
     check_faxes(world, "no stop")
     assert count >= 5
@@ -202,11 +202,11 @@ def test_a_stuck_fax_goes_on_once_and_its_line_has_one_at_a_time(
         world = new_fax_world()
         stage = stranded_faxes(world)
         world.outside.stop = (len(world.outside.calls) + at, side)
-        assert reconcile(stage, world.clock.sleep) is None
+        assert scan(stage, world.clock.sleep) is None
         where = f"{world.outside.stopped_at} ({at})"
         assert world.outside.stopped_at is not None
         world.draw_consequences()
-        assert reconcile(stage, world.clock.sleep) is not None, where
+        assert scan(stage, world.clock.sleep) is not None, where
         check_faxes(world, where)
 
 
@@ -215,14 +215,14 @@ def test_named_messages_go_back_once_wherever_it_was_stopped(new_world: NewWorld
     world = new_world()
     stage = stranded(world)
     before = len(world.outside.calls)
-    assert reconcile_messages(stage, *STUCK) == (len(STUCK), 0)
+    assert repair(stage, *STUCK) == (len(STUCK), 0)
     for at in range(len(world.outside.calls) - before):
         world = new_world()
         stage = stranded(world)
         world.outside.stop = (len(world.outside.calls) + at, side)
-        assert reconcile_messages(stage, *STUCK) is None
+        assert repair(stage, *STUCK) is None
         where = f"{world.outside.stopped_at} ({at})"
         assert world.outside.stopped_at is not None
-        assert reconcile_messages(stage, *STUCK) is not None, where
+        assert repair(stage, *STUCK) is not None, where
         world.settle()
         check(world, where)

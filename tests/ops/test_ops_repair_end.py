@@ -1,4 +1,4 @@
-"""`settle`: an operator's word on a message that nobody else can end."""
+"""`repair --as`: an operator's word on a message that nobody else can end."""
 
 import json
 import time
@@ -24,73 +24,65 @@ def ago(seconds: float) -> int:
     return round((time.time() - seconds) * 1000)
 
 
-def settled(*arguments: str) -> tuple[int, dict[str, Any]]:
-    result = run("settle", *arguments, "--yes", "--json")
+def ended(*arguments: str) -> tuple[int, dict[str, Any]]:
+    result = run("repair", *arguments, "--yes", "--json")
     return result.exit_code, json.loads(result.stdout)
 
 
 @pytest.mark.parametrize("word", ["sent", "failed"])
 def test_a_fax_that_its_provider_lost_is_over_as_the_operator_said(stage: RepairStage, word: str) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * DAY), startedAt=ago(60))
-    code, answer = settled("f", "--as", word)
-    assert (code, answer) == (
-        0,
-        {
-            "stage": "dev",
-            "id": "f",
-            "event_type": "fax",
-            "status": "sending",
-            "word": word,
-            "result": "settled",
-            "why": "",
-        },
-    )
+    code, answer = ended("f", "--as", word)
+    assert (code, answer["repaired"]) == (0, {"fax": 1})
+    assert [(each["done"], each["why"]) for each in answer["messages"]] == [("end", "")]
     found = stage.ledger("f", "fax")
     assert (found["status"], found["attempts"]) == (word, 1)
     assert found["history"][-1]["code"] == "settled"
-    assert settled("f", "--as", word)[0] == 1
+    assert ended("f", "--as", word)[0] == 1
 
 
 def test_it_shows_the_message_and_asks_and_says_what_follows(stage: RepairStage) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * DAY), to="+16175551234")
-    result = run("settle", "f", "--as", "failed", typed="n\n")
+    result = run("repair", "f", "--as", "failed", typed="n\n")
     assert result.exit_code == 1
     for words in ("sending", "signalwire fx-1", "+16175551234"):
         assert words in result.stdout
     assert (
-        "Settle fax f of dev as failed? Callbacks follow, and mailroom resend may send it again."
+        "End fax f of dev as failed? Callbacks follow, and mailroom resend may send it again."
         in result.stderr
     )
     assert "completedAt" not in stage.ledger("f", "fax")
-    result = run("settle", "f", "--as", "sent", typed="y\n")
+    result = run("repair", "f", "--as", "sent", typed="y\n")
     assert (result.exit_code, "never sent again" in result.stderr) == (0, True)
-    assert "f (fax) is settled as sent." in result.stdout
+    assert "1 named looked at; 1 repaired." in result.stdout
 
 
 def test_a_fax_is_settled_once_its_line_is_free_by_the_setting_of_its_sender(stage: RepairStage) -> None:
     stage.variables["mailroom-dev-send-fax"] = {"LONGEST_FAX_SECONDS": "7200"}
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * HOUR + 1_400))
-    code, answer = settled("f", "--as", "failed")
-    assert (code, answer["result"]) == (1, "refused")
-    assert answer["why"].startswith("sending: a worker may hold it, or its line be busy, until 20")
+    code, answer = ended("f", "--as", "failed")
+    assert (code, answer["repaired"]) == (1, {})
+    assert answer["messages"][0]["why"].startswith(
+        "sending: a worker may hold it, or its line be busy, until 20"
+    )
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * HOUR + 1_600))
-    assert settled("f", "--as", "failed")[0] == 0
+    assert ended("f", "--as", "failed")[0] == 0
 
 
 def test_where_there_is_no_sender_of_faxes_any_more_the_longest_of_any_stage_counts(
     stage: RepairStage,
 ) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ago(DAY + 1_400))
-    assert settled("f", "--as", "failed")[0] == 1
+    assert ended("f", "--as", "failed")[0] == 1
     stage.know("f", "fax", **FAX, submittedAt=ago(DAY + 1_600))
-    assert settled("f", "--as", "failed")[0] == 0
+    assert ended("f", "--as", "failed")[0] == 0
 
 
 def test_what_a_worker_may_hold_is_refused_until_its_claim_must_be_over(stage: RepairStage) -> None:
     stage.know("m", status="sending", claim_token="t", startedAt=ago(1_400))
-    assert settled("m", "--as", "sent")[0] == 1
+    assert ended("m", "--as", "sent")[0] == 1
     stage.know("m", status="sending", claim_token="t", startedAt=ago(1_600))
-    assert settled("m", "--as", "sent")[0] == 0
+    assert ended("m", "--as", "sent")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -103,10 +95,10 @@ def test_what_a_worker_may_hold_is_refused_until_its_claim_must_be_over(stage: R
 def test_what_has_another_end_is_refused(stage: RepairStage, item: dict[str, Any], why: str) -> None:
     stage.know("m", **item)
     before = stage.ledger("m")
-    code, answer = settled("m", "--as", "failed")
-    assert (code, answer["result"], answer["why"].startswith(why)) == (1, "refused", True)
+    code, answer = ended("m", "--as", "failed")
+    assert (code, answer["messages"][0]["why"].startswith(why)) == (1, True)
     assert stage.ledger("m") == before
-    assert f"Not settled: {why}" in run("settle", "m", "--as", "failed").stdout
+    assert f"m: not ended: {why}" in run("repair", "m", "--as", "failed").stdout
 
 
 def test_what_changes_while_the_operator_thinks_is_left_as_it_is(
@@ -119,25 +111,25 @@ def test_what_changes_while_the_operator_thinks_is_left_as_it_is(
         return True
 
     monkeypatch.setattr("typer.confirm", thinks)
-    result = run("settle", "m", "--as", "failed")
+    result = run("repair", "m", "--as", "failed")
     assert result.exit_code == 1
-    assert "Not settled: it has changed since it was shown" in result.stdout
+    assert "m: not ended: it has changed since it was shown" in result.stdout
     assert "completedAt" not in stage.ledger("m")
 
 
-def test_a_message_that_the_ledger_does_not_know_or_that_is_several_exits_with_2(stage: RepairStage) -> None:
+def test_a_message_that_the_ledger_does_not_know_or_that_is_several_is_not_ended(stage: RepairStage) -> None:
     stage.put(mail("m"))
-    result = run("settle", "m", "--as", "failed")
-    assert (result.exit_code, "does not know m" in result.stderr) == (2, True)
+    result = run("repair", "m", "--as", "failed")
+    assert (result.exit_code, "the ledger does not know it" in result.stdout) == (1, True)
     for event_type in ("mail", "fax"):
         stage.know("m", event_type, status="sending")
-    result = run("settle", "m", "--as", "failed")
+    result = run("repair", "m", "--as", "failed")
     assert (result.exit_code, "choose one with --channel" in result.stderr) == (2, True)
-    assert settled("m", "--as", "failed", "--channel", "mail")[0] == 0
+    assert ended("m", "--as", "failed", "--channel", "mail")[0] == 0
 
 
 def test_what_others_wrote_reaches_no_terminal_as_control_characters(stage: RepairStage) -> None:
     stage.know("\x1b[31mred[/]", status="sending")
-    result = run("settle", "\x1b[31mred[/]", "--as", "failed", typed="y\n")
+    result = run("repair", "\x1b[31mred[/]", "--as", "failed", typed="y\n")
     assert result.exit_code == 0
     assert "\x1b" not in result.stdout + result.stderr

@@ -1,5 +1,4 @@
-"""Putting a queue's dead letters back on their way, all of them or chosen ones: received, sent, and only then
-deleted.
+"""Dead letters put back into their queues, all of them or chosen ones: received, sent, and only then deleted.
 
 Who dies between sending and deleting leaves a dead letter in both queues: the ledger drops the second copy of
 a message, a receiver that of a callback.
@@ -10,59 +9,50 @@ way serves every redrive, and what tests have seen happens on AWS too.
 
 import hashlib
 import time
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from mailroom.aws import queues
 from mailroom.dead_letters.cause import subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, DeadLetter, DeadLetterQueue
-from ops.dead_letters.queues import HIDDEN_SECONDS, DeadQueue, DeadQueues
+from mailroom.message.message import Key
+from ops.dead_letters.queues import HIDDEN_SECONDS, DeadQueue
 from ops.screen import Advance
 from ops.stage import depth, source_url
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
-_NAMED = 3
-"""Dead letters that a sentence names."""
-State = Literal["done", "nothing"]
-"""How a redrive ended. `nothing` was moved: nothing lay there, or it was a dry run."""
-
 
 class Redriven(Struct, frozen=True):
-    """Answer of `dead-letters redrive`. `found` dead letters lay there before, `moved` went to `destination`,
-    `left` should have gone and did not. SQS's counts are approximate. `reason` names chosen dead letters
-    that would have overtaken others of their line."""
+    """What became of the dead letters of one queue. `found` lay there before, `moved` are back in the queue,
+    `left` should have gone and did not. SQS's counts are approximate."""
 
-    stage: str
     queue: str
-    destination: str
-    dry_run: bool
-    state: State
     found: int
     moved: int
     left: int
-    reason: str | None = None
 
 
 class Redrive:
-    """Redrives one queue: all that it has, or `only` the dead letters with these ids. Making one changes
-    nothing. `found` dead letters lie there."""
+    """Redrives one queue: all that it has, or `only` the dead letters with these ids, SQS's or their
+    messages'. Making one changes nothing. `found` dead letters lie there. `rate`: so many a second at most;
+    None: as fast as it goes."""
 
     def __init__(
-        self,
-        queues: DeadQueues,
-        stage: str,
-        queue: DeadQueue,
-        only: Collection[str] = (),
-        rate: int | None = None,
+        self, sqs: "SQSClient", queue: DeadQueue, only: Collection[str] = (), rate: int | None = None
     ) -> None:
-        self.stage, self.queue, self.only, self.rate = stage, queue, tuple(only), rate
-        self.found = depth(queues.client, queue.url).all
-        self._client = queues.client
+        self.queue, self.only, self.rate = queue, tuple(only), rate
+        self.found = depth(sqs, queue.url).all
+        self._client = sqs
+
+    def sentence(self) -> str:
+        """What it will do."""
+        chosen = f"{len(self.only)} chosen of the" if self.only else "about"
+        rate = f", {self.rate} a second at most" if self.rate else ""
+        return f"{chosen} {self.found} dead letters of {self.queue.queue} go back into that queue{rate}."
 
     def run(self, advance: Advance) -> Redriven:
         """Do it; returns when it is over."""
@@ -72,49 +62,20 @@ class Redrive:
         for count in mover.move(None if self.only else self.found, self.only):
             moved += count
             advance(moved, len(self.only) or self.found)
-        left = mover.kept + len(set(self.only) - mover.found) if self.only else self.found - moved
-        return self.answer("done", moved, left, _behind(mover.behind))
-
-    def answer(
-        self, state: State, moved: int, left: int, reason: str | None = None, *, dry_run: bool = False
-    ) -> Redriven:
-        """How it stands."""
-        return Redriven(
-            self.stage,
-            self.queue.queue,
-            source_url(self.queue.url).rpartition("/")[2],
-            dry_run,
-            state,
-            self.found,
-            moved,
-            max(0, left),
-            reason,
-        )
-
-
-def _behind(lines: Mapping[str, Sequence[str]]) -> str | None:
-    """Name the dead letters before those that would have overtaken them."""
-    if not lines:
-        return None
-    said = []
-    for id_, before in sorted(lines.items()):
-        more = f" and {len(before) - _NAMED} more" if len(before) > _NAMED else ""
-        said.append(f"{id_} stands behind {', '.join(before[:_NAMED])}{more}")
-    return f"A line keeps its order: {'; '.join(said)}. Move those first, or the whole queue."
+        left = mover.kept + len(set(self.only) - mover.met) if self.only else self.found - moved
+        return Redriven(self.queue.queue, self.found, moved, max(0, left))
 
 
 class DeadLetterMover(DeadLetterQueue):
     """Moves dead letters of one queue. `rate`: dead letters a second at most; None: as fast as it goes.
-
-    Of a FIFO queue a chosen dead letter goes only with all that stand before it in its line, or it would
-    overtake them. `found` are the ids of those that were asked for and met, `kept` counts the dead letters of
-    these that were not moved, `behind` says of some of them what stands before."""
+    `met` and `moved`: SQS's ids of those that were asked for and met, and of those that were moved, with the
+    ids and keys of their messages. `kept`: how many were met and not moved."""
 
     def __init__(
         self,
         client: "SQSClient",
         queue: DeadQueue,
-        rate: int | None,
+        rate: int | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -126,26 +87,28 @@ class DeadLetterMover(DeadLetterQueue):
         self._sleep = sleep
         # In a FIFO queue each waits for the one before: a refused one must not be overtaken.
         self._batch = 1 if queue.fifo else queues.MAX_ENTRIES
-        self._passed: defaultdict[str, list[str]] = defaultdict(list)
-        self.found: set[str] = set()
+        self.met: set[str | Key] = set()
+        self.moved: set[str | Key] = set()
         self.kept = 0
-        self.behind: dict[str, list[str]] = {}
 
-    def move(self, most: int | None, only: Collection[str] = ()) -> Iterator[int]:
+    def move(self, most: int | None, only: Collection[str | Key] = ()) -> Iterator[int]:
         """Move up to `most` dead letters (None: all that there are), or `only` those with these ids (SQS's or
-        their messages'); yields how many after each call, 0 after one that received. What was received and
-        not moved is there for everybody again at the end."""
+        their messages') or of the messages with these keys; yields how many after each call, 0 after one that
+        received. What was received and not moved is there for everybody again at the end."""
         moved = 0
+        wanted = set(only)
         try:
             while (most is None or moved < most) and (dead_letters := self.receive(HIDDEN_SECONDS)):
                 yield 0  # a long search may be left, too
-                chosen = self._chosen(dead_letters, only)[: None if most is None else most - moved]
-                self.kept += len(chosen)
-                for batch in queues.batches(chosen, _size, self._batch):
+                chosen = [each for each in dead_letters if not wanted or wanted & _names(each)]
+                self.met |= {name for each in chosen for name in _names(each)}
+                for batch in queues.batches(
+                    chosen[: None if most is None else most - moved], _size, self._batch
+                ):
                     began = self._clock()
                     gone = self._send(batch)
                     moved += gone
-                    self.kept -= gone
+                    self.kept += len(batch) - gone
                     yield gone
                     if self._queue.fifo and gone < len(batch):
                         return
@@ -153,25 +116,6 @@ class DeadLetterMover(DeadLetterQueue):
                         self._sleep(max(0.0, len(batch) / self._rate - (self._clock() - began)))
         finally:
             self.put_back()
-
-    def _chosen(self, dead_letters: list[DeadLetter], only: Collection[str]) -> list[DeadLetter]:
-        """The dead letters that are asked for, without those that would overtake another of their line."""
-        if not only:
-            return dead_letters
-        chosen = []
-        for each in dead_letters:
-            key = subject_of(each).key
-            asked = {each.message_id, *([key.id] if key else [])} & set(only)
-            line = self._passed[each.message["Attributes"]["MessageGroupId"]] if self._queue.fifo else []
-            self.found |= asked
-            if asked and not line:
-                chosen.append(each)
-                continue
-            if asked:
-                self.kept += 1
-                self.behind[min(asked)] = list(line)
-            line.append(each.message_id)
-        return chosen
 
     def _send(self, batch: list[DeadLetter]) -> int:
         """How many the queue took; they are out of the dead-letter queue then."""
@@ -188,6 +132,7 @@ class DeadLetterMover(DeadLetterQueue):
             )
         for each in gone:
             del self._held[each.message_id]
+            self.moved |= _names(each)
         return len(gone)
 
     def _entry(self, at: int, dead_letter: DeadLetter) -> Any:
@@ -210,6 +155,16 @@ class DeadLetterMover(DeadLetterQueue):
             of_move = f"{dead_letter.message_id} {dead_letter.receipt}".encode()
             entry["MessageDeduplicationId"] = hashlib.sha256(of_move).hexdigest()
         return entry
+
+
+def _names(dead_letter: DeadLetter) -> set[str | Key]:
+    """By which an operator may ask for a dead letter. A callback or an event has its message's id, and no
+    key: it is about a message, and is none."""
+    subject = subject_of(dead_letter)
+    if subject.key is None:
+        return {dead_letter.message_id}
+    own = {subject.key} if subject.kind == "message" else set()
+    return {dead_letter.message_id, subject.key.id, *own}
 
 
 def _size(dead_letter: DeadLetter) -> int:

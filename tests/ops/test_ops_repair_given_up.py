@@ -11,7 +11,8 @@ from moto.s3.models import s3_backends
 from typer import Typer
 from typer.testing import CliRunner, Result
 
-from ops.replay import FailedBatch, FailedBatches, replay
+from ops.repair.command import repair
+from ops.repair.given_up import FailedBatch, FailedBatches
 from tests.support.ops.shared import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
 
@@ -20,7 +21,7 @@ def replaying(dispatch: FakeDispatch | None = None) -> FailedBatches:
 
 
 app = Typer()
-app.command()(replay)
+app.command()(repair)
 
 
 def run(
@@ -28,7 +29,7 @@ def run(
 ) -> Result:
     session = Session(dispatch)
     monkeypatch.setattr("boto3.Session", lambda: session)
-    return CliRunner().invoke(app, options, input=typed, env={"COLUMNS": "120"})
+    return CliRunner().invoke(app, ["--given-up", *options], input=typed, env={"COLUMNS": "120"})
 
 
 class Meanwhile(FakeDispatch):

@@ -1,4 +1,4 @@
-"""`reconcile`: what the ledger may have forgotten, or never known, is not taken for lost."""
+"""`repair --scan`: what the ledger may have forgotten, or never known, is not taken for lost."""
 
 import time
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ import pytest
 from moto import mock_aws
 
 from mailroom.clock import iso
-from ops.reconcile.judge import DAY, Memory
-from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, reconciled, repair_stage, run
+from ops.repair.judge import DAY, Memory
+from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run, scanned
 from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail
 
@@ -91,21 +91,21 @@ def test_a_table_that_was_made_of_a_backup_is_known_as_such() -> None:
     assert not known(client)
 
 
-def test_after_the_ledger_was_made_anew_no_old_message_is_put_back(stage: RepairStage) -> None:
+def test_after_the_ledger_was_made_anew_no_old_message_is_repaired(stage: RepairStage) -> None:
     stage.put(mail("sent long ago"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
     stage.made(LEDGER, time.time() - HOUR)
-    code, answer = reconciled("--yes")
+    code, answer = scanned("--yes")
     assert not stage.functions.invoked
-    assert (code, answer["found"], answer["put_back"]) == (1, {"undated": {"mail": 1}}, {})
+    assert (code, answer["found"], answer["repaired"]) == (1, {"forgotten": {"mail": 1}}, {})
 
 
-def test_after_the_ledger_was_restored_under_its_name_no_old_message_is_put_back(stage: RepairStage) -> None:
+def test_after_the_ledger_was_restored_under_its_name_no_old_message_is_repaired(stage: RepairStage) -> None:
     stage.put(mail("sent since the backup"))
     stage.restored(LEDGER)
-    code, answer = reconciled("--yes")
+    code, answer = scanned("--yes")
     assert not stage.functions.invoked
-    assert (code, answer["found"]) == (1, {"undated": {"mail": 1}})
+    assert (code, answer["found"]) == (1, {"forgotten": {"mail": 1}})
 
 
 def test_a_raised_setting_brings_back_nothing_of_what_was_forgotten_before(stage: RepairStage) -> None:
@@ -113,9 +113,9 @@ def test_a_raised_setting_brings_back_nothing_of_what_was_forgotten_before(stage
     for made in (MAILBOX, LEDGER):
         stage.made(made, time.time() - 180 * DAY)
     stage.variables["mailroom-dev-dispatch"]["LEDGER_TTL_SECONDS"] = str(365 * DAY)
-    code, answer = reconciled("--yes")
+    code, answer = scanned("--yes")
     assert not stage.functions.invoked
-    assert (code, answer["found"], answer["put_back"]) == (1, {"undated": {"mail": 2}}, {})
+    assert (code, answer["found"], answer["repaired"]) == (1, {"forgotten": {"mail": 2}}, {})
 
 
 def test_forgotten_messages_go_back_when_the_operator_confirms_and_the_question_says_so(
@@ -123,8 +123,8 @@ def test_forgotten_messages_go_back_when_the_operator_confirms_and_the_question_
 ) -> None:
     stage.put(mail("a"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
-    asked = run("reconcile", "--older-than", "0s", "--include-forgotten", typed="n\n")
+    asked = run("repair", "--scan", "--older-than", "0s", "--include-forgotten", typed="n\n")
     assert "The ledger may have forgotten 1 of them. Confirm that they were never sent" in asked.stderr
     assert not stage.functions.invoked
-    code, answer = reconciled("--include-forgotten", "--yes")
-    assert (code, answer["vouched"], answer["put_back"]) == (0, 1, {"mail": 1})
+    code, answer = scanned("--include-forgotten", "--yes")
+    assert (code, answer["may_go_twice"], answer["repaired"]) == (0, 1, {"mail": 1})

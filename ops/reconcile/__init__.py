@@ -1,1 +1,0 @@
-"""`reconcile`: messages that no queue, schedule or worker holds any more are found and requeued."""
