@@ -5,5 +5,5 @@ from mailroom.dead_letters.passes import DeadLetterInspector
 from mailroom.telemetry import instrumented
 
 inspector = DeadLetterInspector.of(environment.read(environment.DeadLettersSettings))
-handler = instrumented(lambda event, context: inspector.handle(event, context.get_remaining_time_in_millis))
+handler = instrumented(lambda _event, context: inspector.handle(context.get_remaining_time_in_millis))
 """One pass; how many dead letters were seen and how many of them are new, by queue."""

@@ -84,7 +84,6 @@ class DeadLettersStack(StageStack):
                 ],
                 environment={
                     **storage.shared_environment,
-                    "STAGE": settings.stage,
                     "DEAD_LETTERS_TABLE": self.table.table_name,
                     "DEAD_LETTER_QUEUES": self.to_json_string(
                         {worker.work.dead_letter_name: worker.dead_letters.queue_url for worker in workers}

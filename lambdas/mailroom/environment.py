@@ -230,7 +230,6 @@ class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):
 class DeadLettersSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Dead letters': every dead-letter queue's URL by its short name, and the table of what was logged."""
 
-    stage: str
     dead_letter_queues: dict[str, str]
     dead_letters_table: str
 

@@ -134,7 +134,3 @@ class ScanPass(DeadLetterQueue):
     def __iter__(self) -> Iterator[ExplainedDeadLetter]:
         while not self.full and (dead_letters := self.receive(HIDDEN_SECONDS)):
             yield from self._queues.explain(dead_letters)
-
-    def delete(self, dead_letter: DeadLetter) -> None:
-        """Take one out for good."""
-        self._client.delete_message(QueueUrl=self._url, ReceiptHandle=self._held.pop(dead_letter.message_id))

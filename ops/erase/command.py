@@ -1,7 +1,7 @@
-"""`erase`: a person, from every table, bucket and dead-letter queue of a stage."""
+"""`erase`: a person, from whatever a stage keeps for longer than a month."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Annotated
 
@@ -9,15 +9,25 @@ import typer
 from msgspec import Struct, structs
 
 from mailroom.clock import iso
+from ops.erase.choices import CHOICES, erase_choices, lift_from_ses
 from ops.erase.messages import FoundMessages, MessageErasure, find
 from ops.erase.person import Person
-from ops.erase.places import CHOICES, Step, lift_from_ses, other_places
-from ops.erase.stage import Erased, ErasurePlace, ErasureRun, Read, StageData
+from ops.erase.stage import Erased, ErasurePlace, ErasureRun, Goes, Read, StageData
 from ops.options import AsJson, Stage, Yes
 from ops.screen import aws_faults, bar, confirm, plain, print_json, print_line, screen, table_of
 from ops.stage import aws_session
+from ops.times import short
+from stacks.settings.queues import DAY, UNPROCESSED_DAYS
 
 _MOST_NAMED = 20
+GOES = {
+    "dead letters and their records": 14,
+    "batches that a stream gave up on": UNPROCESSED_DAYS,
+    "backups": 35,
+}
+"""Where a recipient may still be, and after how many days that is deleted by itself."""
+Step = Callable[[str], AbstractContextManager[Read]]
+"""Begins a step of that name; what it yields counts everything that is read."""
 _CHOICES = (
     "Its {count} opt-outs and entries of the suppression list are erased too. Nothing then keeps a campaign "
     "or an application that still has the recipient from writing to it. Delete the recipient there first, or "
@@ -48,7 +58,7 @@ def erase(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Erase a recipient from every table, bucket and dead-letter queue of a stage, in all spellings.
+    """Erase a recipient from what a stage keeps for over a month, in all spellings; say when the rest goes.
 
     The command deletes messages to this recipient only, cancels those that wait, and removes the recipient
     from messages to several. The ledger keeps each emptied item until its retention ends, so that no late
@@ -87,9 +97,15 @@ def _survey(survey_run: ErasureRun, step: Step) -> Survey:
         ErasurePlace("mailbox", sum(each.mailbox is not None for each in found)),
         ErasurePlace("ledger", sum(each.ledger is not None for each in found)),
         ErasurePlace("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
-        *other_places(survey_run, set(messages.keys("whole")), lambda _: False, step),
+        *_choices(survey_run, step),
     ]
     return Survey(messages, {each.place: each for each in places})
+
+
+def _choices(run: ErasureRun, step: Step) -> Iterator[ErasurePlace]:
+    for table in CHOICES:
+        with step(table) as read:
+            yield erase_choices(run, table, read)
 
 
 def _erase(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
@@ -99,9 +115,7 @@ def _erase(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
     with step("messages") as read:
         messages.erase(first.messages, read)
     ses = lift_from_ses(run)
-    own = set(first.messages.keys("whole"))
-    others = other_places(run, own, messages.copy_of, step)
-    for place in (*messages.places.values(), *others):
+    for place in (*messages.places.values(), *_choices(run, step)):
         first.places[place.place].erased = place.erased
         first.places[place.place].kept = place.kept
     answer = _answer(run, first, _survey(survey_run, step))
@@ -125,6 +139,7 @@ def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
         ids=sorted(ids),
         ids_until=iso(end) if end else None,
         ses="not_asked",
+        goes=[Goes(what, iso(run.data.clock() + days * DAY)) for what, days in GOES.items()],
         left=sum(each.found if last is None else each.left for each in places),
     )
 
@@ -176,4 +191,6 @@ def _show(answer: Erased) -> None:
         screen.print(plain(f"These ids hold the recipient; the ledger keeps them until {until}:"))
         for id_ in answer.ids[:_MOST_NAMED]:
             print_line(f"  {id_}")
+    for rest in answer.goes:
+        print_line(f"{rest.what}: what is there of this recipient goes by itself, by {short(rest.by)}.")
     screen.print(f"{answer.left} left in {answer.stage}; SES's own list: {answer.ses.replace('_', ' ')}.")

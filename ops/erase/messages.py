@@ -5,7 +5,6 @@ The order lets the next run find again what a run that dies has left: what waits
 objects of the payload bucket are deleted; the ledger's item is emptied; the mailbox's item is deleted.
 """
 
-import time
 from collections.abc import Iterator
 from http import HTTPStatus
 
@@ -13,7 +12,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo import plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
-from mailroom.clock import Clock, epoch
+from mailroom.clock import epoch
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.items import ERASED_AT, where
 from mailroom.mailbox import PREFIX, due
@@ -133,12 +132,11 @@ def _named_by_others(data: StageData, objects: set[str], own: set[Key], read: Re
 class MessageErasure:
     """Erases the messages that were found. `cancelled` counts those that will not be sent for it."""
 
-    def __init__(self, run: ErasureRun, clock: Clock = time.time) -> None:
+    def __init__(self, run: ErasureRun) -> None:
         self._run = run
         self._data = run.data
         self._erasure = Erasure(run.data.dynamodb, run.data.table("ledger"), run.data.ttl)
-        self._clock = clock
-        self._held: set[Key] = set()
+        self._clock = run.data.clock
         self.places = {each: ErasurePlace(each) for each in ("mailbox", "ledger", "payloads")}
         self.cancelled = 0
 
@@ -147,23 +145,13 @@ class MessageErasure:
         over = [key for key in messages.keys("whole") if self._settle(key)]
         objects = {each for key in over for each in messages.found[key].objects}
         staying = self._delete_objects(objects, set(over), read)
-        self._held = {key for key in over if messages.found[key].objects & staying}
         for key in over:
-            if key not in self._held:
+            if not messages.found[key].objects & staying:
                 self._whole(key)
         for key in messages.keys("part"):
             self._part(key, messages.found[key].mailbox)
         for key in messages.keys("mention"):
             self._mention(key)
-
-    def copy_of(self, key: Key) -> bool:
-        """A copy of a message only to the person has turned up somewhere, such as one that was written to a
-        queue directly and that neither table knows. Whether it can come to nothing any more."""
-        if not self._settle(key):
-            return False
-        if key not in self._held:
-            self._whole(key)
-        return True
 
     def _settle(self, key: Key) -> bool:
         """Whether a message only to the person is over, or is so from now on."""

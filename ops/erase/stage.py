@@ -1,5 +1,6 @@
 """What a stage keeps: its tables and buckets, read whole and changed item by item."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from mailroom.aws.dynamo import Value
+from mailroom.clock import Clock
 from mailroom.ledger.items import where
 from mailroom.message.message import Key
 from ops import stage as stages
@@ -42,11 +44,19 @@ class Left(Struct, frozen=True):
     why: str
 
 
+class Goes(Struct, frozen=True):
+    """What deletes itself, and `by` when at the latest (ISO 8601, UTC)."""
+
+    what: str
+    by: str
+
+
 class Erased(Struct, frozen=True):
     """Answer of `erase`. `cancelled` messages were on their way and will not be sent. `ids` are those of
     messages that hold the recipient themselves: the last of them goes at `ids_until` (ISO 8601, UTC). `left`
     is what a last look has found, that which is named in `remains` among it. `ses` is what became of the
-    address on SES's own suppression list."""
+    address on SES's own suppression list. `goes`: where a message of the recipient may still be, unsent, and
+    by when that is deleted."""
 
     stage: str
     dry_run: bool
@@ -57,6 +67,7 @@ class Erased(Struct, frozen=True):
     ids_until: str | None
     ses: Ses
     left: int
+    goes: list[Goes]
 
 
 class ItemChanged(Exception):
@@ -77,18 +88,17 @@ class StageData:
     ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
-        """Asks dispatch's environment, and by whom this is asked. Raises Refused where the stage is not
+        """Asks dispatch's environment. Raises Refused where the stage is not
         deployed, or by a version with other settings, and ClientError."""
         facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), _DispatchFacts)
-        account = session.client("sts").get_caller_identity()["Account"]
         self.session = session
         self.stage = stage
         self.default_region = facts.default_region
         self.ttl = facts.ledger_ttl_seconds
         self.payloads = facts.payload_bucket
-        self.unprocessed = stages.unprocessed_bucket(stage, account, session.region_name)
         self.dynamodb = session.client("dynamodb")
         self.s3 = session.client("s3")
+        self.clock: Clock = time.time
 
     def table(self, short: str) -> str:
         """A table's name."""

@@ -13,7 +13,7 @@ from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import pascal, publish
 from stacks.constructs.storage import PrivateBucket, StreamTable
-from stacks.settings.queues import Stream
+from stacks.settings.queues import UNPROCESSED_DAYS, Stream
 from stacks.settings.stage import Settings
 
 
@@ -41,8 +41,7 @@ class StreamReader(Construct):
         each mapping apart in it."""
         super().__init__(scope, pascal(work.function))
         if unprocessed is None:
-            keep_days = settings.retention.unprocessed_days
-            unprocessed = PrivateBucket(self, "Unprocessed", settings, keep_days=keep_days)
+            unprocessed = PrivateBucket(self, "Unprocessed", settings, keep_days=UNPROCESSED_DAYS)
             publish(self, UnprocessedBucketName=unprocessed.bucket_name)
         self.unprocessed = unprocessed
         spec = replace(
@@ -101,13 +100,12 @@ class StreamReader(Construct):
         ]
 
     def _put_aside(self, settings: Settings, name: str) -> None:
-        days = settings.retention.unprocessed_days
         about = AlarmText(
             subject=name,
             kind="gave-up",
             meaning=f"{name} failed on records of its stream again and again. Lambda put them into the "
-            f"bucket of unprocessed records, which keeps them for {days} days; nothing sends them on by "
-            "itself.",
+            f"bucket of unprocessed records, which keeps them for {UNPROCESSED_DAYS} days; nothing sends "
+            "them on by itself.",
             next_step=f"{read_log(settings, name)}, fix the cause, mailroom repair --given-up --stage "
             f"{settings.stage}, then {_end(settings, f'{name}-gave-up', 'replayed')}",
         )

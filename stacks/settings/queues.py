@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from mailroom.ledger.reader import REMEMBERED_SECONDS
 from stacks.settings.sections import Backoff, Function, QueueWorker, Redelivery, Section
 
 
@@ -29,9 +30,14 @@ class Stream(Function):
     parallelization: int = Field(default=2, ge=1, le=10)
 
 
-LEAST_LEDGER_DAYS = 90
+LEAST_LEDGER_DAYS = REMEMBERED_SECONDS // 86_400
 """The days that every ledger remembers, whatever its stage is set to or was: an item lives by the setting
 that held when it was written, so that nobody can tell from today's what is forgotten."""
+
+
+UNPROCESSED_DAYS = 30
+"""For how long the bucket keeps what a stream gave up on. Far less than every ledger remembers, or a replay
+may send again what the ledger has forgotten; and no longer than an erasure may leave to its end."""
 
 
 class Retention(Section):
@@ -45,8 +51,6 @@ class Retention(Section):
     mailbox_days: int | None = Field(default=None, ge=1, le=3650)
     """What producers should set as `ttl`, published as an output; null keeps items for ever."""
     payload_days: int = Field(default=90, ge=1, le=3650)
-    unprocessed_days: int = Field(default=60, ge=1, le=3650)
-    """What a stream gave up on, waiting to be replayed."""
     log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
 
     def days_of(self, *, fifo: bool) -> int:
@@ -202,12 +206,6 @@ def retention_faults(keep: Retention, *, fax: bool) -> Iterator[str]:
         yield (
             f"retention.dead_letter_days: {keep.dead_letter_days} must be over queue_days {keep.queue_days}, "
             f"for a dead letter's age counts from its first enqueue; use {keep.queue_days + 1} to 14."
-        )
-    if keep.unprocessed_days + keep.margin_days > LEAST_LEDGER_DAYS:
-        yield (
-            f"retention.unprocessed_days: {keep.unprocessed_days} + margin_days {keep.margin_days} must be "
-            f"at most {LEAST_LEDGER_DAYS}, the days that every ledger remembers, or a replay may send again "
-            f"what the ledger has forgotten; use {LEAST_LEDGER_DAYS - keep.margin_days} or less."
         )
     in_queue = keep.days_of(fifo=fax)
     need = in_queue + keep.dead_letter_days + keep.margin_days

@@ -56,7 +56,6 @@ def test_what_was_told_is_remembered_by_message_and_forgotten_by_ttl(dev: Templa
     assert table["BillingMode"] == "PAY_PER_REQUEST"
     given = dev["dead-letters"].environment("mailroom-dev-dead-letters")
     assert given["DEAD_LETTERS_TABLE"] == dev["dead-letters"].output("DeadLettersTableName")
-    assert given["STAGE"] == "dev"
     assert dev["dead-letters"].output("DeadLettersTableArn")
 
 

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 import app
-from mailroom.ledger.reader import REMEMBERED_SECONDS
 from stacks.application import synthesize
 from stacks.settings.channels import lane_advice
 from stacks.settings.load import load
-from stacks.settings.queues import DAY, LEAST_LEDGER_DAYS
+from stacks.settings.queues import LEAST_LEDGER_DAYS, UNPROCESSED_DAYS
 from stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import REMOVED, SHIPPED, STAGES, refusal, with_settings
 
@@ -172,12 +171,6 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "+ margin_days 1).",
         ),
         (
-            "retention.unprocessed_days",
-            90,
-            "retention.unprocessed_days: 90 + margin_days 1 must be at most 90, the days that every ledger "
-            "remembers, or a replay may send again what the ledger has forgotten; use 89 or less.",
-        ),
-        (
             "channels.mail.lanes.normal",
             REMOVED,
             "channels.mail.lanes.normal: is missing; a message without a lane goes there.",
@@ -325,15 +318,8 @@ def test_a_lane_hears_of_the_memory_of_its_own_channel() -> None:
     assert all("Set 5, with memory_mb 284 or more" in each for each in texts)
 
 
-def test_a_longer_memory_of_today_lets_no_batch_wait_for_longer_than_yesterdays_may_have_lasted() -> None:
-    keep = {"ledger_days": 365, "unprocessed_days": 200, "margin_days": 1}
-    assert refusal("retention", keep).startswith(
-        "mailroom.dev.retention.unprocessed_days: 200 + margin_days 1 must be at most 90,"
-    )
-
-
-def test_what_every_ledger_remembers_is_the_least_that_can_be_set() -> None:
-    assert LEAST_LEDGER_DAYS * DAY == REMEMBERED_SECONDS
+def test_no_batch_waits_for_longer_than_every_ledger_remembers() -> None:
+    assert UNPROCESSED_DAYS < LEAST_LEDGER_DAYS
 
 
 @pytest.mark.parametrize("value", ["x" * 5000, ["x"] * 5000])

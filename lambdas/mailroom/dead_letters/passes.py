@@ -1,4 +1,4 @@
-"""Dead letters: looked through where they lie, by an alarm, by a schedule or by hand. Nothing is deleted."""
+"""Dead letters: looked through where they lie, when an alarm begins and by a schedule. Nothing is deleted."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -75,65 +75,15 @@ class DeadLetterLog(Struct, frozen=True):
             return  # the SDK asked twice, or another pass was at it too
 
 
-class Inspection(Struct):
-    """Inspects one queue: marks the ledger's item, writes the log line, remembers that it was written.
+class DeadLetterInspector(Struct, frozen=True):
+    """Looks through a stage's dead-letter queues. `urls` has them by short name, such as mail-dlq.
 
-    A process that dies before the last of these does all of it again: a log line may come twice, but none is
-    lost. The other way round a crash would leave a dead letter that was never logged. `new` counts the dead
-    letters that were logged, `failed` those that could not be.
+    Of each letter that is new it marks the ledger's item, writes the log line, and remembers that the line
+    was written, in this order. A process that dies before the last does all of it again: a line may come
+    twice, and none is lost.
     """
 
-    ledger: Ledger
-    log: DeadLetterLog
-    new: int = 0
-    failed: int = 0
-
-    def inspect(self, dead_letters: Iterable[DeadLetter], in_time: Callable[[], bool]) -> None:
-        """Log those that are new, as long as there is time. Raises where the memory cannot be read."""
-        before = self.new
-        for dead_letter in self.log.unknown(dead_letters):
-            if not in_time():
-                break
-            subject = subject_of(dead_letter)
-            working_on(subject.key)
-            try:
-                self._log_one(dead_letter, subject)
-                self.new += 1
-            except Exception:  # noqa: BLE001 - logged and counted; the others of its queue are looked at
-                logger.exception("dead letter not looked at", message_id=dead_letter.message_id)
-                self.failed += 1
-            finally:
-                working_on(None)
-        if self.new > before:
-            count("DeadLetters", self.new - before)
-
-    def _log_one(self, dead_letter: DeadLetter, subject: Subject) -> None:
-        cause = cause_of(dead_letter, subject, self._item(subject))
-        logger.error(
-            "dead letter",
-            queue=dead_letter.queue,
-            cause={"code": cause.code, "message": cause.message},
-            receives=dead_letter.receives,
-            message_id=dead_letter.message_id,
-            sent_at=iso(dead_letter.sent_at / 1000),
-        )
-        self.log.remember(dead_letter, subject.key, cause)
-
-    def _item(self, subject: Subject) -> dict[str, Any]:
-        """What the ledger knows; where the dead letter asks for the message, it is marked on the way."""
-        if subject.key is None or subject.kind == "event":
-            return {}
-        if subject.kind == "callback":
-            # The message is not marked: a callback that died says nothing about its message.
-            return self.ledger.callbacks(subject.key)
-        return self.ledger.dead_lettered(subject.key)
-
-
-class DeadLetterInspector(Struct, frozen=True):
-    """Looks through a stage's dead-letter queues. `urls` has them by short name, such as mail-dlq."""
-
     urls: Mapping[str, str]
-    stage: str
     ledger: Ledger
     log: DeadLetterLog
     sqs: "SQSClient"
@@ -144,59 +94,36 @@ class DeadLetterInspector(Struct, frozen=True):
         """What a function's settings describe."""
         return cls(
             settings.dead_letter_queues,
-            settings.stage,
             ledger=Ledger.of(settings),
             log=DeadLetterLog(clients.dynamodb(), settings.dead_letters_table, clock),
             sqs=clients.sqs(),
             long_poll=LONG_POLL_SECONDS,
         )
 
-    def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
-        """One pass: through an alarm's queue, the one that `queue` names, or all of them.
-
-        `remaining` is Lambda's `get_remaining_time_in_millis`. Returns by queue how many dead letters were
-        seen, and how many of them were new. Raises ValueError for a queue or an alarm that the stage does not
-        have and, when all else is done, NotLookedAt.
-        """
-        found: dict[str, Any] = {}
+    def handle(self, remaining: Callable[[], int]) -> dict[str, Any]:
+        """One pass through all queues, whatever began it. `remaining` is Lambda's
+        `get_remaining_time_in_millis`. Returns by queue how many dead letters were seen, and how many of them
+        were new. Raises NotLookedAt when all else is done."""
+        found = {}
         failed = 0
-        left = self._smallest_first(self._asked(event))
-        for at, (queue, waiting) in enumerate(left):
+        for at, (name, url) in enumerate(self.urls.items()):
+            queue = DeadLetterQueue(self.sqs, name, url, self.long_poll)
             # One queue of very many dead letters must not keep a pass from the others.
-            share = (remaining() / 1000 - DEAD_LETTERS_KEPT_BACK_SECONDS) / (len(left) - at)
-            inspection = self._go_through(queue, waiting, share, remaining)
-            found[queue.name] = {"seen": queue.seen, "new": inspection.new}
-            failed += inspection.failed
+            share = (remaining() / 1000 - DEAD_LETTERS_KEPT_BACK_SECONDS) / (len(self.urls) - at)
+            new, not_logged = self._look_through(queue, remaining() / 1000 - share, remaining)
+            found[name] = {"seen": queue.seen, "new": new}
+            failed += not_logged
         if failed:
             count("DeadLettersNotLookedAt", failed)
             raise NotLookedAt(f"{failed} looks at dead letters failed; the lines before say why")
         return found
 
-    def _asked(self, event: Mapping[str, Any]) -> Iterable[str]:
-        """The names of the queues that an event is about. An alarm that is over names no queue."""
-        detail = event.get("detail")
-        if isinstance(detail, Mapping) and "alarmName" in detail:
-            if detail.get("state", {}).get("value") != "ALARM":
-                return ()
-            alarms = {
-                f"mailroom-{self.stage}-{each.removesuffix('.fifo')}-not-empty": each for each in self.urls
-            }
-            return (_found(alarms, detail["alarmName"], "alarm"),)
-        if "queue" in event:
-            return (_found({each: each for each in self.urls}, event["queue"], "queue"),)
-        return self.urls
-
-    def _smallest_first(self, names: Iterable[str]) -> list[tuple[DeadLetterQueue, int]]:
-        """The queues with their approximate numbers of dead letters."""
-        queues = (DeadLetterQueue(self.sqs, each, self.urls[each], self.long_poll) for each in names)
-        return sorted(((each, _waiting(each)) for each in queues), key=lambda pair: pair[1])
-
-    def _go_through(
-        self, queue: DeadLetterQueue, waiting: int, share: float, remaining: Callable[[], int]
-    ) -> Inspection:
-        """Look through one queue for `share` seconds at most, and put back all that it handed out."""
-        inspection = Inspection(self.ledger, self.log)
-        end = remaining() / 1000 - share
+    def _look_through(
+        self, queue: DeadLetterQueue, end: float, remaining: Callable[[], int]
+    ) -> tuple[int, int]:
+        """Log what is new in one queue until the function has `end` seconds left, and put back all that it
+        handed out. How many were logged, and how many could not be."""
+        new = failed = 0
 
         def in_time() -> bool:
             return remaining() / 1000 - queue.seen * PUT_BACK_SECONDS > end
@@ -205,29 +132,50 @@ class DeadLetterInspector(Struct, frozen=True):
         try:
             while dead_letters != [] and in_time() and not queue.full:
                 dead_letters = queue.receive(remaining() / 1000)
-                inspection.inspect(dead_letters, in_time)
+                for each in self.log.unknown(dead_letters):
+                    if not in_time():
+                        break
+                    logged = self._logged(each)
+                    new += logged
+                    failed += not logged
         except Exception:  # noqa: BLE001 - logged and counted; the other queues are looked through
             logger.exception("dead-letter queue not looked through", queue=queue.name)
-            inspection.failed += 1
+            failed += 1
         finally:
             queue.put_back()
+        if new:
+            count("DeadLetters", new)
         if not queue.ended:
-            logger.warning(
-                "dead letters left for the next pass", queue=queue.name, seen=queue.seen, waiting=waiting
+            logger.warning("dead letters left for the next pass", queue=queue.name, seen=queue.seen)
+        return new, failed
+
+    def _logged(self, dead_letter: DeadLetter) -> bool:
+        """Whether one was logged; a fault of its own keeps no other of its queue from that."""
+        subject = subject_of(dead_letter)
+        working_on(subject.key)
+        try:
+            cause = cause_of(dead_letter, subject, self._item(subject))
+            logger.error(
+                "dead letter",
+                queue=dead_letter.queue,
+                cause={"code": cause.code, "message": cause.message},
+                receives=dead_letter.receives,
+                message_id=dead_letter.message_id,
+                sent_at=iso(dead_letter.sent_at / 1000),
             )
-        return inspection
+            self.log.remember(dead_letter, subject.key, cause)
+        except Exception:  # noqa: BLE001 - logged, and counted by the caller
+            logger.exception("dead letter not looked at", message_id=dead_letter.message_id)
+            return False
+        finally:
+            working_on(None)
+        return True
 
-
-def _waiting(queue: DeadLetterQueue) -> int:
-    """For the order of the queues and for people: not knowing it is no reason to stay away."""
-    try:
-        return queue.waiting()
-    except Exception:  # noqa: BLE001 - logged
-        logger.exception("dead letters not counted", queue=queue.name)
-        return 0
-
-
-def _found(known: Mapping[str, str], name: object, kind: str) -> str:
-    if not isinstance(name, str) or name not in known:
-        raise ValueError(f"no {kind} {name!r:.100} here; there are: {', '.join(sorted(known))}")
-    return known[name]
+    def _item(self, subject: Subject) -> dict[str, Any]:
+        """What the ledger knows; where the dead letter asks for the message, it is marked on the way."""
+        if subject.key is None or subject.kind == "event":
+            return {}
+        if subject.kind == "callback":
+            # The message is not marked: a callback that died says nothing about its message.
+            return self.ledger.callbacks(subject.key)
+        return self.ledger.dead_lettered(subject.key)

@@ -141,7 +141,6 @@ class DeadLettersWorld:
         """One pass of a new process, as the schedule starts it; False where it dies."""
         letters = DeadLetterInspector(
             URLS,
-            "test",
             ledger=Ledger(self._watched, "ledger", lease=0, ttl=1e6, clock=self.clock),
             log=DeadLetterLog(self._watched, "dead-letters", self.clock),
             sqs=self._sqs,
@@ -150,7 +149,7 @@ class DeadLettersWorld:
         end = self.clock() + FUNCTION_SECONDS
         with self._logged():
             try:
-                letters.handle({}, lambda: int((end - self.clock()) * 1000))
+                letters.handle(lambda: int((end - self.clock()) * 1000))
             except Stopped:
                 self._restarted = True
                 return False

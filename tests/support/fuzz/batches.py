@@ -480,13 +480,12 @@ def _dead_letters(queue: str) -> Callable[[Aws], Run]:
             client: Any = sqs
             inspector = DeadLetterInspector(
                 {queue: "https://sqs/dlq"},
-                "test",
                 ledger=_ledger(aws, clock),
                 log=DeadLetterLog(aws.dynamodb, DEAD_LETTERS, clock),
                 sqs=client,
                 long_poll=0,
             )
-            inspector.handle({}, plenty)
+            inspector.handle(plenty)
             told = {plain(each)["message_id"] for each in aws.dynamodb.scan(TableName=DEAD_LETTERS)["Items"]}
             done = {id_ for id_, record in zip(GOOD, ("r-0", "r-2"), strict=True) if record in told}
             return Ended(done, False, False, "r-1" in told)

@@ -1,7 +1,7 @@
 """Dead-letter queues and the function that looks through them, in process."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,24 +39,22 @@ class Office:
         """A worker's, whose calls nobody watches."""
         return Ledger(self.aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=self.clock)
 
-    def inspector(self) -> DeadLetterInspector:
-        """As a cold start makes it."""
+    def inspector(self, *queues: str) -> DeadLetterInspector:
+        """As a cold start makes it; `queues`: of a stage that has no others."""
         database: Any = self.dynamodb
         sqs: Any = self.sqs
         return DeadLetterInspector(
-            self.urls,
-            "test",
+            {each: self.urls[each] for each in queues or self.urls},
             ledger=Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
             log=DeadLetterLog(database, TABLE, self.clock),
             sqs=sqs,
             long_poll=0,
         )
 
-    def look(
-        self, event: Mapping[str, Any] | None = None, remaining: Callable[[], int] = plenty
-    ) -> dict[str, Any]:
-        """One pass of a new process."""
-        return self.inspector().handle(event or {}, remaining)
+    def look(self, *queues: str, remaining: Callable[[], int] = plenty) -> dict[str, Any]:
+        """One pass of a new process: what it saw, of the queues that have dead letters."""
+        found = self.inspector(*queues).handle(remaining)
+        return {queue: counts for queue, counts in found.items() if counts["seen"]}
 
     def put(self, queue: str, *bodies: Any, **arguments: Any) -> None:
         """Dead letters, as SQS moves them there."""

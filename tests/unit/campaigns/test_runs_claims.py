@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import PageClaim, PageOutOfSequence, Passed, Runs, Unsent
 from mailroom.ledger.claims import InProgress
 from tests.support.unit.shared import RUNS, Aws, FakeClock
@@ -77,3 +78,18 @@ def test_a_page_that_another_worker_holds_is_in_progress_for_the_rest_of_the_lea
     assert isinstance(runs.claim(*RUN, "s-1", 1), PageClaim)
     clock.advance(20)
     assert runs.claim(*RUN, "s-1", 1) == InProgress(LEASE - 20)
+
+
+def test_a_run_keeps_nobody_s_address_or_number_in_its_faults(runs: Runs) -> None:
+    claim = runs.claim(*RUN, "s-1", 1)
+    assert isinstance(claim, PageClaim)
+    said = "'ada.lovelace@example,com' is no address, '+1 617 555 1234' is no number"
+    runs.advance(claim, None, 1, [Fault("line 30000 of s3://bucket/people.csv", "to", said)])
+    run = runs.read(*RUN)
+    assert run is not None
+    (fault,) = run.faults
+    assert fault.startswith("line 30000 of s3://bucket/people.csv")
+    assert "a***@example,com" in fault
+    assert "…34" in fault
+    assert "lovelace" not in fault
+    assert "555" not in fault

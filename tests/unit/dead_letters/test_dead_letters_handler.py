@@ -18,7 +18,6 @@ def office(load: Load, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPat
     office = open_office(aws, clock)
     mail_alone = {"mail-dlq": office.urls["mail-dlq"]}
     for name, value in {
-        "STAGE": "test",
         "DEAD_LETTERS_TABLE": TABLE,
         "DEAD_LETTER_QUEUES": json.dumps(mail_alone),
     }.items():
@@ -28,7 +27,7 @@ def office(load: Load, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPat
     sys.modules.pop("dead_letters", None)
 
 
-def test_an_alarm_starts_a_look_at_its_queue(
+def test_an_alarm_starts_a_pass(
     load: Load, office: Office, aws: Aws, capsys: pytest.CaptureFixture[str]
 ) -> None:
     office.ledger.release(claimed(office.ledger, mail()), "retry", "throttled")
