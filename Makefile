@@ -146,7 +146,8 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-schema: .venv/.ready ## write the JSON Schemas: docs/*.schema.json of items and events
+schema: .venv/.ready ## write what is made of the code: docs/*.schema.json of items and events, the tables of docs/settings.md
+	@$(PY) -m stacks.settings.reference
 	@for channel in $$(PYTHONPATH=lambdas $(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
 	@$(PY) -m ops schema --event --output docs/event.schema.json
 

@@ -128,7 +128,7 @@ def _mail(stack: ChannelsStack) -> Needs:
         environment={
             **stack.unwilling(),
             "MAIL_SENDERS": json.dumps(settings.mail.senders),
-            "CONFIGURATION_SET": settings.configuration_set,
+            "CONFIGURATION_SET": settings.name(),
             "UNSUBSCRIBE_URL": stack.api.unsubscribe_url,
             "UNSUBSCRIBE_SECRET_ARN": stack.api.secret.secret_arn,
             "MAX_ATTACHMENT_BYTES": str(settings.mail.max_attachment_bytes),
@@ -143,9 +143,7 @@ def _send_email(stack: Stack, settings: Settings) -> Grant:
         ["ses:SendEmail", "ses:SendRawEmail"],
         [
             stack.format_arn(service="ses", resource="identity", resource_name="*"),
-            stack.format_arn(
-                service="ses", resource="configuration-set", resource_name=settings.configuration_set
-            ),
+            stack.format_arn(service="ses", resource="configuration-set", resource_name=settings.name()),
         ],
         conditions={
             "StringEqualsIgnoreCase": {

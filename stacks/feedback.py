@@ -52,14 +52,14 @@ class FeedbackStack(StageStack):
         self.worker = Worker(self, settings, self._work(settings, storage))
         # Not raw: without its envelope an event would not say which topic it came over.
         self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
-        publish(self, ConfigurationSetName=settings.configuration_set, FeedbackTopicArn=self.topic.topic_arn)
+        publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
 
     def _mail_events(self, settings: Settings) -> None:
         """The set keeps SES's own suppression list, counts reputation and publishes events."""
         mail = ses.ConfigurationSet(
             self,
             "Mail",
-            configuration_set_name=settings.configuration_set,
+            configuration_set_name=settings.name(),
             suppression_reasons=ses.SuppressionReasons.BOUNCES_AND_COMPLAINTS,
             reputation_metrics=True,
         )

@@ -79,8 +79,6 @@ def outcomes(
             # Unused without fax.
             "MAX_ATTEMPTS": str(section.max_attempts if section else 1),
             "RETRY_DELAY_SECONDS": str(section.retry_delay_seconds if section else 0),
-            "RETRY_GROWTH": str(section.retry_growth if section else 1),
-            "RETRY_DELAY_CAP_SECONDS": str(section.retry_delay_cap_seconds if section else 0),
             **_events(settings),
         },
     )

@@ -249,8 +249,6 @@ class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     retry_queue_url: str
     max_attempts: int
     retry_delay_seconds: Seconds
-    retry_growth: Annotated[float, Meta(ge=1)]
-    retry_delay_cap_seconds: Seconds
     channels: list[str] = []
     event_bus: str = ""
     event_source: str = ""

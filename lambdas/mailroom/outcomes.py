@@ -286,25 +286,13 @@ def _reason(change: LedgerChange) -> str:
 _SAID_AGAIN = ("to", "pdf_url", "payload_ref", "from", "expires_at", "retry_count", "callback_url")
 
 
-class RetrySchedule(Struct, frozen=True):
-    """When it is tried again: after `delay` seconds, each further time `growth` times that, up to `cap`."""
-
-    delay: float
-    growth: float
-    cap: float
-
-    def after(self, attempts: int) -> float:
-        """Seconds from the end of that many attempts to the next one."""
-        grown: float = self.delay * self.growth ** max(0, attempts - 1)
-        return min(self.cap, grown)
-
-
-def retry_of(change: LedgerChange, schedule: RetrySchedule) -> dict[str, Any] | None:
-    """The body of the fax queue for what comes next; None where this change calls for no attempt."""
+def retry_of(change: LedgerChange, delay: float) -> dict[str, Any] | None:
+    """The body of the fax queue for what comes next, `delay` seconds after this attempt; None where this
+    change calls for no attempt."""
     if change.key.event_type != "fax" or change.status != "retrying" or not change.moved:
         return None
     again = {name: change.new[name] for name in _SAID_AGAIN if name in change.new}
-    wait = 0.0 if change.reopened else schedule.after(change.attempts)
+    wait = 0.0 if change.reopened else delay
     return {
         "fax_id": change.key.id,
         **again,
@@ -329,9 +317,7 @@ class Outcomes:
         self._sqs = sqs
         self._clock = clock
         self._bus = bus
-        self._schedule = RetrySchedule(
-            settings.retry_delay_seconds, settings.retry_growth, settings.retry_delay_cap_seconds
-        )
+        self._retry_delay = settings.retry_delay_seconds
 
     @classmethod
     def of(cls, settings: OutcomesSettings) -> "Outcomes":
@@ -370,7 +356,7 @@ class Outcomes:
             entry = Entry(sequence, encode(callback), group=callback.group)
             entries[self._settings.webhook_queue_url].append(entry)
             count("Callbacks")
-        retry = retry_of(change, self._schedule)
+        retry = retry_of(change, self._retry_delay)
         if retry is not None:
             # What a queue cannot delay any longer, the mover waits for.
             wait = math.ceil(retry["not_before"] - self._clock())

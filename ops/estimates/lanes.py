@@ -75,7 +75,7 @@ class SettingKeys:
     workers: str
     batch: str | None
     rate: str | None
-    kept: str = "retention.queue_days"
+    kept: str | None = "retention.queue_days"
     share: str | None = None
     at_once: str | None = None
 
@@ -199,7 +199,7 @@ def _of_fax(settings: Settings) -> Iterator[ConfiguredLane]:
         memory_mb=fax.memory_mb,
         room=kept * DAY - fax_rules(fax, settings.lease_margin_seconds).longest_stay,
         kept_days=kept,
-        keys=SettingKeys("fax.concurrent_calls", None, "fax.calls_per_second", "retention.dead_letter_days"),
+        keys=SettingKeys("fax.concurrent_calls", None, "fax.calls_per_second", None),
         fifo=True,
     )
 

@@ -110,8 +110,9 @@ def _warning(forecast: Forecast) -> str:
     if forecast.seconds <= lane.room:
         return ""
     days = forecast.seconds / 86_400
+    key = f" (mailroom.{forecast.stage}.{lane.keys.kept})" if lane.keys.kept else ""
     return (
         f"Too many at once: the last message would wait for {days:.1f} days in the queue {lane.queue}, which "
-        f"keeps messages for {lane.kept_days} (mailroom.{forecast.stage}.{lane.keys.kept}), a part of it for "
-        f"retries; after that SQS deletes them silently. At most {int(lane.room * forecast.speed):,} fit."
+        f"keeps messages for {lane.kept_days}{key}, a part of it for retries; after that SQS deletes them "
+        f"silently. At most {int(lane.room * forecast.speed):,} fit."
     )

@@ -29,7 +29,7 @@ from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.items import LedgerChange
 from mailroom.message.message import Message, encode, parse
-from mailroom.outcomes import RetrySchedule, retry_of
+from mailroom.outcomes import retry_of
 from ops.requeue.stage import DeployedStage, Route, StoredMessage
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ Item = Mapping[str, Any]
 _RECORDS = 100
 _BYTES = 4 * 1024 * 1024
 """Bytes of one invocation, which takes 6 MB."""
-_AT_ONCE = RetrySchedule(delay=0, growth=1, cap=0)
 
 
 class NotHandedOver(Exception):
@@ -64,7 +63,7 @@ def next_attempt(item: Item) -> int:
 
 def fax_of(item: Item) -> dict[str, Any]:
     """The item that the next attempt of a fax would be, by what the ledger kept of it."""
-    body = retry_of(_reopening(item), _AT_ONCE) or {}
+    body = retry_of(_reopening(item), 0) or {}
     return fax.item_of({name: value for name, value in body.items() if name != "not_before"})
 
 

@@ -172,7 +172,7 @@ class HandlerFunction(Construct):
                 "MAILROOM_STAGE": settings.stage,
                 "POWERTOOLS_SERVICE_NAME": spec.function,
                 "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
-                "POWERTOOLS_LOG_LEVEL": settings.log_level,
+                "POWERTOOLS_LOG_LEVEL": "INFO",
                 **spec.environment,
             },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,

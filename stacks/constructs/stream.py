@@ -142,8 +142,8 @@ class StreamReader(Construct):
             meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which "
             "holds up the records behind them in their shard, or more is written than it reads. The stream "
             "forgets records after a day. If nothing reads the stream at all, this alarm is silent.",
-            next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or "
-            f".batch_size. For records that the stream forgot: mailroom repair --scan --stage "
+            next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization. "
+            "For records that the stream forgot: mailroom repair --scan --stage "
             f"{settings.stage}",
         )
         age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": self.function.function_name})

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from stacks.settings.sections import API_SECONDS, ORIGIN, PROVIDERS_AT_SYNTH, Function, Section
+from stacks.settings.sections import API_SECONDS, ORIGIN, PROVIDERS_AT_SYNTH, Function, Section, fixed
 from stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
 
 
@@ -52,22 +52,19 @@ class Jwt(Section):
 class Messages(Function):
     """The function that takes messages in and says what became of them."""
 
-    timeout_seconds: int = Field(default=API_SECONDS, ge=1, le=API_SECONDS)
+    timeout_seconds: int = fixed(API_SECONDS)
     """A thousand messages take a few seconds."""
-    memory_mb: int = Field(default=512, ge=128, le=10_240)
-
-
-Share = Annotated[float, Field(gt=0, lt=1)]
+    memory_mb: int = fixed(512)
 
 
 class Shares(Section):
     """How much of `requests_per_second` and `burst` the routes have that let everybody in. Messages have the
     rest, and a flood of those routes does not take it from them."""
 
-    public: Share = 0.2
+    public: float = fixed(0.2)
     """What people do: links for opting out, the texts that they send, and the API's description if
     `public_docs`; each route has an equal part."""
-    callbacks: Share = 0.3
+    callbacks: float = fixed(0.3)
     """Twilio's status callbacks."""
 
 
@@ -98,15 +95,18 @@ class Api(Function):
     whole bucket. A caller that is not here may name no object; where nobody is, everybody may name all."""
     public_docs: bool = False
     """Whether /openapi.json and /swagger are for everybody."""
-    timeout_seconds: int = Field(default=10, ge=1, le=API_SECONDS)
+    timeout_seconds: int = fixed(10)
     """Twilio waits 15 s for an answer."""
-    requests_per_second: int = Field(default=1_000, ge=1, le=10_000)
-    """What more comes in a second is answered 429, over all routes."""
-    burst: int = Field(default=1_000, ge=1, le=5_000)
-    """How many requests may come at once."""
-    shares: Shares = Shares()
-    messages: Messages = Messages()
+    requests_per_second: int = Field(default=1_000, ge=30, le=10_000)
+    """What more comes in a second is answered 429, over all routes: one a second at least for each."""
+    shares: Shares = fixed(Shares())
+    messages: Messages = fixed(Messages())
     unsubscribe: Unsubscribe = Unsubscribe()
+
+    @property
+    def burst(self) -> int:
+        """How many requests may come at once: a second's; API Gateway takes 5,000 at most."""
+        return min(self.requests_per_second, 5_000)
 
     @property
     def throttles(self) -> dict[str, Throttle]:
@@ -141,14 +141,6 @@ def api_faults(api: Api) -> Iterator[str]:
             yield (
                 f"api.payload_prefixes: {caller!r} is not a caller that signs by IAM; write a role as "
                 "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
-            )
-    for name, throttle in api.throttles.items():
-        if min(throttle.rate, throttle.burst) < 1:
-            yield (
-                f"api.shares: leaves the routes of {name} under 1 request a second, or at once (public "
-                f"{api.shares.public:g}, callbacks {api.shares.callbacks:g}, messages the rest, of "
-                f"requests_per_second {api.requests_per_second} and burst {api.burst}); raise those, or "
-                "share them otherwise."
             )
     size = len(json.dumps(api.payload_prefixes))
     if size > MAX_PREFIXES_BYTES:

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from stacks.settings.queues import Retention, queue_faults, queue_rules
-from stacks.settings.sections import Polling, Redelivery, Section
+from stacks.settings.sections import Polling, Redelivery, Section, fixed
 
 CampaignName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
@@ -26,20 +26,23 @@ class Network(Section):
 class Collect(Redelivery):
     """The function that pages through audiences, one page an invocation."""
 
-    memory_mb: int = Field(default=512, ge=128, le=10_240)
-    maximum_concurrency: int = Field(default=2, ge=2, le=1000)
+    timeout_seconds: int = Field(default=60, ge=20, le=900)
+    """Long enough for two queries of a page."""
+    memory_mb: int = fixed(512)
+    maximum_concurrency: int = fixed(2)
     """How many pages are read at once, each of another campaign's run."""
-    longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
 
 
 class Compose(Redelivery):
     """The function that composes messages. How many of it work at once follows from the campaigns."""
 
+    timeout_seconds: int = Field(default=60, ge=20, le=900)
+    """Long enough for as many people as one message may have."""
     memory_mb: int = Field(default=512, ge=128, le=10_240)
-    batch_size: int = Field(default=1, ge=1, le=10)
+    """Memory of the function that runs campaigns' own code, in MiB."""
+    batch_size: int = fixed(1)
     """Messages of the audience queue an invocation, each with a campaign's `recipients_per_message`. They go
     one after another: a slow one delays the others, and takes them along where the time is over."""
-    longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
 
 
 class Campaigns(Section):
@@ -53,8 +56,8 @@ class Campaigns(Section):
     compose: Compose = Compose()
     network: Network | None = None
     """null leaves the functions outside of any VPC of yours."""
-    run_days: int = Field(default=90, ge=1, le=3650)
-    """How long it is remembered what became of a run."""
+    run_days: int = fixed(90)
+    """How long it is remembered what became of a run: longer than its messages can be redelivered."""
 
 
 PUT_SECONDS = 0.02
@@ -76,10 +79,3 @@ def campaign_section_faults(section: Campaigns, lease_margin: int, keep: Retenti
     for name, function in (("collect", section.collect), ("compose", section.compose)):
         rules = queue_rules(function, lease_margin)
         yield from queue_faults(f"campaigns.{name}", function, rules, keep)
-    need = keep.queue_days + keep.dead_letter_days + keep.margin_days
-    if section.run_days < need:
-        yield (
-            f"campaigns.run_days: {section.run_days} would forget a run whose messages can still be "
-            f"redelivered; use {need} or more (queue_days {keep.queue_days} + dead_letter_days "
-            f"{keep.dead_letter_days} + margin_days {keep.margin_days})."
-        )

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from stacks.paths import LAMBDAS
-from stacks.settings.queues import QueueRules, Retention, Waits, backoff_faults, queue_faults, queue_rules
+from stacks.settings.queues import QueueRules, Retention, Waits, queue_faults, queue_rules
 from stacks.settings.sections import (
     Backoff,
     FailurePolicy,
@@ -37,6 +37,10 @@ def _address(sender: str) -> str:
 class Lane(Polling):
     """One of a channel's queues, with its part of the channel's rate."""
 
+    batch_size: int = Field(default=10, ge=1, le=10)
+    """Messages of one invocation; fewer where each has to wait long for its turn."""
+    maximum_concurrency: int = Field(default=2, ge=2, le=1000)
+    """Functions at once; each waits concurrency / rate after a submit."""
     share: float = Field(ge=0.01, le=1)
     """The part of `messages_per_second` that this lane gets."""
 
@@ -50,6 +54,13 @@ class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
     """normal, and bulk where a campaign must not delay the rest."""
     messages_per_second: float = Field(default=1, ge=0.1, le=100_000)
     """What the provider allows, over all lanes."""
+    longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
+    """The longest time a provider may refuse without a message being dead-lettered for it."""
+    timeout_seconds: int = Field(default=60, ge=1, le=900)
+    """The longest that an invocation may run; six of these are the visibility time-out."""
+    memory_mb: int = Field(default=256, ge=128, le=10_240)
+    """Memory of a sender, in MiB: large attachments and several messages at once need more; synth says how
+    much."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
     """The longest that one submit may take, HTTP time-outs included."""
     submits_at_once: int = Field(default=1, ge=1, le=10)
@@ -68,8 +79,6 @@ class Mail(Section):
 
     senders: tuple[Annotated[str, AfterValidator(_address)], ...] = Field(min_length=1)
     """The addresses that a message's `from` may name; the first is the default."""
-    configuration_set: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,64}$")
-    """The name of the SES configuration set; mailroom-{stage} by default."""
     max_attachment_bytes: int = Field(default=7_000_000, ge=1, le=28_000_000)
     """All attachments of a mail; SES takes 40 MB with base64's third on top, and throttles above 10 MB."""
 
@@ -181,7 +190,6 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
             yield f"{key}.handler: {channel.handler!r} has no file lambdas/{needed}; add it, or name another."
     if "normal" not in channel.lanes:
         yield f"{key}.lanes.normal: is missing; a message without a lane goes there."
-    yield from backoff_faults(key, channel)
     total = sum(lane.share for lane in channel.lanes.values())
     if total > 1 + 1e-9:
         shares = " + ".join(f"{name} {number(lane.share)}" for name, lane in channel.lanes.items())

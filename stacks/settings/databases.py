@@ -1,14 +1,14 @@
 """The PostgreSQL databases that campaigns may ask, and their rules."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from stacks.settings.campaigns import FIRST_PAGE_QUERIES, POOL_MARGIN_SECONDS, PUT_SECONDS, Campaigns, Compose
-from stacks.settings.sections import Section
+from stacks.settings.sections import Section, fixed
 from stacks.settings.sentences import number
 
 _SECRETS_ARN = r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]{1,512}$"
@@ -30,20 +30,19 @@ class Database(Section):
     connections: int = Field(ge=2, le=100_000)
     """How many of its connections campaigns may hold at once. A dry run takes one more of each function, and
     while a new version is deployed the old one's may still be open: leave the database room for those."""
-    pool_size: int = Field(default=1, ge=1, le=100)
+    pool_size: int = fixed(1)
     """How many connections one function's process may hold."""
     sslmode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
     """What is asked of the server's certificate."""
     ca_file: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*$")
     """The certificates of who may have signed the server's: a file of this repository, such as
     campaigns/rds-global-bundle.pem; null takes the system's."""
-    connect_seconds: int = Field(default=5, ge=1, le=60)
+    connect_seconds: int = fixed(5)
     """How long a connection may take to be made."""
     statement_seconds: int = Field(default=20, ge=1, le=800)
     """The longest that one query may take."""
 
 
-BATCH = "campaigns.compose.batch_size"
 RDS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
 
 
@@ -64,9 +63,8 @@ def _connections(key: str, database: Database, workers: dict[str, int]) -> Itera
     if total > database.connections:
         parts = " + ".join(f"{function} {count}" for function, count in workers.items())
         yield (
-            f"{key}.connections: ({parts} workers at once) x pool_size {database.pool_size} = {total} must "
-            f"be at most {database.connections}; lower the campaigns' concurrency, "
-            f"campaigns.collect.maximum_concurrency or pool_size, or let Mailroom have {total} connections."
+            f"{key}.connections: ({parts} workers at once) = {total} must be at most {database.connections}; "
+            f"lower the campaigns' concurrency, or let Mailroom have {total} connections."
         )
 
 
@@ -85,15 +83,12 @@ def _composing(key: str, database: Database, compose: Compose, people: int) -> I
     """A query for all `people` that are composed together has to end before the function does."""
     query = database.statement_seconds
     others = _connected(database) + people * PUT_SECONDS
-    needed = (others + query) * compose.batch_size
-    if needed >= compose.timeout_seconds:
+    if others + query >= compose.timeout_seconds:
         formula = (
-            f"({_formula(database)} + {query} + recipients_per_message {people} x {PUT_SECONDS}) x "
-            f"{BATCH} {compose.batch_size} = {number(needed)} s"
+            f"{_formula(database)} + {query} + recipients_per_message {people} x {PUT_SECONDS} = "
+            f"{number(others + query)} s"
         )
-        also = [BATCH] if compose.batch_size > 1 else []
-        fits = compose.timeout_seconds / compose.batch_size - others
-        yield _too_slow(key, "compose", compose.timeout_seconds, formula, fits, also)
+        yield _too_slow(key, "compose", compose.timeout_seconds, formula, compose.timeout_seconds - others)
 
 
 def _connected(database: Database) -> int:
@@ -105,16 +100,11 @@ def _formula(database: Database) -> str:
     return f"2 x connect_seconds {database.connect_seconds} + {POOL_MARGIN_SECONDS}"
 
 
-def _too_slow(
-    key: str, function: str, timeout: int, formula: str, under: float, also: Sequence[str] = ()
-) -> str:
+def _too_slow(key: str, function: str, timeout: int, formula: str, under: float) -> str:
     most = math.ceil(under - 1e-9) - 1
-    lowered = also if most >= 1 else ["connect_seconds", *also]
-    remedies = [f"use {most} or less"] if most >= 1 else []
-    remedies += [f"lower {' or '.join(lowered)}"] if lowered else []
     return (
         f"{key}.statement_seconds: {formula} must be under campaigns.{function}.timeout_seconds {timeout}; "
-        f"{', or '.join(remedies)}, or raise that time-out."
+        f"use {most} or less, or raise that time-out."
     )
 
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from stacks.settings.sections import ORIGIN, Section
+from stacks.settings.sections import ORIGIN, Section, fixed
 
 URLS = {"github": "https://token.actions.githubusercontent.com", "gitlab": "https://gitlab.com"}
 """Who signs the tokens: https://docs.github.com/actions/reference/openid-connect-reference and
@@ -105,7 +105,7 @@ class Deployment(Section):
     """12 digits; null takes the account of whoever deploys."""
     region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
     """A region such as eu-central-1; null takes the region of whoever deploys."""
-    bundle_platform: Literal["aarch64-manylinux_2_28", "x86_64-manylinux_2_28", "host"] = (
+    bundle_platform: Literal["aarch64-manylinux_2_28", "x86_64-manylinux_2_28", "host"] = fixed(
         "aarch64-manylinux_2_28"
     )
     """The platform of the functions' wheels: Lambda's own glibc is 2.34. host, for the emulator, is this
@@ -113,6 +113,10 @@ class Deployment(Section):
     removal: Literal["retain", "destroy"] = "retain"
     """What becomes of tables, buckets and secrets when a stack is deleted."""
     deletion_protection: bool = True
+    """Whether tables refuse to be deleted."""
     termination_protection: bool = False
+    """Whether stacks refuse to be deleted."""
     point_in_time_recovery: bool = True
+    """Whether tables can be restored to any second of the last 35 days."""
     tags: dict[str, str] = Field(default_factory=dict)
+    """Tags of everything that is deployed."""

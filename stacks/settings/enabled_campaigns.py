@@ -13,9 +13,9 @@ from stacks.merging import merged
 from stacks.paths import CAMPAIGN_FILE as FILE
 from stacks.paths import CAMPAIGNS, TEMPLATES
 from stacks.settings.campaign import Campaign
-from stacks.settings.campaigns import PUT_SECONDS, compose_polling
+from stacks.settings.campaigns import compose_polling
 from stacks.settings.databases import certificates_faults, database_faults
-from stacks.settings.sentences import SettingsError, number, path_of, sentence
+from stacks.settings.sentences import SettingsError, path_of, sentence
 from stacks.settings.stage import Settings
 
 MODULE = "campaign.py"
@@ -154,7 +154,6 @@ def campaigns_faults(settings: Settings, campaigns: Sequence[EnabledCampaign]) -
     for campaign in campaigns:
         yield from _channel(settings, campaign)
         yield from audience_faults(settings, campaign)
-        yield from _time(settings, campaign)
 
 
 def _channel(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
@@ -185,19 +184,6 @@ def _template(campaign: EnabledCampaign, template: str) -> Iterator[str]:
         yield (
             f"{campaign.key('template')}: {template!r} is not below {folder}/; add it, or use one that is "
             f"there: {known}."
-        )
-
-
-def _time(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
-    """All of a batch has to be composed before the function's time is over."""
-    people, compose = campaign.chosen.recipients_per_message, settings.campaigns.compose
-    needed = people * compose.batch_size * PUT_SECONDS
-    if needed >= compose.timeout_seconds:
-        fits = int((compose.timeout_seconds - 1e-9) / (compose.batch_size * PUT_SECONDS))
-        yield (
-            f"{campaign.key('recipients_per_message')}: {people} x {PUT_SECONDS} s each x "
-            f"campaigns.compose.batch_size {compose.batch_size} = {number(needed)} s must be under "
-            f"campaigns.compose.timeout_seconds {compose.timeout_seconds}; use {fits} or less."
         )
 
 

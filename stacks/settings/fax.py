@@ -13,12 +13,11 @@ from stacks.settings.queues import (
     Retention,
     RetrySetting,
     Waits,
-    backoff_faults,
     longest_stay,
     queue_faults,
     worker_rules,
 )
-from stacks.settings.sections import Backoff, FailurePolicy, HttpProvider, QueueWorker, Redelivery
+from stacks.settings.sections import Backoff, FailurePolicy, HttpProvider, QueueWorker, Redelivery, fixed
 from stacks.settings.sentences import number
 
 _NUMBER = r"^\+[1-9][0-9]{6,14}$"
@@ -26,8 +25,6 @@ _NUMBER = r"^\+[1-9][0-9]{6,14}$"
 
 class RetryMover(QueueWorker):
     """The queue on which faxes wait for their time, and the function that puts them back on their line."""
-
-    longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
 
 
 class Fax(Redelivery, FailurePolicy, Backoff, HttpProvider):
@@ -41,44 +38,42 @@ class Fax(Redelivery, FailurePolicy, Backoff, HttpProvider):
     """SignalWire's space: {space}.signalwire.com is called."""
     connection_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9-]{1,64}$")
     """Telnyx's id of the fax application."""
-    timeout_seconds: int = Field(default=900, ge=1, le=900)
+    longest_throttling_seconds: int = fixed(14_400)
+    """The longest time the provider may refuse without a fax being dead-lettered for it."""
+    timeout_seconds: int = fixed(900)
     """The longest that Lambda allows: a function that waits is cheaper than one that is started anew."""
     concurrent_calls: int = Field(default=2, ge=2, le=1000)
     """How many faxes may be under way at once; the provider's limit for the account."""
     calls_per_second: float = Field(default=1, ge=0.1, le=1000)
     """How many submits a second the provider takes, of all workers together."""
-    submit_seconds: int = Field(default=20, ge=1, le=300)
+    submit_seconds: int = fixed(20)
     """The longest that one request to the provider may take."""
-    record_seconds: int = Field(default=10, ge=1, le=60)
+    record_seconds: int = fixed(10)
     """What is kept back, so that what became of a fax can still be recorded, or its record handed back."""
     on_unknown: Literal["resend", "hold"] = "hold"
     """Where the provider has several faxes after a crash that nobody accounts for: any may be this one."""
-    poll_seconds: float = Field(default=5, ge=0.1, le=300)
+    poll_seconds: float = fixed(5)
     """The time between two looks at a fax that is under way."""
-    ttl_minutes: int = Field(default=5, ge=5, le=120)
+    ttl_minutes: int = fixed(5)
     """How long the provider may try by itself: short, for the retries here govern."""
-    longest_fax_seconds: int = Field(default=7_200, ge=60, le=86_400)
-    """Seconds from submit to end, the provider's own tries included; a fax under way for longer is given
-    up."""
-    visibility_margin_seconds: int = Field(default=60, ge=1, le=3_600)
+    longest_fax_seconds: int = Field(default=7_200, ge=301, le=86_400)
+    """Seconds from submit to end, the provider's own tries included: longer than `ttl_minutes`, for until
+    then it may still start. A fax under way for longer is given up."""
+    visibility_margin_seconds: int = fixed(60)
     """How long the queue's visibility outlives the lease: a crash holds a line for no longer than both."""
     max_attempts: int = Field(default=20, ge=1, le=100)
     """Attempts before a busy line or one that nobody answers is given up."""
     retry_delay_seconds: int = Field(default=600, ge=1, le=43_200)
-    """The wait before the second attempt."""
-    retry_growth: float = Field(default=1, ge=1, le=10)
-    """Each further wait is this many times the one before."""
-    retry_delay_cap_seconds: int = Field(default=3_600, ge=1, le=43_200)
-    """The longest wait between two attempts."""
-    media_seconds: int = Field(default=3_600, ge=60, le=7_200)
+    """The wait between two attempts."""
+    media_seconds: int = fixed(3_600)
     """How long the provider may fetch a fax's PDF from the payload bucket. A URL ends with the credentials
     that signed it, and a function's are replaced every few hours: more could not be kept."""
-    clock_skew_seconds: int = Field(default=60, ge=0, le=600)
+    clock_skew_seconds: int = fixed(60)
     """How far the provider's clock may be behind ours when a lost submit is looked for. Generous: what the
     ledger knows of the line is left out anyway."""
-    quality: Literal["standard", "fine", "superfine"] = "fine"
+    quality: Literal["standard", "fine", "superfine"] = fixed("fine")
     """The resolution that faxes are sent in."""
-    retry: RetryMover = RetryMover()
+    retry: RetryMover = fixed(RetryMover())
 
     @property
     def url(self) -> str:
@@ -159,7 +154,7 @@ def receives_to_finish(fax: Fax, last_submit: int) -> int:
 def mover_rules(fax: Fax, lease_margin: int) -> QueueRules:
     """The rules of the retry queue: moving can fail like anything, and before that a record waits."""
     rules = worker_rules(fax.retry, lease_margin)
-    waiting = fax.retry_delay_cap_seconds + WAITING_RECEIVES * rules.visibility
+    waiting = fax.retry_delay_seconds + WAITING_RECEIVES * rules.visibility
     return replace(
         rules,
         max_receives=rules.max_receives + WAITING_RECEIVES,
@@ -168,11 +163,12 @@ def mover_rules(fax: Fax, lease_margin: int) -> QueueRules:
 
 
 _RETRY_SETTING = RetrySetting(
+    setting="longest_fax_seconds",
     formula=(
         "as many as cover it when each wait is at its shortest, plus as many as cover longest_fax_seconds, "
         "plus crash_allowance"
     ),
-    remedy="lower it, or longest_fax_seconds, or raise backoff_cap_seconds",
+    remedy="lower it",
 )
 
 
@@ -180,9 +176,7 @@ def fax_faults(fax: Fax, lease_margin: int, keep: Retention) -> Iterator[str]:
     """Rules of the section `fax`."""
     yield from _provider(fax)
     yield from _times(fax)
-    yield from backoff_faults("fax", fax)
     yield from queue_faults("fax", fax, fax_rules(fax, lease_margin), keep, _RETRY_SETTING)
-    yield from queue_faults("fax.retry", fax.retry, mover_rules(fax, lease_margin), keep)
 
 
 def _provider(fax: Fax) -> Iterator[str]:
@@ -210,20 +204,4 @@ def _times(fax: Fax) -> Iterator[str]:
             f"{number(fax.pace)} (concurrent_calls {fax.concurrent_calls} / calls_per_second "
             f"{number(fax.calls_per_second)}) + submit_seconds {fax.submit_seconds} + record_seconds "
             f"{fax.record_seconds} + poll_seconds {number(fax.poll_seconds)}; raise it or lower those."
-        )
-    ttl = fax.ttl_minutes * 60
-    if fax.longest_fax_seconds <= ttl:
-        yield (
-            f"fax.longest_fax_seconds: {fax.longest_fax_seconds} must be over ttl_minutes "
-            f"{fax.ttl_minutes} x 60, for until then the provider may still start; use {ttl + 1} or more."
-        )
-    if fax.media_seconds < ttl:
-        yield (
-            f"fax.media_seconds: {fax.media_seconds} ends before the provider's last try, which may fetch "
-            f"the PDF; use {ttl} or more (ttl_minutes {fax.ttl_minutes} x 60)."
-        )
-    if fax.retry_delay_cap_seconds < fax.retry_delay_seconds:
-        yield (
-            f"fax.retry_delay_cap_seconds: {fax.retry_delay_cap_seconds} is under retry_delay_seconds; "
-            f"use {fax.retry_delay_seconds} or more."
         )

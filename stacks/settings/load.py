@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from stacks.paths import CAMPAIGNS
 from stacks.settings.enabled_campaigns import (
@@ -14,10 +15,12 @@ from stacks.settings.enabled_campaigns import (
     databases_faults,
     read_campaigns,
 )
-from stacks.settings.sections import PROVIDERS_AT_SYNTH, HttpProvider, Section
-from stacks.settings.sentences import SettingsError, sentence
+from stacks.settings.local_profile import LOCAL
+from stacks.settings.sections import FIXED, PROVIDERS_AT_SYNTH, HttpProvider, Section
+from stacks.settings.sentences import SettingsError, field_of, sentence
 from stacks.settings.stage import Settings, settings_faults
 
+_OPTIONAL = ("channels", "fax", "databases")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
 
@@ -72,6 +75,32 @@ def with_providers(settings: Settings, providers: object) -> Settings:
     return settings.model_copy(update=changed)
 
 
+def _fixed(section: Mapping[str, Any], model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[str]:
+    """The keys of `section`, or of sections in it, that are no settings."""
+    for key, value in section.items():
+        field = field_of(model, [*path, key])
+        if field is not None and field.json_schema_extra == FIXED:
+            yield ".".join((*path, key))
+        elif isinstance(value, Mapping):
+            yield from _fixed(value, model, (*path, key))
+
+
+def _beneath(section: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
+    """The section, with what the profile says where the section says nothing. A row, or an optional section,
+    that is not there is not made."""
+    rows = dict.fromkeys(section, profile["*"]) if "*" in profile else profile
+    merged = dict(section)
+    for key, value in rows.items():
+        own = section.get(key)
+        if not isinstance(value, Mapping):
+            merged.setdefault(key, value)
+        elif isinstance(own, Mapping):
+            merged[key] = _beneath(own, value)
+        elif key not in _OPTIONAL and key not in section:
+            merged[key] = _beneath({}, value)
+    return merged
+
+
 def _validated(section: object, stage: str) -> Settings:
     if not isinstance(section, Mapping):
         raise SettingsError(f"mailroom.{stage}: {section!r} is of the wrong kind; use a section in braces.")
@@ -79,8 +108,11 @@ def _validated(section: object, stage: str) -> Settings:
         raise SettingsError(
             f"mailroom.{stage}.stage: is not a setting; the section's own key names the stage."
         )
+    for path in _fixed(section, Settings):
+        raise SettingsError(f"mailroom.{stage}.{path}: is fixed, and no setting; remove it.")
+    given = _beneath(section, LOCAL) if section.get("profile") == "local" else section
     try:
         # As JSON, for that is what it was: a list is then a tuple, and still no text a number.
-        return Settings.model_validate_json(json.dumps({**section, "stage": stage}))
+        return Settings.model_validate_json(json.dumps({**given, "stage": stage}))
     except ValidationError as error:
         raise SettingsError(sentence(error, Settings, f"mailroom.{stage}.")) from error

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stacks.settings.sections import Section
+from stacks.settings.sections import Section, fixed
 
 _UUID = r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
 _ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
@@ -43,13 +43,13 @@ class SendingRates(Section):
     """The shares of mails from which on the account's reputation is in danger. SES counts them over a
     representative volume; it reviews an account at 5 % of bounces and 0.1 % of complaints."""
 
-    bounce_rate_warning: float = Field(default=0.02, ge=0.00001, le=1)
+    bounce_rate_warning: float = fixed(0.02)
     """The share of hard bounces to hear of early."""
-    bounce_rate: float = Field(default=0.05, ge=0.00001, le=1)
+    bounce_rate: float = fixed(0.05)
     """The share of hard bounces at which SES looks into the account."""
-    complaint_rate_warning: float = Field(default=0.0008, ge=0.00001, le=1)
+    complaint_rate_warning: float = fixed(0.0008)
     """The share of complaints to hear of early."""
-    complaint_rate: float = Field(default=0.001, ge=0.00001, le=1)
+    complaint_rate: float = fixed(0.001)
     """The share of complaints at which SES looks into the account."""
 
 
@@ -70,15 +70,15 @@ class Monitoring(Section):
     """null: nothing is written to Teams."""
     waiting_minutes: dict[str, Annotated[int, Field(ge=1, le=LONGEST_MINUTES)]] = Field(default_factory=dict)
     """How long a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
-    iterator_age_seconds: int = Field(default=300, ge=1, le=86_400)
+    iterator_age_seconds: int = fixed(300)
     """How far behind its table the reader of a stream may be."""
-    slow_share: float = Field(default=0.95, ge=0.1, le=1)
+    slow_share: float = fixed(0.95)
     """The part of its time-out that an invocation may take."""
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
     """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
     tracing: bool = False
     """Whether AWS X-Ray traces a sample of the functions' invocations."""
-    ses: SendingRates = SendingRates()
+    ses: SendingRates = fixed(SendingRates())
 
     @property
     def is_full(self) -> bool:

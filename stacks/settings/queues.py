@@ -8,26 +8,28 @@ from typing import Literal
 from pydantic import Field
 
 from mailroom.ledger.reader import REMEMBERED_SECONDS
-from stacks.settings.sections import Backoff, Function, QueueWorker, Redelivery, Section
+from stacks.settings.sections import Backoff, Function, QueueWorker, Redelivery, Section, fixed
 
 
 class Scheduled(QueueWorker):
     """The queue on which EventBridge schedules bring back messages whose `send_at` has come."""
 
-    longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
+    maximum_concurrency: int = Field(default=2, ge=2, le=1000)
+    """Functions at once: how fast what is due in one minute gets into its queues."""
 
 
 class Stream(Function):
     """How a table's stream is read: the mailbox's by dispatch, the ledger's by outcomes."""
 
-    enabled: bool = True
+    enabled: bool = fixed(True)
     """Whether Lambda reads the stream; the local stage's pump does it there."""
-    batch_size: int = Field(default=100, ge=1, le=1000)
-    batch_window_seconds: int = Field(default=0, ge=0, le=300)
-    retries: int = Field(default=10, ge=0, le=1000)
-    maximum_record_age_seconds: int = Field(default=21_600, ge=60, le=86_400)
+    batch_size: int = fixed(100)
+    batch_window_seconds: int = fixed(0)
+    retries: int = fixed(10)
+    maximum_record_age_seconds: int = fixed(21_600)
     """A stream keeps its records for a day."""
     parallelization: int = Field(default=2, ge=1, le=10)
+    """How many batches of one shard of the stream are read side by side."""
 
 
 LEAST_LEDGER_DAYS = REMEMBERED_SECONDS // 86_400
@@ -43,15 +45,24 @@ may send again what the ledger has forgotten; and no longer than an erasure may 
 class Retention(Section):
     """How long things are kept."""
 
-    queue_days: int = Field(default=4, ge=1, le=13)
-    dead_letter_days: int = Field(default=14, ge=2, le=14)
-    margin_days: int = Field(default=1, ge=1, le=7)
+    queue_days: int = Field(default=4, ge=4, le=13)
+    """How long a queue keeps a message (the fax queue: 14 days). A dead letter's age counts from its first
+    enqueue, and it lives for 14 days in all."""
+    dead_letter_days: int = fixed(14)
+    """SQS keeps none for longer."""
+    margin_days: int = fixed(1)
     """Added to what is derived: the time that a message may wait behind others before its first receive."""
     ledger_days: int = Field(default=LEAST_LEDGER_DAYS, ge=LEAST_LEDGER_DAYS, le=3650)
+    """How long the ledger remembers an id after the message's last change. Items already written keep their
+    time."""
     mailbox_days: int | None = Field(default=None, ge=1, le=3650)
-    """What producers should set as `ttl`, published as an output; null keeps items for ever."""
+    """The `ttl` that the API, campaigns and imports give items, counted from `send_at`; null keeps items for
+    ever. The least is queue, dead-letter queue and a day together. With 80 or less no item outlives what the
+    ledger knows of it."""
     payload_days: int = Field(default=90, ge=1, le=3650)
+    """How long the payload bucket keeps an object."""
     log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
+    """How long logs are kept."""
 
     def days_of(self, *, fifo: bool) -> int:
         """How long a queue keeps a message. A FIFO queue's may wait behind others for long, and its age
@@ -154,7 +165,7 @@ class RetrySetting:
 
     setting: str = "longest_throttling_seconds"
     formula: str = "as many as cover it when each wait is at its shortest, plus crash_allowance"
-    remedy: str = "lower it, or raise backoff_cap_seconds"
+    remedy: str = "lower it"
 
 
 def queue_faults(
@@ -182,31 +193,16 @@ def queue_faults(
 
 
 def _too_long_a_stay(key: str, rules: QueueRules, keep: Retention, retry: RetrySetting) -> str:
-    days = -(-rules.longest_stay // DAY) + keep.margin_days
-    remedy = f"use {days} or more" if days <= 13 else f"{days} is over 13, so lower {retry.setting}"
+    days = keep.queue_days - keep.margin_days
     return (
-        f"retention.queue_days: {keep.queue_days} is too short for {key}, whose {rules.max_receives} "
-        f"receives may take {rules.longest_stay} s (the longest wait or visibility after each) with "
-        f"margin_days {keep.margin_days} on top, and SQS deletes silently past retention; {remedy}."
+        f"{key}.{retry.setting}: gives {rules.max_receives} receives, which may take {rules.longest_stay} s "
+        f"(the longest wait or visibility after each), and SQS deletes silently what is older than "
+        f"{keep.queue_days} days; they may take {days * DAY} s, a day less; lower it."
     )
-
-
-def backoff_faults(key: str, section: Backoff) -> Iterator[str]:
-    """Rules of whoever waits longer and longer."""
-    if section.backoff_cap_seconds < section.backoff_seconds:
-        yield (
-            f"{key}.backoff_cap_seconds: {section.backoff_cap_seconds} is under backoff_seconds; "
-            f"use {section.backoff_seconds} or more."
-        )
 
 
 def retention_faults(keep: Retention, *, fax: bool) -> Iterator[str]:
     """Rules of the section `retention`; `fax`: the stage has the fax queue, which is FIFO."""
-    if keep.dead_letter_days <= keep.queue_days:
-        yield (
-            f"retention.dead_letter_days: {keep.dead_letter_days} must be over queue_days {keep.queue_days}, "
-            f"for a dead letter's age counts from its first enqueue; use {keep.queue_days + 1} to 14."
-        )
     in_queue = keep.days_of(fifo=fax)
     need = in_queue + keep.dead_letter_days + keep.margin_days
     queue = "of the fax queue, as dead_letter_days," if fax else "queue_days"

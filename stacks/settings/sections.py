@@ -1,7 +1,7 @@
 """What sections of the settings are made of: the parts that queues and functions have in common, and
 the kinds of values that several sections have."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,6 +22,16 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
+FIXED: dict[str, Any] = {"fixed": True}
+"""Marks what is no setting."""
+
+
+def fixed(value: object) -> Any:
+    """A value that no deployer turns, where it is needed and beside its reason. `load` refuses it in
+    cdk.json: only the profile of the stage on this machine has others."""
+    return Field(default=value, json_schema_extra=FIXED)
+
+
 class HttpProvider(Section):
     """A provider that is called by HTTP."""
 
@@ -33,25 +43,25 @@ class HttpProvider(Section):
 class Function(Section):
     """What an invocation may use."""
 
-    timeout_seconds: int = Field(default=60, ge=1, le=900)
-    memory_mb: int = Field(default=256, ge=128, le=10_240)
+    timeout_seconds: int = fixed(60)
+    memory_mb: int = fixed(256)
 
 
 class Polling(Section):
     """How Lambda reads a queue. It takes 10 at once, and more only where it may wait for them."""
 
-    batch_size: int = Field(default=10, ge=1, le=10)
-    batch_window_seconds: int = Field(default=0, ge=0, le=300)
-    maximum_concurrency: int = Field(default=2, ge=2, le=1000)
+    batch_size: int = fixed(10)
+    batch_window_seconds: int = fixed(0)
+    maximum_concurrency: int = fixed(2)
 
 
 class Redelivery(Function):
     """A function, and how often its queue delivers again before the dead-letter queue; `maxReceiveCount` is
     derived from it."""
 
-    longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
+    longest_throttling_seconds: int = fixed(3_600)
     """The longest time a provider may refuse without a message being dead-lettered for it."""
-    crash_allowance: int = Field(default=5, ge=1, le=100)
+    crash_allowance: int = fixed(5)
     """Receives beside those, for functions that die and workers that meet another's lease."""
 
 
@@ -62,23 +72,21 @@ class QueueWorker(Redelivery, Polling):
 class FailurePolicy(Section):
     """What a sender does around a submit, and after one that did not end well."""
 
-    record_seconds: int = Field(default=5, ge=1, le=60)
+    record_seconds: int = fixed(5)
     """What is kept back after a submit, so that its outcome can still be recorded."""
     on_unknown: Literal["resend", "hold"] = "resend"
     """What follows a crash without evidence: send again (at least once) or fail as unknown (at most once)."""
-    resend_delays_seconds: tuple[Annotated[int, Field(ge=0, le=36_000)], ...] = Field(
-        default=(0, 1_800, 7_200), max_length=10
-    )
+    resend_delays_seconds: tuple[int, ...] = fixed((0, 1_800, 7_200))
     """`resend` sends again so often, each time when the lease is over and so long after the try before; then
     the message becomes a dead letter. A wait is a visibility time-out, of which SQS allows 12 hours."""
-    misconfigured_seconds: int = Field(default=10, ge=0, le=900)
+    misconfigured_seconds: int = fixed(10)
     """The wait after a fault of ours: short, so that the dead-letter queue's alarm comes soon."""
 
 
 class Backoff(Section):
     """How long a record waits that the provider would not take."""
 
-    backoff_seconds: int = Field(default=5, ge=1, le=900)
+    backoff_seconds: int = fixed(5)
     """The wait after the first throttled receive; it doubles from there."""
-    backoff_cap_seconds: int = Field(default=900, ge=1, le=43_200)
+    backoff_cap_seconds: int = fixed(900)
     """The longest wait between two receives."""

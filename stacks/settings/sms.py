@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from stacks.settings.api import Api
 from stacks.settings.channels import Channel
-from stacks.settings.sections import HttpProvider
+from stacks.settings.sections import HttpProvider, fixed
 
 # What `phonenumbers` knows, by ISO 3166 alpha-2. Synth reads no number and does not install it.
 _KNOWN = """
@@ -63,14 +63,12 @@ class Sms(HttpProvider):
     default_region: Region | None = None
     """Where a number without its country code is, as ISO 3166 has it, such as US; null: numbers must be
     international."""
-    configuration_set: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,64}$")
-    """The name of aws's configuration set; mailroom-{stage} by default."""
-    max_segments: int = Field(default=10, ge=1, le=10)
+    max_segments: int = fixed(10)
     """The longest message, in the parts that a phone puts together and a provider bills."""
-    media_seconds: int = Field(default=3_600, ge=60, le=7_200)
+    media_seconds: int = fixed(3_600)
     """How long Twilio may fetch media from the payload bucket. A URL ends with the credentials that signed
     it, and a function's are replaced every few hours: more could not be kept."""
-    clock_skew_seconds: int = Field(default=60, ge=0, le=600)
+    clock_skew_seconds: int = fixed(60)
     """How far Twilio's clock may be behind ours when a lost submit is looked for."""
     stop_words: tuple[Word, ...] = Field(default=(), max_length=100)
     """What people text to get no more text messages, beside STOP and the like: words of other languages."""
@@ -88,7 +86,7 @@ class Sms(HttpProvider):
 
 
 OTHERS = {
-    "twilio": ("aws", ("configuration_set",)),
+    "twilio": ("aws", ()),
     "aws": ("twilio", ("messaging_service_sid", "base_url")),
 }
 """For each provider: the other one, and the settings that only the other one uses."""

@@ -9,16 +9,16 @@ from stacks.settings.api import Api, api_faults
 from stacks.settings.campaigns import Campaigns, campaign_section_faults
 from stacks.settings.channels import Channel, LaneRow, Mail, channels_faults, lane_rows
 from stacks.settings.databases import Database
-from stacks.settings.dead_letters import DeadLetters, dead_letters_faults
+from stacks.settings.dead_letters import DeadLetters
 from stacks.settings.deploy import Deploy, Deployment
 from stacks.settings.fax import Fax, fax_faults
 from stacks.settings.feedback import Feedback, feedback_faults
 from stacks.settings.monitoring import Monitoring
 from stacks.settings.outcomes import Outcomes, outcomes_faults
 from stacks.settings.push import Push, push_faults
-from stacks.settings.queues import Retention, Scheduled, Stream, queue_faults, retention_faults, worker_rules
+from stacks.settings.queues import Retention, Scheduled, Stream, retention_faults
 from stacks.settings.recipients import Recipients, recipients_faults
-from stacks.settings.sections import DatabaseName, EventType, Section
+from stacks.settings.sections import DatabaseName, EventType, Section, fixed
 from stacks.settings.sms import Sms, sms_faults
 from stacks.settings.webhook import Webhook, webhook_faults
 
@@ -26,6 +26,8 @@ from stacks.settings.webhook import Webhook, webhook_faults
 class Settings(Section):
     """One stage."""
 
+    profile: Literal["deployed", "local"] = "deployed"
+    """local is for the stage on your machine: everything in it goes faster."""
     stage: str = Field(pattern=r"^[a-z][a-z0-9]{0,11}$")
     """A lower-case letter, then up to 11 letters or digits: bucket names have room for no more."""
     channels: dict[EventType, Channel] = Field(min_length=1)
@@ -47,15 +49,14 @@ class Settings(Section):
     campaigns: Campaigns = Campaigns()
     databases: dict[DatabaseName, Database] = Field(default_factory=dict)
     """The databases that campaigns may ask, by the names that these call them."""
-    dead_letters: DeadLetters = DeadLetters()
+    dead_letters: DeadLetters = fixed(DeadLetters())
     monitoring: Monitoring = Monitoring()
     retention: Retention = Retention()
     deployment: Deployment = Deployment()
     deploy: Deploy | None = None
     """null makes no role for a CI system."""
-    lease_margin_seconds: int = Field(default=60, ge=1, le=600)
+    lease_margin_seconds: int = fixed(60)
     """How long a claim outlives its function's time-out, for clocks that disagree."""
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     def name(self, short: str = "") -> str:
         """The physical name of `short` in this stage, such as mailroom-dev-mail-dlq."""
@@ -64,11 +65,6 @@ class Settings(Section):
     def lane_rows(self) -> Iterator[LaneRow]:
         """Every lane of every channel that is a row."""
         return lane_rows(self.channels, self.lease_margin_seconds)
-
-    @property
-    def configuration_set(self) -> str:
-        """The SES configuration set's name."""
-        return self.mail.configuration_set or self.name()
 
     @property
     def default_region(self) -> str:
@@ -89,9 +85,7 @@ class Settings(Section):
     @property
     def sms_configuration_set(self) -> str | None:
         """The name of the configuration set that AWS sends SMS with, where it does."""
-        if self.sms is None or self.sms.provider != "aws":
-            return None
-        return self.sms.configuration_set or self.name()
+        return self.name() if self.sms is not None and self.sms.provider == "aws" else None
 
 
 def pairs_faults(settings: Settings) -> Iterator[str]:
@@ -114,7 +108,6 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     yield from channels_faults(settings.channels, settings.mail, margin, keep)
     yield from pairs_faults(settings)
     yield from outcomes_faults(settings.outcomes, settings.deployment.region)
-    yield from queue_faults("scheduled", settings.scheduled, worker_rules(settings.scheduled, margin), keep)
     if settings.fax:
         yield from fax_faults(settings.fax, margin, keep)
     yield from webhook_faults(settings.webhook, margin, keep)
@@ -125,6 +118,5 @@ def settings_faults(settings: Settings) -> Iterator[str]:
         yield from sms_faults(settings.sms, settings.api, settings.channels.get("sms"))
     if settings.push:
         yield from push_faults(settings.push, settings.deployment.region)
-    yield from feedback_faults(settings.feedback, settings.webhook, settings.monitoring, margin, keep)
-    yield from dead_letters_faults(settings.dead_letters)
+    yield from feedback_faults(settings.feedback, settings.webhook, settings.monitoring)
     yield from campaign_section_faults(settings.campaigns, margin, keep)

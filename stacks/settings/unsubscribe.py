@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from stacks.settings.sections import API_SECONDS, Function, Section
+from stacks.settings.sections import Function, Section, fixed
 
 BUILT_IN = ("en", "de")
 """The languages that the page knows without a word in the settings."""
@@ -63,7 +63,7 @@ class Topic(Section):
 class Unsubscribe(Function):
     """The page behind the links by which recipients opt out, and its function."""
 
-    timeout_seconds: int = Field(default=10, ge=1, le=API_SECONDS)
+    timeout_seconds: int = fixed(10)
     brand: Name | None = None
     """Who sends, as the page names them; null: the page names nobody."""
     default_language: Language = "en"

@@ -37,10 +37,7 @@ def waiting_seconds(settings: Settings, queue: str) -> int:
 def _meant(settings: Settings, queue: str) -> float:
     """How long messages of `queue` wait because they shall, in seconds."""
     if queue == "fax-retry" and settings.fax:
-        # The wait before the last attempt.
-        fax = settings.fax
-        grown = fax.retry_delay_seconds * fax.retry_growth ** max(0, fax.max_attempts - 2)
-        return min(grown, fax.retry_delay_cap_seconds)
+        return settings.fax.retry_delay_seconds
     if queue == "webhook":
         return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
     # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from stacks.settings.channels import memory_faults
 from stacks.settings.queues import (
     SQS_RECEIVES,
     QueueRules,
@@ -15,7 +14,7 @@ from stacks.settings.queues import (
     queue_faults,
     visibility_of,
 )
-from stacks.settings.sections import FailurePolicy, Function, Polling
+from stacks.settings.sections import FailurePolicy, Function, Polling, fixed
 
 LONGEST_DELAY = 39_600  # visibility ends 12 hours after the receive: an hour of that is the function's
 _NEVER = tuple(map(ip_network, ("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")))
@@ -39,11 +38,13 @@ def _network(text: str) -> str:
 class Webhook(Function, Polling, FailurePolicy):
     """The webhook queue and its sender."""
 
-    batch_size: int = Field(default=1, ge=1, le=10)
+    batch_size: int = fixed(1)
     """One by one, a slow endpoint delays nobody else's."""
     maximum_concurrency: int = Field(default=10, ge=2, le=1000)
-    request_seconds: int = Field(default=15, ge=1, le=300)
-    """The longest that one request may take as a whole, from the name's resolution to the last byte."""
+    """Functions at once. With those of `feedback` they leave some of the account's for sending."""
+    request_seconds: int = fixed(15)
+    """The longest that one request may take as a whole, from the name's resolution to the last byte. With
+    `record_seconds` it fits into the time-out."""
     delays_seconds: tuple[Annotated[int, Field(ge=0, le=LONGEST_DELAY)], ...] = Field(
         default=(
             *(5, 15, 30, 60, 120, 300, 600, 900, 1_800, 1_800, 3_600, 3_600),
@@ -52,15 +53,15 @@ class Webhook(Function, Polling, FailurePolicy):
         min_length=1,
     )
     """The wait after each try that failed; so many tries, and one more, then the dead-letter queue."""
-    retry_after_cap_seconds: int = Field(default=3_600, ge=0, le=LONGEST_DELAY)
+    retry_after_cap_seconds: int = fixed(3_600)
     """The longest `Retry-After` of an endpoint that is honoured."""
     allowed_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
     """Networks that are not public and yet may be sent to, in CIDR; metadata addresses never."""
-    allowed_schemes: tuple[Literal["https", "http"], ...] = Field(default=("https",), min_length=1)
+    allowed_schemes: tuple[Literal["https", "http"], ...] = fixed(("https",))
     """What an endpoint's URL may start with."""
     allowed_ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = (443, 8443)
     """The ports that may be sent to; empty allows all."""
-    signing_overlap_hours: int = Field(default=24, ge=0, le=720)
+    signing_overlap_hours: int = fixed(24)
     """How long the signing secret's previous value signs as well, so that receivers can change over."""
 
 
@@ -89,19 +90,4 @@ RETRY_SETTING = RetrySetting(
 
 def webhook_faults(webhook: Webhook, lease_margin: int, keep: Retention) -> Iterator[str]:
     """Rules of the section `webhook`."""
-    yield from _broken_batch(webhook)
-    yield from memory_faults("webhook", webhook.memory_mb)
     yield from queue_faults("webhook", webhook, webhook_rules(webhook, lease_margin), keep, RETRY_SETTING)
-
-
-def _broken_batch(webhook: Webhook) -> Iterator[str]:
-    """A receive is a try: none may be used up by waiting for the others of its batch."""
-    one = webhook.request_seconds + webhook.record_seconds
-    if webhook.batch_size * one >= webhook.timeout_seconds:
-        fits = (webhook.timeout_seconds - 1) // one
-        remedy = f"use {fits} or less" if fits else "raise timeout_seconds or lower request_seconds"
-        yield (
-            f"webhook.batch_size: {webhook.batch_size} x (request_seconds {webhook.request_seconds} + "
-            f"record_seconds {webhook.record_seconds}) = {webhook.batch_size * one} s must be under "
-            f"timeout_seconds {webhook.timeout_seconds}; {remedy}."
-        )

@@ -227,14 +227,14 @@ def test_nothing_is_written_without_a_yes(file: Path) -> None:
             ("--stage", "trial", "--set", "stage=moon", *MAIL),
             "stage: is not a setting; the section's own key",
         ),
-        (("--stage", "trial", "--set", "log_level", *MAIL), "--set: 'log_level' has no value"),
+        (("--stage", "trial", "--set", "fax", *MAIL), "--set: 'fax' has no value"),
         (
-            ("--stage", "trial", "--set", "log_level=LOUD", *MAIL),
-            "log_level: 'LOUD' is unknown; use DEBUG, INFO",
+            ("--stage", "trial", "--set", "monitoring.level=LOUD", *MAIL),
+            "monitoring.level: 'LOUD' is unknown; use full or minimal",
         ),
         (
             ("--stage", "trial", "--set", "moon.phase=full", *MAIL),
-            "moon: is not a setting; use one of channels",
+            "moon: is not a setting; use one of profile, channels",
         ),
         (
             ("--stage", "trial", "--set", "campaigns.enabled=nobody", *MAIL),

@@ -216,22 +216,10 @@ def test_what_a_stage_has_otherwise_of_a_campaign_that_it_has_not_is_refused(tmp
     )
 
 
-def test_what_is_composed_together_fits_the_function(tmp_path: Path) -> None:
-    said = refused(put(tmp_path, recipients_per_message=500), "weekly", campaigns__compose={"batch_size": 10})
-    assert said == (
-        f"{FILE}: recipients_per_message: 500 x 0.02 s each x campaigns.compose.batch_size 10 = 100 s must "
-        "be under campaigns.compose.timeout_seconds 60; use 299 or less."
-    )
-    assert enabled(put(tmp_path, recipients_per_message=299), "weekly", campaigns__compose={"batch_size": 10})
-    said = refused(put(tmp_path, recipients_per_message=300), "weekly", campaigns__compose={"batch_size": 10})
-    assert "= 60 s must be under" in said
-
-
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
         ("campaigns.enabled", ["Weekly"], "enabled.0: 'Weekly' does not fit ^[a-z][a-z0-9-]{0,31}$: the "),
-        ("campaigns.compose", {"batch_size": 11}, "compose.batch_size: 11 is over 10; use 1 to 10."),
         ("campaigns.collect", {"batch_size": 2}, "collect.batch_size: is not a setting; use one of "),
         (
             "campaigns.network",
@@ -242,18 +230,6 @@ def test_what_is_composed_together_fits_the_function(tmp_path: Path) -> None:
             "campaigns.network",
             {**NETWORK, "security_group_ids": ["sg-01234567"] * 6},
             "network.security_group_ids: has 6 entries; give at most 5.",
-        ),
-        (
-            "campaigns.collect",
-            {"timeout_seconds": 12},
-            "collect.timeout_seconds: 12 gives a lease of 72 s (time-out + 60), which must end before the "
-            "visibility time-out of 72 s (6 x time-out + batch window); use 13 or more.",
-        ),
-        (
-            "campaigns.run_days",
-            18,
-            "run_days: 18 would forget a run whose messages can still be redelivered; use 19 or more "
-            "(queue_days 4 + dead_letter_days 14 + margin_days 1).",
         ),
     ],
 )

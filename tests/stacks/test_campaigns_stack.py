@@ -46,7 +46,7 @@ def weekly(tmp_path_factory: pytest.TempPathFactory) -> Template:
 def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Template:
     """The stack with one campaign that has no schedule, its runs remembered for longer."""
     campaigns = put(tmp_path_factory.mktemp("by-hand"), schedule=REMOVED)
-    return with_campaigns(campaigns, "weekly", campaigns__run_days=40)
+    return with_campaigns(campaigns, "weekly")
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template
             "secret_arn": "arn:aws:secretsmanager:eu-central-1:111122223333:secret:app-AbCdEf",
             "pool_size": 1,
             "sslmode": "verify-full",
-            "connect_seconds": 2,
+            "connect_seconds": 5,
             "statement_seconds": 6,
         }
     }
@@ -161,11 +161,6 @@ def test_a_function_is_told_where_a_database_is_whose_secret_does_not_say_it(wit
 
 def test_a_chunk_is_composed_by_itself_so_that_a_slow_one_delays_no_other(weekly: Template) -> None:
     assert weekly.mapping(COMPOSE)["BatchSize"] == 1
-
-
-def test_how_long_runs_are_remembered_is_a_setting(by_hand: Template) -> None:
-    for function in (COLLECT, COMPOSE):
-        assert by_hand.environment(function)["RUN_TTL_SECONDS"] == str(40 * 86_400)
 
 
 def test_the_campaign_that_allows_the_fewest_workers_governs(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_an_alarm_rings_when_dead_letters_are_not_looked_at(dev: Templates) -> N
 @pytest.fixture(scope="module")
 def changed() -> Template:
     """The stack where the channels are others, and how often it looks."""
-    changes = {"push": PUSH, "channels.push": PUSH_ROW, "fax": None, "dead_letters.every_minutes": 7}
+    changes = {"push": PUSH, "channels.push": PUSH_ROW, "fax": None}
     return variant(changes)["dead-letters"]
 
 
@@ -119,8 +119,3 @@ def test_another_channel_is_looked_at_without_further_ado(changed: Template) -> 
         *("mail-dlq", "mail-bulk-dlq", "sms-dlq", "push-dlq"),
         *("webhook-dlq", "scheduled-dlq", "feedback-dlq"),
     }
-
-
-def test_how_often_it_looks_is_a_setting(changed: Template) -> None:
-    rule = changed.one("Events::Rule", Name="mailroom-dev-dead-letters-schedule")
-    assert rule["ScheduleExpression"] == "rate(7 minutes)"

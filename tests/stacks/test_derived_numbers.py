@@ -17,7 +17,6 @@ lanes = st.fixed_dictionaries(
     {
         "share": st.floats(0.05, 0.5),
         "batch_size": st.integers(1, 10),
-        "batch_window_seconds": st.integers(0, 60),
         "maximum_concurrency": st.integers(2, 20),
     }
 )
@@ -25,21 +24,16 @@ channels = st.fixed_dictionaries(
     {
         "handler": st.just("send_mail"),
         "lanes": st.fixed_dictionaries({"normal": lanes, "bulk": lanes}),
-        "timeout_seconds": st.integers(1, 900),
+        "timeout_seconds": st.integers(30, 900),
         "messages_per_second": st.floats(1, 500),
         "submit_seconds": st.integers(1, 30),
-        "backoff_seconds": st.integers(1, 60),
-        "backoff_cap_seconds": st.integers(30, 3_600),
         "longest_throttling_seconds": st.integers(0, 90_000),
-        "crash_allowance": st.integers(1, 20),
     }
 )
 stages = st.fixed_dictionaries(
     {
         "channels": st.fixed_dictionaries({"mail": channels}),
         "mail": st.just({"senders": ["a@example.com"]}),
-        "retention": st.fixed_dictionaries({"queue_days": st.integers(1, 13)}),
-        "lease_margin_seconds": st.integers(1, 120),
     }
 )
 
@@ -54,7 +48,7 @@ def accepted(stage: dict[str, Any]) -> Settings:
 
 
 @given(stages)
-@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
 def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     for row in chosen.lane_rows():

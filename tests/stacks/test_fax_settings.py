@@ -19,19 +19,8 @@ TELNYX: dict[str, Any] = {
     ("key", "value", "said"),
     [
         ("fax.concurrent_calls", 1, "1 is under 2; use 2 to 1000."),
-        ("fax.ttl_minutes", 4, "4 is under 5; use 5 to 120."),
-        ("fax.poll_seconds", 0, "0 is under 0.1; use 0.1 to 300."),
-        ("fax.retry_growth", 0.5, "0.5 is under 1; use 1 to 10."),
-        ("fax.retry_delay_cap_seconds", 43_201, "43201 is over 43200; use 1 to 43200."),
         ("fax.provider", "twilio", "'twilio' is unknown; use signalwire or telnyx."),
         ("fax.on_unknown", "maybe", "'maybe' is unknown; use resend or hold."),
-        ("fax.retry.timeout_seconds", 901, "901 is over 900; use 1 to 900."),
-        (
-            "fax.retry.speed",
-            1,
-            "is not a setting; use one of batch_size, batch_window_seconds, maximum_concurrency, "
-            "timeout_seconds, memory_mb, longest_throttling_seconds, crash_allowance.",
-        ),
         (
             "fax.senders",
             REMOVED,
@@ -85,54 +74,6 @@ def test_a_sender_is_a_number_in_e164(sender: str) -> None:
             "fax",
             {**TELNYX, "space": "example"},
             "fax.space: is signalwire's, and provider is telnyx; remove it.",
-        ),
-        (
-            "fax.timeout_seconds",
-            37,
-            "fax.timeout_seconds: 37 must be over 37 s: the gap 2 (concurrent_calls 2 / calls_per_second 1) "
-            "+ submit_seconds 20 + record_seconds 10 + poll_seconds 5; raise it or lower those.",
-        ),
-        (
-            "fax.ttl_minutes",
-            120,
-            "fax.longest_fax_seconds: 7200 must be over ttl_minutes 120 x 60, for until then the provider "
-            "may still start; use 7201 or more.",
-        ),
-        (
-            "fax.ttl_minutes",
-            61,
-            "fax.media_seconds: 3600 ends before the provider's last try, which may fetch the PDF; use 3660 "
-            "or more (ttl_minutes 61 x 60).",
-        ),
-        (
-            "fax.retry_delay_seconds",
-            3_601,
-            "fax.retry_delay_cap_seconds: 3600 is under retry_delay_seconds; use 3601 or more.",
-        ),
-        (
-            "fax.backoff_cap_seconds",
-            4,
-            "fax.backoff_cap_seconds: 4 is under backoff_seconds; use 5 or more.",
-        ),
-        (
-            "fax.backoff_cap_seconds",
-            5,
-            "fax.longest_throttling_seconds: takes over 1000 receives (as many as cover it when each wait is "
-            "at its shortest, plus as many as cover longest_fax_seconds, plus crash_allowance), "
-            "and SQS allows 1000; lower it, or longest_fax_seconds, or raise backoff_cap_seconds.",
-        ),
-        (
-            "fax.longest_throttling_seconds",
-            172_800,
-            "retention.queue_days: 4 is too short for fax, whose 413 receives may take 430260 s (the longest "
-            "wait or visibility after each) with margin_days 1 on top, and SQS deletes silently past "
-            "retention; use 6 or more.",
-        ),
-        (
-            "fax.retry.timeout_seconds",
-            12,
-            "fax.retry.timeout_seconds: 12 gives a lease of 72 s (time-out + 60), which must end before the "
-            "visibility time-out of 72 s (6 x time-out + batch window); use 13 or more.",
         ),
     ],
 )

@@ -98,7 +98,7 @@ def test_prod_stacks_cannot_be_deleted_by_hand(prod: Templates) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stack", "bucket", "days"), [("mailbox", "payloads", 90), ("routing", "unprocessed", 60)]
+    ("stack", "bucket", "days"), [("mailbox", "payloads", 90), ("routing", "unprocessed", 30)]
 )
 def test_a_bucket_is_private_encrypted_and_forgets(
     dev: Templates, stack: str, bucket: str, days: int

@@ -181,7 +181,6 @@ def test_a_wait_just_below_the_retention_is_taken() -> None:
             ["http://x.example.com"],
             "mailroom.dev.monitoring.urls.0: 'http://x.example.com'",
         ),
-        ("monitoring.slow_share", 2, "mailroom.dev.monitoring.slow_share: 2 is over 1; use 0.1 to 1."),
         (
             "monitoring.concurrency_quota",
             1,
@@ -190,7 +189,6 @@ def test_a_wait_just_below_the_retention_is_taken() -> None:
         ("monitoring.waiting_minutes", {"mail": 0}, "waiting_minutes.mail: 0 is under 1; use 1 to 20160."),
         ("monitoring.slack", {"workspace_id": "T1"}, "monitoring.slack.channel_id: is missing; add it"),
         ("monitoring.teams", {**TEAMS, "team_id": "x"}, "monitoring.teams.team_id: 'x' does not fit"),
-        ("monitoring.ses", {"bounce_rate": 0}, "monitoring.ses.bounce_rate: 0 is under 1e-05"),
         (
             "monitoring.mail",
             "x",

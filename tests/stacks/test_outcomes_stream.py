@@ -55,7 +55,6 @@ def test_outcomes_knows_where_callbacks_and_retries_go_and_when(dev: Templates) 
     assert "FaxRetryQueue" in given["RETRY_QUEUE_URL"]
     assert (given["MAX_ATTEMPTS"], given["RETRY_DELAY_SECONDS"]) == ("20", "600")
     assert json.loads(given["CHANNELS"]) == ["fax", "mail", "sms", "webhook"]
-    assert (float(given["RETRY_GROWTH"]), given["RETRY_DELAY_CAP_SECONDS"]) == (1, "3600")
 
 
 def test_what_outcomes_gave_up_on_rings_an_alarm_of_its_own(dev: Templates) -> None:

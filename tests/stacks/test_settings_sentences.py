@@ -30,8 +30,7 @@ MAIL = STAGES["dev"]["channels"]["mail"]
         ("channels.mail.messages_per_second", True, "True is not a number; use 0.1 to 100000."),
         ("channels.mail.on_unknown", "maybe", "'maybe' is unknown; use resend or hold."),
         ("channels.Mail", MAIL, "'Mail' does not fit ^[a-z][a-z0-9]{0,15}$."),
-        ("dispatch.enabled", "no", "'no' is not true or false."),
-        ("log_level", "LOUD", "'LOUD' is unknown; use DEBUG, INFO, WARNING or ERROR."),
+        ("monitoring.level", "LOUD", "'LOUD' is unknown; use full or minimal."),
         ("retention.ledger_days", 89, "89 is under 90; use 90 to 3650."),
         ("retention.log_days", 2, "2 is unknown; use 1, 7, 14, 30, 90, 180 or 365."),
         ("retention", 5, "5 is of the wrong kind; use a section in braces."),
@@ -46,7 +45,7 @@ MAIL = STAGES["dev"]["channels"]["mail"]
         (
             "mail.speed",
             1,
-            "is not a setting; use one of senders, configuration_set, max_attachment_bytes.",
+            "is not a setting; use one of senders, max_attachment_bytes.",
         ),
         (
             "deployment.account",
@@ -105,12 +104,6 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "beside it).",
         ),
         (
-            "webhook.memory_mb",
-            128,
-            "webhook.memory_mb: 128 does not hold the largest message; use 220 or more (220 for a sender "
-            "with a payload of 10 MiB).",
-        ),
-        (
             "channels.mail.messages_per_second",
             0.1,
             "channels.mail.lanes.normal.batch_size: 10 x 40 s between submits + submit_seconds 10 + "
@@ -126,35 +119,11 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "maximum_concurrency.",
         ),
         (
-            "scheduled.timeout_seconds",
-            12,
-            "scheduled.timeout_seconds: 12 gives a lease of 72 s (time-out + 60), which must end before "
-            "the visibility time-out of 72 s (6 x time-out + batch window); use 13 or more.",
-        ),
-        (
-            "channels.mail.backoff_cap_seconds",
-            4,
-            "channels.mail.backoff_cap_seconds: 4 is under backoff_seconds; use 5 or more.",
-        ),
-        (
-            "channels.mail.backoff_cap_seconds",
-            5,
-            "channels.mail.longest_throttling_seconds: takes over 1000 receives (as many as cover it when "
-            "each wait is at its shortest, plus crash_allowance), and SQS allows 1000; lower it, or "
-            "raise backoff_cap_seconds.",
-        ),
-        (
             "channels.mail.longest_throttling_seconds",
             172_800,
-            "retention.queue_days: 4 is too short for channels.mail, whose 397 receives may take 362260 s "
-            "(the longest wait or visibility after each) with margin_days 1 on top, and SQS deletes "
-            "silently past retention; use 6 or more.",
-        ),
-        (
-            "retention.dead_letter_days",
-            4,
-            "retention.dead_letter_days: 4 must be over queue_days 4, for a dead letter's age counts from "
-            "its first enqueue; use 5 to 14.",
+            "channels.mail.longest_throttling_seconds: gives 397 receives, which may take 362260 s (the "
+            "longest wait or visibility after each), and SQS deletes silently what is older than 4 days; "
+            "they may take 259200 s, a day less; lower it.",
         ),
         (
             "retention.mailbox_days",
@@ -318,12 +287,42 @@ def test_a_lane_hears_of_the_memory_of_its_own_channel() -> None:
     assert all("Set 5, with memory_mb 284 or more" in each for each in texts)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("lease_margin_seconds", 60),
+        ("fax.poll_seconds", 1),
+        ("channels.mail.backoff_seconds", 1),
+        ("databases.app", {"secret_arn": "arn", "connections": 2, "pool_size": 2}),
+    ],
+)
+def test_a_fixed_value_is_refused_by_its_key(key: str, value: object) -> None:
+    said = refusal(key, value)
+    assert said.startswith(f"mailroom.dev.{key}")
+    assert said.endswith(": is fixed, and no setting; remove it.")
+
+
+def test_the_local_profile_stands_beneath_what_the_stage_says_and_makes_no_section() -> None:
+    changes: dict[str, object] = {
+        "profile": "local",
+        "fax": None,
+        "channels.mail.messages_per_second": 100,
+        "channels.sms.messages_per_second": 100,
+        "webhook": {"delays_seconds": [7]},
+    }
+    settings = load(with_settings(changes), "dev")
+    assert (settings.fax, settings.webhook.delays_seconds) == (None, (7,))
+    assert (settings.lease_margin_seconds, settings.webhook.timeout_seconds) == (2, 20)
+    assert settings.channels.keys() == {"mail", "sms"}
+    assert settings.channels["mail"].backoff_seconds == 1
+
+
 def test_no_batch_waits_for_longer_than_every_ledger_remembers() -> None:
     assert UNPROCESSED_DAYS < LEAST_LEDGER_DAYS
 
 
 @pytest.mark.parametrize("value", ["x" * 5000, ["x"] * 5000])
-@pytest.mark.parametrize("key", ["log_level", "channels", "deployment.account", "dispatch.enabled"])
+@pytest.mark.parametrize("key", ["monitoring.level", "channels", "deployment.account", "fax.on_unknown"])
 def test_a_sentence_shows_no_more_of_a_value_than_a_screen_has_room_for(key: str, value: object) -> None:
     assert len(refusal(key, value)) < 400
 

@@ -34,7 +34,7 @@ SERVICE_AND_BULK = {
     "channels.sms": {"handler": "send_sms", "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}},
 }
 SET_AND_TOPICS = {
-    "sms": {**AWS, "configuration_set": "receipts"},
+    "sms": AWS,
     "push": {"topics": [NEWS]},
     "channels.push": PUSH_ROW,
 }
@@ -151,11 +151,11 @@ def test_the_sender_may_send_as_its_origination_identity_alone(sender: str, reso
     }
 
 
-def test_the_name_of_awss_configuration_set_is_a_setting() -> None:
+def test_awss_configuration_set_is_the_stages_own() -> None:
     stacks = variant(SET_AND_TOPICS)
     told = stacks["channels"].environment("mailroom-dev-send-sms")
-    assert told["SMS_CONFIGURATION_SET"] == "receipts"
-    assert stacks["feedback"].one("SMSVOICE::ConfigurationSet", ConfigurationSetName="receipts")
+    assert told["SMS_CONFIGURATION_SET"] == "mailroom-dev"
+    assert stacks["feedback"].one("SMSVOICE::ConfigurationSet", ConfigurationSetName="mailroom-dev")
 
 
 def test_a_bulk_lane_of_sms_is_another_queue_with_the_same_needs() -> None:

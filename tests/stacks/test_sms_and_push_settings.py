@@ -4,14 +4,11 @@ from typing import Any
 
 import phonenumbers
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 from stacks.settings.load import load, with_providers
-from stacks.settings.queues import DAY, worker_rules
+from stacks.settings.queues import worker_rules
 from stacks.settings.sentences import SettingsError
 from stacks.settings.sms import REGIONS
-from stacks.settings.stage import Settings
 from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_settings
 from tests.support.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 
@@ -22,10 +19,6 @@ SERVICE = "MG" + "0" * 32
     ("key", "value", "said"),
     [
         ("sms.provider", "vonage", "'vonage' is unknown; use twilio or aws."),
-        ("sms.max_segments", 11, "11 is over 10; use 1 to 10."),
-        ("sms.max_segments", 0, "0 is under 1; use 1 to 10."),
-        ("sms.media_seconds", 59, "59 is under 60; use 60 to 7200."),
-        ("sms.clock_skew_seconds", 601, "601 is over 600; use 0 to 600."),
         (
             "sms.default_region",
             "UK",
@@ -50,11 +43,7 @@ SERVICE = "MG" + "0" * 32
             "slash at its end; or providers, whose address the app gets by -c providers=URL.",
         ),
         ("sms.start_words", ["oui"] * 101, "has 101 entries; give at most 100."),
-        ("feedback.batch_size", 10_001, "10001 is over 10000; use 1 to 10000."),
-        ("feedback.batch_window_seconds", 301, "301 is over 300; use 0 to 300."),
-        ("api.requests_per_second", 0, "0 is under 1; use 1 to 10000."),
-        ("api.burst", 5_001, "5001 is over 5000; use 1 to 5000."),
-        ("api.timeout_seconds", 30, "30 is over 29; use 1 to 29."),
+        ("api.requests_per_second", 0, "0 is under 30; use 30 to 10000."),
         (
             "api.public_url",
             "https://example.com/mail",
@@ -62,7 +51,6 @@ SERVICE = "MG" + "0" * 32
             "API's own domain where it has one: https, without a path; null takes API Gateway's. Or "
             "providers, which the app is told by -c providers=URL.",
         ),
-        ("dead_letters.every_minutes", 0, "0 is under 1; use 1 to 1440."),
     ],
 )
 def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object, said: str) -> None:
@@ -118,11 +106,6 @@ def test_a_word_that_nothing_is_left_of_is_named_with_its_place() -> None:
             "+12025550123.",
         ),
         (
-            "sms.configuration_set",
-            "receipts",
-            "sms.configuration_set: is aws's, and provider is twilio; remove it.",
-        ),
-        (
             "sms",
             {**AWS, "sender": None},
             "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
@@ -146,45 +129,6 @@ def test_a_word_that_nothing_is_left_of_is_named_with_its_place() -> None:
             "api.shares.callbacks 0.3), or raise api.shares.callbacks.",
         ),
         (
-            "api.shares",
-            {"public": 0.6, "callbacks": 0.4},
-            "api.shares: leaves the routes of messages under 1 request a second, or at once (public 0.6, "
-            "callbacks 0.4, messages the rest, of requests_per_second 1000 and burst 1000); raise those, or "
-            "share them otherwise.",
-        ),
-        (
-            "api.burst",
-            19,
-            "api.shares: leaves the routes of public under 1 request a second, or at once (public 0.2, "
-            "callbacks 0.3, messages the rest, of requests_per_second 1000 and burst 19); raise those, or "
-            "share them otherwise.",
-        ),
-        (
-            "feedback.batch_window_seconds",
-            0,
-            "feedback.batch_window_seconds: 0 lets Lambda take 10 messages at once and no more, and "
-            "batch_size is 100; use 1 or more, or lower batch_size to 10.",
-        ),
-        (
-            "feedback.batch_size",
-            600,
-            "feedback.batch_size: 600 x 0.1 s an event = 60 s must be under timeout_seconds 60; use 599 or "
-            "less.",
-        ),
-        (
-            "feedback.timeout_seconds",
-            10,
-            "feedback.batch_size: 100 x 0.1 s an event = 10 s must be under timeout_seconds 10; use 99 or "
-            "less.",
-        ),
-        (
-            "feedback.longest_throttling_seconds",
-            172_800,
-            "retention.queue_days: 4 is too short for feedback, whose 961 receives may take 347882 s (the "
-            "longest wait or visibility after each) with margin_days 1 on top, and SQS deletes silently past "
-            "retention; use 6 or more.",
-        ),
-        (
             "monitoring.concurrency_quota",
             10,
             "feedback.maximum_concurrency: 10 + webhook.maximum_concurrency 10 = 20 functions for events and "
@@ -199,12 +143,6 @@ def test_a_word_that_nothing_is_left_of_is_named_with_its_place() -> None:
             "and callbacks must be under 800, at which the alarm concurrency rings (0.8 x "
             "monitoring.concurrency_quota 1000), so that some are left for sending; use 799 or less in all, "
             "or have the account's quota raised.",
-        ),
-        (
-            "dead_letters.every_minutes",
-            4,
-            "dead_letters.timeout_seconds: 300 is over every_minutes 4 x 60: two passes would hide dead "
-            "letters from each other; use 240 or less.",
         ),
     ],
 )
@@ -304,7 +242,7 @@ def test_an_applications_name_is_a_plain_word() -> None:
         {"provider": "twilio", "messaging_service_sid": SERVICE, "default_region": "DE"},
         {**TWILIO, "base_url": "https://api.dublin.ie1.twilio.com"},
         AWS,
-        {"provider": "aws", "sender": "pool-" + "0" * 32, "configuration_set": "receipts"},
+        {"provider": "aws", "sender": "pool-" + "0" * 32},
         {"provider": "aws", "sender": "arn:aws:sms-voice:us-east-1:111122223333:sender-id/SHOP/DE"},
     ],
 )
@@ -340,40 +278,6 @@ def test_twilio_without_a_usable_address_is_asked_for() -> None:
         "mailroom.dev.sms.base_url: is 'providers', and the context's providers is '127.0.0.1:4711'; run the "
         "app with -c providers=http://HOST:PORT."
     )
-
-
-feedbacks = st.fixed_dictionaries(
-    {
-        "timeout_seconds": st.integers(1, 900),
-        "batch_size": st.integers(1, 10_000),
-        "batch_window_seconds": st.integers(0, 300),
-        "longest_throttling_seconds": st.integers(0, 172_800),
-        "crash_allowance": st.integers(1, 100),
-    }
-)
-
-
-def allowed(feedback: dict[str, Any]) -> Settings:
-    """Stage dev with that feedback, unless the rules refuse it."""
-    try:
-        return load(with_settings({"feedback": feedback}), "dev")
-    except SettingsError:
-        assume(False)
-        raise
-
-
-@given(feedbacks)
-@settings(max_examples=200)
-def test_whatever_feedback_is_accepted_keeps_the_rules(feedback: dict[str, Any]) -> None:
-    chosen = allowed(feedback)
-    rules, section = worker_rules(chosen.feedback, chosen.lease_margin_seconds), chosen.feedback
-    assert rules.visibility == 6 * section.timeout_seconds + section.batch_window_seconds
-    assert rules.lease < rules.visibility
-    assert section.batch_size <= 10 or section.batch_window_seconds >= 1
-    assert section.batch_size / section.timeout_seconds < 10
-    assert rules.max_receives <= 1000
-    kept = (chosen.retention.queue_days - chosen.retention.margin_days) * DAY
-    assert rules.max_receives * rules.visibility <= kept
 
 
 def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:

@@ -67,7 +67,7 @@ def test_only_a_page_that_differs_from_the_built_in_one_goes_into_the_bundle(
             {"titles": {"de": "Neues"}},
             "topics.news.titles.de: the page does not speak de; add api.unsubscribe.languages.de, or remove ",
         ),
-        ("words", {}, "words: is not a setting; use one of timeout_seconds, memory_mb, brand, default_"),
+        ("words", {}, "words: is not a setting; use one of brand, default_"),
     ],
 )
 def test_what_the_page_cannot_say_is_named_with_what_would_be_right(

@@ -147,8 +147,6 @@ class FaxWorld:
                     retry_queue_url=RETRY,
                     max_attempts=self.max_attempts,
                     retry_delay_seconds=RETRY_SECONDS,
-                    retry_growth=1,
-                    retry_delay_cap_seconds=900,
                     event_bus="default",
                     event_source="mailroom.test",
                 )

@@ -112,8 +112,6 @@ def of_fax(world: FaxWorld) -> Here:
         retry_queue_url=fax_world.RETRY,
         max_attempts=world.max_attempts,
         retry_delay_seconds=fax_world.RETRY_SECONDS,
-        retry_growth=1,
-        retry_delay_cap_seconds=900,
     )
 
     def outcomes(event: dict[str, Any]) -> dict[str, Any]:

@@ -416,8 +416,6 @@ def _outcomes(aws: Aws) -> Run:
             retry_queue_url="https://sqs/retry",
             max_attempts=20,
             retry_delay_seconds=600,
-            retry_growth=2.0,
-            retry_delay_cap_seconds=43200,
             channels=["mail", "fax"],
             event_bus="bus",
             event_source="mailroom",

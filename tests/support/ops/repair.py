@@ -212,8 +212,6 @@ class RepairStage:
             "RETRY_QUEUE_URL": self.urls["fax-retry"],
             "MAX_ATTEMPTS": "20",
             "RETRY_DELAY_SECONDS": "600",
-            "RETRY_GROWTH": "1",
-            "RETRY_DELAY_CAP_SECONDS": "600",
         }
         webhook = {"LEASE_SECONDS": "120", "DELAYS": "[5, 39600]", "SIGNING_SECRET_ARN": "arn"}
         mail = {"LEASE_SECONDS": "120", "BACKOFF_CAP_SECONDS": "900"}

@@ -52,9 +52,7 @@ class Consequences:
             "retry_queue_url": aws.urls["fax-retry"],
             "max_attempts": 20,
             "retry_delay_seconds": 600,
-            "retry_growth": 1.0,
             "channels": ["mail", "fax"],
-            "retry_delay_cap_seconds": 43200,
         }
         settings = OutcomesSettings(**{**given, **changes})
         bus = None if events is None else EventBus(events, settings)

@@ -12,7 +12,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Outdated, observe
 from mailroom.message.message import MAX_AHEAD_SECONDS, Key
 from mailroom.message.outcome import Event
-from mailroom.outcomes import RetrySchedule, callback_of, retry_of
+from mailroom.outcomes import callback_of, retry_of
 from tests.support.told import told
 from tests.support.unit.shared import LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 
@@ -146,7 +146,7 @@ def test_emptying_has_no_consequence_in_the_ledgers_stream(
     change = LedgerChange(old, aws.item())
     assert not change.moved
     assert callback_of(change, 20) is None
-    assert retry_of(change, RetrySchedule(600, 1, 600)) is None
+    assert retry_of(change, 600) is None
 
 
 def test_cancelling_is_told_to_who_asked_for_callbacks(

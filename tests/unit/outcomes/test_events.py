@@ -217,8 +217,6 @@ def test_without_a_bus_in_the_settings_there_is_no_client_of_eventbridge(
         retry_queue_url="",
         max_attempts=1,
         retry_delay_seconds=0,
-        retry_growth=1,
-        retry_delay_cap_seconds=0,
     )
     Outcomes.of(settings)
     assert made == ["sqs"]

@@ -6,11 +6,11 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.ledger.items import LedgerChange
-from mailroom.outcomes import RetrySchedule, retry_of
+from mailroom.outcomes import retry_of
 from tests.support.unit.fax import LINE, PDF, TOLD
 from tests.support.unit.shared import NOW
 
-TEN_MINUTES = RetrySchedule(600, 1.0, 43200)
+TEN_MINUTES = 600
 OLD = {"id": "f-1", "event_type": "fax", "status": "sending"}
 
 
@@ -26,28 +26,6 @@ def retrying(old: dict[str, Any] = OLD, **changes: Any) -> LedgerChange:
         **changes,
     }
     return LedgerChange(old, {name: value for name, value in new.items() if value is not ...})
-
-
-@pytest.mark.parametrize(
-    ("growth", "waits"),
-    [
-        (1.0, [600, 600, 600, 600, 600]),
-        (2.0, [600, 1200, 2400, 4800, 5000]),
-        (1.5, [600, 900, 1350, 2025, 3037.5]),
-    ],
-)
-def test_the_wait_grows_with_each_attempt_up_to_the_cap(growth: float, waits: list[float]) -> None:
-    schedule = RetrySchedule(600, growth, 5000)
-    assert [schedule.after(attempts) for attempts in range(1, 6)] == waits
-
-
-@pytest.mark.parametrize("attempts", [1, 20, 1000])
-def test_no_wait_is_over_the_cap(attempts: int) -> None:
-    assert RetrySchedule(900, 1.9, 900).after(attempts) == 900
-
-
-def test_an_attempt_that_never_was_waits_like_the_first() -> None:
-    assert RetrySchedule(600, 2, 5000).after(0) == 600
 
 
 def test_the_next_attempt_is_told_from_the_ledger_alone() -> None:
@@ -73,7 +51,7 @@ def test_it_says_again_what_the_first_attempt_said() -> None:
 
 
 def test_its_time_counts_from_the_end_of_the_last_attempt_however_late_the_stream_tells() -> None:
-    retry = retry_of(retrying(updatedAt=iso(NOW + 0.4567)), RetrySchedule(0.3, 1, 10))
+    retry = retry_of(retrying(updatedAt=iso(NOW + 0.4567)), 0.3)
     assert retry is not None
     assert retry["not_before"] == NOW + 0.756
 

@@ -19,7 +19,7 @@ from tests.support.unit.shared import LEDGER, Aws, Item, image
 FAX_HANDLERS = {
     "send_fax": ("FAX_PROVIDER", "FAX_SECRET_ARN", "FAX_SENDERS", "LAST_SUBMIT_RECEIVE", "LEDGER_TABLE"),
     "retry_fax": ("QUEUE_URL", "FAX_QUEUE_URL"),
-    "outcomes": ("WEBHOOK_QUEUE_URL", "RETRY_QUEUE_URL", "MAX_ATTEMPTS", "RETRY_GROWTH"),
+    "outcomes": ("WEBHOOK_QUEUE_URL", "RETRY_QUEUE_URL", "MAX_ATTEMPTS", "RETRY_DELAY_SECONDS"),
 }
 
 
@@ -48,8 +48,6 @@ def environment(aws: Aws, secret: Secret) -> dict[str, str]:
         "RETRY_QUEUE_URL": aws.urls["fax-retry"],
         "MAX_ATTEMPTS": "20",
         "RETRY_DELAY_SECONDS": "600",
-        "RETRY_GROWTH": "1.0",
-        "RETRY_DELAY_CAP_SECONDS": "43200",
     }
 
 

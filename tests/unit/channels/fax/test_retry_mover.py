@@ -9,7 +9,7 @@ from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.clock import iso
 from mailroom.ledger.items import LedgerChange
 from mailroom.message.message import encode
-from mailroom.outcomes import RetrySchedule, retry_of
+from mailroom.outcomes import retry_of
 from tests.support.unit.events import failures, sqs_event
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.fax import LINE, OTHER_LINE, PDF, fax, fax_body, fax_item
@@ -58,7 +58,7 @@ def retry(attempts: int = 1, at: float = NOW) -> str:
         "pdf_url": PDF,
         "updatedAt": iso(at),
     }
-    body = retry_of(LedgerChange(old, new), RetrySchedule(600, 1, 900))
+    body = retry_of(LedgerChange(old, new), 600)
     assert body is not None
     return encode(body)
 
