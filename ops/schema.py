@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from mailroom.channels.contracts import CHOICES, CONTRACTS, OURS
+from mailroom.channels.contracts import CHANNELS, CONTRACTS, OURS
 from mailroom.message.message import MAX_ID_BYTES
 from mailroom.outcomes import OutcomeEvent
 
@@ -57,7 +57,7 @@ def schema_of(channel: str) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **item,
-        **({"allOf": CHOICES[channel]} if channel in CHOICES else {}),
+        **({"allOf": CHANNELS[channel].choices} if CHANNELS[channel].choices else {}),
         "additionalProperties": True,  # a template's variables, for one
         "$defs": definitions,
     }

@@ -4,6 +4,7 @@
 """
 
 import argparse
+from importlib import import_module
 from typing import Any
 
 from local.providers import delay_queue, twilio_texts
@@ -23,6 +24,7 @@ from local.providers.twilio import TwilioSimulator
 from local.providers.twilio_callbacks import StatusCallbacks
 from local.providers.upstream import PublicApi, Upstream
 from local.providers.webhook_receiver import WebhookReceiver
+from mailroom.channels.contracts import CHANNELS
 
 SLOW_FAX_SECONDS = 9.0
 """Seconds, longer than a function of the local stage lives: a slow fax takes several of them."""
@@ -32,14 +34,14 @@ CREDENTIALS: dict[str, dict[str, str]] = {
 }
 """What the simulators take, by the output that names the secret; that of a channel's row is
 {EventType}SecretName."""
+_OWN = {name: each.simulator.split(":") for name, each in CHANNELS.items() if each.simulator}
+"""Simulators that a channel's descriptor names."""
+CREDENTIALS |= {f"{name.capitalize()}SecretName": import_module(at).SECRET for name, (at, _) in _OWN.items()}
 
 
 def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
-    """Every simulator by its name: the one place where a further one is added.
-
-    The stage's adapters reach it below $MAILROOM_PROVIDERS at its `prefix`. docs/adding-a-channel.md has an
-    example.
-    """
+    """Every simulator by its name. The stage's adapters reach it below $MAILROOM_PROVIDERS at its
+    `prefix`."""
     inbox = InboxStore()
     network, line = SmsNetwork(inbox), FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
     suppressed = SuppressionList()
@@ -55,6 +57,7 @@ def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
         "twilio": trouble.around("twilio", TwilioSimulator(network, callbacks.accepted)),
         "signalwire": trouble.around("signalwire", SignalWireSimulator(line)),
         "telnyx": TelnyxSimulator(line),
+        **{name: getattr(import_module(at), kind)(inbox) for name, (at, kind) in _OWN.items()},
         "webhook receiver": trouble.around("webhook", WebhookReceiver()),
         "stage's own API": PublicApi(upstream),
         "pages: inbox": inbox.pages(),

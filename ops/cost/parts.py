@@ -5,10 +5,11 @@ All are US dollars a message.
 
 from dataclasses import dataclass
 
+from mailroom.channels.channel import Estimate
 from ops.estimates import prices
 from ops.estimates.forecast import DISPATCH_SECONDS, FEEDBACK_SECONDS
 from ops.estimates.lanes import ConfiguredLane
-from ops.estimates.prices import ChannelEstimate, estimate_of
+from ops.estimates.prices import estimate_of
 from stacks.settings.campaigns import PUT_SECONDS
 from stacks.settings.stage import Settings
 
@@ -45,7 +46,7 @@ class MessagePath:
     has_callback: bool = False
 
     @property
-    def estimate(self) -> ChannelEstimate:
+    def estimate(self) -> Estimate:
         return estimate_of(self.lane.channel)
 
     @property

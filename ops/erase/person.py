@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from mailroom.aws.dynamo import Value
-from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.ledger.erasure import ERASED
 from mailroom.message.address import bare, readable, spellings, to_e164
 from ops.screen import Refused
 
 Kind = Literal["mail", "number", "device", "id"]
-"""An `id` is a recipient of a channel that has no row in CHANNELS."""
+"""An `id` is a recipient of a channel that has no place in PERSONAL."""
 _DEVICE = re.compile(r"[!-~]{16,2048}")
 """Shorter ones are typing errors rather than tokens, and would be found all over the place."""
 _BETWEEN = r"[\s().\-]{0,3}"
@@ -26,9 +26,9 @@ KEYS = ("id", "event_type")
 PEOPLE = ("to", "email", "cc", "bcc", "recipients")
 """Who a message is for, in the mailbox or in the ledger. `recipients` has them as names of its entries;
 `email` is any text where there is a `to`."""
-CHANNELS = {"mail": PEOPLE, "sms": PEOPLE, "push": PEOPLE, "fax": PEOPLE, "webhook": PEOPLE}
-"""Where a channel's items say whom they are for. Those of a channel without a row say so in what its contract
-calls `addressing` as well."""
+PERSONAL = tuple(name for name, each in CHANNELS.items() if each.personal)
+"""Channels whose items say in PEOPLE whom they are for. Those of others say so in what their contract calls
+`addressing` as well."""
 WHERE = ("line", "endpoint_arn")
 """Where the ledger says that a message went, which has one recipient then."""
 _NOTHING: Value = {"NULL": True}
@@ -38,7 +38,7 @@ class Person:
     """`recipient` is the one form that messages are compared with. `region` is where numbers without their
     country are dialled in this stage ("": every number needs its country).
 
-    A `channel` that has no row in CHANNELS makes the recipient an `id`: only recipients of the channel's
+    A `channel` that is not PERSONAL makes the recipient an `id`: only recipients of the channel's
     messages are compared with it, character by character, and texts that mention it are not looked for.
     Raises Refused.
     """
@@ -46,10 +46,10 @@ class Person:
     def __init__(self, typed: str, region: str = "", channel: str = "") -> None:
         if channel and channel not in CONTRACTS:
             raise Refused(f"there is no channel {channel!r:.40}; there are: {', '.join(CONTRACTS)}")
-        if channel in CHANNELS:
+        if channel in PERSONAL:
             raise Refused(
                 "--channel is for channels of your own. A person is erased from "
-                f"{', '.join(CHANNELS)} together: leave --channel out"
+                f"{', '.join(PERSONAL)} together: leave --channel out"
             )
         self._region = region or None
         self.channel = channel
@@ -219,8 +219,8 @@ def _has(image: Image, name: str) -> bool:
 def _whom(image: Image) -> list[str]:
     """The attributes that say whom it is for."""
     channel = image.get("event_type", _NOTHING).get("S", "")
-    names: tuple[str, ...] = CHANNELS.get(channel, PEOPLE)
-    if channel in CONTRACTS and channel not in CHANNELS:
+    names: tuple[str, ...] = PEOPLE
+    if channel in CONTRACTS and channel not in PERSONAL:
         names = (*PEOPLE, *CONTRACTS[channel].addressing)
     return [name for name in names if name in image and not (name == "email" and _has(image, "to"))]
 

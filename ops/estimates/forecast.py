@@ -82,7 +82,7 @@ class Sending:
         reads = int(estimate.suppressible) + (lane.name == "bulk")
         request = SQS_FIFO_REQUEST if lane.fifo else SQS_REQUEST
         parts = {
-            "mailbox and ledger writes": (1 + estimate.ledger_units()) * WRITE_UNIT,
+            "mailbox and ledger writes": (1 + estimate.ledger_units) * WRITE_UNIT,
             "reads of who may get nothing": reads * UNREAD * READ_UNIT,
             "queue requests": (1 / QUEUED + 2 / lane.batch) * request,
             "invocations": (1 / DISPATCHED + 1 / lane.batch) * LAMBDA_REQUEST,
@@ -165,7 +165,7 @@ def _bounds(stages: Stages, stage: str, sending: Sending, warm: int) -> Iterator
         yield Bound("rate", "the rate", senders.rate, how, lane.keys.rate or "")
     table = TABLE_WRITES if warm >= TABLE_WRITES.value else NEW_TABLE_WRITES
     told = estimate.events * writes_of_event(lane.channel, bulk=bulk)
-    for name, units in (("mailbox", 1.0), ("ledger", estimate.ledger_units() + told)):
+    for name, units in (("mailbox", 1.0), ("ledger", estimate.ledger_units + told)):
         how = f"{warm:,} / {units:.3g}"
         yield Bound(name, f"the {name}'s writes", warm / units, how, table.name, is_setting=False)
     quota, each = settings.monitoring.concurrency_quota, sending.working + sending.waiting + DISPATCH_SECONDS

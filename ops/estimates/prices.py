@@ -1,11 +1,11 @@
 """What messages cost on AWS, by the part: list prices, and how often each is paid a message."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from mailroom.channels.channel import Estimate
+from mailroom.channels.contracts import CHANNELS
 from stacks.paths import ROOT
 
 DATED = "us-east-1 list prices of 2026-11, arm64"
@@ -16,10 +16,10 @@ SQS_REQUEST = 0.40e-6
 SQS_FIFO_REQUEST = 0.50e-6
 LAMBDA_REQUEST = 0.20e-6
 LAMBDA_GB_SECOND = 0.0000133334
-SES_PLANS = {"none": 100e-6, "essentials": 160e-6}
+SES_MAIL = CHANNELS["mail"].estimate.price
+SES_PLANS = {"none": SES_MAIL, "essentials": 160e-6}
 """A mail, by the plan of the account (`PricingAttributes` of SES's GetAccount); there are plans since
 2026-07-21. The price of Essentials is from a copy of AWS's price list; the others are not known here."""
-SES_MAIL = SES_PLANS["none"]
 SNS_PUBLISH = 0.50e-6
 BUS_EVENT = 1.00e-6
 HTTP_API_REQUEST = 1.00e-6
@@ -48,41 +48,6 @@ https://aws.amazon.com/kms/pricing/."""
 FREE_ALARMS = 10
 """Metrics of alarms a month that an account has free."""
 
-_DIFFERS = "it differs by country, provider and contract"
-
-
-@dataclass(frozen=True)
-class ChannelEstimate:
-    """What one message of a channel takes. The defaults hold for a channel that has no row in CHANNELS."""
-
-    latency: float = 0.1
-    """Seconds in a sender with a whole vCPU: the provider's answer and the ledger's writes."""
-    computing: float = 0.005
-    """Seconds of these that take the vCPU, as the bench measures them for a mail (`cpu_ms_a_mail`)."""
-    provider: str = ""
-    """Who sends it, where that has one price; `price` is that price in US dollars."""
-    price: float = 0.0
-    unpriced: str = "its price is not known here"
-    """Why the provider's price is not included; "": it is, or nobody takes one."""
-    ledger_units: Callable[[], float] = lambda: 2.0
-    """Write units of the ledger: the claim and the completion. Measured ones are read when asked."""
-    suppressible: bool = False
-    """Whether its sender looks its recipients up in the suppression list."""
-    events: int = 0
-    """Events that the provider sends about it."""
-    events_apart: bool = False
-    """Whether these come too far apart to be written together."""
-    events_by_twilio: bool = False
-    """Whether Twilio, where the stage has it, sends them by calling the API."""
-    callbacks: int = 1
-    """Callbacks to its `callback_url` where all goes well."""
-    indexed: bool = False
-    """Whether the ledger's index of numbers has an entry for it."""
-    stores_pdf: bool = False
-    note: str = ""
-    """What a plan cannot know of the channel."""
-
-
 _FIGURES = ROOT / "bench" / "results.json"
 
 
@@ -92,43 +57,6 @@ def measured() -> dict[str, Any]:
     figures: dict[str, Any] = json.loads(_FIGURES.read_text())
     return figures
 
-
-CHANNELS = {
-    "mail": ChannelEstimate(
-        provider="SES",
-        price=SES_MAIL,
-        unpriced="",
-        ledger_units=lambda: float(measured()["write_units_per_mail"]),
-        suppressible=True,
-        events=2,
-        callbacks=2,
-        note="SES counts recipients, and has a quota of 24 hours, which is not known here.",
-    ),
-    "sms": ChannelEstimate(
-        latency=0.3,
-        unpriced=_DIFFERS,
-        ledger_units=lambda: 3.0,  # the index of numbers is written as well
-        suppressible=True,
-        events=3,
-        events_apart=True,
-        events_by_twilio=True,
-        callbacks=2,
-        indexed=True,
-    ),
-    "push": ChannelEstimate(
-        unpriced="SNS has a free allowance, which the account may have used up", suppressible=True
-    ),
-    "fax": ChannelEstimate(
-        latency=60.0,  # the whole call
-        unpriced=_DIFFERS,
-        ledger_units=lambda: float(measured()["fax_ledger_units"]["short"]),
-        indexed=True,
-        stores_pdf=True,
-        note="A number gets one fax at a time, so many to the same take longer; so do further attempts.",
-    ),
-    "webhook": ChannelEstimate(latency=0.3, unpriced=""),
-}
-"""A row for each channel about which more is known than the defaults say."""
 
 BETWEEN = 0.1
 """Seconds from one invocation of a function to its next, where nobody says otherwise."""
@@ -140,9 +68,9 @@ UNREAD = 0.5
 """Read units of an item that is asked for, there or not: eventually consistent."""
 
 
-def estimate_of(channel: str) -> ChannelEstimate:
+def estimate_of(channel: str) -> Estimate:
     """The channel's row, or the defaults."""
-    return CHANNELS.get(channel, ChannelEstimate())
+    return CHANNELS[channel].estimate if channel in CHANNELS else Estimate()
 
 
 def writes_of_event(channel: str, *, bulk: bool) -> float:

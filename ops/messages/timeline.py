@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import epoch
 from mailroom.ledger.reader import FORGOTTEN, READY, MessageStatus
 
@@ -45,24 +46,14 @@ class Step(Struct, frozen=True):
     after: float | None = None
 
 
-_NAMES = {
-    "ses": "SES",
-    "sns": "SNS",
-    "twilio": "Twilio",
-    "aws": "AWS",
-    "signalwire": "SignalWire",
-    "telnyx": "Telnyx",
-    "webhook": "the endpoint",
-}
+_NAMES = {name: words for each in CHANNELS.values() for name, words in each.providers.items()}
 """How providers write their names; others stand as the ledger has them."""
-_SENT = {"fax": "{provider} says that it went through.", "webhook": "The endpoint took it."}
-"""What `sent` means where nothing more is said after it, by channel."""
 
 
 def meaning(found: MessageStatus) -> str:
     """Why a message stands where it stands, in a sentence or two."""
-    own = _SENT if found.status == "sent" else {}
-    said = own.get(found.event_type) or _MEANING.get(found.status, "")
+    channel = CHANNELS.get(found.event_type)
+    said = channel.sent if channel and found.status == "sent" else _MEANING.get(found.status, "")
     if (found.error or {}).get("code") == "outcome_unknown":
         said = "Nobody can tell whether it was sent."
     said = said.format(provider=_name(found) or "Its provider")

@@ -7,8 +7,10 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
+from mailroom.channels.channel import Estimate
+from mailroom.channels.contracts import CHANNELS
 from ops.cost.command import money
-from ops.estimates.prices import BETWEEN, CHANNELS, DATED, ChannelEstimate, estimate_of
+from ops.estimates.prices import BETWEEN, DATED, estimate_of
 from ops.estimates.quotas import NEW_TABLE_WRITES
 from ops.options import AsJson, WrittenStage
 from ops.screen import errors, print_json, print_line, right, screen, table_of
@@ -18,9 +20,17 @@ if TYPE_CHECKING:
     from ops.estimates.forecast import Forecast
     from ops.plan.answer import PlanOutput, SettingChange
 
-_USUAL = ChannelEstimate().latency
+_USUAL = Estimate().latency
+_SECONDS = {name: each.estimate.latency for name, each in CHANNELS.items()}
 _LATENCIES = ", ".join(
-    [f"{_USUAL:g}", *(f"{name} {row.latency:g}" for name, row in CHANNELS.items() if row.latency != _USUAL)]
+    [
+        f"{_USUAL:g}",
+        *(
+            f"{name} {each.estimate.latency:g}"
+            for name, each in CHANNELS.items()
+            if each.estimate.latency != _USUAL
+        ),
+    ]
 )
 
 

@@ -130,7 +130,8 @@ class Bundle:
         page = () if handler == "messages_api" else PAGE
         self.unused = (*ALWAYS, *page, *BY_HANDLER.get(handler, ()))
         """Globs of what the function does not use."""
-        self.requirements = LAMBDAS / "requirements" / f"{handler}.txt"
+        own = LAMBDAS / "requirements" / f"{handler}.txt"
+        self.requirements = own if own.exists() else own.with_name("common.txt")
 
     def code(self) -> lambda_.Code:
         """The bundle as an asset whose hash changes when an input of it does, and only then."""

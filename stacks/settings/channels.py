@@ -185,9 +185,9 @@ def channels_faults(
 
 
 def _channel(key: str, channel: Channel) -> Iterator[str]:
-    for needed in (f"{channel.handler}.py", f"requirements/{channel.handler}.txt"):
-        if not (LAMBDAS / needed).exists():
-            yield f"{key}.handler: {channel.handler!r} has no file lambdas/{needed}; add it, or name another."
+    if not (LAMBDAS / f"{channel.handler}.py").exists():
+        needed = f"lambdas/{channel.handler}.py"
+        yield f"{key}.handler: {channel.handler!r} has no file {needed}; add it, or name another."
     if "normal" not in channel.lanes:
         yield f"{key}.lanes.normal: is missing; a message without a lane goes there."
     total = sum(lane.share for lane in channel.lanes.values())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import plain
-from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from ops.console.pages import form
 from ops.console.site import Asked, Goto, Shown, Site
 from ops.schema import schema_of
@@ -44,7 +44,7 @@ def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site
 def test_another_stage_than_the_local_one_begins_with_empty_fields(site: Site) -> None:
     shown = form.show(site, Asked({"channel": "mail"}))
     assert isinstance(shown, Shown)
-    assert (shown.values["values"], shown.values["examples"]) == ({}, form.EXAMPLES["mail"])
+    assert (shown.values["values"], shown.values["examples"]) == ({}, CHANNELS["mail"].example)
 
 
 def test_what_is_shown_first_is_not_put(site: Site, stage: Stage) -> None:

@@ -16,8 +16,10 @@ from local.providers.sms import SmsNetwork
 from local.providers.telnyx import TelnyxSimulator
 from local.providers.twilio import TwilioSimulator
 from mailroom.aws import clients
-from mailroom.channels.contracts import CONTRACTS
-from ops.doctor.checks import CHANNELS, checks_of
+from mailroom.channels.channel import Channel
+from mailroom.channels.contracts import CHANNELS
+from mailroom.channels.webhook.contract import Webhook
+from ops.doctor.checks import checks_of
 from ops.doctor.checks.stacks import clock_finding
 from ops.doctor.run import run
 from ops.doctor.stage import ConfiguredStage, ExaminedStage
@@ -85,7 +87,7 @@ class _Dated(SimpleNamespace):
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 29 + len(CONTRACTS.keys() - CHANNELS.keys())
+    assert len({(each.subject, each.check) for each in found}) == 29
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -699,9 +701,10 @@ def test_what_is_not_deployed_is_mended_by_the_target_that_knows_the_cdks_versio
 @pytest.mark.parametrize(
     ("value", "state"), [("", "ok"), ("ResourceNotFoundException", "failed"), ("AccessDenied", "warning")]
 )
-def test_a_channel_that_has_no_row_has_its_secrets_read(
-    answers: dict[str, Answer], value: str, state: str
+def test_a_channel_that_names_no_checks_has_its_secrets_read(
+    answers: dict[str, Answer], value: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(CHANNELS, "chat", Channel(contract=Webhook, messages="Chats"))
     if value:
         answers["secretsmanager.GetSecretValue"] = value
     aws = Aws(changed(answers, "send-webhook", CHANNEL="chat"))

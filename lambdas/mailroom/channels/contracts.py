@@ -1,4 +1,4 @@
-"""The table of channels: the contract of an `event_type`, and its JSON Schema. A channel is a row in each."""
+"""The table of channels, and the JSON Schema of what each takes."""
 
 import inspect
 from collections.abc import Iterable
@@ -6,20 +6,20 @@ from typing import Any
 
 import msgspec
 
-from mailroom.channels.fax.contract import Fax
-from mailroom.channels.mail.contract import Mail
-from mailroom.channels.push.contract import Push
-from mailroom.channels.sms.contract import Sms, sms_in
-from mailroom.channels.webhook.contract import Webhook
+from mailroom.channels import fax, mail, push, sms, webhook
+from mailroom.channels.channel import Channel
+from mailroom.channels.sms.contract import sms_in
 from mailroom.message.message import MAX_ID_BYTES, Message
 
-CONTRACTS: dict[str, type[Message]] = {
-    "mail": Mail,
-    "sms": Sms,
-    "push": Push,
-    "fax": Fax,
-    "webhook": Webhook,
+CHANNELS: dict[str, Channel] = {
+    "mail": mail.CHANNEL,
+    "sms": sms.CHANNEL,
+    "push": push.CHANNEL,
+    "fax": fax.CHANNEL,
+    "webhook": webhook.CHANNEL,
 }
+"""A row for each `event_type`: the one place that a further channel is registered."""
+CONTRACTS: dict[str, type[Message]] = {name: each.contract for name, each in CHANNELS.items()}
 
 
 def contracts_of(default_region: str) -> dict[str, type[Message]]:
@@ -28,7 +28,7 @@ def contracts_of(default_region: str) -> dict[str, type[Message]]:
     return {**CONTRACTS, "sms": sms_in(default_region)}
 
 
-UNDELAYED = frozenset(("fax",))
+UNDELAYED = frozenset(name for name, each in CHANNELS.items() if not each.delayable)
 """Channels whose queue cannot delay a message: dispatch keeps an attribute of theirs to itself."""
 OURS = ("variables", "attempt", "payload_prefix")
 """Fields of the model that no producer writes."""
@@ -39,20 +39,6 @@ ID_BOUNDS: dict[str, Any] = {
 }
 """No control characters; the most it may be is counted in bytes."""
 REFERENCES = "#/components/schemas/{name}"
-CHOICES: dict[str, list[dict[str, Any]]] = {
-    "mail": [{"anyOf": [{"required": ["to"]}, {"required": ["email"]}]}],
-    "sms": [
-        {"required": ["to"]},
-        {"anyOf": [{"required": [name]} for name in ("text", "template", "media_urls", "payload_ref")]},
-    ],
-    "push": [
-        {"required": ["to"]},
-        {"anyOf": [{"required": [name]} for name in ("title", "body", "data", "payload_ref")]},
-    ],
-    "fax": [{"required": ["to"]}, {"oneOf": [{"required": ["pdf_url"]}, {"required": ["payload_ref"]}]}],
-    "webhook": [{"anyOf": [{"required": ["payload"]}, {"required": ["payload_ref"]}]}],
-}
-"""What the contract's types cannot say of a channel's items."""
 
 
 def component_of(channel: str) -> str:
@@ -81,6 +67,6 @@ def _item(channel: str, contract: dict[str, Any]) -> dict[str, Any]:
         "properties": properties,
         # An id may come from the Idempotency-Key instead.
         "required": [name for name in contract["required"] if name != "id"],
-        **({"allOf": CHOICES[channel]} if channel in CHOICES else {}),
+        **({"allOf": CHANNELS[channel].choices} if CHANNELS[channel].choices else {}),
         "additionalProperties": True,  # a template's variables, for one
     }

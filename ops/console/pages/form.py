@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.aws.dynamo import image_of
-from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.errors import Invalid, Malformed
 from ops.console.site import Answer, Asked, Goto, Shown, Site, link
 from ops.messages.items import attributes_of, pairs
@@ -20,20 +20,6 @@ from ops.schema import schema_of
 from ops.screen import Refused
 from ops.stage import function_variables, name
 
-EXAMPLES: dict[str, dict[str, str]] = {
-    "mail": {"to": "ada@example.com", "subject": "Welcome", "text": "Hello Ada,\n\nwelcome aboard."},
-    "sms": {"to": "+16175551234", "text": "Your code is 123456"},
-    "push": {
-        "to": "android-device-7",
-        "platform": "android",
-        "title": "Your order",
-        "body": "It is on its way.",
-    },
-    "fax": {"to": "+12025550112", "pdf_url": "https://example.com/letter.pdf"},
-    "webhook": {"url": "https://hooks.example.com/orders", "payload": '{"order": 42}'},
-}
-"""What the local stage's forms begin with; in other stages it stands there in grey, and is not sent."""
-_TITLES = {"sms": "Send a text"}
 VARIABLES = "variables"
 """The field for attributes that only a template knows, a line each."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
@@ -93,7 +79,7 @@ def _send(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str,
 def _examples(channel: str) -> dict[str, str]:
     receiver = f"{os.environ.get('MAILROOM_PROVIDERS', '')}/receiver/ok"
     local = {"url": receiver} if channel == "webhook" and receiver.startswith("http") else {}
-    return EXAMPLES.get(channel, {}) | local
+    return dict(CHANNELS[channel].example) | local
 
 
 def _form(channel: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Shown:
@@ -103,7 +89,7 @@ def _form(channel: str, values: Mapping[str, str], faults: Mapping[str, str]) ->
     known = {VARIABLES, *(each.name for each in fields)}
     return Shown(
         template="form.html",
-        title=_TITLES.get(channel, f"Send a {channel}"),
+        title=_title(channel),
         status=400 if faults else 200,
         values={
             "channel": channel,
@@ -168,7 +154,7 @@ def _preview(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[s
     hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
     return Shown(
         template="form_preview.html",
-        title=f"{_TITLES.get(channel, f'Send a {channel}')}?",
+        title=f"{_title(channel)}?",
         values={
             "channel": channel,
             "hidden": hidden,
@@ -217,3 +203,7 @@ def reach(site: Site, channel: str) -> str:
     target = sender.get("REDIRECT_TO")
     others = f"{target} gets what is for anybody else" if target else "what is for anybody else is suppressed"
     return f"Stage {site.stage} may reach {only}; {others}."
+
+
+def _title(channel: str) -> str:
+    return f"Send a {CHANNELS[channel].message or channel}"

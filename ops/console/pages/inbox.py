@@ -17,6 +17,7 @@ from msgspec import Struct
 from standardwebhooks import Webhook
 
 from mailroom.aws.dynamo import string
+from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from ops.screen import Refused
@@ -24,7 +25,7 @@ from ops.stage import name
 from ops.webhook_key import key_of, spelt_host
 
 LISTED = 50
-TABS = {"mail": "Mails", "sms": "Texts", "fax": "Faxes", "push": "Pushes", "webhook": "Webhooks"}
+TABS = {name: each.messages for name, each in CHANNELS.items()}
 _TOLD = {"status", "message", "timestamp", "timestamp_ms"}
 _CALLBACKS = (_TOLD | {"id", "event_type"}, _TOLD | {"fax_id"})
 """The names in the body of a callback, but for `field`; a fax's has its own."""

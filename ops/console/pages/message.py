@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.api.answers import Refusal
 from mailroom.api.messages import WAITING, States
+from mailroom.channels.contracts import CHANNELS
 from mailroom.content.payloads import Payloads
 from mailroom.ledger.reader import LedgerReader, MessageStatus
 from ops.campaigns.dry_run import Sample, Samples
@@ -25,7 +26,7 @@ from ops.resend.resender import Resender
 from ops.screen import Refused
 from stacks.paths import ROOT
 
-RENDERED = ("mail", "sms", "push")
+RENDERED = tuple(name for name, each in CHANNELS.items() if each.rendered)
 """Channels whose content is made of the item; the others send what it says."""
 UNDER_WAY = ("sending", "retrying")
 Action = Literal["resend", "repair", "cancel"]

@@ -1,12 +1,13 @@
-"""All checks, in the order in which they are shown: those of a channel are its row in CHANNELS."""
+"""All checks, in the order in which they are shown; those of a channel stand in its descriptor."""
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 
 from msgspec import Struct
 
-from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.contracts import CHANNELS
 from ops.doctor.answer import CheckFinding, skipped
-from ops.doctor.checks import channels, functions, mail, queues, stacks
+from ops.doctor.checks import channels, functions, queues, stacks
 from ops.doctor.stage import ExaminedStage
 
 Run = Callable[[ExaminedStage], Iterator[CheckFinding]]
@@ -20,27 +21,20 @@ class Check(Struct, frozen=True):
     run: Run
 
 
-CHANNELS: dict[str, dict[str, Run]] = {
-    "mail": {
-        "account": mail.account,
-        "quota": mail.quota,
-        "reputation": mail.reputation,
-        "senders": mail.senders,
-        "configuration set": mail.configuration_set,
-        "events": mail.events,
-        "opt-out key": channels.opt_out_key,
-    },
-    "sms": {"credentials": channels.sms_credentials},
-    "push": {"applications": channels.applications, "topics": channels.topics},
-    "fax": {"credentials": channels.fax_credentials, "media": channels.fax_media},
-    "webhook": {"signing key": channels.signing_key},
-}
-"""The checks of each channel, by name. A channel without a row has its secrets read, and no more."""
-
-
 def checks_of(channel: str) -> Iterator[Check]:
-    rows = CHANNELS.get(channel, {"secrets": lambda stage: channels.secrets_of(stage, channel)})
+    """The checks of a channel. One that names none has its secrets read, and no more."""
+    named = CHANNELS[channel].checks
+    rows = {name: _named(place) for name, place in (named or {}).items()}
+    if named is None:
+        rows = {"secrets": lambda stage: channels.secrets_of(stage, channel)}
     yield from (Check(channel, name, _where_sent(channel, run)) for name, run in rows.items())
+
+
+def _named(place: str) -> Run:
+    """What `module:attribute` names."""
+    module, _, name = place.partition(":")
+    found: Run = getattr(import_module(module), name)
+    return found
 
 
 def _where_sent(channel: str, run: Run) -> Run:
@@ -59,7 +53,7 @@ CHECKS: tuple[Check, ...] = (
     Check("stacks", "deployed", stacks.deployed),
     Check("stacks", "settings", stacks.pinned),
     Check("stacks", "routes", stacks.routes),
-    *(check for channel in CONTRACTS for check in checks_of(channel)),
+    *(check for channel in CHANNELS for check in checks_of(channel)),
     Check("functions", "mappings", functions.mappings),
     Check("functions", "as the settings say", functions.as_configured),
     Check("functions", "concurrency", functions.concurrency),

@@ -65,15 +65,6 @@ UNUSED = (
         )
         for function in ("collect", "compose")
     ),
-    *(
-        Row(
-            "dead-letters",
-            f"sqs:{action}",
-            "*-dlq*",
-            "It looks through all dead-letter queues in the same way, and the tests have it look through two",
-        )
-        for action in ("ReceiveMessage", "ChangeMessageVisibility", "GetQueueAttributes")
-    ),
 )
 """Rights that no test uses. docs/trust.md has the same reasons."""
 FORCED = (

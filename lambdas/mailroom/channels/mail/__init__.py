@@ -1,1 +1,33 @@
 """Mail, by Amazon SES."""
+
+from mailroom.channels.channel import Channel, Estimate
+from mailroom.channels.mail.contract import Mail
+
+CHANNEL = Channel(
+    contract=Mail,
+    choices=[{"anyOf": [{"required": ["to"]}, {"required": ["email"]}]}],
+    messages="Mails",
+    example={"to": "ada@example.com", "subject": "Welcome", "text": "Hello Ada,\n\nwelcome aboard."},
+    rendered=True,
+    providers={"ses": "SES"},
+    sent="{provider} accepted it, and has not said more yet.",
+    personal=True,
+    estimate=Estimate(
+        provider="SES",
+        price=100e-6,
+        unpriced="",
+        suppressible=True,
+        events=2,
+        callbacks=2,
+        note="SES counts recipients, and has a quota of 24 hours, which is not known here.",
+    ),
+    checks={
+        "account": "ops.doctor.checks.mail:account",
+        "quota": "ops.doctor.checks.mail:quota",
+        "reputation": "ops.doctor.checks.mail:reputation",
+        "senders": "ops.doctor.checks.mail:senders",
+        "configuration set": "ops.doctor.checks.mail:configuration_set",
+        "events": "ops.doctor.checks.mail:events",
+        "opt-out key": "ops.doctor.checks.channels:opt_out_key",
+    },
+)

@@ -1,1 +1,30 @@
 """Push notifications, by Amazon SNS."""
+
+from mailroom.channels.channel import Channel, Estimate
+from mailroom.channels.push.contract import Push
+
+CHANNEL = Channel(
+    contract=Push,
+    choices=[
+        {"required": ["to"]},
+        {"anyOf": [{"required": [name]} for name in ("title", "body", "data", "payload_ref")]},
+    ],
+    messages="Pushes",
+    example={
+        "to": "android-device-7",
+        "platform": "android",
+        "title": "Your order",
+        "body": "It is on its way.",
+    },
+    rendered=True,
+    providers={"sns": "SNS"},
+    sent="{provider} accepted it, and says no more of a push.",
+    personal=True,
+    estimate=Estimate(
+        unpriced="SNS has a free allowance, which the account may have used up", suppressible=True
+    ),
+    checks={
+        "applications": "ops.doctor.checks.channels:applications",
+        "topics": "ops.doctor.checks.channels:topics",
+    },
+)

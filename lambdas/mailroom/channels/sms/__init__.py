@@ -1,1 +1,31 @@
 """Text messages, by Twilio or AWS."""
+
+from mailroom.channels.channel import Channel, Estimate
+from mailroom.channels.sms.contract import Sms
+
+CHANNEL = Channel(
+    contract=Sms,
+    choices=[
+        {"required": ["to"]},
+        {"anyOf": [{"required": [name]} for name in ("text", "template", "media_urls", "payload_ref")]},
+    ],
+    message="text",
+    messages="Texts",
+    example={"to": "+16175551234", "text": "Your code is 123456"},
+    rendered=True,
+    providers={"twilio": "Twilio", "aws": "AWS"},
+    sent="{provider} accepted it, and has not said more yet.",
+    personal=True,
+    estimate=Estimate(
+        latency=0.3,
+        unpriced="it differs by country, provider and contract",
+        ledger_units=3.0,  # the index of numbers is written as well
+        suppressible=True,
+        events=3,
+        events_apart=True,
+        events_by_twilio=True,
+        callbacks=2,
+        indexed=True,
+    ),
+    checks={"credentials": "ops.doctor.checks.channels:sms_credentials"},
+)

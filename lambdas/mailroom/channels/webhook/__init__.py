@@ -1,1 +1,16 @@
 """Webhooks, signed as Standard Webhooks has it."""
+
+from mailroom.channels.channel import Channel, Estimate
+from mailroom.channels.webhook.contract import Webhook
+
+CHANNEL = Channel(
+    contract=Webhook,
+    choices=[{"anyOf": [{"required": ["payload"]}, {"required": ["payload_ref"]}]}],
+    messages="Webhooks",
+    example={"url": "https://hooks.example.com/orders", "payload": '{"order": 42}'},
+    providers={"webhook": "the endpoint"},
+    sent="The endpoint took it.",
+    personal=True,
+    estimate=Estimate(latency=0.3, unpriced=""),
+    checks={"signing key": "ops.doctor.checks.channels:signing_key"},
+)
