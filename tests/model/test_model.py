@@ -1,25 +1,20 @@
 """The model of the ledger: what holds in every world, what each condition is for, and that the code does the
-same. docs/model.md says what the model is, and has the figures and the mutants."""
+same. docs/model.md says what the model is."""
 
 import random
-import re
 from collections import defaultdict
 from functools import cache
 
 import pytest
 
-from tests.support.docs_pages import Page
 from tests.support.model.channels import CHANNELS
 from tests.support.model.explore import Exploration, explore
 from tests.support.model.ledger import Answer, Call, Item
+from tests.support.model.mutants import MUTANTS, SECOND_PROTECTION, Mutant
 from tests.support.model.replay import Replay
 
 Made = dict[Item | None, list[tuple[Call, Item | None, Answer]]]
 """Calls by the item before; each with the item after and the answer, as the model has them."""
-PAGE = Page("docs/model.md").text
-FIGURES = re.findall(r"^\| ([a-z, ]+) \|.*\| ([\d,]+) \| ([\d,]+) \|$", PAGE, re.M)
-MUTANTS = re.findall(r"^\| ([a-z_ ]+: [^|]+) \| ([a-z, ]+) \| (\d+) \| ([^|]+) \|$", PAGE, re.M)
-SURVIVORS = re.findall(r"^\| ([a-z_ ]+: [^|]+) \| [^|]+ \|$", PAGE, re.M)
 STARTS = (None, Item("scheduled"))
 
 explored = cache(lambda name: explore(CHANNELS[name]))
@@ -44,32 +39,30 @@ def test_no_promise_is_broken_in_any_world(name: str) -> None:
     assert not explored(name).broken, told(explored(name))
 
 
-def test_the_page_has_the_figures_of_every_channel() -> None:
-    found = {name: explored(name) for name in CHANNELS}
-    assert [(name, f"{each.worlds:,}", f"{each.steps:,}") for name, each in found.items()] == FIGURES
-
-
-@pytest.mark.parametrize(("without", "name", "length", "promise"), MUTANTS)
-def test_without_a_condition_a_promise_is_broken(without: str, name: str, length: str, promise: str) -> None:
-    found = explore(CHANNELS[name], without)
-    assert (len(found.trace), found.broken) == (int(length), promise), told(found)
+@pytest.mark.parametrize(
+    ("promise", "mutant"), [(promise, each) for promise, mutants in MUTANTS.items() for each in mutants]
+)
+def test_without_a_condition_a_promise_is_broken(promise: str, mutant: Mutant) -> None:
+    found = explore(CHANNELS[mutant.channel], mutant.without)
+    assert (len(found.trace), found.broken) == (mutant.steps, promise), told(found)
 
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_without_all_conditions_that_the_model_does_not_need_nothing_is_broken(name: str) -> None:
-    found = explore(CHANNELS[name], *SURVIVORS[:-1])
+    found = explore(CHANNELS[name], *[*SECOND_PROTECTION][:-1])
     assert not found.broken, told(found)
 
 
 @pytest.mark.parametrize("name", [name for name in CHANNELS if CHANNELS[name].operator == "settle"])
 def test_what_stands_in_for_another_condition_is_not_needed_beside_it(name: str) -> None:
-    found = explore(CHANNELS[name], SURVIVORS[-1])
+    found = explore(CHANNELS[name], [*SECOND_PROTECTION][-1])
     assert not found.broken, told(found)
 
 
-def test_the_page_has_every_condition_once() -> None:
+def test_every_condition_is_named_once() -> None:
     asked = {condition for name in CHANNELS for condition in explored(name).model.named}
-    assert sorted([*(without for without, *_ in MUTANTS), *SURVIVORS]) == sorted(asked)
+    named = [each.without for mutants in MUTANTS.values() for each in mutants]
+    assert sorted([*named, *SECOND_PROTECTION]) == sorted(asked)
 
 
 def test_every_call_does_in_the_ledger_what_it_does_in_the_model(calls: Made) -> None:

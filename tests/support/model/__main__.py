@@ -1,4 +1,4 @@
-"""Prints what docs/model.md says in figures; with names of conditions, what breaks without each, and the way
+"""Prints worlds and steps; with names of conditions, what breaks without each, and the way
 there. docs/model.md has the command."""
 
 import sys

@@ -1,6 +1,6 @@
 """The ledger's item and verbs as a model: each verb is a condition on the item and an effect on it.
 
-docs/model.md has the same as a table. tests/model/test_code.py holds this against the real ledger.
+tests/model/test_model.py holds this against the real ledger.
 """
 
 from typing import Literal, NamedTuple
