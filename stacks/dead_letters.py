@@ -63,7 +63,7 @@ class DeadLettersStack(StageStack):
     def _function(
         self, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
     ) -> lambda_.Function:
-        look = ("ReceiveMessage", "ChangeMessageVisibility", "GetQueueAttributes")
+        look = ("ReceiveMessage", "ChangeMessageVisibility")
         return HandlerFunction(
             self,
             settings,

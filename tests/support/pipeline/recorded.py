@@ -65,6 +65,12 @@ UNUSED = (
         )
         for function in ("collect", "compose")
     ),
+    Row(
+        "dead-letters",
+        "sqs:ChangeMessageVisibility",
+        "*-dlq*",
+        "It puts back what it looks at in all dead-letter queues in the same way; the tests fill a few",
+    ),
 )
 """Rights that no test uses. docs/trust.md has the same reasons."""
 FORCED = (
