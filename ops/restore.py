@@ -52,7 +52,7 @@ def restore(
     those that are older than the restored ones.
 
     No other item is changed, so an interrupted copy is run again. First stop what sends and reads the
-    streams, and copy the ledger before the mailbox: docs/deploying.md says how. Exit code 2: the command
+    streams, and copy the ledger before the mailbox: docs/going-back.md says how. Exit code 2: the command
     could not do its work.
 
     Example: mailroom restore ledger --from mailroom-prod-ledger-restored --stage prod

@@ -31,7 +31,7 @@ class DeployStack(StageStack):
 
     A person deploys it, with credentials of their own and not by way of the bootstrap's roles. A deployer can
     change who may deploy, unless every bootstrap's execution policies deny it. By default they allow
-    everything. docs/deploying.md has what it takes.
+    everything. docs/deploying-from-ci.md has what it takes.
     """
 
     def __init__(self, app: App, settings: Settings, section: Deploy) -> None:

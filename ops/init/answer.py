@@ -105,7 +105,7 @@ def _notes(draft: StageDraft, settings: Settings, stages: Stages) -> Iterator[st
     if draft.removed:
         yield (
             f"The stage has no {', '.join(draft.removed)} any more. If that is deployed, first read Taking "
-            "parts out in docs/deploying.md."
+            "parts out in docs/going-back.md."
         )
     if not settings.monitoring.emails and not settings.monitoring.urls:
         yield "Nobody hears of alarms. Give an address with --alarms, or another of monitoring's settings."
