@@ -72,7 +72,7 @@ class DeadLettersStack(StageStack):
                 limits=settings.dead_letters,
                 kept_back_seconds=DEAD_LETTERS_KEPT_BACK_SECONDS,
                 remedy="No function examines the dead letters, so their causes stay unknown. They stay in "
-                "their queues: read the log of dead-letters, mend what it says, and wait for its next pass.",
+                "their queues: read the log of dead-letters, fix what it says, and wait for its next pass.",
                 grants=[
                     Grant(
                         [f"sqs:{action}" for action in look],

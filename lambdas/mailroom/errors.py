@@ -34,7 +34,7 @@ class Malformed(ValueError):
 
 
 class Unsendable(RuntimeError):
-    """No such request can be made: its URL or a header is wrong, and stays so until somebody mends the
+    """No such request can be made: its URL or a header is wrong, and stays so until somebody fixes the
     setting or the secret. Nothing went out. The sentence follows the other side's name."""
 
 

@@ -9,7 +9,7 @@ State = Literal["ok", "warning", "failed", "skipped"]
 
 
 class CheckFinding(Struct, frozen=True):
-    """One thing that was examined: a sentence about it, and what mends it; "" where nothing has to be."""
+    """One thing that was examined: a sentence about it, and what fixes it; "" where nothing has to be."""
 
     state: State
     sentence: str

@@ -33,7 +33,7 @@ def doctor(
 
     The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions
     that change nothing), mappings, dead letters, alarms, tables and this machine's clock. Each check is ok, a
-    warning or failed, and says how to mend it. The command compares the deployed stage with cdk.json. It
+    warning or failed, and says how to fix it. The command compares the deployed stage with cdk.json. It
     changes nothing, except that in a stage that sends faxes it puts a small object into the payload bucket,
     reads the object and deletes it.
 
@@ -67,7 +67,7 @@ _STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "bold
 
 
 def _show(diagnosis: Diagnosis) -> None:
-    """Print it: a table of what was found, then what mends it, whole and ready to be copied."""
+    """Print it: a table of what was found, then what fixes it, whole and ready to be copied."""
     place = f"account {diagnosis.account}, {diagnosis.region}"
     print_line(f"Stage {diagnosis.stage}, {place}", "bold")
     screen.print(_table(diagnosis.checks))

@@ -192,5 +192,5 @@ def _show(answer: Erased) -> None:
         for id_ in answer.ids[:_MOST_NAMED]:
             print_line(f"  {id_}")
     for rest in answer.goes:
-        print_line(f"{rest.what}: what is there of this recipient goes by itself, by {short(rest.by)}.")
+        print_line(f"{rest.what}: what is left of this recipient there is deleted by {short(rest.by)}.")
     screen.print(f"{answer.left} left in {answer.stage}; SES's own list: {answer.ses.replace('_', ' ')}.")

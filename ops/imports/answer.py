@@ -78,7 +78,7 @@ def show(answer: Imported) -> None:
     if answer.dry_run:
         screen.print("A dry run: nothing was put or written.")
     if answer.rejected_file:
-        print_line(f"Mend the refused lines in {answer.rejected_file}, then import that file.")
+        print_line(f"Fix the refused lines in {answer.rejected_file}, then import that file.")
     if answer.trouble:
         print_line(f"Stopped: {answer.trouble}.")
     if answer.state != "done":

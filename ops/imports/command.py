@@ -72,7 +72,7 @@ def import_(
     lines without a value.
 
     After an interruption, run the same command again. Nothing is put twice: a message that is there already
-    counts as existed. Refused lines go into FILE.mailroom-rejected.csv (or .jsonl). Mend them there, then
+    counts as existed. Refused lines go into FILE.mailroom-rejected.csv (or .jsonl). Fix them there, then
     import that file. With ids of line numbers, do not change FILE between two runs.
 
     Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. 2: AWS

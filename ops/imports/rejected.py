@@ -16,7 +16,7 @@ _HEAD = 64 * 1024
 
 
 class RejectedLines:
-    """The refused lines as they stand in the source, each with its number and the reason, to be mended there
+    """The refused lines as they stand in the source, each with its number and the reason, to be fixed there
     and imported by themselves. The file has another name until it is whole: an import that ends before will
     come by these lines again."""
 
@@ -37,7 +37,7 @@ class RejectedLines:
         self._file: Any = None
         if self.path.exists():
             raise Refused(
-                f"{self.path} is there from an import before: import it when its lines are mended, or delete "
+                f"{self.path} is there from an import before: import it when its lines are fixed, or delete "
                 "it."
             )
 

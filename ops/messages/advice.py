@@ -132,7 +132,7 @@ def _ended(found: MessageStatus, stage: str) -> Iterator[str]:
                 f"If it did not arrive: {resend}"
             )
         case "failed", _:
-            yield _FAILED.get(code, f"Mend what the error says, then: {resend}")
+            yield _FAILED.get(code, f"Fix what the error says, then: {resend}")
         case "suppressed", _:
             yield _SUPPRESSED.get(code, _LISTED).format(stage=stage, resend=resend)
         case "bounced" | "complained", _:

@@ -66,7 +66,7 @@ def meaning(found: MessageStatus) -> str:
 def timeline(found: MessageStatus, now: float) -> list[Step]:
     """All steps, the first one first. `now` is in epoch seconds."""
     steps = sorted(_steps(found, now), key=lambda each: epoch(each.at or ""))
-    first = Step(None, "put", "into the mailbox, then dispatched; nobody records when")
+    first = Step(None, "put", "into the mailbox, then dispatched; time unknown")
     told = [first]
     for step in steps:
         before = told[-1].at

@@ -31,7 +31,7 @@ def main() -> None:
             command = json.loads(line)
             if "put" in command:
                 item = command["put"]
-                stage.delete(item["id"], item["event_type"])  # a test may mend what it has put
+                stage.delete(item["id"], item["event_type"])  # a test may fix what it has put
                 stage.put_all([item])
             elif "mailroom" in command:
                 words = [sys.executable, "-m", "ops", *command["mailroom"], "--stage", "local"]

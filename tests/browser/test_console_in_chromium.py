@@ -81,11 +81,11 @@ def test_a_message_is_followed_until_it_is_delivered(stage: Stage, page: Any) ->
 
 
 def test_a_failure_is_found_and_sent_again(stage: Stage, page: Any) -> None:
-    stage.put(**mail("mended", subject=None, text=None, template="lost"))
+    stage.put(**mail("fixed", subject=None, text=None, template="lost"))
     page.goto("./failures")
-    page.get_by_role("link", name="mended").click(timeout=SECONDS)
+    page.get_by_role("link", name="fixed").click(timeout=SECONDS)
     expect(page.locator(".status").first).to_have_text("failed")
-    stage.put(**mail("mended", text="Now it is right"))
+    stage.put(**mail("fixed", text="Now it is right"))
     page.get_by_role("link", name="Resend …").click()
     expect(page.get_by_text("as attempt 2")).to_be_visible()
     page.get_by_role("button", name="Resend").click()
@@ -97,7 +97,7 @@ def test_a_dead_letter_is_looked_at_and_put_back(stage: Stage, page: Any) -> Non
     stage.bury("mail", mail("buried", attempt=1))
     page.goto("./")
     page.get_by_role("link", name="dead letter").click(timeout=SECONDS)
-    page.get_by_role("link", name="Look what and why").click()
+    page.get_by_role("link", name="Details").click()
     expect(page.get_by_role("heading", name="buried")).to_be_visible()
     page.get_by_role("link", name="put all back …").click()
     page.get_by_role("button", name="Put them back").click()

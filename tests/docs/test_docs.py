@@ -85,7 +85,7 @@ def test_every_kind_of_alarm_has_its_page_which_the_index_names(kind: str) -> No
     assert headings == [
         "What it means",
         "First look",
-        "Mend it",
+        "Fix it",
         "How it ends",
         "What is lost meanwhile",
     ]

@@ -276,7 +276,7 @@ def test_what_no_message_can_hold_is_the_campaigns_fault_and_can_be_mended(
     assert len(world.queues.dead[AUDIENCE]) == 1
     assert world.ledger() == {}  # nothing says that it is over
     monkeypatch.undo()
-    world.start(start="mended")
+    world.start(start="fixed")
     world.settle()
     assert "p2" in world.mailbox()
 

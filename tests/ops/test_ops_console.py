@@ -73,7 +73,7 @@ def test_a_failed_message_says_why_and_what_to_do(stage: RepairStage, browser: B
     stage.put(mail("m"))
     words = message(browser, "m").words
     assert "It was not sent. 550 no (rejected)" in words
-    assert "Mend what the error says, then: mailroom resend m --channel mail --stage dev" in words
+    assert "Fix what the error says, then: mailroom resend m --channel mail --stage dev" in words
     assert "Dear Ada Lovelace" in words
     assert '"first_name": "Ada"' in words
 
@@ -545,7 +545,7 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     stage.know("m", status="sending", trouble={"code": "misconfigured", "message": "no such sender"})
     stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody='{"id": "m", "event_type": "mail"}')
     listed = browser.get("/dead-letters")
-    assert "mail 1 0 Look what and why" in listed.words
+    assert "mail 1 0 Details" in listed.words
     looked = browser.get("/dead-letters", queue="mail").words
     assert "m mail Why" in looked
     assert "no such sender (misconfigured)" in looked

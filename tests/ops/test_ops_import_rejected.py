@@ -1,4 +1,4 @@
-"""The file of refused lines: they stand there as they are, are mended there, and imported alone."""
+"""The file of refused lines: they stand there as they are, are fixed there, and imported alone."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,11 +89,11 @@ def test_lines_of_json_are_mended_in_the_same_way(stage: Stage, tmp_path: Path) 
 def test_a_file_of_refused_lines_from_before_is_not_overwritten_unasked(tmp_path: Path) -> None:
     file = write(tmp_path / "p.csv", "email", "bad")
     assert run("import", str(file), *MAIL).exit_code == 1
-    rejected(file).write_text("being mended")
+    rejected(file).write_text("being fixed")
     result = run("import", str(file), *MAIL)
     assert result.exit_code == 2
-    assert "import it when its lines are mended, or delete it" in " ".join(result.stderr.split())
-    assert rejected(file).read_text() == "being mended"
+    assert "import it when its lines are fixed, or delete it" in " ".join(result.stderr.split())
+    assert rejected(file).read_text() == "being fixed"
     rejected(file).unlink()
     assert run("import", str(file), *MAIL).exit_code == 1
     assert rejected(file).read_text().count("bad") == 2

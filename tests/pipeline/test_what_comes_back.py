@@ -241,7 +241,7 @@ def test_an_event_of_a_foreign_topic_ends_in_the_dead_letters_and_changes_nothin
 
 
 def test_a_dead_letter_is_marked_put_back_and_kept_and_a_redrive_sends_it(pipeline: Pipeline) -> None:
-    """As an operator lives it: a fault of ours, the alarm, the fault mended, the redrive."""
+    """As an operator lives it: a fault of ours, the alarm, the fault fixed, the redrive."""
     dead = pipeline.output("MailDlqUrl")
     with pipeline.configured(pipeline.output("SendMailFunctionName"), CONFIGURATION_SET="mailroom-nowhere"):
         pipeline.put(mail("dead", email="dead@example.com"))

@@ -24,7 +24,7 @@ MAX_VISIBILITY_SECONDS = 42_300
 PUT_AT = "put_at"
 """The attribute that says when a message's item was put, in whole epoch seconds, as the stream has it."""
 AT_ONCE = 0.0
-"""The wait of what no time mends: back it comes, receive after receive, so that it soon reaches the
+"""The wait of what no time fixes: back it comes, receive after receive, so that it soon reaches the
 dead-letter queue and locks nothing on its way."""
 
 

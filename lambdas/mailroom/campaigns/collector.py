@@ -169,7 +169,7 @@ class Collector(Struct, frozen=True):
             logger.info("page is not passed on", page=asked.page, reason=str(lost))
             raise
         except Invalid as fault:
-            # The campaign is at fault, and not an entry: only a person can mend that.
+            # The campaign is at fault, and not an entry: only a person can fix that.
             self.runs.release(claim, str(fault))
             return self._dead("page cannot be collected", page=asked.page, reason=str(fault))
         except Exception as error:
@@ -216,7 +216,7 @@ class Collector(Struct, frozen=True):
             raise OSError("SQS did not take the next page's message")
 
     def _dead(self, sentence: str, **details: object) -> float:
-        """Log what no time mends; the record goes to the dead letters at once."""
+        """Log what no time fixes; the record goes to the dead letters at once."""
         logger.error(sentence, extra=details)
         count("CollectMalformed")
         return queues.AT_ONCE

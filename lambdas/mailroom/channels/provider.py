@@ -42,7 +42,7 @@ P = TypeVar("P", bound=Provider[Any])
 
 class OpenedProvider(Generic[P]):
     """An adapter's provider. It is opened once a process, and again after it refused us: credentials get
-    mended.
+    fixed.
 
     A thread asks and submits at the account that it was told last, although another thread may have opened
     the provider at another account meanwhile."""

@@ -221,9 +221,9 @@ def _of_campaign(dead_letter: DeadLetter, subject: Subject) -> Cause:
         sentence = (
             f"a page of campaign {subject.detail}, was not collected; `mailroom campaign status` says why"
         )
-        return Cause("uncollected", f"{sentence}; mend it, then redrive it, or start the run again")
+        return Cause("uncollected", f"{sentence}; fix it, then redrive it, or start the run again")
     sentence = f"people of campaign {subject.detail}, were not all composed; see the log of compose"
-    return Cause("uncomposed", f"{sentence}, mend it, then redrive it: nobody gets a second message")
+    return Cause("uncomposed", f"{sentence}, fix it, then redrive it: nobody gets a second message")
 
 
 def _of_callback(name: str, item: Item) -> Cause:
@@ -239,5 +239,5 @@ def _of_callback(name: str, item: Item) -> Cause:
     return Cause(
         "callback_refused",
         f"callback {name} was not taken in {result.get('tries')} tries, the last got {answer}{why}; "
-        "mend the endpoint, then redrive it",
+        "fix the endpoint, then redrive it",
     )

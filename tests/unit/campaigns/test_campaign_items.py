@@ -133,7 +133,7 @@ def test_what_would_not_do_in_an_id_is_no_runs_name(name: str) -> None:
 
 @pytest.mark.parametrize("wrong", [{"run": ""}, {"run": "x" * 41}, {"scheduled_at": "soon"}])
 def test_people_or_a_page_of_no_run_are_malformed(wrong: dict[str, str]) -> None:
-    """No time mends them: they are dead letters at once."""
+    """No time fixes them: they are dead letters at once."""
     chunk = {"campaign": "weekly", "run": "r", "scheduled_at": AT, "recipients": [], **wrong}
     with pytest.raises(Malformed):
         chunk_of(json.dumps(chunk))

@@ -259,7 +259,7 @@ def test_a_dead_callback_says_what_its_endpoint_answered(office: Office, aws: Aw
     assert line["cause"] == {
         "code": "callback_refused",
         "message": "callback sent.1 was not taken in 20 tries, the last got HTTP 503; "
-        "mend the endpoint, then redrive it",
+        "fix the endpoint, then redrive it",
     }
 
 
