@@ -14,7 +14,6 @@ import sys
 import time
 import urllib.request
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,6 +27,8 @@ from bench.counted import CAMPAIGN, PEOPLE
 from bench.functions import create_table, item
 from bench.memory import most_megabytes, most_megabytes_until_its_end
 from local.aws import STAGE, LocalSession, patient
+from local.harness.expected import Expected
+from local.harness.judge import Observation, judge
 from local.stage import lifecycle
 from local.stage.deploy import bundle_of
 from local.stage.workspace import DOT_LOCAL, MAILBOX, State, Workspace
@@ -139,9 +140,11 @@ class Pipeline:
                 pass  # raises what a put raised
         _await(lambda: int(json.loads(_request("GET", f"{self._inbox}/count"))["count"]) >= count, "mails")
         seconds = time.monotonic() - started
-        sends = Counter(mail["to"] for mail in json.loads(_request("GET", self._inbox)))
-        self.duplicates += sum(times - 1 for times in sends.values())
-        self.lost += count - len(sends)
+        seen = Observation(inbox=json.loads(_request("GET", self._inbox)), faxes=[], requests=[], ledger={})
+        load = [Expected(item(number)) for number in numbers]
+        found = judge(load, seen, strict=False).figures(each.key for each in load)
+        self.duplicates += found.sent_twice
+        self.lost += found.lost
         return count / seconds
 
     def _put_batch(self, numbers: range) -> None:

@@ -9,22 +9,18 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import datetime
-from threading import Event
-
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench import REPOSITORY, TOOLS
 from chaos.faults import Chaos, plan
-from chaos.judge import Observation, judge
-from chaos.load import Load, draw, put_steadily
+from chaos.load import draw
 from chaos.report import Report
 from local.aws import STAGE, LocalSession, patient
-from local.demo.checks.callbacks import read
-from local.demo.client import Item, Key, StageClient
-from local.demo.scenarios.plan import DemoFacts
-from local.demo.waiter import NotSettled, Waiter
+from local.harness.expected import Key
+from local.harness.judge import Observation
+from local.harness.run import Bars, Run
+from local.harness.stage_client import StageClient
 from local.processes import StartError
 from local.stage import lifecycle
 from local.stage.deploy import DeployError
@@ -39,7 +35,6 @@ SEED, MESSAGES, KILLS, RATE = 1, 4000, 100, 14.0
 END_SECONDS = 900.0
 """After so many seconds in which no message ended, no other is waited for. What was on a killed process's
 hands comes back after its queue's visibility time-out."""
-LOOK_SECONDS = 1.0
 SENDERS = ("mail", "mail-bulk", "sms", "push", "fax", "webhook")
 console = Terminal(highlight=False)
 
@@ -59,8 +54,7 @@ def main() -> None:
     lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
     try:
         running = lifecycle.start(WORKSPACE, lambda line: console.print(f"- {line}"))
-        run = Run(running, options.seed, options.messages, options.kills, options.rate)
-        report = run.report()
+        report = measure(running, options.seed, options.messages, options.kills, options.rate)
     except (StartError, DeployError) as trouble:
         sys.exit(str(trouble))
     finally:
@@ -72,87 +66,29 @@ def main() -> None:
     sys.exit(1 if report.judgement.wrong else 0)
 
 
-class Run:
-    """One run on a stage that has just started."""
+def measure(running: State, seed: int, messages: int, kills: int, rate: float) -> Report:
+    """Put everything while the faults happen, wait until all has come to rest, and judge."""
+    stage = StageClient(running)
+    load = draw(seed, messages, running.endpoints.providers)
+    began = time.time()
+    with Bars(console) as bars:
+        run = Run(stage, bars, END_SECONDS)
+        chaos = Chaos(stage, WORKSPACE, plan(seed, messages, kills), lambda: len(run.put_at), bars.bar)
+        run.send("messages", load, rate=rate, disturb=chaos.run)
+        run.settle()
+    ended = time.time()
+    console.print("- judging")
+    judgement = run.judge(strict=False, announced=announced(stage), dead=dead(stage))
+    _keep(judgement.seen)
+    return Report(judgement, seed, rate, began, ended, chaos.done, stage.troubles())
 
-    def __init__(self, running: State, seed: int, messages: int, kills: int, rate: float) -> None:
-        self._stage = StageClient(running)
-        self._facts = DemoFacts.of(self._stage)
-        self._seed, self._rate = seed, rate
-        self._load: Load = draw(seed, messages, running.endpoints.providers)
-        self._put_at: dict[Key, float] = {}
-        faults = plan(seed, messages, kills)
-        self._chaos = Chaos(self._stage, WORKSPACE, faults, lambda: len(self._put_at))
-        self._troubles: list[str] = []
 
-    def report(self) -> Report:
-        """Put everything while the faults happen, wait until all has come to rest, and judge."""
-        began = time.time()
-        columns = TextColumn("- {task.description:<8}"), BarColumn(), MofNCompleteColumn()
-        with Progress(*columns, TimeElapsedColumn(), console=console) as bars:
-            self._send(bars)
-        ended = time.time()
-        console.print("- judging")
-        judgement = judge(self._load, self._observed(), self._facts.max_attempts)
-        judgement.wrong.extend(self._troubles)
-        put_at, had = list(self._put_at.values()), self._stage.troubles()
-        return Report(judgement, self._seed, self._rate, began, ended, put_at, self._chaos.done, had)
-
-    def _send(self, bars: Progress) -> None:
-        keys, ended = self._load.keys, Event()
-        names = {"put": len(keys), "ended": len(keys), "faults": self._chaos.planned}
-        tasks = {name: bars.add_task(name, total=total) for name, total in names.items()}
-
-        def put(item: Item) -> None:
-            if ended.is_set():
-                raise InterruptedError
-            self._put_at[item["id"], item["event_type"]] = time.time()
-            self._stage.put(item)
-
-        def show(count: int) -> None:
-            for each in working:
-                if each.done():
-                    each.result()  # raises what went wrong
-            shown = {"put": len(self._put_at), "ended": count, "faults": len(self._chaos.done)}
-            for name, task in tasks.items():
-                bars.update(task, completed=shown[name])
-
-        waiter = Waiter(self._stage, sleep=lambda _: time.sleep(LOOK_SECONDS))
-        with ThreadPoolExecutor(2) as threads:
-            working = [
-                threads.submit(put_steadily, self._load.items, self._rate, put),
-                threads.submit(self._chaos.run, ended),
-            ]
-            try:
-                waiter.until_ended(keys, END_SECONDS, show)
-                waiter.until(self._reports_to_come, END_SECONDS)
-                waiter.until_quiet(END_SECONDS)
-            except NotSettled as trouble:
-                self._troubles.append(str(trouble))
-            finally:
-                ended.set()
-
-    def _reports_to_come(self) -> str:
-        waiting = {name: count for name, count in self._stage.events()["waiting"].items() if count}
-        return f"reports are still to come: {waiting}" if waiting else ""
-
-    def _observed(self) -> Observation:
-        stage, requests = self._stage, self._stage.requests()
-        at = [datetime.fromisoformat(each["received_at"]).timestamp() for each in requests]
-        seen = Observation(
-            put_at=self._put_at,
-            inbox=stage.accepted(),
-            fax_log=stage.faxes(),
-            webhooks=list(zip(read(requests, self._facts.webhook_key), at, strict=True)),
-            ledger=stage.ledger_items(),
-            announced=announced(stage),
-            dead=dead(stage),
-        )
-        rows = list(seen.ledger.values())
-        kept = {"inbox": seen.inbox, "faxes": seen.fax_log, "requests": requests, "ledger": rows}
-        said = [[*key, times] for key, times in seen.announced.items()]
-        SEEN.write_text(json.dumps({**kept, "announced": said, "dead": seen.dead}, default=str))
-        return seen
+def _keep(seen: Observation) -> None:
+    said = [[*key, times] for key, times in seen.announced.items()]
+    requests = [asdict(each) for each in seen.requests]
+    kept = {"inbox": seen.inbox, "faxes": seen.faxes, "requests": requests, "announced": said}
+    rows = list(seen.ledger.values())
+    SEEN.write_text(json.dumps(kept | {"ledger": rows, "dead": seen.dead}, default=str))
 
 
 def announced(stage: StageClient) -> dict[Key, list[float]]:

@@ -14,7 +14,7 @@ from threading import Event
 from typing import Literal
 
 from local.aws import STAGE
-from local.demo.client import StageClient
+from local.harness.stage_client import StageClient
 from local.providers import trouble
 from local.stage import lifecycle
 from local.stage.deploy import EmulatorDeployment
@@ -101,14 +101,19 @@ class Chaos:
     """Carries out a plan on a running stage. `progress` answers how many messages have been put."""
 
     def __init__(
-        self, stage: StageClient, workspace: Workspace, faults: list[Fault], progress: Callable[[], int]
+        self,
+        stage: StageClient,
+        workspace: Workspace,
+        faults: list[Fault],
+        progress: Callable[[], int],
+        bar: Callable[[str, int], Callable[[int], None]],
     ) -> None:
         self._stage = stage
         self._workspace = workspace
         self._faults = faults
         self._progress = progress
         self._deployment = EmulatorDeployment(stage.running.endpoints.aws)
-        self.planned = len(faults)
+        self._show = bar("faults", len(faults))
         self.done: list[Done] = []
 
     def run(self, ended: Event) -> None:
@@ -121,6 +126,7 @@ class Chaos:
                 time.sleep(POLL_SECONDS)
             what = getattr(self, f"_{fault.kind}")(fault)
             self.done.append(Done(fault.kind, what, time.time()))
+            self._show(len(self.done))
         for provider in trouble.PROVIDERS:
             self._stage.trouble(provider, {})
 

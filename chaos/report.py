@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -13,7 +14,8 @@ from rich.table import Table
 
 from bench import REPOSITORY
 from chaos.faults import Done, Kind
-from chaos.judge import Judgement
+from chaos.load import PARTS
+from local.harness.judge import Figures, Judgement
 from ops.terminal import Terminal
 
 RESULTS = REPOSITORY / "bench" / "chaos.json"
@@ -37,21 +39,30 @@ class Report:
     rate: float
     began: float
     ended: float
-    put_at: Sequence[float]
     done: Sequence[Done]
     troubles: Mapping[str, Mapping[str, int]]
+
+    @cached_property
+    def by_channel(self) -> dict[str, Figures]:
+        keys = self.judgement.verdicts
+        return {
+            channel: self.judgement.figures(key for key in keys if key[1] == channel) for channel in PARTS
+        }
+
+    def _total(self, name: str) -> int:
+        """A figure of all channels together."""
+        return sum(int(getattr(each, name)) for each in self.by_channel.values())
 
     def as_json(self) -> dict[str, Any]:
         """The content of bench/chaos.json. `timeline` has seconds, and what was put, accepted and killed by
         then; `marks` have the second of each other fault, `windows` a provider's trouble with its first and
         last second."""
-        judgement = self.judgement
         counts = Counter(each.kind for each in self.done)
         return {
-            "messages": judgement.total("put"),
+            "messages": self._total("put"),
             "kills": counts["kill"],
-            **{name: judgement.total(name) for name in ("sent_twice", "declared", "lost")},
-            "by_channel": {name: asdict(each) for name, each in judgement.by_channel.items()},
+            **{name: self._total(name) for name in ("sent_twice", "declared", "lost")},
+            "by_channel": {name: asdict(each) for name, each in self.by_channel.items()},
             "seed": self.seed,
             "rate": self.rate,
             "seconds": round(self.ended - self.began),
@@ -70,7 +81,9 @@ class Report:
 
     def _timeline(self) -> list[list[int]]:
         kills = [each.at for each in self.done if each.kind == "kill"]
-        series = (self.put_at, self.judgement.accepted_at, kills)
+        seen = self.judgement.seen
+        accepted = [those[0].at for those in seen.accepted.values()]
+        series = (list(seen.put_at.values()), accepted, kills)
         last = max(chain.from_iterable(series)) - self.began
         return [
             [second, *(sum(each <= self.began + second for each in moments) for moments in series)]
@@ -87,7 +100,7 @@ class Report:
         figures, judgement = self.as_json(), self.judgement
         console.print(self._table())
         for name, where in (("waiting", "wait as dead letters"), ("failed", "failed with a reason")):
-            if count := judgement.total(name):
+            if count := self._total(name):
                 console.print(f"{count:,} of the messages {where}.")
         said = [f"{figures['faults'][kind]} {words}" for kind, words in FAULTS.items()]
         console.print(f"In {figures['seconds']} seconds: {', '.join(said)}.")
@@ -106,10 +119,10 @@ class Report:
         table.add_column("")
         for heading in (*TOTALS, "median", "worst"):
             table.add_column(heading.replace("_", " "), justify="right")
-        for channel, each in self.judgement.by_channel.items():
+        for channel, each in self.by_channel.items():
             counts = [f"{getattr(each, name):,}" for name in TOTALS]
             table.add_row(channel, *counts, f"{each.median_seconds:.1f} s", f"{each.worst_seconds:.0f} s")
-        table.add_row("all", *(f"{self.judgement.total(name):,}" for name in TOTALS), "", "")
+        table.add_row("all", *(f"{self._total(name):,}" for name in TOTALS), "", "")
         return table
 
 

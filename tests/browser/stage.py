@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 
-from local.demo.client import StageClient
+from local.harness.stage_client import StageClient
 from local.stage import lifecycle
 from local.stage.workspace import DOT_LOCAL, Workspace
 
@@ -32,7 +32,7 @@ def main() -> None:
             if "put" in command:
                 item = command["put"]
                 stage.delete(item["id"], item["event_type"])  # a test may fix what it has put
-                stage.put_all([item])
+                stage.put(item)
             elif "mailroom" in command:
                 words = [sys.executable, "-m", "ops", *command["mailroom"], "--stage", "local"]
                 subprocess.run(words, env=os.environ | running.variables(), check=True, stdout=sys.stderr)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local.demo.client import typed
+from local.harness.stage_client import typed
 from mailroom.aws.dynamo import plain
 from mailroom.clock import iso
 from mailroom.message.message import Key

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.demo.client import typed
+from local.harness.stage_client import typed
 from mailroom.clock import iso
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail

@@ -9,7 +9,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from local.aws import ACCOUNT, REGION, STAGE
-from local.demo.client import Item
+from local.harness.expected import Item
 from ops.erase.command import erase
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until

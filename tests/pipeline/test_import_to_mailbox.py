@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from local.demo.checks.messages import id_of_mail
+from local.harness.acceptances import id_of_mail
 from local.stage.workspace import MAILBOX, REPOSITORY
 from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.shared import Pipeline, until

@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local.demo.client import typed
+from local.harness.stage_client import typed
 from local.stage.workspace import LEDGER, MAILBOX
 from mailroom.clock import iso
 from tests.support.pipeline.campaign import operator

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.demo.client import Item
+from local.harness.expected import Item
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

@@ -11,7 +11,7 @@ import pytest
 from twilio.request_validator import RequestValidator
 
 from local.aws import LocalSession, patient
-from local.demo.client import Item
+from local.harness.expected import Item
 from local.providers.server import CREDENTIALS
 from mailroom.message.message import Reference
 from mailroom.recipients.choices import Suppressions

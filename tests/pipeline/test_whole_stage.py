@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from local.demo.checks.faxes import delivered_twice, overlapping
-from local.demo.checks.messages import by_message, unexpected
+from local.harness.acceptances import acceptances
+from local.harness.judge import delivered_twice, strangers
 from tests.support.pipeline.items import correlation, mail
 from tests.support.pipeline.recorded import FORCED, PARTS, UNUSED, Rights
 from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until
@@ -39,12 +39,13 @@ def test_every_mail_that_ses_accepted_belongs_to_a_message_and_none_was_sent_twi
     accepted = Counter(each["content"]["headers"]["X-Correlation-ID"] for each in at_rest.inbox())
     twice = {mark for mark, count in accepted.items() if count > 1}
     assert twice <= {correlation(id_) for id_ in LOST_ANSWERS}
-    assert not unexpected(by_message(at_rest.inbox()), {id_ for id_, _ in at_rest.ledger_items()})
+    assert not strangers(acceptances(at_rest.inbox(), [], []), (id_ for id_, _ in at_rest.ledger_items()))
 
 
 def test_no_line_ever_had_two_faxes_at_once_and_no_fax_was_delivered_twice(at_rest: Pipeline) -> None:
-    calls = at_rest.calls()
-    assert not overlapping(calls)
+    calls = [call for of_fax in acceptances([], at_rest.calls(), []).values() for call in of_fax]
+    assert calls
+    assert not any(call.overlaps for call in calls)
     assert not delivered_twice(calls)
 
 

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from local.demo.client import typed
+from local.harness.stage_client import typed
 from mailroom.aws.dynamo import plain
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key

@@ -15,7 +15,7 @@ from botocore.credentials import Credentials
 
 from local.aws import REGION, key
 from local.demo.campaign import with_news
-from local.demo.checks.messages import id_of_mail
+from local.harness.acceptances import id_of_mail
 from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.runs import Run, Runs
 from ops.campaigns.deployed import RunStart

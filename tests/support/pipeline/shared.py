@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from local.aws import LocalSession, patient
-from local.demo.checks import callbacks
-from local.demo.checks.callbacks import ReceivedCallback
-from local.demo.client import Item, StageClient, typed
+from local.harness import callbacks
+from local.harness.callbacks import ReceivedCallback
+from local.harness.expected import Item
+from local.harness.stage_client import StageClient, typed
 from local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from mailroom.aws.dynamo import plain
 from mailroom.channels.webhook.standard_webhooks import host_key

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from local.demo.client import Item
+from local.harness.expected import Item
 from local.stage.workspace import LEDGER
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from chaos.faults import DEPLOYMENTS, FUNCTIONS, Done, plan, workers_in
-from chaos.load import PARTS, draw, put_steadily
+from chaos.load import PARTS, draw
 from chaos.report import windows
 from local.providers import trouble
 
@@ -24,15 +24,13 @@ def test_the_same_seed_draws_the_same_messages_and_faults_and_another_one_others
 
 def test_each_message_is_put_once_and_all_channels_have_their_part() -> None:
     load = draw(1, 2000, "http://here")
-    assert len(set(load.keys)) == 2000
-    counts = Counter(channel for _, channel in load.keys)
+    assert len({each.key for each in load}) == 2000
+    counts = Counter(each.channel for each in load)
     assert all(abs(counts[channel] / 2000 - part) < 0.03 for channel, part in PARTS.items())
-    named = {*(each.key for each in load.people), *(fax.key for fax in load.faxes)}
-    assert named | {(id_, "webhook") for id_ in load.webhooks} == set(load.keys)
 
 
 def test_no_two_texts_to_a_number_are_alike() -> None:
-    texts = [(item["to"], item["text"]) for item in draw(1, 2000, "").items if item["event_type"] == "sms"]
+    texts = [(each.address, each.item["text"]) for each in draw(1, 2000, "") if each.channel == "sms"]
     assert len(set(texts)) == len(texts)
 
 
@@ -62,21 +60,6 @@ def test_a_kill_knows_an_order_of_all_functions() -> None:
 
 def test_only_living_workers_of_this_stage_are_killed() -> None:
     assert workers_in(LISTED, 70) == {"send-mail": [71, 74], "send-mail-bulk": [72]}
-
-
-def test_messages_are_put_at_a_steady_rate_and_at_once_where_the_stage_is_behind() -> None:
-    now, put = [0.0], []
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    def take(item: dict[str, int]) -> None:
-        put.append((item["id"], now[0]))
-        now[0] += 5 if item["id"] == 1 else 0
-
-    put_steadily([{"id": at} for at in range(14)], 2, take, lambda: now[0], sleep)
-    assert put[:3] == [(0, 0.0), (1, 0.5), (2, 5.5)]
-    assert put[10:] == [(10, 5.5), (11, 5.5), (12, 6.0), (13, 6.5)]
 
 
 def test_a_run_that_was_cut_off_has_its_providers_troubles_until_its_end() -> None:

@@ -4,9 +4,9 @@ import json
 import re
 from typing import Any
 
-from chaos.judge import Figures
 from chaos.load import PARTS
 from chaos.report import TOTALS
+from local.harness.judge import Figures
 from tests.support import ROOT
 from tests.support.docs_pages import Page
 

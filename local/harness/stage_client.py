@@ -1,13 +1,14 @@
 """A running stage, as producers, operators and providers see it; also for the pipeline's tests."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.types import TypeSerializer
 
 from local.aws import ACCOUNT, REGION, STAGE, LocalSession, fetch, patient
+from local.harness.expected import Expected, Item, Key
 from local.stage.workspace import LEDGER, MAILBOX, State
 from mailroom.aws.dynamo import plain
 from mailroom.recipients.choices import Suppressions
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
     from types_boto3_sqs import SQSClient
 
-Item = dict[str, Any]
-Key = tuple[str, str]
-"""A message's id and event_type."""
-THREADS = 4
 UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
 SUPPRESSIONS = f"mailroom-{STAGE}-suppressions"
 DEAD_LETTERS = ("-dlq", "-dlq.fifo")
@@ -74,16 +71,13 @@ class StageClient:
             return False
         return True
 
-    def put_all(self, items: Sequence[Item], done: Callable[[], object] = lambda: None) -> int:
-        """Put all that are new by a few threads, and call `done` after each; how many were new."""
-
-        def put(item: Item) -> bool:
-            new = self.put_new(item)
-            done()
-            return new
-
-        with ThreadPoolExecutor(THREADS) as pool:
-            return sum(pool.map(put, items))
+    def put_expected(self, message: Expected) -> None:
+        """Put a message into the mailbox; one with a group, into the fax queue."""
+        if not message.group:
+            self.put(message.item)
+            return
+        body = {name: value for name, value in message.item.items() if name not in ("id", "event_type")}
+        self.queue_fax(json.dumps({"fax_id": message.id, **body}), message.group)
 
     def delete(self, id_: str, event_type: str = "mail") -> None:
         self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": event_type}))
@@ -98,15 +92,6 @@ class StageClient:
         """All of the ledger, by its key."""
         rows = [plain(image) for image in self.scan(LEDGER, ConsistentRead=True)]
         return {(row["id"], row["event_type"]): row for row in rows}
-
-    def statuses(self) -> dict[Key, str]:
-        """The status of every message, by its key."""
-        images = self.scan(
-            LEDGER,
-            ProjectionExpression="id, event_type, #status",
-            ExpressionAttributeNames={"#status": "status"},
-        )
-        return {(each["id"]["S"], each["event_type"]["S"]): each["status"]["S"] for each in images}
 
     def ended(self, keys: Sequence[Key]) -> set[Key]:
         """The messages among these that have ended; at most 100 keys. A scan costs the emulator twenty times

@@ -1,14 +1,13 @@
-"""The demo waits for what must come, tells of the progress, and gives up in time, saying what is lacking."""
+"""The harness waits for what must come, tells of the progress, and gives up in time with what is lacking."""
 
 from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
 
-from local.demo.client import Key, StageClient
-from local.demo.waiter import AT_ONCE, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
-
-EXPECTED: dict[Key, str] = {("a", "sms"): "delivered", ("b", "sms"): "failed"}
+from local.harness.expected import Key
+from local.harness.stage_client import StageClient
+from local.harness.waiter import AT_ONCE, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
 
 
 @dataclass
@@ -29,11 +28,8 @@ class Stage:
         assert isinstance(count, int)
         return {key for key in keys if int(key[0]) < count}
 
-    def statuses(self) -> object:
-        return self._look()
-
-    def suppressed(self) -> object:
-        return self._look()
+    def events(self) -> object:
+        return {"waiting": {"ses": self._look(), "twilio": 0}}
 
     def depths(self) -> object:
         return {"mail": self._look()}
@@ -78,24 +74,12 @@ def test_a_slow_machine_is_not_given_up_while_messages_end() -> None:
     assert stage.now > 2 * 10
 
 
-def test_it_waits_until_each_message_stands_where_it_must() -> None:
-    half: dict[Key, str] = {("a", "sms"): "delivered", ("b", "sms"): "sending"}
-    stage = Stage([{}, half, EXPECTED])
-    stage.waiter.until_final(EXPECTED, 10, stage.told.append)
-    assert stage.told == [0, 1, 2]
-    stage = Stage([half])
-    with pytest.raises(NotSettled, match=r"1 of 2 messages have another status \(b \(sending\)\)"):
-        stage.waiter.until_final(EXPECTED, 10, stage.told.append)
-
-
-def test_it_waits_until_all_are_on_the_suppression_list() -> None:
-    wanted = {("a@example.com", "mail"), ("+1", "sms")}
-    some = {("a@example.com", "mail"): "bounce"}
-    stage = Stage([{}, some, some | {("+1", "sms"): "bounce"}])
-    stage.waiter.until_suppressed(wanted, 10)
+def test_it_waits_until_the_providers_have_nothing_more_to_report() -> None:
+    stage = Stage([7, 2, 0])
+    stage.waiter.until_reported(10)
     assert stage.now == 2 * POLL_SECONDS
-    with pytest.raises(NotSettled, match=r"lacks \[\('\+1', 'sms'\)\]"):
-        Stage([some]).waiter.until_suppressed(wanted, 10)
+    with pytest.raises(NotSettled, match=r"reports are still to come: {'ses': 2}"):
+        Stage([2]).waiter.until_reported(10)
 
 
 def test_quiet_is_a_while_in_which_no_queue_held_anything() -> None:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from local.aws import Endpoints, LocalSession, patient
-from local.demo.scenarios import Scenario
+from local.harness.acceptances import MARK
+from local.harness.expected import Expected
 
 ANDROID, IOS = "android", "ios"
 """The stage's platform applications, by their names there."""
@@ -19,8 +20,6 @@ TOKENS: dict[str, tuple[str, ...]] = {
     IOS: tuple(f"{n:02x}" * 32 for n in range(0xB0, 0xB2)),
 }
 """Tokens that are not registered yet."""
-MARK = "demo_id"
-"""An entry in the data of each push that holds the message's id."""
 
 
 def register(endpoints: Endpoints, applications: Mapping[str, str]) -> dict[str, str]:
@@ -40,7 +39,7 @@ def registered() -> list[tuple[str, str]]:
     return [*own, (ANDROID, THROTTLED), (ANDROID, DISABLED)]
 
 
-def pushes(endpoints: Mapping[str, str], topics: Sequence[str]) -> list[Scenario]:
+def pushes(endpoints: Mapping[str, str], topics: Sequence[str]) -> list[Expected]:
     """All of them; `endpoints` are ARNs by token."""
     by_arn = [token for tokens in BY_ARN.values() for token in tokens]
     foreign = endpoints[DISABLED].replace("mailroom-local", "somebody-elses")
@@ -67,12 +66,12 @@ def suppressed(endpoints: Mapping[str, str]) -> dict[str, str]:
     return {endpoints[DISABLED]: "gone"}
 
 
-def again(endpoints: Mapping[str, str]) -> Scenario:
+def again(endpoints: Mapping[str, str]) -> Expected:
     """A second push to the disabled endpoint, to be put when the first has failed."""
     return _push("again", endpoints[DISABLED], reason="dropped", ends="suppressed")
 
 
-def _push(name: str, to: str, *, reason: str = "", ends: str = "", **attributes: Any) -> Scenario:
+def _push(name: str, to: str, *, reason: str = "", ends: str = "", **attributes: Any) -> Expected:
     id_ = f"push-{name}"
     item = {
         "id": id_,
@@ -83,5 +82,4 @@ def _push(name: str, to: str, *, reason: str = "", ends: str = "", **attributes:
         "data": {MARK: id_, "order": 7},
         **attributes,
     }
-    sent = ends or ("" if reason else "sent")
-    return Scenario({key: value for key, value in item.items() if value is not None}, reason, sent)
+    return Expected({key: value for key, value in item.items() if value is not None}, reason, ends)

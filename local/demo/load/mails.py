@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from local.demo.client import Item
-from local.demo.scenarios import Scenario
+from local.harness.expected import Expected, Item
 from local.providers.ses_events import SIMULATOR_DOMAIN
 
 RECIPIENTS = Path(__file__).with_name("recipients.csv")
@@ -19,25 +18,25 @@ BOUNCES = 3
 """The first so many returning mails, which bounce and have no callback in between."""
 
 
-def good() -> list[Scenario]:
+def good() -> list[Expected]:
     with RECIPIENTS.open(encoding="utf-8", newline="") as file:
-        return [Scenario({**row, "event_type": "mail"}) for row in csv.DictReader(file)]
+        return [Expected({**row, "event_type": "mail"}) for row in csv.DictReader(file)]
 
 
-def awkward() -> list[Scenario]:
+def awkward() -> list[Expected]:
     """Mails that a mailroom meets sooner or later."""
     injection = {"X-Order": "7\r\nBcc: eve@example.com"}
     long_text = "A long line.\n" * (BIG_BODY_BYTES // 13)
     return [
-        Scenario(_awkward("no-address", email=None), reason="to"),
-        Scenario(_awkward("header-injection", headers=injection), reason="X-Order"),
-        Scenario(_awkward("no-first-name", first_name=None), reason="first_name"),
-        Scenario({**_awkward("unknown-channel"), "event_type": "pigeon"}, reason="event_type"),
-        Scenario(_awkward("big-body", subject="The annual report", text=long_text)),
+        Expected(_awkward("no-address", email=None), reason="to"),
+        Expected(_awkward("header-injection", headers=injection), reason="X-Order"),
+        Expected(_awkward("no-first-name", first_name=None), reason="first_name"),
+        Expected({**_awkward("unknown-channel"), "event_type": "pigeon"}, reason="event_type"),
+        Expected(_awkward("big-body", subject="The annual report", text=long_text)),
     ]
 
 
-def returning() -> list[Scenario]:
+def returning() -> list[Expected]:
     """Mails that bounce and the like. The final status does not depend on the order of the events."""
     several = ["ada-1@example.com", at("bounce", "several"), "ada-2@example.com"]
     outcomes = dict(zip(several, ("delivered", "bounced", "delivered"), strict=True))
@@ -68,10 +67,10 @@ def suppressed() -> dict[str, str]:
     return listed | {at("bounce", "several"): "bounce"}
 
 
-def again() -> Scenario:
+def again() -> Expected:
     """A second mail to the first address that bounced, to be put when that bounce has come in."""
     first = _returning("again", at("bounce", "0"), "suppressed")
-    return Scenario(first.item, reason="bounced", ends="suppressed")
+    return Expected(first.item, reason="bounced", ends="suppressed")
 
 
 def at(name: str, label: str) -> str:
@@ -90,9 +89,9 @@ def _returning(
     ends: str,
     facts: Mapping[str, object] | None = None,
     recipients: Mapping[str, str] | None = None,
-) -> Scenario:
+) -> Expected:
     item = _mail(f"returns-{name}") | {"to": to}
-    return Scenario(item, ends=ends, facts=facts or {}, recipients=recipients or {})
+    return Expected(item, ends=ends, facts=facts or {}, recipients=recipients or {})
 
 
 def _mail(id_: str) -> dict[str, Any]:

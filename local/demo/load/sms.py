@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from local.demo.scenarios import Scenario
+from local.harness.expected import Expected
 
 GOOD = 14
 LANDLINE = "+12025550132"
@@ -14,7 +14,7 @@ UNICODE = "Привет! Это сообщение написано кирилл
 GSM, UCS2 = "GSM-7", "UCS-2"
 
 
-def texts() -> list[Scenario]:
+def texts() -> list[Expected]:
     """All of them; those that take longest come first: after a lost answer a claim has to run out."""
     return [
         _sms("lost-answer-looked-up", "+12025550157", ends="sent"),
@@ -52,7 +52,7 @@ def suppressed() -> dict[str, str]:
     return {LANDLINE: "bounce", NO_MOBILE: "gone", UNSUBSCRIBED: "stop"}
 
 
-def again() -> Scenario:
+def again() -> Expected:
     """A second message to the landline, to be put when the first has come back."""
     return _sms("again", LANDLINE, reason="bounced", ends="suppressed")
 
@@ -65,7 +65,7 @@ def _sms(
     ends: str = "",
     facts: Mapping[str, object] | None = None,
     **attributes: Any,
-) -> Scenario:
+) -> Expected:
     item = {"id": f"sms-{name}", "event_type": "sms", "to": to, "text": f"Hello from {name}.", **attributes}
     given = {key: value for key, value in item.items() if value is not None}
-    return Scenario(given, reason, ends, facts or {})
+    return Expected(given, reason, ends, facts or {})

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from local.demo.scenarios import Scenario, mails, pushes, sms
-from local.demo.scenarios.plan import DemoFacts, DemoPlan
+from local.demo.load import faxes, mails, pushes, sms
+from local.demo.plan import DemoFacts, DemoPlan
+from local.harness.expected import Expected
+from local.providers import fax
 from local.providers.ses_events import Address
 from local.providers.sms import BASIC, answer_to, course_of, is_silent, refusal_of, segments
 from local.providers.sns import WORDS
@@ -20,9 +22,11 @@ DEVICES = {
     token: f"arn:aws:sns:us-east-1:000000000000:endpoint/GCM/mailroom-local/{number:08}"
     for number, (_, token) in enumerate(pushes.registered())
 }
-FACTS = DemoFacts(8, 10, "secret", {pushes.ANDROID: APPLICATION}, [TOPIC])
-PLAN = DemoPlan.of(FACTS, DEVICES, "http://127.0.0.1:1")
-EVERY = [*PLAN.mails, *PLAN.sms, *PLAN.pushes, *PLAN.again.values()]
+FACTS = DemoFacts(20, 10, {pushes.ANDROID: APPLICATION}, [TOPIC])
+PLAN = DemoPlan.of(FACTS, DEVICES, "http://127.0.0.1:1", "payloads")
+EVERY = [*PLAN.mails, *PLAN.others, *PLAN.again]
+SMS = [each for each in PLAN.others if each.channel == "sms"]
+FAXES = [each for each in PLAN.others if each.channel == "fax"]
 CONTRACTS = contracts_of("US")
 ENDINGS = {
     ("delivered",): "delivered",
@@ -46,33 +50,25 @@ def refusal(item: dict[str, Any]) -> str:
 
 
 def test_every_message_has_a_key_of_its_own_and_a_status_to_come_to() -> None:
-    finals = PLAN.finals()
-    assert len(finals) == len(EVERY) + len(PLAN.faxes) + len(PLAN.webhooks)
-    by_channel = Counter(event_type for _, event_type in finals)
+    assert len({each.key for each in EVERY}) == len(EVERY)
+    by_channel = Counter(each.channel for each in EVERY)
     assert by_channel["mail"] > 500
     assert 30 <= by_channel["sms"] <= 40
     assert 20 <= by_channel["push"] <= 30
-    assert set(finals.values()) == {
-        "failed",
-        "suppressed",
-        "sent",
-        "undelivered",
-        "delivered",
-        "bounced",
-        "complained",
-    }
+    ends = {"failed", "suppressed", "sent", "undelivered", "delivered", "bounced", "complained"}
+    assert {each.status for each in EVERY} == ends
 
 
 @pytest.mark.parametrize("message", mails.returning(), ids=lambda each: each.item["id"])
-def test_a_returning_mail_ends_as_its_address_makes_it(message: Scenario) -> None:
+def test_a_returning_mail_ends_as_its_address_makes_it(message: Expected) -> None:
     to = message.item["to"]
     for recipient in [to] if isinstance(to, str) else to:
         expected = message.recipients.get(recipient, message.status)
         assert ENDINGS[Address.of(recipient).course] == expected
 
 
-@pytest.mark.parametrize("message", PLAN.sms, ids=lambda each: each.item["id"])
-def test_an_sms_ends_as_its_number_makes_it(message: Scenario) -> None:
+@pytest.mark.parametrize("message", SMS, ids=lambda each: each.item["id"])
+def test_an_sms_ends_as_its_number_makes_it(message: Expected) -> None:
     number = message.item["to"]
     refusal = refusal_of(number, 2)
     course, error = course_of(number)
@@ -86,7 +82,7 @@ def test_an_sms_ends_as_its_number_makes_it(message: Scenario) -> None:
 
 
 def test_one_sms_is_found_by_a_look_up_alone() -> None:
-    (found,) = [each for each in PLAN.sms if is_silent(each.item["to"])]
+    (found,) = [each for each in SMS if is_silent(each.item["to"])]
     assert answer_to(found.item["to"], 1) == "lost"
 
 
@@ -103,7 +99,7 @@ def test_an_item_is_refused_by_its_contract_for_the_reason_that_is_expected() ->
 
 
 def test_the_long_sms_take_the_segments_that_are_expected() -> None:
-    for message in PLAN.sms:
+    for message in SMS:
         text = message.item.get("text")
         if text is not None and "segments" in message.facts:
             assert segments(text) == message.facts["segments"]
@@ -118,22 +114,49 @@ def test_no_word_in_a_good_token_chooses_anything() -> None:
 
 
 def test_topics_are_pushed_to_where_the_stage_has_any() -> None:
-    assert [each.item["to"] for each in PLAN.pushes if each.item["to"] == TOPIC] == [TOPIC]
-    assert len(pushes.pushes(DEVICES, [])) == len(PLAN.pushes) - 1
+    assert [each.address for each in PLAN.others if each.address == TOPIC] == [TOPIC]
+    assert len(pushes.pushes(DEVICES, [])) == len(pushes.pushes(DEVICES, [TOPIC])) - 1
 
 
 def test_the_second_messages_go_to_those_whom_the_first_ones_have_put_on_the_list() -> None:
-    assert PLAN.suppressing() <= PLAN.suppressed.keys()
-    assert {message.status for message in PLAN.again.values()} == {"suppressed"}
-    firsts = Counter(each.address for each in [*PLAN.mails, *PLAN.sms, *PLAN.pushes])
-    assert all(firsts[message.address] >= 1 for message in PLAN.again.values())
+    assert {(each.address, each.channel) for each in PLAN.again} <= PLAN.suppressed.keys()
+    assert {each.status for each in PLAN.again} == {"suppressed"}
+    firsts = Counter(each.address for each in [*PLAN.mails, *PLAN.others])
+    assert all(firsts[each.address] >= 1 for each in PLAN.again)
 
 
-def test_of_each_kind_some_ask_to_be_told() -> None:
-    asking = Counter(each.key[1] for each in EVERY if "callback_url" in each.item)
-    assert (asking["mail"], asking["sms"], asking["push"]) == (9, 6, 6)
-    assert PLAN.callbacks["sms-unreachable"] == [
+def test_of_each_kind_some_ask_to_be_told_and_all_faxes_do() -> None:
+    asking = Counter(each.channel for each in EVERY if "callback_url" in each.item)
+    assert asking == {"mail": 9, "sms": 6, "push": 6, "fax": len(FAXES)}
+    told = {each.id: each.callbacks for each in EVERY}
+    assert told["sms-unreachable"] == [
         ("sent", "SMS sent successfully"),
         ("undelivered", "SMS could not be delivered"),
     ]
-    assert PLAN.callbacks["returns-bounce-0"][1] == ("bounced", "Mail bounced")
+    assert told["returns-bounce-0"][1] == ("bounced", "Mail bounced")
+    assert [each.callbacks[0][0] for each in PLAN.mails if each.reason and each.callbacks] == ["failed"]
+
+
+def test_the_faxes_are_60_to_12_numbers_and_one_to_none() -> None:
+    lines = [each.arrives_at for each in FAXES if each.arrives_at]
+    assert len(lines) == len(FAXES) - 1 == 60
+    assert set(lines) == set(faxes.NUMBERS)
+    assert len(faxes.NUMBERS) == 12
+
+
+@pytest.mark.parametrize(
+    ("line", "courses"),
+    [
+        (faxes.BUSY, ["busy", "busy", "busy"]),
+        (faxes.TWICE, ["busy", "busy", "delivered"]),
+        (faxes.SLOW, ["slow"]),
+        (faxes.LOST, ["lost", "delivered"]),
+        (faxes.BROKEN, ["failed", "delivered"]),
+        *((line, ["delivered"]) for line in (*faxes.GOOD, *faxes.UPSTREAM)),
+    ],
+)
+def test_the_numbers_do_what_the_demo_expects_of_them(line: str, courses: list[str]) -> None:
+    assert [fax.course_of(line, nth + 1) for nth in range(len(courses))] == courses
+    assert fax.refusal_of(line, 1) is None
+    assert fax.refusal_of(faxes.REFUSING, 9) == "invalid"
+    assert fax.refusal_of(faxes.THROTTLED, 1) == "throttled"

@@ -1,13 +1,13 @@
 """Waits for what must come, and no longer than it may take."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable
 
-from local.demo.client import Key, StageClient
+from local.harness.expected import Key
+from local.harness.stage_client import StageClient
 
 POLL_SECONDS = 0.25
 QUIET_SECONDS = 2.0
-SHOWN = 5
 AT_ONCE = 100
 """Messages that are looked at together: BatchGetItem's own bound."""
 Progress = Callable[[int], object]
@@ -46,22 +46,12 @@ class Waiter:
 
         self.until(lacking, seconds)
 
-    def until_final(self, expected: Mapping[Key, str], seconds: float, progress: Progress) -> None:
-        def lacking() -> str:
-            statuses = self._stage.statuses()
-            others = not_final(expected, statuses)
-            progress(len(expected) - len(others))
-            named = ", ".join(others[:SHOWN])
-            return (
-                f"{len(others)} of {len(expected)} messages have another status ({named})" if others else ""
-            )
+    def until_reported(self, seconds: float) -> None:
+        """Wait until the providers have nothing more to report."""
 
-        self.until(lacking, seconds)
-
-    def until_suppressed(self, recipients: Set[tuple[str, str]], seconds: float) -> None:
         def lacking() -> str:
-            missing = sorted(recipients - self._stage.suppressed().keys())
-            return f"the suppression list lacks {missing}" if missing else ""
+            waiting = {name: count for name, count in self._stage.events()["waiting"].items() if count}
+            return f"reports are still to come: {waiting}" if waiting else ""
 
         self.until(lacking, seconds)
 
@@ -86,12 +76,3 @@ class Waiter:
             elif self._clock() > deadline:
                 raise NotSettled(f"For {seconds:.0f} s {lack}. {self._stage.held()}")
             self._sleep(POLL_SECONDS)
-
-
-def not_final(expected: Mapping[Key, str], statuses: Mapping[Key, str]) -> list[str]:
-    """The ids of the messages that have another status than they must, each with that status."""
-    return [
-        f"{key[0]} ({statuses.get(key, 'not in the ledger')})"
-        for key, status in expected.items()
-        if statuses.get(key) != status
-    ]

@@ -1,0 +1,108 @@
+"""Callbacks are read by their signatures, and compared with those that must come."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from local.demo.load.faxes import fax
+from local.harness.callbacks import ReceivedCallback, different, notice_faults, read
+from local.harness.expected import Notice
+
+KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr"
+MOST = 20
+FAX = fax("7", "+14155550130", providers="", fails=2, most=MOST)
+WANTED = FAX.callbacks
+NOW = datetime(2026, 11, 21, 9, tzinfo=UTC)
+"""Long ago: a run may be judged at any time after it."""
+MAIL: list[Notice] = [("sent", "Mail sent"), ("delivered", "Mail delivered")]
+
+
+def request(webhook_id: str, payload: Any, key: str = KEY, signed: datetime = NOW) -> dict[str, Any]:
+    """A request as the receiver keeps it."""
+    body = json.dumps(payload)
+    headers = {
+        "webhook-id": webhook_id,
+        "webhook-timestamp": str(int(signed.timestamp())),
+        "webhook-signature": Webhook(key).sign(webhook_id, signed, body),
+    }
+    return {
+        "path": "/receiver/ok/callbacks/7",
+        "headers": headers,
+        "body": body,
+        "received_at": NOW.isoformat(),
+    }
+
+
+def told(nth: int, what: Notice, timestamp: int = 1) -> ReceivedCallback:
+    payload = {"fax_id": "7", "status": what[0], "message": what[1], "timestamp": timestamp}
+    return ReceivedCallback(f"msg_{nth}", "callbacks", "7", payload, verified=True)
+
+
+ALL = [told(nth, what, nth) for nth, what in enumerate(WANTED)]
+
+
+def test_callbacks_may_arrive_in_another_order_than_their_timestamps_tell() -> None:
+    assert notice_faults("7", ALL, WANTED) == notice_faults("7", ALL[::-1], WANTED) == []
+
+
+@pytest.mark.parametrize(
+    ("came", "fault"),
+    [
+        (ALL[1:], "7: no callback 'tmp_fail'."),
+        (
+            [told(nth, what, 9 - nth) for nth, what in enumerate(WANTED)],
+            "The timestamps of the callbacks about 7 have another order.",
+        ),
+        ([*ALL, told(9, WANTED[0])], "7 had 4 different callbacks instead of 3."),
+        (
+            [told(0, ("tmp_fail", "It did not work.")), *ALL[1:]],
+            "7: unexpected callback 'tmp_fail': It did not work.",
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_callbacks_of_a_message_is_said(
+    came: list[ReceivedCallback], fault: str
+) -> None:
+    assert fault in notice_faults("7", came, WANTED)
+
+
+def test_that_it_was_sent_need_not_be_told_where_what_followed_came_first() -> None:
+    sent, delivered = told(0, MAIL[0]), told(1, MAIL[1])
+    for came in ([delivered], [sent, delivered], [delivered, sent]):
+        assert notice_faults("7", came, MAIL) == []
+    assert notice_faults("7", [sent], MAIL) == ["7: no callback 'delivered'."]
+    assert "another order" in notice_faults("7", [delivered, told(0, MAIL[0], 2)], MAIL)[0]
+
+
+def test_a_repeat_of_a_webhook_id_is_dropped() -> None:
+    assert different([*ALL, ALL[0]]) == ALL
+
+
+def test_a_signature_by_another_key_is_seen() -> None:
+    payload = {"fax_id": "7", "status": "sent"}
+    right, wrong = read([request("a", payload), request("b", payload, "b" * 44)], KEY)
+    assert (right.verified, right.about, right.kind, right.payload) == (True, "7", "callbacks", payload)
+    assert right.at == NOW.timestamp()
+    assert not wrong.verified
+
+
+def test_a_signature_that_was_old_when_it_came_is_seen() -> None:
+    times = (timedelta(minutes=-6), timedelta(minutes=-4), timedelta(minutes=6))
+    came = read([request("a", {}, signed=NOW + each) for each in times], KEY)
+    assert [each.verified for each in came] == [False, True, False]
+
+
+def test_a_body_that_was_changed_on_its_way_is_seen() -> None:
+    kept = request("a", {"status": "sent"})
+    (changed,) = read([kept | {"body": kept["body"] + " "}], f"whsec_{KEY}")
+    assert not changed.verified
+
+
+def test_the_words_of_a_fax_that_is_busy_for_ever_are_those_of_the_contract() -> None:
+    said = fax("b", "+1", providers="", fails=MOST, most=MOST, reason="busy").callbacks
+    assert len(said) == MOST
+    assert said[6] == ("tmp_fail", "Failed to deliver fax (attempt 7 of 20). Fax status: busy")
+    assert said[-1] == ("perm_fail", "Failed to deliver fax after 20 tries. Last attempt status: busy")

@@ -1,0 +1,263 @@
+"""Each verdict about a message, and each thing that can be wrong with one, on every channel."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from local.demo.load.faxes import fax
+from local.harness.acceptances import UNKNOWN, acceptances
+from local.harness.callbacks import ReceivedCallback
+from local.harness.expected import MESSAGES, Expected, Item, Key
+from local.harness.judge import Judgement, Observation, announced_again, judge, verdict
+from tests.support.pipeline.items import correlation
+
+UNCERTAIN = {"status": "failed", "completedAt": 1, "error": {"code": "outcome_unknown", "message": "held"}}
+FAILED = {"status": "failed", "completedAt": 1, "error": {"code": "invalid", "message": "to: is missing"}}
+SENT: dict[str, Any] = {"status": "sent", "completedAt": 1}
+DELIVERED = {"status": "delivered", "completedAt": 1, "provider_id": "p-1", "segments": 2}
+ONE, OTHER = "+14155550130", "+14155550131"
+MAIL = Expected({"id": "m", "event_type": "mail", "to": "m@example.com"}, facts={"segments": 2})
+BAD = Expected({"id": "b", "event_type": "sms"}, reason="to")
+SEVERAL = Expected(
+    {"id": "s", "event_type": "mail", "to": ["c@example.com", "d@example.com"]},
+    ends="bounced",
+    recipients={"c@example.com": "bounced", "d@example.com": "delivered"},
+)
+FIRST = fax("f", ONE, providers="http://here", group=ONE)
+SECOND = fax("g", ONE, providers="http://here", group=ONE, fails=1, most=3)
+BUSY = fax("busy", OTHER, providers="http://here", fails=3, most=3, reason="busy")
+HOOK = Expected({"id": "w", "event_type": "webhook", "payload": {"order": 7}})
+LOAD = [MAIL, BAD, SEVERAL, FIRST, SECOND, BUSY, HOOK]
+RECIPIENTS = {"c@example.com": {"status": "bounced"}, "d@example.com": {"status": "delivered"}}
+LEDGER: dict[Key, dict[str, Any]] = {
+    MAIL.key: DELIVERED,
+    BAD.key: FAILED,
+    SEVERAL.key: SENT | {"status": "bounced", "recipients": RECIPIENTS, "provider_id": "p-1"},
+    FIRST.key: SENT,
+    SECOND.key: SENT,
+    BUSY.key: FAILED | {"error": {"code": "busy", "message": "is busy"}},
+    HOOK.key: SENT,
+}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "declared", "row", "dead", "expected"),
+    [
+        (1, 0, SENT, False, "fine"),
+        (1, 1, SENT, False, "fine"),
+        (2, 0, SENT, False, "sent_twice"),
+        (2, 1, SENT, False, "declared"),
+        (3, 1, SENT, False, "sent_twice"),
+        (2, 0, UNCERTAIN, False, "sent_twice"),
+        (0, 0, UNCERTAIN, False, "declared"),
+        (1, 0, UNCERTAIN, False, "declared"),
+        (0, 0, FAILED, False, "failed"),
+        (0, 0, SENT, False, "lost"),
+        (0, 0, {}, False, "lost"),
+        (0, 0, {"status": "sending"}, False, "lost"),
+        (0, 0, {"status": "sending"}, True, "waiting"),
+    ],
+)
+def test_a_message_is_judged_by_what_was_accepted_and_what_is_said_of_it(
+    accepted: int, declared: int, row: dict[str, Any], dead: bool, expected: str
+) -> None:
+    assert verdict(accepted, 1, declared, row, dead=dead) == expected
+
+
+@pytest.mark.parametrize(
+    ("accepted", "announced", "expected"),
+    [
+        ([5.0], [], 0),
+        ([5.0, 25.0], [24.9], 1),
+        ([5.0, 25.0], [], 0),
+        ([5.0, 25.0], [4.0], 0),  # said of an earlier try, which was not accepted
+        ([5.0, 25.0], [26.0], 0),
+        ([5.0, 25.0, 45.0], [24.9], 1),
+        ([5.0, 25.0, 45.0], [24.9, 44.9], 2),
+    ],
+)
+def test_only_what_was_announced_since_the_last_acceptance_is_declared(
+    accepted: Sequence[float], announced: Sequence[float], expected: int
+) -> None:
+    assert announced_again(accepted, announced) == expected
+
+
+def mail(message: Expected, second: float = 110, number: int = 1, to: str = "") -> Item:
+    return {
+        "channel": "mail",
+        "to": to or message.address,
+        "provider_id": f"p-{number}",
+        "content": {"headers": {"X-Correlation-ID": correlation(message.id)}},
+        "received_at": datetime.fromtimestamp(second, UTC).isoformat(),
+    }
+
+
+def call(message: Expected, second: float, status: str = "delivered", **parts: Any) -> Item:
+    """A line of the provider's log: a fax that took a second."""
+    url = f"https://example.com/faxes/{message.id}.pdf?signature=x"
+    taken = {"to": message.address, "media_url": url, "status": status, "created": second}
+    return taken | {"ended": second + 1, "overlaps": [], "media_ok": None} | parts
+
+
+def webhook(id_: str = "msg_w", payload: Any = None, about: str = "w") -> ReceivedCallback:
+    return ReceivedCallback(id_, MESSAGES, about, payload or {"order": 7}, verified=True, at=110.0)
+
+
+def told(message: Expected) -> list[ReceivedCallback]:
+    payloads = [
+        {"fax_id": message.id, "status": status, "message": sentence, "timestamp": at}
+        for at, (status, sentence) in enumerate(message.callbacks)
+    ]
+    return [
+        ReceivedCallback(f"{message.id}-{at}", "callbacks", message.id, payload, verified=True)
+        for at, payload in enumerate(payloads)
+    ]
+
+
+CALLS = [
+    *(call(FIRST, 110), call(SECOND, 112, "busy"), call(SECOND, 114)),
+    *(call(BUSY, at, "busy") for at in (110, 115, 120)),
+]
+SEEN = Observation(
+    inbox=[mail(MAIL), mail(SEVERAL)],
+    faxes=CALLS,
+    requests=[webhook(), *(each for one in (FIRST, SECOND, BUSY) for each in told(one))],
+    ledger=LEDGER,
+    put_at={each.key: 100.0 for each in LOAD},
+)
+
+
+def judged(*, strict: bool = True, **parts: Any) -> Judgement:
+    return judge(LOAD, replace(SEEN, **parts), strict=strict)
+
+
+def with_row(message: Expected, **change: Any) -> dict[Key, dict[str, Any]]:
+    return LEDGER | {message.key: LEDGER[message.key] | change}
+
+
+def without(message: Expected) -> dict[Key, dict[str, Any]]:
+    return {key: row for key, row in LEDGER.items() if key != message.key}
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_where_all_is_as_expected_nothing_is_wrong(strict: bool) -> None:
+    judgement = judged(strict=strict)
+    assert judgement.wrong == []
+    assert {each for key, each in judgement.verdicts.items() if key != BAD.key} == {"fine"}
+    found = judgement.figures(LEDGER)
+    assert (found.put, found.accepted, found.failed) == (7, 6, 1)
+    assert (found.sent_twice, found.declared, found.lost, found.waiting, found.announced) == (0, 0, 0, 0, 0)
+    assert (found.median_seconds, found.worst_seconds) == (10, 12)
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({"inbox": [mail(SEVERAL)]}, "mail m is lost: the ledger says delivered, no error."),
+        ({"inbox": [mail(SEVERAL)]}, "m was accepted 0 times instead of 1."),
+        ({"ledger": without(MAIL)}, "m has not ended: the ledger says not in the ledger."),
+        (
+            {"ledger": LEDGER | {MAIL.key: {"status": "sending", "segments": 2}}},
+            "m has not ended: the ledger says sending, no error.",
+        ),
+        (
+            {"inbox": [*SEEN.inbox, mail(MAIL, 130, 2)]},
+            "mail m was accepted 10.0, 30.0 s after it was put, and announced to be sent again never: "
+            f"the ledger says {DELIVERED['status']}, no error.",
+        ),
+        (
+            {"inbox": [mail(MAIL, to="eve@example.com")]},
+            "m went to eve@example.com instead of m@example.com.",
+        ),
+        ({"ledger": with_row(MAIL, segments=3)}, "m: segments should be 2; the ledger says 3."),
+        (
+            {"ledger": with_row(MAIL, provider_id="p-9")},
+            "m: the provider does not know 'p-9', the ledger's id of it.",
+        ),
+        ({"ledger": with_row(BAD, status="sent")}, "b should be failed; the ledger says sent, "),
+        (
+            {"ledger": with_row(BAD, error={"code": "busy", "message": "busy"})},
+            "b: the reason 'busy' does not name 'to'.",
+        ),
+        (
+            {"ledger": with_row(SEVERAL, recipients=RECIPIENTS | {"d@example.com": {"status": "bounced"}})},
+            "s: its recipients should be {'c@example.com': 'bounced', 'd@example.com': 'delivered'}",
+        ),
+        (
+            {"faxes": [call(FIRST, 110, overlaps=["x"]), *CALLS[1:]]},
+            f"A fax to {ONE} met 1 other faxes on its line.",
+        ),
+        (
+            {"faxes": [call(FIRST, 113), *CALLS[1:]]},
+            f"The faxes of {ONE} went in another order than they were queued in.",
+        ),
+        ({"faxes": [*CALLS, call(FIRST, 130)]}, "fax f was accepted 10.0, 30.0 s after it was put"),
+        ({"faxes": CALLS[:-1]}, "busy was accepted 2 times instead of 3."),
+        ({"faxes": [call(FIRST, 110, to="+1"), *CALLS[1:]]}, f"f went to +1 instead of {ONE}."),
+        (
+            {"faxes": [call(FIRST, 110, media_ok=False), *CALLS[1:]]},
+            "The provider could not fetch the document of f.",
+        ),
+        (
+            {"inbox": [*SEEN.inbox, mail(replace(MAIL, item={"id": "eve"}))]},
+            "A provider got eve, which was not",
+        ),
+        ({"requests": SEEN.requests[1:]}, "webhook w is lost"),
+        ({"requests": [webhook(payload={"a": 1}), *SEEN.requests[1:]]}, "w arrived with another payload"),
+        ({"requests": [*SEEN.requests, webhook("again")]}, "webhook w was accepted 10.0, 10.0 s after"),
+        ({"requests": SEEN.requests[:-1]}, "busy: no callback 'perm_fail'."),
+        (
+            {"requests": [*SEEN.requests, replace(told(FIRST)[0], about="eve", webhook_id="e")]},
+            "No callback about eve was asked for.",
+        ),
+        (
+            {"requests": [*SEEN.requests, replace(webhook(), verified=False)]},
+            "A request about w has a wrong signature.",
+        ),
+    ],
+)
+def test_whatever_is_wrong_with_a_message_has_its_sentence(parts: dict[str, Any], sentence: str) -> None:
+    assert any(each.startswith(sentence) or sentence in each for each in judged(**parts).wrong)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message", "expected"),
+    [
+        ({"inbox": [*SEEN.inbox, mail(MAIL, 130, 2)], "announced": {MAIL.key: [129.9]}}, MAIL, "declared"),
+        ({"requests": [*SEEN.requests, webhook()]}, HOOK, "declared"),  # under its webhook-id
+        ({"inbox": [], "ledger": without(MAIL), "dead": '{"id": "m"}'}, MAIL, "waiting"),
+        ({"faxes": [*CALLS, call(FIRST, 130, "busy")]}, FIRST, "fine"),  # one delivery of two tries
+    ],
+)
+def test_what_was_done_to_the_stage_excuses_what_was_said_or_can_be_repaired(
+    parts: dict[str, Any], message: Expected, expected: str
+) -> None:
+    judgement = judged(strict=False, **parts)
+    assert judgement.verdicts[message.key] == expected
+    assert not [each for each in judgement.wrong if each.startswith(f"{message.channel} {message.id}")]
+
+
+def test_a_message_that_is_not_fine_is_checked_only_where_nothing_was_done_to_the_stage() -> None:
+    parts: dict[str, Any] = {"inbox": [mail(SEVERAL)], "ledger": LEDGER | {MAIL.key: FAILED}}
+    assert judged(strict=False, **parts).wrong == []
+    assert judged(**parts).wrong[0].startswith("m should be delivered; the ledger says failed")
+
+
+def test_what_was_accepted_is_told_apart_by_what_it_carries() -> None:
+    def entry(channel: str, **content: Any) -> Item:
+        return {"channel": channel, "content": content, "received_at": "2026-11-24T09:00:00+00:00"}
+
+    coded = base64.urlsafe_b64encode(b"sms-\xc3\xa9").rstrip(b"=").decode()
+    inbox = [
+        entry("mail", headers={"X-Correlation-ID": "bQ"}),
+        *(entry("sms", callback=f"https://api.example/twilio/{path}") for path in (coded, f"{coded}.2", "!")),
+        *(entry("push", payloads={"APNS": {"aps": {}, **data}}) for data in ({"demo_id": "push-1"}, {})),
+        entry("fax"),
+    ]
+    found = {key: len(those) for key, those in acceptances(inbox, [], []).items()}
+    ids: dict[Key, int] = {("m", "mail"): 1, ("sms-é", "sms"): 2, ("push-1", "push"): 1}
+    assert found == ids | {(UNKNOWN, "sms"): 1, (UNKNOWN, "push"): 1}

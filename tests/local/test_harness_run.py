@@ -1,0 +1,19 @@
+"""The harness puts its load as fast as it is asked to."""
+
+from local.harness.expected import Expected
+from local.harness.run import put_steadily
+
+
+def test_messages_are_put_at_a_steady_rate_and_at_once_where_the_stage_is_behind() -> None:
+    now, put = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    def take(message: Expected) -> None:
+        put.append((int(message.id), now[0]))
+        now[0] += 5 if message.id == "1" else 0
+
+    put_steadily([Expected({"id": at}) for at in range(14)], 2, take, lambda: now[0], sleep)
+    assert put[:3] == [(0, 0.0), (1, 0.5), (2, 5.5)]
+    assert put[10:] == [(10, 5.5), (11, 5.5), (12, 6.0), (13, 6.5)]
