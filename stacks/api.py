@@ -10,6 +10,7 @@ from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAutho
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
+from mailroom.environment import OVERSIZE
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.http_api import ApiStage, server_errors
@@ -165,8 +166,6 @@ class ApiStack(StageStack):
         return HttpLambdaIntegration(name, HandlerFunction(Construct(self, name), settings, spec).resource)
 
 
-OVERSIZE = "oversize"
-"""Below it in the payload bucket lies what producers handed in that is too large for an item."""
 CALLER_REPEATS = "Requests end in an error: the caller gets it, and may call again."
 
 

@@ -20,6 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.aws.dynamo import Value, image_of, plain, same, size_of
 from mailroom.clock import Clock, epoch
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, values_in
+from mailroom.environment import OVERSIZE
 from mailroom.errors import Invalid
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ NEEDED_AFTER = (14 + 1) * DAY
 """Seconds for which content, or an item that is read back, is needed after its message was due: the 14 days
 that a message may lie in its queue and the dead-letter queue together, and one more, in which it is worked
 on."""
-PREFIX = "oversize/"
 NOTHING: Value = {"NULL": True}
 _LONGEST_ESCAPE = 6
 """Bytes of JSON that one byte of UTF-8 may become: `\\u0001`."""
@@ -88,7 +88,7 @@ class Oversize:
         stays = _part(image, staying=True)
         if _too_large(stays):
             raise Invalid("item", "is over 400 KB without its content; shorten whom it is for")
-        key = f"{PREFIX}{hashlib.sha256(body).hexdigest()}.json"
+        key = f"{OVERSIZE}/{hashlib.sha256(body).hexdigest()}.json"
         bucket = self._bucket()
         self._client.put_object(Bucket=bucket, Key=key, Body=body, ContentType="application/json")
         return {**stays, "payload_ref": {"S": f"s3://{bucket}/{key}"}}

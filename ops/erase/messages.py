@@ -13,9 +13,10 @@ from msgspec import Struct
 from mailroom.aws.dynamo import plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import epoch
+from mailroom.environment import OVERSIZE
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.items import ERASED_AT, where
-from mailroom.mailbox import PREFIX, due
+from mailroom.mailbox import due
 from mailroom.message.message import Key
 from ops.erase.person import Image, Person, Role, hides_all, mentioned_beside_keys, role_of, texts, without
 from ops.erase.stage import ErasurePlace, ErasureRun, ItemChanged, Read, StageData
@@ -246,7 +247,7 @@ class MessageErasure:
         for name in sorted(objects):
             if name in shared:
                 self._run.leave("payloads", name, _SHARED)
-            elif name.startswith(PREFIX):
+            elif name.startswith(f"{OVERSIZE}/"):
                 self._run.leave("payloads", name, _CONTENT)
             elif (put_at := self._put_at(name)) is None:
                 continue  # it is gone

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from mailroom.environment import OVERSIZE
 from stacks.settings.sections import API_SECONDS, ORIGIN, PROVIDERS_AT_SYNTH, Function, Section, fixed
 from stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
 
@@ -17,7 +18,7 @@ def _prefix(text: str) -> str:
     parts = text.split("/")
     if text and not (re.fullmatch(r"([A-Za-z0-9!_.*'()-]+/)+", text) and not {".", ".."} & {*parts}):
         raise ValueError("is not a prefix of keys; write it like shop/, of letters, digits and !_.*'()-")
-    if parts[0] == "oversize":
+    if parts[0] == OVERSIZE:
         raise ValueError("is where the API puts what is too large for an item; use another one")
     return text
 

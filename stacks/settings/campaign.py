@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue
 
+from mailroom.campaigns.definition import MAX_PAGES, PAGE_SIZE, RECIPIENTS_PER_MESSAGE
 from mailroom.message.message import MAX_TOPIC
 from stacks.settings.sections import DatabaseName, EventType, Section
 
@@ -115,11 +116,11 @@ class Campaign(Section):
     """A folder below templates/ and the channel."""
     concurrency: int = Field(default=5, ge=2, le=1000)
     """How many may compose at once. One queue is for all of a stage's campaigns: the smallest governs."""
-    page_size: int = Field(default=1000, ge=1, le=10_000)
+    page_size: int = Field(default=PAGE_SIZE, ge=1, le=10_000)
     """How many people are collected at once."""
-    recipients_per_message: int = Field(default=50, ge=1, le=500)
+    recipients_per_message: int = Field(default=RECIPIENTS_PER_MESSAGE, ge=1, le=500)
     """How many people are composed, and composed again where that failed, together."""
-    max_pages: int = Field(default=100_000, ge=1, le=10_000_000)
+    max_pages: int = Field(default=MAX_PAGES, ge=1, le=10_000_000)
     """Where a run ends that would go on and on."""
     expires_after_hours: float | None = Field(default=None, ge=0.1, le=8_760)
     """Hours after a run's time until its messages are not sent any more; null: they always are."""

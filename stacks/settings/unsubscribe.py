@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from mailroom.unsubscribe.words import BUILT_IN
 from stacks.settings.sections import Function, Section, fixed
 
-BUILT_IN = ("en", "de")
-"""The languages that the page knows without a word in the settings."""
 MAX_WORDS = 500
 MAX_NAME = 100
 _PLACEHOLDERS = ("recipient", "topic", "brand")
@@ -33,22 +32,10 @@ def _words(text: str) -> str:
 # The usual case of each part, so that no language has two names.
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$")]
 Name = Annotated[str, AfterValidator(partial(_short, most=MAX_NAME))]
-Word = Literal[
-    "asking_title",
-    "asking",
-    "unsubscribe",
-    "opted_out_title",
-    "opted_out",
-    "subscribe",
-    "opted_in_title",
-    "opted_in",
-    "unknown_title",
-    "unknown",
-    "refused_title",
-    "refused",
-    "failed_title",
-    "failed",
-]
+if TYPE_CHECKING:
+    Word = str
+else:
+    Word = Literal[tuple(BUILT_IN["en"])]
 
 
 class Topic(Section):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.mailbox import PREFIX
+from mailroom.environment import OVERSIZE
 from tests.support.stacks.refusals import REMOVED, accepted, refusal
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, TWILIO, up_to, variant
@@ -293,7 +293,7 @@ def test_messages_go_into_the_mailbox_are_looked_up_and_taken_back_by_the_ledger
     assert "ExportsOutputFnGetAttLedger" in ledger
     assert may["dynamodb:GetItem"] == may["dynamodb:Query"] == {mailbox, ledger}
     bucket = "arn:aws:s3:::mailroom-dev-payloads-111122223333-eu-central-1"
-    assert may["s3:PutObject"] == {f"{bucket}/{PREFIX}*"}
+    assert may["s3:PutObject"] == {f"{bucket}/{OVERSIZE}/*"}
 
 
 def test_the_api_knows_the_lanes_of_every_channel(dev: Templates) -> None:
@@ -417,7 +417,9 @@ def test_a_prefix_that_is_none_is_named(prefix: str) -> None:
 
 
 def test_nobody_is_given_what_the_api_keeps_for_others() -> None:
-    assert refused_prefix({ROLE: PREFIX}).startswith(f".{ROLE}: {PREFIX!r} is where the API puts what is ")
+    assert refused_prefix({ROLE: "oversize/"}).startswith(
+        f".{ROLE}: 'oversize/' is where the API puts what is "
+    )
 
 
 @pytest.mark.parametrize("prefix", ["", "shop/", "teams/shop/", "v1.2/(a)/"])

@@ -15,6 +15,10 @@ from msgspec import Struct
 from mailroom.campaigns.audience import Found, Page, Recipients
 from mailroom.errors import Invalid
 
+PAGE_SIZE = 1000
+RECIPIENTS_PER_MESSAGE = 50
+MAX_PAGES = 100_000
+
 
 class Postgresql(Struct, frozen=True, tag_field="kind", tag="postgresql"):
     """The rows of a `query` of the `database` of that name, in the order of `key`, one of its columns."""
@@ -71,10 +75,10 @@ class Definition(Struct, frozen=True):
     attributes: dict[str, Any] = {}
     """What every message has: `template`, `from`, …; what the module composes goes before them."""
     lane: str = "bulk"
-    page_size: int = 1000
-    recipients_per_message: int = 50
+    page_size: int = PAGE_SIZE
+    recipients_per_message: int = RECIPIENTS_PER_MESSAGE
     """How many people one message of the audience queue holds: what is composed, and retried, together."""
-    max_pages: int = 100_000
+    max_pages: int = MAX_PAGES
     expires_after_hours: float | None = None
     module: str | None = None
 

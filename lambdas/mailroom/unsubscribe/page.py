@@ -16,54 +16,7 @@ from msgspec import Struct
 
 from mailroom.message.address import readable
 from mailroom.recipients.unsubscribe_links import Choice
-
-
-class Words(Struct, frozen=True, kw_only=True):
-    """All that the page says, in one language. `{recipient}`, `{topic}` and `{brand}` stand for their names;
-    pages about a fault know no recipient and no topic."""
-
-    asking_title: str = "No more “{topic}”?"
-    asking: str = "{recipient} will then get no more messages about “{topic}”. Nothing has been changed yet."
-    unsubscribe: str = "Unsubscribe"
-    opted_out_title: str = "You are unsubscribed"
-    opted_out: str = (
-        "{recipient} gets no more messages about “{topic}”. One that is on its way already may still arrive."
-    )
-    subscribe: str = "Get them again"
-    opted_in_title: str = "You are subscribed"
-    opted_in: str = "{recipient} gets messages about “{topic}”."
-    unknown_title: str = "This link does not work"
-    unknown: str = "Perhaps it was cut off on its way: please open it from the mail itself, whole."
-    refused_title: str = "That did not work"
-    refused: str = "Please open the link in the mail again, and use the button there."
-    failed_title: str = "Please try again"
-    failed: str = (
-        "We could not reach our records, and nothing has been changed. Please try again in a minute."
-    )
-
-
-GERMAN = Words(
-    asking_title="„{topic}“ abbestellen?",
-    asking="{recipient} bekommt dann keine Nachrichten zu „{topic}“ mehr. Noch ist nichts geändert.",
-    unsubscribe="Abbestellen",
-    opted_out_title="Abbestellt",
-    opted_out=(
-        "{recipient} bekommt keine Nachrichten zu „{topic}“ mehr. Was schon unterwegs ist, kann noch kommen."
-    ),
-    subscribe="Wieder bestellen",
-    opted_in_title="Wieder bestellt",
-    opted_in="{recipient} bekommt Nachrichten zu „{topic}“.",
-    unknown_title="Dieser Link funktioniert nicht",
-    unknown="Vielleicht ist er unvollständig: Bitte öffnen Sie ihn direkt aus der Mail.",
-    refused_title="Das hat nicht geklappt",
-    refused="Bitte öffnen Sie den Link in der Mail noch einmal und benutzen Sie den Knopf auf der Seite.",
-    failed_title="Bitte noch einmal versuchen",
-    failed=(
-        "Wir können gerade nichts speichern, und nichts ist geändert. "
-        "Bitte versuchen Sie es in einer Minute noch einmal."
-    ),
-)
-BUILT_IN = {language: msgspec.structs.asdict(each) for language, each in (("en", Words()), ("de", GERMAN))}
+from mailroom.unsubscribe.words import BUILT_IN, Words
 
 
 class Topic(Struct, frozen=True):

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailroom.recipients.unsubscribe_links import Choice
-from mailroom.unsubscribe.page import BUILT_IN, HEADERS, Page, PageSettings, Topic, Words, shortened
+from mailroom.unsubscribe.page import HEADERS, Page, PageSettings, Topic, shortened
+from mailroom.unsubscribe.words import BUILT_IN, Words
 
 CHOICE = Choice("vincent@example.com", "followers")
 PAGE = Page(PageSettings())
