@@ -10,7 +10,7 @@ from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAutho
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from mailroom.environment import OVERSIZE
+from mailroom.content.payloads import OVERSIZE
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.http_api import ApiStage, server_errors

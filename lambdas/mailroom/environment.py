@@ -13,8 +13,6 @@ DEAD_LETTERS_KEPT_BACK_SECONDS = 10
 """Kept of the time of `dead-letters`, for what has begun and for putting back."""
 COMPOSE_KEPT_BACK_SECONDS = 10
 """Kept of the time of `compose`, for putting what was composed."""
-OVERSIZE = "oversize"
-"""Below it in the payload bucket lies what producers handed in that is too large for an item."""
 Seconds = Annotated[float, Meta(ge=0)]
 T = TypeVar("T", bound=Struct)
 

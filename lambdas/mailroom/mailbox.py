@@ -19,8 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws.dynamo import Value, image_of, plain, same, size_of
 from mailroom.clock import Clock, epoch
-from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, values_in
-from mailroom.environment import OVERSIZE
+from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, OVERSIZE, values_in
 from mailroom.errors import Invalid
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from mailroom.aws.dynamo import plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import epoch
-from mailroom.environment import OVERSIZE
+from mailroom.content.payloads import OVERSIZE
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.items import ERASED_AT, where
 from mailroom.mailbox import due

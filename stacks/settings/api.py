@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from mailroom.environment import OVERSIZE
+from mailroom.content.payloads import OVERSIZE
 from stacks.settings.sections import API_SECONDS, ORIGIN, PROVIDERS_AT_SYNTH, Function, Section, fixed
 from stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
 

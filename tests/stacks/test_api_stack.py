@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.environment import OVERSIZE
+from mailroom.content.payloads import OVERSIZE
 from tests.support.stacks.refusals import REMOVED, accepted, refusal
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, TWILIO, up_to, variant

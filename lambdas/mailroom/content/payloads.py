@@ -15,6 +15,8 @@ MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
 MAX_PAYLOAD_VALUES = 150_000
 """Texts, numbers, lists and maps together. A list is two bytes of JSON and a hundred of memory: 10 MiB of
 them are more than a sender has, and would end its batch."""
+OVERSIZE = "oversize"
+"""Below it in the bucket lies what producers handed in that is too large for an item."""
 ROUTING = ("send_at", "expires_at", "lane", "topic", "callback_url", "payload_ref", "ttl", "attempt")
 """What dispatch has acted on before a payload is read."""
 _MAX_KEY_BYTES = 1024
