@@ -19,7 +19,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos oracle least lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos oracle lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -41,7 +41,7 @@ setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everyt
 	@$(UV) pip sync $(LOCKED) --python .local/ministack/bin/python local/requirements.txt || $(REFUSED)
 	@touch $@
 
-# checkov's, the bench's, the browser's and the proof's: each has an environment of its own.
+# checkov's, chaos's, the browser's, the proof's and others': each has an environment of its own.
 .local/%/.ready: %/requirements.txt .venv/.ready
 	@test -x .local/$*/bin/python || python3 -m venv .local/$*
 	@$(UV) pip sync $(LOCKED) --python .local/$*/bin/python $< || $(REFUSED)
@@ -104,7 +104,7 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 # The order is our own: what takes longest begins first.
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
 TESTS ?= tests
-test: setup cdk .local/checkov/.ready ## every test, on as many cores as there are; TESTS names some
+test: setup cdk ## every test, on as many cores as there are; TESTS names some
 	@$(PY) -m tests.support.cpu_units $(PYTEST) $(TESTS)
 	@echo 'Not run: tests/browser, which needs a Chromium. Run them by `make browser`.'
 
@@ -151,22 +151,20 @@ schema: .venv/.ready ## write what is made of the code: docs/*.schema.json of it
 	@for channel in $$(PYTHONPATH=lambdas $(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
 	@$(PY) -m ops schema --event --output docs/event.schema.json
 
-bench: setup .local/bench/.ready ## measure the figures of docs/measured.md; writes bench/results.json and docs/pictures
+bench: setup ## measure the figures of docs/measured.md; writes bench/results.json
 	@$(PY) -m bench
 
 proof: .venv/.ready .local/proof/.ready ## let senders die at every call, and count what was sent twice, lost or stuck
 	@$(PY) -m proof
 
-chaos: setup .local/bench/.ready ## kill functions and break providers under load for ten minutes; count what was lost or sent twice
+chaos: setup .local/chaos/.ready ## kill functions and break providers under load for ten minutes; count what was lost or sent twice
 	@$(PY) -m chaos
 
 CALLS ?= 5000
 SEED ?= 1
-oracle: .venv/.ready .local/oracle/.ready ## compare the ledger's verbs on AWS's own DynamoDB engine, the tests' double and moto, CALLS times
+oracle: .venv/.ready .local/oracle/.ready ## compare AWS's own DynamoDB engine, the tests' double and moto: the ledger's verbs CALLS times, then all calls of tests
 	@CALLS=$(CALLS) SEED=$(SEED) $(PY) -m oracle
-
-least: .venv/.ready ## keep counts that fell in bench/least.json; says which grew, and what to do
-	@$(PY) -m bench.least
+	@LIKE_MOTO=1 $(PYTEST) --quiet tests/unit tests/ops
 
 # The development set is resolved first: what both sets share must be one version, and boto3 and jsii
 # have only a few versions of python-dateutil in common.
@@ -177,7 +175,7 @@ lock: ## resolve every requirements file anew
 	$(COMPILE) local/requirements.in -o local/requirements.txt
 	$(COMPILE) browser/requirements.in -o browser/requirements.txt
 	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt
-	$(COMPILE) bench/requirements.in -o bench/requirements.txt
+	$(COMPILE) chaos/requirements.in -o chaos/requirements.txt
 	$(COMPILE) proof/requirements.in -o proof/requirements.txt
 	$(COMPILE) oracle/requirements.in -o oracle/requirements.txt
 	$(COMPILE) sbom/requirements.in -o sbom/requirements.txt

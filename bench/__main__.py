@@ -1,4 +1,4 @@
-"""`python -m bench`: measure all or the sections named, write bench/results.json, and draw docs/pictures."""
+"""`python -m bench`: measure all or the sections named, write bench/results.json."""
 
 import argparse
 import json
@@ -12,18 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import (
-    REPOSITORY,
-    TOOLS,
-    counted,
-    cpu,
-    deployed,
-    emulator,
-    feedback,
-    idle_stage_wait,
-    latency,
-    pages,
-)
+from bench import REPOSITORY, counted, cpu, deployed, emulator, latency, pages
 
 RESULTS = REPOSITORY / "bench" / "results.json"
 console = Console(highlight=False)
@@ -35,15 +24,10 @@ def _announce(line: str) -> None:
 
 SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "calls": counted.mails,
-    "campaigns": lambda: counted.campaign() | emulator.campaign(_announce),
     "console": pages.measure,
     "cpu": cpu.measure,
     "deployed": deployed.measure,
-    "feedback": feedback.measure,
-    "gateway": lambda: counted.faxes() | emulator.webhooks(_announce),
-    "imports_of_files": lambda: emulator.imports(_announce),
     "latency": latency.measure,
-    "lone_mail": idle_stage_wait.measure,
     "rate": lambda: emulator.mails(_announce),
 }
 
@@ -53,10 +37,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 19 minutes")
     chosen = parser.parse_args().section or list(SECTIONS)
-    if not TOOLS.exists():
-        sys.exit(
-            "What draws the pictures is not installed: run `make bench`, or only `make .local/bench/.ready`."
-        )
     found: dict[str, Any] = {}
     for name in chosen:
         console.print(f"- {name}")
@@ -70,7 +50,6 @@ def main() -> None:
     # By section, for one that was not run now keeps the figures, and the date, of before.
     figures |= found | {"measured": figures["measured"] | dict.fromkeys(chosen, now)}
     RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
-    subprocess.run([TOOLS / "python", "-m", "bench.plots"], cwd=REPOSITORY, check=True)
     console.print(f"written to {RESULTS.relative_to(REPOSITORY)}:")
     console.print_json(data=found)
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import asdict
 from datetime import datetime
 
-from bench import REPOSITORY, TOOLS
+from bench import REPOSITORY
 from chaos.faults import Chaos, plan
 from chaos.load import draw
 from chaos.report import Report
@@ -27,7 +27,9 @@ from local.stage.deploy import DeployError
 from local.stage.workspace import DOT_LOCAL, State, Workspace
 from ops.terminal import Terminal
 
-WORKSPACE = Workspace(DOT_LOCAL / "chaos")
+WORKSPACE = Workspace(DOT_LOCAL / "chaos-stage")
+TOOLS = DOT_LOCAL / "chaos" / "bin"
+"""What draws the picture: `make chaos` installs it."""
 SEEN = WORKSPACE.folder / "seen.json"
 """All that was judged, for whoever wonders about a message; the logs of the run lie beside it."""
 SEED, MESSAGES, KILLS, RATE = 1, 4000, 100, 14.0
@@ -47,7 +49,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=RATE, help=f"messages put a second; default {RATE:g}")
     options = parser.parse_args()
     if not TOOLS.exists():
-        sys.exit("What draws the picture is not installed: run `make chaos`, or `make .local/bench/.ready`.")
+        sys.exit("What draws the picture is not installed: run `make chaos`, or `make .local/chaos/.ready`.")
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):  # a profile of the user's must not be needed here
         os.environ.pop(name, None)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs, as on Ctrl-C

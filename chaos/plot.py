@@ -1,4 +1,4 @@
-"""`.local/bench/bin/python -m chaos.plot`: draw docs/pictures/chaos from bench/chaos.json.
+"""`.local/chaos/bin/python -m chaos.plot`: draw docs/pictures/chaos from bench/chaos.json.
 
 It runs apart from the rest, where matplotlib is installed.
 """
@@ -9,8 +9,8 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 
 from bench import REPOSITORY
-from bench.plots import save
 
+PICTURES = REPOSITORY / "docs" / "pictures"
 PUT, ACCEPTED, KILLED, OTHER = "#57534e", "#1558a0", "#c2410c", "#0e8f9e"
 TROUBLES = {"throttled": "#e9d8a6", "error": "#f4b6a6", "timeout": "#c9b7e0", "slow": "#cfd8dc"}
 LABELS = {"pump": "second pump", "deploy": "deployment"}
@@ -61,7 +61,8 @@ def main() -> None:
     below.set_title("Trouble at the providers", loc="left", fontsize=12)
     for axes in (above, below, twin):
         axes.spines[["top"]].set_visible(False)
-    save(drawing, "chaos")
+    for form, metadata in (("svg", {"Date": None}), ("png", {})):
+        drawing.savefig(PICTURES / f"chaos.{form}", dpi=150, metadata=metadata)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ All are US dollars a message.
 
 from dataclasses import dataclass
 
+from mailroom.campaigns.definition import RECIPIENTS_PER_MESSAGE
 from mailroom.channels.channel import Estimate
 from ops.estimates import prices
 from ops.estimates.forecast import DISPATCH_SECONDS, FEEDBACK_SECONDS
@@ -28,6 +29,8 @@ INDEX_BYTES = 200
 LOG_BYTES = 1_000
 """An invocation's: Lambda's own three lines, and one of metrics."""
 PDF_BYTES = 100_000
+COMPOSED = RECIPIENTS_PER_MESSAGE
+"""Recipients of one queue message, unless a campaign says otherwise."""
 
 TWILIO_CALLBACK_SECONDS = 0.05
 API_SECONDS = 0.05
@@ -112,22 +115,23 @@ def bus_cost(path: MessagePath) -> float:
 
 
 def composing_cost(path: MessagePath) -> float:
-    """A campaign's recipient, by the calls that were counted; the put itself is the mailbox's write."""
-    campaigns, calls = path.settings.campaigns, prices.measured()["campaign_calls_by_name"]
-    queue = calls["SendMessageBatch"] + 2 * calls["BatchGetItem"]
+    """A campaign's recipient; the put itself is the mailbox's write. What is asked once a chunk is shared by
+    its recipients: a queue message (sent ten at once, received, deleted), an invocation, the run and its
+    counts. Their choices are read one by one."""
+    chunk = 1 / COMPOSED
     return float(
-        (1 + calls["GetItem"]) * prices.UNREAD * prices.READ_UNIT
-        + calls["UpdateItem"] * prices.WRITE_UNIT
-        + queue * prices.SQS_REQUEST
-        + calls["BatchGetItem"] * prices.LAMBDA_REQUEST
-        + prices.lambda_time(PUT_SECONDS, campaigns.compose.memory_mb)
+        (1 + chunk) * prices.UNREAD * prices.READ_UNIT
+        + chunk * prices.WRITE_UNIT
+        + (2 + 1 / prices.QUEUED) * chunk * prices.SQS_REQUEST
+        + chunk * prices.LAMBDA_REQUEST
+        + prices.lambda_time(PUT_SECONDS, path.settings.campaigns.compose.memory_mb)
     )
 
 
 def storage_cost(path: MessagePath) -> float:
     """The mailbox's and the ledger's item for as long as they are kept, and their backups."""
     retention = path.settings.retention
-    ledger = prices.measured()["ledger_item_bytes"] + ITEM_OVERHEAD_BYTES
+    ledger = prices.LEDGER_BYTES + ITEM_OVERHEAD_BYTES
     if path.estimate.indexed:
         ledger += INDEX_BYTES
     mailbox = MAILBOX_BYTES + ITEM_OVERHEAD_BYTES

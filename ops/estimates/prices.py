@@ -1,12 +1,7 @@
 """What messages cost on AWS, by the part: list prices, and how often each is paid a message."""
 
-import json
-from functools import cache
-from typing import Any
-
 from mailroom.channels.channel import Estimate
 from mailroom.channels.contracts import CHANNELS
-from stacks.paths import ROOT
 
 DATED = "us-east-1 list prices of 2026-11, arm64"
 
@@ -48,16 +43,12 @@ https://aws.amazon.com/kms/pricing/."""
 FREE_ALARMS = 10
 """Metrics of alarms a month that an account has free."""
 
-_FIGURES = ROOT / "bench" / "results.json"
-
-
-@cache
-def measured() -> dict[str, Any]:
-    """What the bench counted and measured."""
-    figures: dict[str, Any] = json.loads(_FIGURES.read_text())
-    return figures
-
-
+LEDGER_BYTES = 327
+"""The ledger's item of a mail that was sent, as `make bench` counts it (`ledger_item_bytes`)."""
+WRITES_OF_EVENT, WRITES_OF_LONE_EVENT = 0.57, 0.99
+"""Write units of the ledger for one event of a provider: where a message's delivery comes within a batch of
+its other events, which are then one write, and where each event comes alone. Counted on a simulated day of
+SES's events."""
 BETWEEN = 0.1
 """Seconds from one invocation of a function to its next, where nobody says otherwise."""
 DISPATCHED = 100
@@ -76,8 +67,7 @@ def estimate_of(channel: str) -> Estimate:
 def writes_of_event(channel: str, *, bulk: bool) -> float:
     """Write units of the ledger for one event of a provider. Where a campaign goes out, and where a phone
     answers, one message's events come apart; others may come together, and are one write then."""
-    writes = measured()["feedback_writes_per_event"]
-    return float(writes["apart" if bulk or estimate_of(channel).events_apart else "together"])
+    return WRITES_OF_LONE_EVENT if bulk or estimate_of(channel).events_apart else WRITES_OF_EVENT
 
 
 def lambda_time(seconds: float, memory_mb: float) -> float:

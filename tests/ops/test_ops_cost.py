@@ -122,10 +122,10 @@ def test_callbacks_cost_only_where_messages_have_them() -> None:
     assert with_.parts["logs"] > without.parts["logs"]
 
 
-def test_composing_costs_what_was_counted_beside_the_put() -> None:
-    # Reads 1.02 x 0.5 x 0.125, writes 0.0222 x 0.625, SQS (0.0028 + 0.04) x 0.40, invocations 0.02 x 0.20,
+def test_composing_costs_its_share_of_a_chunk_beside_the_put() -> None:
+    # Reads 1.02 x 0.5 x 0.125, writes 0.02 x 0.625, SQS (0.002 + 0.04) x 0.40, invocations 0.02 x 0.20,
     # 0.02 s at 512 MB.
-    one = 0.06375 + 0.013875 + 0.01712 + 0.004 + 0.02 * 0.5 * 13.3334
+    one = 0.06375 + 0.0125 + 0.0168 + 0.004 + 0.02 * 0.5 * 13.3334
     assert composing_cost(around("mail", "bulk")) * MILLION == pytest.approx(one, abs=1e-5)
     assert "composing" not in parts(around("mail"))
 

@@ -1,0 +1,22 @@
+"""What a mail costs, counted on the requests of the real dispatch and sender: it does not grow unseen.
+
+If a count has to grow, change it here, and say why in CHANGELOG.md.
+"""
+
+import pytest
+
+from bench import counted
+
+
+@pytest.mark.process
+def test_a_mail_costs_2_3_calls_two_ledger_writes_and_no_log_line() -> None:
+    figures = counted.mails()
+    assert figures["calls_by_name"] == {
+        "BatchExecuteStatement": 0.1,  # the claims of a batch
+        "BatchGetItem": 0.1,  # the choices of its recipients
+        "SendEmail": 1.0,
+        "SendMessageBatch": 0.1,
+        "UpdateItem": 1.0,
+    }
+    assert figures["write_units_per_mail"] == 2.0
+    assert figures["log_lines_per_mail"] == 0.0
