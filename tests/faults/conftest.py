@@ -1,5 +1,6 @@
 """Worlds for the fault tests: a test walks through many, one for each place to stop at."""
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,15 @@ def _places(request: pytest.FixtureRequest) -> Iterator[None]:
     PLACES.clear()
     yield
     request.node.user_properties.extend(PLACES.items())
+
+
+@pytest.fixture(autouse=True)
+def _unlogged(request: pytest.FixtureRequest) -> Iterator[None]:
+    """To write tens of thousands of tracebacks takes longer than what they are about."""
+    if "capsys" not in request.fixturenames:
+        logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ SIGNALWIRE, TELNYX = {"fax_provider": "signalwire"}, {"fax_provider": "telnyx"}
 MOVES = [
     pytest.param(SIGNALWIRE, TELNYX, id="another provider"),
     # It is asked about in vain for as long as a fax may take: seldom, for the test's sake.
-    pytest.param({"account": "ours", "poll_seconds": 30}, {"account": "our new one"}, id="another account"),
+    pytest.param({"account": "ours", "poll_seconds": 300}, {"account": "our new one"}, id="another account"),
 ]
 
 

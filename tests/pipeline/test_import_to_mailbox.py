@@ -15,11 +15,11 @@ from local.stage.workspace import MAILBOX, REPOSITORY
 from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.shared import Pipeline, until
 
-ROWS = 1_500
+ROWS = 900
 BAD = (7, 700)
 """Rows without an address."""
 PREFIX = "imported"
-SOME = 150
+SOME = 100
 """Rows that a process puts before it is killed."""
 SECONDS = 240.0
 WORDS = (

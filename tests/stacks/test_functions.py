@@ -147,3 +147,16 @@ def test_nothing_is_traced_unless_the_settings_say_so(dev: Templates, everything
 
 def functions_of(stage: Templates) -> list[dict[str, Any]]:
     return [function for stack in stage.stacks.values() for function in stack.all("Lambda::Function")]
+
+
+def test_no_environment_holds_a_secret(whole: Templates) -> None:
+    """Where a function needs one, the variable's name says that it is a secret's ARN."""
+    names = {
+        name
+        for template in whole.stacks.values()
+        for each in template.all("Lambda::Function")
+        for name in each["Environment"]["Variables"]
+        if re.search("SECRET|TOKEN|PASSWORD|CREDENTIAL", name)
+    }
+    assert names
+    assert all(name.endswith(("_SECRET_ARN", "_SECRET_ARNS")) for name in names)

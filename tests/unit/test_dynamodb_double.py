@@ -1,7 +1,7 @@
 """The table double: what Mailroom relies on in DynamoDB, asked of the double and of moto.
 
-Every test of this suite compares what it asks for the first time (`_like_moto` in tests/conftest.py). Here
-are the edges, each with what DynamoDB promises.
+With `make oracle` every test compares what it asks for the first time (`_like_moto` in tests/conftest.py).
+Here are the edges, each with what DynamoDB promises.
 """
 
 import threading

@@ -10,6 +10,7 @@ import mmap
 import os
 import signal
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,12 +46,15 @@ class Death:
     def __init__(self, event: str, number: int) -> None:
         self._event = event
         self._left = number
+        self._lock = threading.Lock()  # several workers put, and the n-th must be one of them
 
     def at(self, event: str) -> None:
         """Such an event."""
         if event == self._event:
-            self._left -= 1
-            if self._left == 0:
+            with self._lock:
+                self._left -= 1
+                last = self._left == 0
+            if last:
                 os.kill(os.getpid(), signal.SIGINT if event == CTRL_C else signal.SIGKILL)
 
 

@@ -16,7 +16,7 @@ from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.file_formats import CHUNK_BYTES
 from tests.support.unit.audience import LOCATION, Bucket, Content, csv, page, pages
 
-LINES = 1_000_000
+LINES = 200_000
 HEADER = b"id,email,first_name\n"
 BLOCK = 10_000
 ENVIRONMENT = os.environ | {"PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'lambdas'}"}
@@ -83,7 +83,7 @@ def test_the_generated_file_is_what_it_says() -> None:
 
 
 @pytest.mark.process
-def test_a_million_lines_take_no_more_memory_than_a_tenth_of_them() -> None:
+def test_a_large_file_takes_no_more_memory_than_a_tenth_of_them() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "tests.unit.campaigns.test_audience_large_file"],
         cwd=REPOSITORY,
@@ -113,8 +113,8 @@ def test_a_page_costs_one_request_wherever_it_lies() -> None:
     audience = FileAudience(Csv(LOCATION, "id"), bucket)  # type: ignore[arg-type]
     first = audience.page(page())
     assert first.cursor["offset"] == len(HEADER) + 1000 * WIDTH
-    middle = first.cursor | {"offset": len(HEADER) + 900_000 * WIDTH, "line": 900_002}
-    assert audience.page(page(middle)).recipients[0].key == "u0900000"
+    middle = first.cursor | {"offset": len(HEADER) + 190_000 * WIDTH, "line": 190_002}
+    assert audience.page(page(middle)).recipients[0].key == "u0190000"
     assert len(bucket.asked) == 2
 
 

@@ -23,7 +23,7 @@ from tests.support.fuzz.work import assert_linear_time, lines_of
 from tests.support.unit.dispatching import ROLE, TARGET, Log
 from tests.support.unit.shared import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item
 
-SIZE = 400_000
+SIZE = 100_000
 Shape = Callable[[str, int], object]
 RIGHT: dict[str, Item] = {
     "mail": {"to": "vincent@example.com", "subject": "Hello", "text": "Hi"},
