@@ -11,6 +11,7 @@ from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from mailroom.content.payloads import OVERSIZE
+from mailroom.environment import MessagesApiSettings, TwilioCallbacksSettings, UnsubscribeSettings
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.http_api import ApiStage, server_errors
@@ -113,11 +114,11 @@ class ApiStack(StageStack):
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
                 self.secret.read(),
             ],
-            environment={
-                "PREFERENCES_TABLE": storage.preferences.table_name,
-                "UNSUBSCRIBE_SECRET_ARN": self.secret.secret_arn,
-                **({"UNSUBSCRIBE_PAGE": PAGE_FILE} if page else {}),
-            },
+            environment=UnsubscribeSettings(
+                preferences_table=storage.preferences.table_name,
+                unsubscribe_secret_arn=self.secret.secret_arn,
+                unsubscribe_page=PAGE_FILE if page else "",
+            ),
             # Words in a dozen languages do not fit the 4 KB of a function's environment.
             extras={PAGE_FILE: json.dumps(page, indent=1, sort_keys=True).encode()} if page else {},
             remedy=CALLER_REPEATS,
@@ -150,13 +151,14 @@ class ApiStack(StageStack):
             function="twilio-callbacks",
             limits=settings.api,
             grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
-            environment={
-                "TWILIO_SECRET_ARN": secret.secret_arn,
-                "PUBLIC_URL": self.public_url,
-                "FEEDBACK_QUEUE_URL": queue.queue_url,
-                "SMS_BASE_URL": section.url,
-                **section.words(),
-            },
+            environment=TwilioCallbacksSettings(
+                twilio_secret_arn=secret.secret_arn,
+                public_url=self.public_url,
+                feedback_queue_url=queue.queue_url,
+                sms_base_url=section.url,
+                stop_words=section.stop_words,
+                start_words=section.start_words,
+            ),
             remedy="Twilio repeats a status callback for seconds only.",
         )
         return self._behind(settings, "TwilioCallbacks", spec)
@@ -188,20 +190,20 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
                 wildcard="What is too large for an item is named by a hash of its content.",
             ),
         ],
-        environment={
-            **storage.shared_environment,
-            **storage.mailbox_environment,
-            "PAYLOAD_TTL_SECONDS": str(settings.retention.payload_days * DAY),
-            "LANES": json.dumps(lanes(settings)),
-            "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
-            "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
-            "DEFAULT_REGION": settings.default_region,
-            "PUBLIC_URL": public_url,
-            "JWT_ISSUER": jwt.issuer if jwt else "",
-            "JWT_SCOPES": jwt.scopes.model_dump_json() if jwt and jwt.scopes else "{}",
-            "CALLER_CLAIM": jwt.caller_claim if jwt else "",
-            "PAYLOAD_PREFIXES": json.dumps(settings.api.payload_prefixes),
-        },
+        environment=MessagesApiSettings(
+            **storage.common,
+            **storage.put,
+            payload_ttl_seconds=settings.retention.payload_days * DAY,
+            lanes=lanes(settings),
+            callback_schemes=settings.webhook.allowed_schemes,
+            callback_ports=settings.webhook.allowed_ports,
+            default_region=settings.default_region,
+            public_url=public_url,
+            jwt_issuer=jwt.issuer if jwt else "",
+            jwt_scopes=jwt.scopes.model_dump() if jwt and jwt.scopes else {},
+            caller_claim=jwt.caller_claim if jwt else "",
+            payload_prefixes=settings.api.payload_prefixes,
+        ),
         remedy=CALLER_REPEATS,
     )
 

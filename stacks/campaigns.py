@@ -1,13 +1,18 @@
 """Campaigns: their schedules, the function that pages through audiences, and the one that composes."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
-from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS
+from mailroom.environment import (
+    COMPOSE_KEPT_BACK_SECONDS,
+    CollectSettings,
+    ComposeSettings,
+    DatabaseSettings,
+)
 from stacks.constructs.grants import Grant, scheduler_role
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import TTL, Table
@@ -63,13 +68,14 @@ class CampaignsStack(StageStack):
                 *read_audiences(self, self._campaigns),
                 *read_secrets(settings, databases),
             ],
-            environment={
-                "AUDIENCE_QUEUE_URL": self.audience.queue.queue_url,
-                "RUNS_TABLE": self.runs.table_name,
-                "RUN_TTL_SECONDS": str(settings.campaigns.run_days * DAY),
-                "LEASE_SECONDS": str(rules.lease),
-                "DATABASES": json.dumps(_connections(settings, databases)),
-            },
+            environment=CollectSettings(
+                queue_url="",
+                audience_queue_url=self.audience.queue.queue_url,
+                runs_table=self.runs.table_name,
+                run_ttl_seconds=settings.campaigns.run_days * DAY,
+                lease_seconds=rules.lease,
+                databases=_connections(settings, databases),
+            ),
             extras=extras(settings, self._campaigns, databases),
             # A page's message leads to the next page's: however many those are, they are one chain, bounded
             # by the campaign's max_pages. Lambda would take it for a loop and end it after 16.
@@ -94,15 +100,16 @@ class CampaignsStack(StageStack):
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
                 *read_secrets(settings, databases),
             ],
-            environment={
-                **storage.shared_environment,
-                **storage.mailbox_environment,
-                "PREFERENCES_TABLE": storage.preferences.table_name,
-                "RUNS_TABLE": self.runs.table_name,
-                "RUN_TTL_SECONDS": str(settings.campaigns.run_days * DAY),
-                "DEFAULT_REGION": settings.default_region,
-                "DATABASES": json.dumps(_connections(settings, databases)),
-            },
+            environment=ComposeSettings(
+                **storage.common,
+                **storage.put,
+                queue_url="",
+                preferences_table=storage.preferences.table_name,
+                runs_table=self.runs.table_name,
+                run_ttl_seconds=settings.campaigns.run_days * DAY,
+                default_region=settings.default_region,
+                databases=_connections(settings, databases),
+            ),
             extras=extras(settings, self._campaigns, databases),
             network=settings.campaigns.network,
         )
@@ -130,10 +137,12 @@ def _named(settings: Settings, wanted: Iterable[Iterable[str]]) -> list[str]:
     return [name for name in settings.databases if name in names]
 
 
-def _connections(settings: Settings, databases: Sequence[str]) -> Mapping[str, dict[str, object]]:
+def _connections(settings: Settings, databases: Sequence[str]) -> dict[str, DatabaseSettings]:
     """What a function has to know to reach `databases`."""
     return {
-        name: settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True)
+        name: DatabaseSettings(
+            **settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True)
+        )
         for name in databases
     }
 

@@ -1,13 +1,14 @@
 """The channels that are a row each: a queue, dead-letter queue and sender for each lane, and what each sender
 needs beside that."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import parseaddr
+from typing import Any
 
 from aws_cdk import Annotations, App, Stack
 
+from mailroom.environment import MailSender, PushSender, Sender, SmsSender
 from mailroom.ledger.items import LINES
 from stacks.api import ApiStack
 from stacks.constructs.grants import Grant
@@ -25,10 +26,12 @@ from stacks.settings.stage import Settings
 
 @dataclass(frozen=True)
 class Needs:
-    """Grants, environment, and the folder in templates/ that goes into the bundle ("" is none)."""
+    """Grants, the type of the sender's settings with the fields that are the channel's own, and the folder in
+    templates/ that goes into the bundle ("" is none)."""
 
-    grants: Sequence[Grant] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
+    grants: Sequence[Grant]
+    kind: type[Sender]
+    own: Mapping[str, Any]
     templates: str = ""
     by_number: bool = False
     """Whether a look-up asks the ledger which of a provider's messages to a number are whose."""
@@ -63,10 +66,10 @@ class ChannelsStack(StageStack):
         return Grant(["dynamodb:UpdateItem"], [self.storage.suppressions.table_arn])
 
     def unwilling(self) -> dict[str, str]:
-        """Where the suppression list and the preferences are."""
+        """Where the suppression list and the preferences are: the fields of `SuppressingSender`."""
         return {
-            "SUPPRESSIONS_TABLE": self.storage.suppressions.table_name,
-            "PREFERENCES_TABLE": self.storage.preferences.table_name,
+            "suppressions_table": self.storage.suppressions.table_name,
+            "preferences_table": self.storage.preferences.table_name,
         }
 
     def _work(self, row: LaneRow, needs: Needs) -> Work:
@@ -85,9 +88,9 @@ class ChannelsStack(StageStack):
                 *read_payloads(self, self.settings),
                 *needs.grants,
             ],
-            environment={
-                **self.storage.shared_environment,
-                **sender_environment(
+            environment=needs.kind(
+                **self.storage.common,
+                **sender_fields(
                     row.event_type,
                     row.channel,
                     Waits.of(row.channel),
@@ -95,29 +98,38 @@ class ChannelsStack(StageStack):
                     pace=row.pace,
                     submit_seconds=row.channel.submit_seconds,
                 ),
-                "SUBMITS_AT_ONCE": str(row.channel.submits_at_once),
-                **needs.environment,
+                submits_at_once=row.channel.submits_at_once,
+                **needs.own,
                 **reachable(self.settings, row.event_type),
-            },
+            ),
             templates=needs.templates,
             channel=row.event_type,
             kept_back_seconds=row.channel.record_seconds,
         )
 
 
+class RowSender(Sender, frozen=True, kw_only=True, rename="upper"):
+    """What a row says of a channel of one's own; its handler reads a type of its own with these names."""
+
+    provider_url: str = ""
+    provider_secret_arn: str = ""
+    suppressions_table: str = ""
+    preferences_table: str = ""
+
+
 def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
     """The address of the provider, the secret with its credentials and the suppression list: those of them
     that the row names."""
     grants: list[Grant] = []
-    environment = {"PROVIDER_URL": channel.base_url} if channel.base_url else {}
+    own = {"provider_url": channel.base_url or ""}
     if channel.secret is not None:
         secret = provider_secret(stack, stack.settings, event_type, channel.secret)
         grants.append(secret.read())
-        environment["PROVIDER_SECRET_ARN"] = secret.secret_arn
+        own["provider_secret_arn"] = secret.secret_arn
     if channel.suppressible:
         grants += [stack.find_unwilling(), stack.mark_suppressed()]
-        environment |= stack.unwilling()
-    return Needs(grants, environment)
+        own |= stack.unwilling()
+    return Needs(grants, RowSender, own)
 
 
 def _mail(stack: ChannelsStack) -> Needs:
@@ -125,13 +137,14 @@ def _mail(stack: ChannelsStack) -> Needs:
     settings = stack.settings
     return Needs(
         grants=[_send_email(stack, settings), stack.find_unwilling(), stack.api.secret.read()],
-        environment={
+        kind=MailSender,
+        own={
             **stack.unwilling(),
-            "MAIL_SENDERS": json.dumps(settings.mail.senders),
-            "CONFIGURATION_SET": settings.name(),
-            "UNSUBSCRIBE_URL": stack.api.unsubscribe_url,
-            "UNSUBSCRIBE_SECRET_ARN": stack.api.secret.secret_arn,
-            "MAX_ATTACHMENT_BYTES": str(settings.mail.max_attachment_bytes),
+            "mail_senders": settings.mail.senders,
+            "configuration_set": settings.name(),
+            "unsubscribe_url": stack.api.unsubscribe_url,
+            "unsubscribe_secret_arn": stack.api.secret.secret_arn,
+            "max_attachment_bytes": settings.mail.max_attachment_bytes,
         },
         templates="mail",
     )
@@ -166,10 +179,11 @@ def _push(stack: ChannelsStack) -> Needs:
             stack.find_unwilling(),
             stack.mark_suppressed(),
         ],
-        environment={
+        kind=PushSender,
+        own={
             **stack.unwilling(),
-            "PLATFORM_APPLICATIONS": json.dumps(section.platform_applications),
-            "TOPICS": json.dumps(section.topics),
+            "platform_applications": section.platform_applications,
+            "topics": section.topics,
         },
     )
 
@@ -193,45 +207,41 @@ def _sms(stack: ChannelsStack) -> Needs:
     section = stack.settings.sms
     assert section is not None  # a rule refuses a row without its section
     of_provider = _by_twilio if section.provider == "twilio" else _by_aws
-    provider = of_provider(stack, section)
+    grants, provider = of_provider(stack, section)
     return Needs(
-        grants=[*provider.grants, stack.find_unwilling(), stack.mark_suppressed()],
+        grants=[*grants, stack.find_unwilling(), stack.mark_suppressed()],
         by_number=True,
-        environment={
+        kind=SmsSender,
+        own={
             **stack.unwilling(),
-            "SMS_PROVIDER": section.provider,
-            "SMS_SENDER": section.sender or "",
-            "DEFAULT_REGION": stack.settings.default_region,
-            "MAX_SEGMENTS": str(section.max_segments),
-            "MEDIA_SECONDS": str(section.media_seconds),
-            "CLOCK_SKEW_SECONDS": str(section.clock_skew_seconds),
-            **provider.environment,
+            "sms_provider": section.provider,
+            "sms_sender": section.sender or "",
+            "default_region": stack.settings.default_region,
+            "max_segments": section.max_segments,
+            "media_seconds": section.media_seconds,
+            "clock_skew_seconds": section.clock_skew_seconds,
+            **provider,
         },
         templates="sms",
     )
 
 
-def _by_twilio(stack: ChannelsStack, section: Sms) -> Needs:
+def _by_twilio(stack: ChannelsStack, section: Sms) -> tuple[list[Grant], dict[str, str]]:
     secret = stack.feedback.twilio_secret
     assert secret is not None
-    return Needs(
-        [secret.read()],
-        {
-            "TWILIO_SECRET_ARN": secret.secret_arn,
-            "SMS_BASE_URL": section.url,
-            "MESSAGING_SERVICE_SID": section.messaging_service_sid or "",
-            "CALLBACK_URL": stack.api.twilio_url,
-        },
-    )
+    return [secret.read()], {
+        "twilio_secret_arn": secret.secret_arn,
+        "sms_base_url": section.url,
+        "messaging_service_sid": section.messaging_service_sid or "",
+        "callback_url": stack.api.twilio_url,
+    }
 
 
-def _by_aws(stack: ChannelsStack, section: Sms) -> Needs:
+def _by_aws(stack: ChannelsStack, section: Sms) -> tuple[list[Grant], dict[str, str]]:
     name = stack.settings.sms_configuration_set
     arn = stack.format_arn(service="sms-voice", resource="configuration-set", resource_name=name)
-    return Needs(
-        [_send_sms(stack, str(section.sender)), Grant(SMS_ACTIONS, [arn])],
-        {"SMS_CONFIGURATION_SET": str(name)},
-    )
+    grants = [_send_sms(stack, str(section.sender)), Grant(SMS_ACTIONS, [arn])]
+    return grants, {"sms_configuration_set": str(name)}
 
 
 SMS_ACTIONS = ("sms-voice:SendTextMessage", "sms-voice:SendMediaMessage")
@@ -264,27 +274,32 @@ NEEDS: Mapping[str, Callable[[ChannelsStack], Needs]] = {"mail": _mail, "sms": _
 """The channels whose provider needs more than a row says: a section of settings, templates, other grants."""
 
 
-def sender_environment(
+def sender_fields(
     event_type: str, policy: FailurePolicy, waits: Waits, *, lease: int, pace: float, submit_seconds: int
-) -> dict[str, str]:
-    """A sender's numbers; `lease`, `pace` and `submit_seconds` in seconds."""
+) -> dict[str, Any]:
+    """The fields of `environment.Sender` that every sender has; `lease`, `pace` and `submit_seconds` are
+    seconds."""
     return {
-        "CHANNEL": event_type,
-        "LEASE_SECONDS": str(lease),
-        "PACE_SECONDS": str(pace),
-        "ON_UNKNOWN": policy.on_unknown,
-        "RESEND_DELAYS": json.dumps(policy.resend_delays_seconds),
-        "BACKOFF_SECONDS": str(waits.base),
-        "BACKOFF_CAP_SECONDS": str(waits.cap),
-        "MISCONFIGURED_SECONDS": str(policy.misconfigured_seconds),
-        "SUBMIT_SECONDS": str(submit_seconds),
-        "RECORD_SECONDS": str(policy.record_seconds),
+        "channel": event_type,
+        "queue_url": "",
+        "lease_seconds": lease,
+        "pace_seconds": pace,
+        "on_unknown": policy.on_unknown,
+        "resend_delays": tuple(policy.resend_delays_seconds),
+        "backoff_seconds": waits.base,
+        "backoff_cap_seconds": waits.cap,
+        "misconfigured_seconds": policy.misconfigured_seconds,
+        "submit_seconds": submit_seconds,
+        "record_seconds": policy.record_seconds,
     }
 
 
-def reachable(settings: Settings, event_type: str) -> dict[str, str]:
+def reachable(settings: Settings, event_type: str) -> dict[str, Any]:
     """Whom a channel's sender may reach, where that is not everybody."""
-    return settings.recipients.environment(event_type) if settings.recipients else {}
+    rules = settings.recipients
+    if rules is None:
+        return {}
+    return {"recipients_only": list(rules.only), "redirect_to": rules.redirect_to.get(event_type, "")}
 
 
 def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:

@@ -7,7 +7,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 
-from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS
+from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS, DeadLettersSettings
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
@@ -82,12 +82,12 @@ class DeadLettersStack(StageStack):
                     Grant(["dynamodb:UpdateItem", "dynamodb:GetItem"], [storage.ledger.table_arn]),
                     Grant(["dynamodb:BatchGetItem", "dynamodb:PutItem"], [self.table.table_arn]),
                 ],
-                environment={
-                    **storage.shared_environment,
-                    "DEAD_LETTERS_TABLE": self.table.table_name,
-                    "DEAD_LETTER_QUEUES": self.to_json_string(
-                        {worker.work.dead_letter_name: worker.dead_letters.queue_url for worker in workers}
-                    ),
-                },
+                environment=DeadLettersSettings(
+                    **storage.common,
+                    dead_letters_table=self.table.table_name,
+                    dead_letter_queues={
+                        worker.work.dead_letter_name: worker.dead_letters.queue_url for worker in workers
+                    },
+                ),
             ),
         ).resource

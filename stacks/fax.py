@@ -1,11 +1,10 @@
 """The fax gateway: a line's faxes one after the other, and the queue on which the next attempts wait."""
 
-import json
-
 from aws_cdk import App
 
+from mailroom.environment import FaxSender, RetryFaxSettings
 from mailroom.ledger.items import LINES
-from stacks.channels import reachable, read_payloads, sender_environment
+from stacks.channels import reachable, read_payloads, sender_fields
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import provider_secret
@@ -55,9 +54,9 @@ class FaxStack(StageStack):
                 self.secret.read(),
                 *read_payloads(self, settings),
             ],
-            environment={
-                **storage.shared_environment,
-                **sender_environment(
+            environment=FaxSender(
+                **storage.common,
+                **sender_fields(
                     "fax",
                     fax,
                     Waits.of(fax),
@@ -65,23 +64,23 @@ class FaxStack(StageStack):
                     pace=fax.pace,
                     submit_seconds=fax.submit_seconds,
                 ),
-                "FAX_PROVIDER": fax.provider,
-                "FAX_SECRET_ARN": self.secret.secret_arn,
-                "FAX_BASE_URL": fax.url,
-                "FAX_SENDERS": json.dumps(fax.senders),
-                "FAX_CONNECTION_ID": fax.connection_id or "",
-                "FAX_TTL_MINUTES": str(fax.ttl_minutes),
-                "FAX_QUALITY": fax.quality,
-                "MEDIA_SECONDS": str(fax.media_seconds),
-                "POLL_SECONDS": str(fax.poll_seconds),
-                "LONGEST_FAX_SECONDS": str(fax.longest_fax_seconds),
-                "MAX_ATTEMPTS": str(fax.max_attempts),
-                "LAST_SUBMIT_RECEIVE": str(rules.last_submit_receive),
-                "CLOCK_SKEW_SECONDS": str(fax.clock_skew_seconds),
-                "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
-                "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
+                fax_provider=fax.provider,
+                fax_secret_arn=self.secret.secret_arn,
+                fax_base_url=fax.url,
+                fax_senders=fax.senders,
+                fax_connection_id=fax.connection_id or "",
+                fax_ttl_minutes=fax.ttl_minutes,
+                fax_quality=fax.quality,
+                media_seconds=fax.media_seconds,
+                poll_seconds=fax.poll_seconds,
+                longest_fax_seconds=fax.longest_fax_seconds,
+                max_attempts=fax.max_attempts,
+                last_submit_receive=rules.last_submit_receive,
+                clock_skew_seconds=fax.clock_skew_seconds,
+                callback_schemes=settings.webhook.allowed_schemes,
+                callback_ports=settings.webhook.allowed_ports,
                 **reachable(settings, "fax"),
-            },
+            ),
         )
 
     def _move(self, settings: Settings, fax: Fax) -> Work:
@@ -92,5 +91,5 @@ class FaxStack(StageStack):
             polling=fax.retry,
             rules=mover_rules(fax, settings.lease_margin_seconds),
             grants=[Grant(["sqs:SendMessage"], [self.worker.queue.queue_arn])],
-            environment={"FAX_QUEUE_URL": self.worker.queue.queue_url},
+            environment=RetryFaxSettings(queue_url="", fax_queue_url=self.worker.queue.queue_url),
         )

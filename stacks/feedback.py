@@ -8,7 +8,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk.aws_cloudwatch import MathExpression, TreatMissingData
 from constructs import Construct
 
-from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS
+from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
 from stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack, publish
@@ -73,6 +73,8 @@ class FeedbackStack(StageStack):
         )
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
+        # Texts by Twilio come as the words that they are: see `twilio-callbacks`.
+        texts = None if settings.twilio else settings.sms
         return Work(
             queue="feedback",
             function="feedback",
@@ -83,14 +85,15 @@ class FeedbackStack(StageStack):
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn])
             ],
-            environment={
-                **storage.shared_environment,
-                "SUPPRESSIONS_TABLE": storage.suppressions.table_name,
-                "FEEDBACK_TOPICS": self.to_json_string([self.topic.topic_arn]),
-                "DEFAULT_REGION": settings.default_region,
-                # Texts by Twilio come as the words that they are: see `twilio-callbacks`.
-                **(settings.sms.words() if settings.sms and not settings.twilio else {}),
-            },
+            environment=FeedbackSettings(
+                **storage.common,
+                queue_url="",
+                suppressions_table=storage.suppressions.table_name,
+                feedback_topics=[self.topic.topic_arn],
+                default_region=settings.default_region,
+                stop_words=texts.stop_words if texts else (),
+                start_words=texts.start_words if texts else (),
+            ),
         )
 
 

@@ -1,5 +1,7 @@
 """The tables and the payload bucket: what must outlive every deployment."""
 
+from typing import Any
+
 from aws_cdk import App
 from aws_cdk import aws_dynamodb as dynamodb
 
@@ -41,16 +43,18 @@ class MailboxStack(StageStack):
             self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
         )
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
-        self.shared_environment = {
-            "LEDGER_TABLE": self.ledger.table_name,
-            "LEDGER_TTL_SECONDS": str(settings.retention.ledger_days * DAY),
-            "PAYLOAD_BUCKET": self.payloads.bucket_name,
+        self.common: dict[str, Any] = {
+            "ledger_table": self.ledger.table_name,
+            "ledger_ttl_seconds": settings.retention.ledger_days * DAY,
+            "payload_bucket": self.payloads.bucket_name,
         }
+        """The fields of `environment.Common`."""
         mailbox_days = settings.retention.mailbox_days
-        self.mailbox_environment = {
-            "MAILBOX_TABLE": self.mailbox.table_name,
-            "MAILBOX_TTL_SECONDS": str((mailbox_days or 0) * DAY),
+        self.put: dict[str, Any] = {
+            "mailbox_table": self.mailbox.table_name,
+            "mailbox_ttl_seconds": (mailbox_days or 0) * DAY,
         }
+        """What a function needs to put items into the mailbox."""
         publish(self, PayloadBucketName=self.payloads.bucket_name)
         if mailbox_days:
             publish(self, MailboxTtlSeconds=str(mailbox_days * DAY))

@@ -3,11 +3,13 @@ stream to callbacks."""
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
+from mailroom.environment import DispatchScheduledSettings, DispatchSettings, OutcomesSettings
 from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
 from stacks.channels import ChannelsStack
 from stacks.constructs.grants import Grant, scheduler_role
@@ -35,11 +37,11 @@ class Schedules(Construct):
             service="scheduler", resource="schedule", resource_name=f"{settings.name()}/*"
         )
         role = scheduler_role(self, settings.name(), [target, dead_letters])
-        self.environment = {
-            "SCHEDULE_GROUP": settings.name(),
-            "SCHEDULE_ROLE_ARN": role.role_arn,
-            "SCHEDULE_TARGET_ARN": target,
-            "SCHEDULE_DEAD_LETTER_ARN": dead_letters,
+        self.fields = {
+            "schedule_group": settings.name(),
+            "schedule_role_arn": role.role_arn,
+            "schedule_target_arn": target,
+            "schedule_dead_letter_arn": dead_letters,
         }
         """What a function that creates schedules needs to know."""
         self.create = [
@@ -72,15 +74,15 @@ def outcomes(
             Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues]),
             *_put_events(settings, storage),
         ],
-        environment={
-            "WEBHOOK_QUEUE_URL": webhook.worker.queue.queue_url,
-            "RETRY_QUEUE_URL": fax.retry.queue.queue_url if fax else "",
-            "CHANNELS": json.dumps(sorted({*settings.channels, *(["fax"] if fax else []), "webhook"})),
+        environment=OutcomesSettings(
+            webhook_queue_url=webhook.worker.queue.queue_url,
+            retry_queue_url=fax.retry.queue.queue_url if fax else "",
+            channels=sorted({*settings.channels, *(["fax"] if fax else []), "webhook"}),
             # Unused without fax.
-            "MAX_ATTEMPTS": str(section.max_attempts if section else 1),
-            "RETRY_DELAY_SECONDS": str(section.retry_delay_seconds if section else 0),
+            max_attempts=section.max_attempts if section else 1,
+            retry_delay_seconds=section.retry_delay_seconds if section else 0,
             **_events(settings),
-        },
+        ),
     )
 
 
@@ -117,12 +119,12 @@ def _put_events(settings: Settings, stack: Stack) -> list[Grant]:
     return [Grant(["events:PutEvents"], [bus], conditions=own)]
 
 
-def _events(settings: Settings) -> dict[str, str]:
+def _events(settings: Settings) -> dict[str, Any]:
     bus = settings.outcomes.event_bus
     if bus is None:
         return {}
-    campaigns = json.dumps(sorted(settings.campaigns.enabled))
-    return {"EVENT_BUS": bus, "EVENT_SOURCE": _event_source(settings), "CAMPAIGNS": campaigns}
+    campaigns = sorted(settings.campaigns.enabled)
+    return {"event_bus": bus, "event_source": _event_source(settings), "campaigns": campaigns}
 
 
 def _event_source(settings: Settings) -> str:
@@ -157,15 +159,15 @@ class RoutingStack(StageStack):
             Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
             *schedules.create,
         ]
-        environment = {
-            **storage.shared_environment,
-            **schedules.environment,
-            "ROUTES": self.to_json_string(routes),
+        fields: dict[str, Any] = {
+            **storage.common,
+            **schedules.fields,
+            "routes": routes,
             # For a channel whose queue cannot delay a message, one that can.
-            "DELAYED_ROUTES": self.to_json_string({"fax": fax.retry.queue.queue_url} if fax else {}),
-            "DEFAULT_REGION": settings.default_region,
-            "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
-            "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
+            "delayed_routes": {"fax": fax.retry.queue.queue_url} if fax else {},
+            "default_region": settings.default_region,
+            "callback_schemes": settings.webhook.allowed_schemes,
+            "callback_ports": settings.webhook.allowed_ports,
         }
         dispatch = StreamWork(
             function="dispatch",
@@ -173,7 +175,7 @@ class RoutingStack(StageStack):
             table=storage.mailbox,
             filters=['{"eventName":["INSERT"]}'],
             grants=grants,
-            environment=environment,
+            environment=DispatchSettings(**fields),
         )
         self.dispatch = StreamReader(self, settings, dispatch)
         work = outcomes(settings, storage, webhook, fax)
@@ -188,7 +190,9 @@ class RoutingStack(StageStack):
                 polling=settings.scheduled,
                 rules=worker_rules(settings.scheduled, settings.lease_margin_seconds),
                 grants=[*grants, Grant(["dynamodb:BatchGetItem"], [storage.mailbox.table_arn])],
-                environment={**environment, "MAILBOX_TABLE": storage.mailbox.table_name},
+                environment=DispatchScheduledSettings(
+                    **fields, mailbox_table=storage.mailbox.table_name, queue_url=""
+                ),
             ),
         )
         self.workers = [*reached, scheduled]

@@ -1,13 +1,13 @@
 """Webhooks: messages and status callbacks, signed, to whatever endpoint they name."""
 
-import json
 import math
 
 from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
 
 from mailroom.channels.webhook.contract import tries_that_may_fail
-from stacks.channels import read_payloads, sender_environment
+from mailroom.environment import WebhookSender
+from stacks.channels import read_payloads, sender_fields
 from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
@@ -66,9 +66,9 @@ class WebhookStack(StageStack):
                 self.secret.read(),
                 *read_payloads(self, settings),
             ],
-            environment={
-                **storage.shared_environment,
-                **sender_environment(
+            environment=WebhookSender(
+                **storage.common,
+                **sender_fields(
                     "webhook",
                     webhook,
                     # Its own delays go before; these are what every sender has to be told.
@@ -77,14 +77,14 @@ class WebhookStack(StageStack):
                     pace=0,
                     submit_seconds=webhook.request_seconds,
                 ),
-                "SIGNING_SECRET_ARN": self.secret.secret_arn,
-                "SIGNING_OVERLAP_SECONDS": str(webhook.signing_overlap_hours * 3600),
-                "DELAYS": json.dumps(webhook.delays_seconds),
-                "RETRY_AFTER_CAP_SECONDS": str(webhook.retry_after_cap_seconds),
-                "ALLOWED_NETWORKS": json.dumps(webhook.allowed_networks),
-                "ALLOWED_SCHEMES": json.dumps(webhook.allowed_schemes),
-                "ALLOWED_PORTS": json.dumps(webhook.allowed_ports),
-            },
+                signing_secret_arn=self.secret.secret_arn,
+                signing_overlap_seconds=webhook.signing_overlap_hours * 3600,
+                delays=webhook.delays_seconds,
+                retry_after_cap_seconds=webhook.retry_after_cap_seconds,
+                allowed_networks=webhook.allowed_networks,
+                allowed_schemes=webhook.allowed_schemes,
+                allowed_ports=webhook.allowed_ports,
+            ),
         )
 
 

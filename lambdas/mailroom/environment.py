@@ -1,7 +1,7 @@
-"""A function's settings, as its stack put them into the environment."""
+"""A function's settings: its stack fills one of these types, and the function reads the same type."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -41,7 +41,7 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     resend_delays: tuple[Seconds, ...] = (0, 1_800, 7_200)
     """The least time between a try whose outcome is unknown and each resend, and so the number of resends."""
     submits_at_once: Annotated[int, Meta(ge=1)] = 1
-    recipients_only: list[str] | None = None
+    recipients_only: Sequence[str] | None = None
     """Whom the stage may reach: see `AllowedRecipients`. None: everybody."""
     redirect_to: str = ""
     """Who gets the messages to all others; "": they are suppressed."""
@@ -58,7 +58,7 @@ class MailSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
     """A mail sender's. `unsubscribe_url` is below which the links for opting out lie, and the secret is what
     they are signed with."""
 
-    mail_senders: list[str]
+    mail_senders: Sequence[str]
     configuration_set: str
     max_attachment_bytes: int
     unsubscribe_url: str
@@ -91,7 +91,7 @@ class PushSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
     """A push sender's: the platform applications by their names here, and the topics; all as ARNs."""
 
     platform_applications: dict[str, str]
-    topics: list[str]
+    topics: Sequence[str]
 
 
 class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
@@ -100,7 +100,7 @@ class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
     fax_provider: Literal["signalwire", "telnyx"]
     fax_secret_arn: str
     fax_base_url: str
-    fax_senders: list[str]
+    fax_senders: Sequence[str]
     fax_connection_id: str
     fax_ttl_minutes: int
     fax_quality: Literal["standard", "fine", "superfine"]
@@ -110,8 +110,8 @@ class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
     max_attempts: int
     last_submit_receive: int
     clock_skew_seconds: Seconds
-    callback_schemes: list[str]
-    callback_ports: list[int]
+    callback_schemes: Sequence[str]
+    callback_ports: Sequence[int]
 
 
 class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
@@ -120,11 +120,11 @@ class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
 
     signing_secret_arn: str
     signing_overlap_seconds: Seconds
-    delays: list[Seconds]
+    delays: Sequence[Seconds]
     retry_after_cap_seconds: Seconds
-    allowed_networks: list[str]
-    allowed_schemes: list[str]
-    allowed_ports: list[int]
+    allowed_networks: Sequence[str]
+    allowed_schemes: Sequence[str]
+    allowed_ports: Sequence[int]
 
 
 class FeedbackSettings(Common, frozen=True, kw_only=True, rename="upper"):
@@ -133,10 +133,10 @@ class FeedbackSettings(Common, frozen=True, kw_only=True, rename="upper"):
 
     queue_url: str
     suppressions_table: str
-    feedback_topics: list[str]
+    feedback_topics: Sequence[str]
     default_region: str = ""
-    stop_words: list[str] = []
-    start_words: list[str] = []
+    stop_words: Sequence[str] = ()
+    start_words: Sequence[str] = ()
 
 
 class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper"):
@@ -147,11 +147,11 @@ class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper")
     public_url: str
     feedback_queue_url: str
     sms_base_url: str = "https://api.twilio.com"
-    stop_words: list[str] = []
-    start_words: list[str] = []
+    stop_words: Sequence[str] = ()
+    start_words: Sequence[str] = ()
 
 
-class DatabaseSettings(Struct, frozen=True, kw_only=True):
+class DatabaseSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How to reach a PostgreSQL: who and where stands in its secret, as RDS writes it (`host`, `port`,
     `username`, `password`, `dbname`). `pool_size` is how many connections one process may hold."""
 
@@ -203,8 +203,8 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
 
     mailbox_table: str
     lanes: dict[str, list[str]]
-    callback_schemes: list[str]
-    callback_ports: list[int]
+    callback_schemes: Sequence[str]
+    callback_ports: Sequence[int]
     public_url: str
     jwt_issuer: str = ""
     jwt_scopes: dict[str, str] = {}
@@ -249,10 +249,10 @@ class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     retry_queue_url: str
     max_attempts: int
     retry_delay_seconds: Seconds
-    channels: list[str] = []
+    channels: Sequence[str] = ()
     event_bus: str = ""
     event_source: str = ""
-    campaigns: list[str] = []
+    campaigns: Sequence[str] = ()
 
 
 class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
@@ -263,8 +263,8 @@ class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
 
     routes: dict[str, dict[str, str]]
     delayed_routes: dict[str, str]
-    callback_schemes: list[str]
-    callback_ports: list[int]
+    callback_schemes: Sequence[str]
+    callback_ports: Sequence[int]
     default_region: str = ""
     schedule_group: str
     schedule_role_arn: str
@@ -291,6 +291,20 @@ def read(kind: type[T], variables: Mapping[str, str] = os.environ) -> T:
         if text is not None:
             values[each.encode_name] = _json(each.encode_name, text) if text.startswith(("[", "{")) else text
     return msgspec.convert(values, kind, strict=False)
+
+
+def variables_of(settings: Struct) -> dict[str, str]:
+    """The variables that `read` makes `settings` of; what is as its default has none.
+
+    Lists, maps and numbers are JSON. Text may hold what CloudFormation fills in.
+    """
+    found = {}
+    for each in msgspec.structs.fields(settings):
+        value = getattr(settings, each.name)
+        default = each.default_factory() if callable(each.default_factory) else each.default
+        if value != default:
+            found[each.encode_name] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return found
 
 
 def _json(name: str, text: str) -> Any:

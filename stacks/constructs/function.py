@@ -10,7 +10,9 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
+from msgspec import Struct
 
+from mailroom.environment import variables_of
 from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
 from stacks.constructs.bundle import Bundle, Target
 from stacks.constructs.grants import Grant, role
@@ -64,7 +66,8 @@ class FunctionSpec:
     limits: Function
     grants: Sequence[Grant]
     """What it may do beside writing its log."""
-    environment: Mapping[str, str]
+    environment: Struct
+    """The settings that its handler reads, of a type of mailroom.environment."""
     templates: str = ""
     """The folder in templates/ that the function takes along; "" for none."""
     extras: Mapping[str, bytes] = field(default_factory=dict)
@@ -173,7 +176,7 @@ class HandlerFunction(Construct):
                 "POWERTOOLS_SERVICE_NAME": spec.function,
                 "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
                 "POWERTOOLS_LOG_LEVEL": "INFO",
-                **spec.environment,
+                **variables_of(spec.environment),
             },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,
         )

@@ -8,6 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from aws_cdk.aws_cloudwatch import MathExpression, Metric, TreatMissingData
 from constructs import Construct
+from msgspec import structs
 
 from stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
 from stacks.constructs.function import FunctionSpec, HandlerFunction
@@ -21,7 +22,8 @@ from stacks.settings.waiting import waiting_seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Work(FunctionSpec):
-    """The queue that a worker reads, what runs for it, and the numbers of both."""
+    """The queue that a worker reads, what runs for it, and the numbers of both. Its `environment` has a
+    `queue_url`, which Worker fills in."""
 
     queue: str
     """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
@@ -101,7 +103,7 @@ class Worker(Construct):
         spec = replace(
             work,
             grants=[*work.grants, Grant([f"sqs:{each}" for each in CONSUME], [self.queue.queue_arn])],
-            environment={"QUEUE_URL": self.queue.queue_url, **work.environment},
+            environment=structs.replace(work.environment, queue_url=self.queue.queue_url),
             comes_back_seconds=work.rules.visibility,
         )
         function = HandlerFunction(self, settings, spec).resource

@@ -41,12 +41,6 @@ class Recipients(Section):
     redirect_to: dict[EventType, str] = Field(default_factory=dict)
     """Who gets the messages that are for anybody else, by channel; without an entry they are suppressed."""
 
-    def environment(self, event_type: str) -> dict[str, str]:
-        """What the sender of a channel knows of it."""
-        target = self.redirect_to.get(event_type)
-        variables = {"RECIPIENTS_ONLY": json.dumps(self.only)}
-        return variables if target is None else {**variables, "REDIRECT_TO": target}
-
 
 def recipients_faults(recipients: Recipients, rows: Collection[str], push: Push | None) -> Iterator[str]:
     """Rules of the section `recipients`; `rows` are the stage's channels that are a row each."""

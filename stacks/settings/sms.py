@@ -1,6 +1,5 @@
 """What the SMS channel needs beside its row, and its rules."""
 
-import json
 import re
 from collections.abc import Iterator
 from math import ceil
@@ -79,10 +78,6 @@ class Sms(HttpProvider):
     def url(self) -> str:
         """Where Twilio's API is, without a slash at its end."""
         return self.base_url or TWILIO_URL
-
-    def words(self) -> dict[str, str]:
-        """The stage's own words, as a function that reads texts is told them."""
-        return {"STOP_WORDS": json.dumps(self.stop_words), "START_WORDS": json.dumps(self.start_words)}
 
 
 OTHERS = {

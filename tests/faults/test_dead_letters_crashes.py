@@ -27,6 +27,7 @@ STUCK = [Key(f"stuck-{at}", "mail") for at in range(3)]
 MARKED = [*STUCK, Key("head", "fax"), Key("other", "fax")]
 UNMARKED = [Key("done", "mail"), Key("told-of", "mail"), Key("behind", "fax")]
 MARGIN = 60.0
+READS_THE_LOG = True
 LETTERS = [f"m{at}" for at in range(1, 10)]
 BEHIND = "m7"
 """The second fax to a number: its group's head hides it."""

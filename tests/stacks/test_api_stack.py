@@ -103,12 +103,12 @@ def test_a_token_needs_the_scope_of_what_its_caller_does() -> None:
 def test_without_scopes_in_the_settings_no_route_wants_one() -> None:
     api = variant({"api.jwt": JWT})["api"]
     assert not [each for each in api.all("ApiGatewayV2::Route") if "AuthorizationScopes" in each]
-    assert api.environment("mailroom-dev-messages-api")["JWT_SCOPES"] == "{}"
+    assert "JWT_SCOPES" not in api.environment("mailroom-dev-messages-api")
 
 
 def test_callers_are_told_apart_by_the_token_or_by_the_principal_that_signs(dev: Templates) -> None:
     given = dev["api"].environment("mailroom-dev-messages-api")
-    assert (given["CALLER_CLAIM"], given["PAYLOAD_PREFIXES"]) == ("", "{}")
+    assert not {"CALLER_CLAIM", "PAYLOAD_PREFIXES"} & given.keys()
     jwt = {**JWT, "caller_claim": "client_id"}
     changes = {"api.jwt": jwt, "api.payload_prefixes": {"shop": "shop/", "trusted": ""}}
     given = up_to("api", changes)["api"].environment("mailroom-dev-messages-api")
@@ -215,7 +215,6 @@ def test_the_url_that_twilio_signs_is_the_one_that_it_is_given(dev: Templates) -
     assert given["PUBLIC_URL"] == OWN_URL == dev["api"].output("ApiUrl")
     assert "ExportsOutputRefFeedbackQueue" in given["FEEDBACK_QUEUE_URL"]
     assert "ExportsOutputRefTwilioSecret" in given["TWILIO_SECRET_ARN"]
-    assert given["SMS_BASE_URL"] == "https://api.twilio.com"
     told = dev["channels"].environment("mailroom-dev-send-sms")["CALLBACK_URL"]
     assert told.startswith("https://<mailroom-dev-api:ExportsOutputRefApi")
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/callbacks/twilio")
@@ -309,7 +308,7 @@ def test_the_api_knows_the_lanes_of_every_channel(dev: Templates) -> None:
 def test_how_long_an_item_stays_in_the_mailbox_is_told_where_it_is_a_setting(
     dev: Templates, changed: Template
 ) -> None:
-    assert dev["api"].environment("mailroom-dev-messages-api")["MAILBOX_TTL_SECONDS"] == "0"
+    assert "MAILBOX_TTL_SECONDS" not in dev["api"].environment("mailroom-dev-messages-api")
     assert changed.environment("mailroom-dev-messages-api")["MAILBOX_TTL_SECONDS"] == str(30 * 86_400)
 
 

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from mailroom.environment import FaxSender, read
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import AT_SIMULATORS, SIMULATED, up_to, variant
 
@@ -53,15 +54,12 @@ def test_no_receive_submits_after_which_too_few_are_left_to_see_the_fax_through(
 
 
 def test_the_senders_provider_and_patience_are_the_stages(dev: Templates) -> None:
-    given = dev["fax"].environment("mailroom-dev-send-fax")
-    assert (given["CHANNEL"], given["FAX_PROVIDER"]) == ("fax", "signalwire")
-    assert given["FAX_BASE_URL"] == "https://example.signalwire.com"
-    assert json.loads(given["FAX_SENDERS"]) == ["+12025550123"]
-    assert (given["FAX_CONNECTION_ID"], given["FAX_QUALITY"], given["FAX_TTL_MINUTES"]) == ("", "fine", "5")
-    assert (given["MEDIA_SECONDS"], given["POLL_SECONDS"]) == ("3600", "5")
-    assert (given["LONGEST_FAX_SECONDS"], given["MAX_ATTEMPTS"]) == ("7200", "20")
-    assert (given["CLOCK_SKEW_SECONDS"], given["CALLBACK_SCHEMES"]) == ("60", '["https"]')
-    assert given["CALLBACK_PORTS"] == "[443, 8443]"
+    given = read(FaxSender, dev["fax"].environment("mailroom-dev-send-fax"))
+    assert (given.channel, given.fax_provider) == ("fax", "signalwire")
+    assert given.fax_base_url == "https://example.signalwire.com"
+    assert given.fax_senders == ["+12025550123"]
+    assert (given.longest_fax_seconds, given.max_attempts) == (7200, 20)
+    assert (given.callback_schemes, given.callback_ports) == (["https"], [443, 8443])
 
 
 def test_the_retry_mover_moves_from_its_queue_to_the_fax_queue(dev: Templates) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.inspect import is_struct_type
 
 from mailroom import environment
-from mailroom.environment import DispatchScheduledSettings, DispatchSettings, MailSender, read
+from mailroom.environment import DispatchScheduledSettings, DispatchSettings, MailSender, read, variables_of
 from stacks.paths import ROOT
 
 COMMON = {"LEDGER_TABLE": "ledger", "LEDGER_TTL_SECONDS": "7776000", "PAYLOAD_BUCKET": "payloads"}
@@ -64,6 +64,13 @@ def test_routes_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, **DISPATCH, MAILBOX_TABLE="mailbox", QUEUE_URL="https://sqs/scheduled")
     assert read(DispatchSettings).routes == ROUTES
     assert read(DispatchScheduledSettings).mailbox_table == "mailbox"
+
+
+def test_what_a_stack_fills_is_what_the_function_reads() -> None:
+    filled = read(MailSender, SEND_MAIL)
+    variables = variables_of(filled)
+    assert variables.keys() == SEND_MAIL.keys()
+    assert read(MailSender, variables) == filled
 
 
 @pytest.mark.parametrize("name", SEND_MAIL)

@@ -2,7 +2,7 @@
 
 import mimetypes
 import time
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from email.utils import formataddr
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -68,7 +68,7 @@ class SesMail:
         templates: Templates,
         payloads: Payloads,
         *,
-        senders: list[str],
+        senders: Sequence[str],
         configuration_set: str,
         max_attachment_bytes: int,
         links: Links | None = None,
