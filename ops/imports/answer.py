@@ -26,8 +26,8 @@ class ShownMessage(Struct, frozen=True):
 class Imported(Struct, frozen=True, kw_only=True):
     """An import's answer. `event_type` is that of all messages ("": each line's own). `state` is done,
     interrupted or stopped (`trouble` says why); a dry run is done, and `put` is what it would put. The counts
-    are of lines; `faults` are the first, and `rejected_file` holds all, or is null where there are none or
-    the import has not come to its end. `lines_per_second`: settled by this process."""
+    are of lines; `faults` are the first, and `refused_file` lists all that this run came by; null: none.
+    `lines_per_second`: settled by this process."""
 
     file: str
     stage: str
@@ -44,7 +44,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     bytes: int
     seconds: float
     lines_per_second: float
-    rejected_file: str | None = None
+    refused_file: str | None = None
     faults: list[LineFault]
     samples: list[ShownMessage] = []
     trouble: str = ""
@@ -77,8 +77,9 @@ def show(answer: Imported) -> None:
     screen.print(_table(answer))
     if answer.dry_run:
         screen.print("A dry run: nothing was put or written.")
-    if answer.rejected_file:
-        print_line(f"Fix the refused lines in {answer.rejected_file}, then import that file.")
+    if answer.refused_file:
+        print_line(f"{answer.refused_file} lists them.")
+        print_line("Fix the lines where they stand, then run the same command again.")
     if answer.trouble:
         print_line(f"Stopped: {answer.trouble}.")
     if answer.state != "done":

@@ -13,7 +13,7 @@ from mailroom.mailbox import DAY
 from ops.campaigns.dry_run import Samples
 from ops.imports.answer import Imported, State, shown
 from ops.imports.items import Items, LineFault, Options
-from ops.imports.rejected import RejectedLines
+from ops.imports.refused import RefusedLines
 from ops.imports.source import FileEntries, Source
 from ops.messages.items import Rules
 from ops.screen import bar
@@ -104,21 +104,21 @@ class Import:
 
     def run(self, workers: int) -> Imported:
         """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done. Raises Refused where
-        the file of refused lines cannot be written."""
-        rejected = RejectedLines(self._source, self._options, self._entries)
+        the list of refused lines cannot be written."""
+        self._refused = RefusedLines(self._source.path)
         state: State = "stopped"
         trouble = ""
         try:
-            self._put(self._client(workers), rejected)
+            self._put(self._client(workers))
             state = "done"
         except _Stopped as why:
             trouble = str(why)
         except KeyboardInterrupt:
             state = "interrupted"
         finally:
-            rejected.close(whole=state == "done")
-        path = str(rejected.path) if rejected.path.exists() else None
-        return self._answer(state, trouble=trouble, rejected_file=path)
+            self._refused.close()
+        path = str(self._refused.path) if self._refused.path.exists() else None
+        return self._answer(state, trouble=trouble, refused_file=path)
 
     def _client(self, workers: int) -> Mailroom:
         rules = self._rules
@@ -131,31 +131,31 @@ class Import:
             payload_days=int(rules.payload_ttl_seconds / DAY),
         )
 
-    def _put(self, mailroom: Mailroom, rejected: RejectedLines) -> None:
+    def _put(self, mailroom: Mailroom) -> None:
         under_way = deque[FileEntry]()
         with bar("importing", quiet=self._quiet) as advance:
 
             def settle(result: SendResult) -> None:
                 entry = under_way.popleft()
-                self._settle(entry, result, rejected)
+                self._settle(entry, result)
                 advance(entry.end.offset, self._source.size, f"importing, {self._counts.lines:,} lines")
 
-            mailroom.send_many(self._good(rejected, under_way), on_result=settle)
+            mailroom.send_many(self._good(under_way), on_result=settle)
 
-    def _good(self, rejected: RejectedLines, under_way: "deque[FileEntry]") -> Iterator[dict[str, Any]]:
-        """The items of the file; each one's entry is noted, and the faulty ones are put aside."""
+    def _good(self, under_way: "deque[FileEntry]") -> Iterator[dict[str, Any]]:
+        """The items of the file; each one's entry is noted, and the faulty ones are listed."""
         for entry in self._entries.after(self._entries.start):
             item = self._items.judged(entry)
             if isinstance(item, LineFault):
                 self._counts.refused += 1
-                self._reject(entry, item, rejected)
+                self._refuse(item)
             elif item is None:
                 self._counts.left_out += 1
             else:
                 under_way.append(entry)
                 yield item
 
-    def _settle(self, entry: FileEntry, result: SendResult, rejected: RejectedLines) -> None:
+    def _settle(self, entry: FileEntry, result: SendResult) -> None:
         outcome = "put" if result.state == "accepted" else result.state
         setattr(self._counts, outcome, getattr(self._counts, outcome) + 1)
         if result.state == "failed":
@@ -164,10 +164,10 @@ class Import:
             raise _Stopped(_MOVED.format(entry.begin.line))
         if not result.ok:
             field, _, problem = result.error.partition(": ")
-            self._reject(entry, self._items.fault(entry.begin.line, field, problem), rejected)
+            self._refuse(self._items.fault(entry.begin.line, field, problem))
 
-    def _reject(self, entry: FileEntry, fault: LineFault, rejected: RejectedLines) -> None:
-        rejected.add(entry, fault.reason)
+    def _refuse(self, fault: LineFault) -> None:
+        self._refused.add(fault)
         self._fault(fault)
 
     def _fault(self, fault: LineFault) -> None:

@@ -15,11 +15,7 @@ from ops.messages.items import attributes_of
 from ops.screen import Refused
 
 Format = Literal["csv", "jsonl"]
-LINE, REASON = "mailroom_line", "mailroom_reason"
-"""Columns of a file of refused lines: the line's number in the first file, by which its id is made, and why
-it was refused."""
 ID, CHANNEL = "id", "event_type"
-_MAX_LINE_DIGITS = 18
 _PLACE = re.compile(r"\d{1,9}", re.ASCII)
 _attributes = cache(attributes_of)
 
@@ -62,10 +58,6 @@ class LineFault(Struct, frozen=True):
     column: str
     problem: str
 
-    @property
-    def reason(self) -> str:
-        return f"{self.column}: {self.problem}" if self.column else self.problem
-
 
 class Items:
     """Makes items by the options. `lanes` are those of each channel of the stage: messages take the one for
@@ -103,7 +95,7 @@ class Items:
     def numbered(self, columns: Collection[str]) -> bool:
         """Whether ids are made of where lines stand in the file, and not of what stands in them."""
         there = {self._options.attribute(each) for each in columns}
-        return self._numbered and not there & {ID, LINE}
+        return self._numbered and ID not in there
 
     def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault | None:
         """The item of an entry, as the stage's own entrance would take it; what is wrong with it; or None: it
@@ -135,10 +127,9 @@ class Items:
         for column in self._options.maps.keys() - values.keys():
             if (value := _cell(values, column)) is not None:
                 item[self._options.maps[column]] = value
-        number, _ = item.pop(LINE, None), item.pop(REASON, None)
         item[CHANNEL] = self._channel(item)
         known = _attributes(item[CHANNEL])
-        id_ = self._id(values, item, line if number is None else number)
+        id_ = self._id(values, item, line)
         # An empty cell of an attribute counts as missing. A variable of the template may be empty.
         item = {name: value for name, value in item.items() if value != "" or not known.known(name)}
         if self._options.format == "csv":
@@ -159,11 +150,11 @@ class Items:
             raise Invalid(CHANNEL, f"is {said!r:.60}, and --channel is {asked}; leave one of them out")
         return said
 
-    def _id(self, values: Mapping[str, Any], item: Mapping[str, Any], number: object) -> str:
+    def _id(self, values: Mapping[str, Any], item: Mapping[str, Any], line: int) -> str:
         prefix, column = self._options.id_prefix, self._options.id_column
         own = _cell(values, column) if column else item.get(ID)
         if own is None and self._numbered:
-            return f"{prefix}-{_number(number)}"
+            return f"{prefix}-{line}"
         if isinstance(own, int) and not isinstance(own, bool):
             own = str(own)
         if not isinstance(own, str) or not own.strip():
@@ -194,14 +185,6 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
-
-
-def _number(number: object) -> int:
-    """The line's number, or the one that a file of refused lines has for the line."""
-    text = str(number)
-    if isinstance(number, bool) or not (text.isascii() and text.isdigit() and len(text) <= _MAX_LINE_DIGITS):
-        raise Invalid(LINE, "is no line's number; leave it as it was, for the id is made of it")
-    return int(text)
 
 
 def _is_address(text: str) -> bool:

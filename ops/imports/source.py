@@ -49,12 +49,6 @@ class Source:
             found += more
         return found
 
-    def part(self, begin: int, end: int) -> Iterator[bytes]:
-        """The bytes between two offsets, a chunk at a time."""
-        while begin < end and (chunk := self.read(begin, min(CHUNK_BYTES, end - begin))):
-            yield chunk
-            begin += len(chunk)
-
 
 class FileEntries:
     """The entries of a file. `header` has the columns of a CSV file; [] of any other."""
@@ -66,8 +60,6 @@ class FileEntries:
         lines = Lines(source, Position(0, 1))
         try:
             lines.skip_mark_of_utf8()
-            self.top = lines.mark()
-            """Where the first line begins, behind a byte order mark."""
             if options.format == "csv":
                 self.header = read_header(lines, options.delimiter)
                 self._format = CsvFormat(options.delimiter, self.header)

@@ -97,9 +97,7 @@ def test_with_a_new_prefix_what_was_not_put_can_be_put(stage: Stage, tmp_path: P
     ("name", "header", "line"),
     [
         ("p.csv", ["id,email"], "{0},p{0:02}@example.com"),
-        ("p.csv", ["mailroom_line,mailroom_reason,email"], "{0},email: is wrong,p{0:02}@example.com"),
         ("p.jsonl", [], '{{"id": "{0}", "email": "p{0:02}@example.com"}}'),
-        ("p.jsonl", [], '{{"mailroom_line": {0}, "mailroom_reason": "", "email": "p{0:02}@example.com"}}'),
     ],
 )
 def test_a_changed_file_whose_lines_say_their_ids_is_begun_anew_and_puts_nothing_twice(

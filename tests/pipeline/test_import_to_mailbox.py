@@ -85,7 +85,7 @@ def test_the_last_process_goes_on_and_accounts_for_every_row(answer: dict[str, A
     assert (answer["state"], answer["lines"]) == ("done", ROWS)
     assert answer["put"] + answer["existed"] == ROWS - len(BAD)
     assert (answer["refused"], answer["conflict"], answer["failed"]) == (len(BAD), 0, 0)
-    refused = Path(answer["rejected_file"]).read_text().splitlines()[1:]
+    refused = Path(answer["refused_file"]).read_text().splitlines()[1:]
     assert [line.partition(",")[0] for line in refused] == [f"{row + 2}" for row in BAD]
 
 

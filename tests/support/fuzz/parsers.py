@@ -116,7 +116,7 @@ FILES = [
 ]
 LINES = [
     '{"id": 7, "email": "a@b.example", "User": {"Names": ["Ada"]}, "n": 1.50}\n{"id": "8", "to": null}\n',
-    '{"id": "7", "event_type": "sms", "to": "+16175551234", "text": "Hi", "mailroom_line": 3}\n',
+    '{"id": "7", "event_type": "sms", "to": "+16175551234", "text": "Hi"}\n',
 ]
 PIECES_OF_FILES = (
     '"',

@@ -19,10 +19,10 @@ from typing import Any
 import msgspec
 from botocore.exceptions import ClientError
 
-from mailroom.campaigns.file_formats import FileEntry
 from ops.imports.command import options_of
 from ops.imports.importing import Import
-from ops.imports.rejected import RejectedLines
+from ops.imports.items import LineFault
+from ops.imports.refused import RefusedLines
 from ops.imports.source import Source
 from ops.messages.items import Rules
 
@@ -37,7 +37,7 @@ RULES = Rules(
 CTRL_C = "Ctrl-C"
 """No death: a put after which somebody wants the import to end."""
 DEATHS = ("put", "line refused")
-"""put: it is in the mailbox, and nobody has noted it. line refused: it is in the file of refused lines."""
+"""put: it is in the mailbox, and nobody has noted it. line refused: it is in the list of refused lines."""
 
 
 class Death:
@@ -92,14 +92,14 @@ def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
 
 def _arm(death: Death) -> None:
     """Let a refused line be an event."""
-    add = RejectedLines.add
+    add = RefusedLines.add
 
-    def adding(self: RejectedLines, entry: FileEntry, reason: str) -> None:
-        add(self, entry, reason)
+    def adding(self: RefusedLines, fault: LineFault) -> None:
+        add(self, fault)
         self._file.flush()  # the kernel has it, which outlives the process
         death.at("line refused")
 
-    setattr(RejectedLines, "add", adding)  # noqa: B010 - mypy allows no method to be assigned
+    setattr(RefusedLines, "add", adding)  # noqa: B010 - mypy allows no method to be assigned
 
 
 if __name__ == "__main__":

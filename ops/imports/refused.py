@@ -1,0 +1,35 @@
+"""The list of refused lines that an import leaves beside its source."""
+
+import csv
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ops.imports.items import LineFault
+from ops.screen import Refused
+
+
+class RefusedLines:
+    """FILE.mailroom-refused.csv: line, column and problem of each line that was refused. Each run writes the
+    list anew. There is no file while nothing was refused."""
+
+    def __init__(self, source: Path) -> None:
+        self.path = source.with_name(f"{source.name}.mailroom-refused.csv")
+        self._file: Any = None
+        with suppress(FileNotFoundError):
+            self.path.unlink()
+
+    def add(self, fault: LineFault) -> None:
+        """Note a line. Raises Refused where the list cannot be written."""
+        if self._file is None:
+            try:
+                self._file = self.path.open("w", newline="")
+            except OSError as error:
+                raise Refused(f"{self.path} cannot be written: {error.strerror}.") from None
+            csv.writer(self._file).writerow(LineFault.__struct_fields__)
+        csv.writer(self._file).writerow((fault.line, fault.column, fault.problem))
+
+    def close(self) -> None:
+        """Nothing more is refused."""
+        if self._file is not None:
+            self._file.close()

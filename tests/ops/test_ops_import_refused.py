@@ -1,0 +1,67 @@
+"""The list of refused lines: they are fixed where they stand, and the same command is run again."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.ops.message import Stage, deployed, run, write
+
+MAIL = ("--channel", "mail", "--set", "subject=Hello", "--set", "text=Hi", "--id-prefix", "n")
+
+
+@pytest.fixture(autouse=True)
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        yield stage
+
+
+def listed(file: Path) -> list[list[str]]:
+    with file.with_name(f"{file.name}.mailroom-refused.csv").open(newline="") as lines:
+        header, *rows = csv.reader(lines)
+    assert header == ["line", "column", "problem"]
+    return rows
+
+
+def test_each_refused_line_is_listed_by_its_number_its_column_and_what_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "p.csv"
+    file.write_bytes(
+        b'\xef\xbb\xbfemail,name\r\n"bad",A\r\ngood@example.com,B\r\nx@example.com,"C\r\n\xff@x,D'
+    )
+    assert run("import", str(file), *MAIL).exit_code == 1
+    first, *others = listed(file)
+    assert first == ["2", "email", "'bad' is not a mail address; use name@domain.example"]
+    assert [line for line, _, _ in others] == ["4", "5"]
+
+
+def test_lines_that_were_fixed_where_they_stand_are_put_by_the_next_run(stage: Stage, tmp_path: Path) -> None:
+    file = write(tmp_path / "p.csv", "email,name", "a@example.com,A", "bad,B", "worse,C", "d@example.com,D")
+    assert run("import", str(file), *MAIL).exit_code == 1
+    file.write_text(file.read_text().replace("\nbad,", "\nb@example.com,"))
+    assert run("import", str(file), *MAIL).exit_code == 1
+    assert {id_: item["email"] for id_, item in stage.mailbox().items()} == {
+        "n-2": "a@example.com",
+        "n-3": "b@example.com",
+        "n-5": "d@example.com",
+    }
+    assert [line for line, _, _ in listed(file)] == ["4"]
+    file.write_text(file.read_text().replace("\nworse,", "\nc@example.com,"))
+    assert run("import", str(file), *MAIL).exit_code == 0
+    assert [*tmp_path.iterdir()] == [file]
+
+
+def test_lines_of_json_are_listed_in_the_same_way(stage: Stage, tmp_path: Path) -> None:
+    numbers = ("1.50", "1E999999999999999999999", "1E300", "2")
+    lines = [f'{{"to": "a@example.com", "n": {number}}}' for number in numbers]
+    file = write(tmp_path / "p.jsonl", *lines, '{"to": ', "[1]")
+    assert run("import", str(file), *MAIL).exit_code == 1
+    assert set(stage.mailbox()) == {"n-1", "n-4"}
+    assert [line for line, _, _ in listed(file)] == ["2", "3", "5", "6"]
+
+
+def test_a_line_that_is_too_long_costs_itself_alone(stage: Stage, tmp_path: Path) -> None:
+    file = write(tmp_path / "p.csv", "email,name", f"a@example.com,{'x' * 900_000}", "b@example.com,B")
+    assert run("import", str(file), *MAIL).exit_code == 1
+    assert set(stage.mailbox()) == {"n-3"}
+    assert [line for line, _, _ in listed(file)] == ["2"]
