@@ -38,9 +38,6 @@ def cost(
     ses_plan: Annotated[
         str, typer.Option(help=f"The account's plan at SES: {' or '.join(SES_PLANS)}. doctor says which.")
     ] = "none",
-    fixed: Annotated[
-        bool, typer.Option("--fixed", help="Synthesize the stage, and count its alarms, keys and secrets.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print what a number of messages costs a month on AWS, by channel and part, and what the stage costs.
@@ -55,7 +52,7 @@ def cost(
     """
     # Settings are pydantic's, which the other commands need not wait for.
     from ops.cost import answer
-    from ops.cost.fixed import of_settings, of_templates, templates
+    from ops.cost.fixed import of_settings
     from ops.estimates.lanes import Stages
     from stacks.settings.sentences import SettingsError
 
@@ -72,11 +69,7 @@ def cost(
     ]
     stages = Stages.of()
     try:
-        if fixed:
-            with errors.status("synthesizing the stage"):
-                resources = of_templates(templates(stage))
-        else:
-            resources = of_settings(stages.settings(stage))
+        resources = of_settings(stages.settings(stage))
         found = answer.cost(
             stages, stage, wanted, resources, callbacks=callbacks, requests=requests, ses_mail=ses_mail
         )
@@ -168,10 +161,7 @@ def _fixed(cost: "Cost") -> Table:
 
 def _sentences(cost: "Cost") -> Iterator[str]:
     yield f"Prices: {cost.priced}."
-    if cost.fixed.resources.source == "settings":
-        yield "The stage's alarms and the like were worked out from its settings; --fixed counts them."
-    else:
-        yield "The stage's alarms and the like were counted in its templates."
+    yield "The stage's alarms, keys and secrets follow from its settings."
     if cost.alone >= 0.005:
         yield f"Messages that come one by one, and not in full batches, cost {money(cost.alone)} more."
     for sentence in cost.assumptions:

@@ -1,15 +1,9 @@
 """What a stage costs where nothing is sent."""
 
-import json
-import os
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
-
 from msgspec import Struct
 
 from ops.cost import parts
 from ops.estimates import prices
-from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.settings.stage import Settings
 
 ALARMS_A_QUEUE = {"dlq-not-empty": 2, "waiting-long": 1, "backlog-old": 1, "in-flight-many": 1}
@@ -37,9 +31,8 @@ _KEYS = 2  # the topics': those that SES and CloudWatch publish to
 
 
 class Resources(Struct, frozen=True):
-    """What is paid for by the month. `source`: worked out from the settings, or counted in the templates."""
+    """What is paid for by the month."""
 
-    source: Literal["settings", "templates"]
     queues: int
     fifo_queues: int
     functions: int
@@ -59,7 +52,6 @@ def of_settings(settings: Settings) -> Resources:
     full = settings.monitoring.is_full
     others = functions * sum(ALARMS_A_FUNCTION.values()) + sum(ALARMS_BESIDE.values())
     return Resources(
-        source="settings",
         queues=queues,
         fifo_queues=int(fax),
         functions=functions,
@@ -69,39 +61,6 @@ def of_settings(settings: Settings) -> Resources:
         keys=_KEYS,
         rotated_keys=full * _KEYS,
         secrets=2 + len(settings.provider_secrets),
-    )
-
-
-def templates(stage: str) -> list[dict[str, Any]]:
-    """Synthesize a stage and read its templates; functions are not bundled, because they are not deployed.
-
-    Raises SettingsError and NagError as `make synth` does.
-    """
-    os.environ.setdefault("JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION", "true")
-    folder = assembly({"stage": stage, **NO_BUNDLES})
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.template.json"))]
-
-
-def of_templates(templates: Iterable[Mapping[str, Any]]) -> Resources:
-    """A stage's as CloudFormation would make them."""
-    resources = [each for template in templates for each in template.get("Resources", {}).values()]
-    by_type: dict[str, list[Mapping[str, Any]]] = {}
-    for each in resources:
-        by_type.setdefault(each["Type"], []).append(each.get("Properties", {}))
-    keys, mappings = by_type.get("AWS::KMS::Key", []), by_type.get("AWS::Lambda::EventSourceMapping", [])
-    # Those with a redrive policy have a dead-letter queue, and so a function that reads them.
-    queues = [each for each in by_type.get("AWS::SQS::Queue", []) if "RedrivePolicy" in each]
-    return Resources(
-        source="templates",
-        queues=len(queues),
-        fifo_queues=sum(bool(each.get("FifoQueue")) for each in queues),
-        functions=len(by_type.get("AWS::Lambda::Function", [])),
-        alarm_metrics=sum(_metrics(each) for each in by_type.get("AWS::CloudWatch::Alarm", [])),
-        mapping_metrics=METRICS_A_MAPPING * sum("MetricsConfig" in each for each in mappings),
-        dashboards=len(by_type.get("AWS::CloudWatch::Dashboard", [])),
-        keys=len(keys),
-        rotated_keys=sum(bool(each.get("EnableKeyRotation")) for each in keys),
-        secrets=len(by_type.get("AWS::SecretsManager::Secret", [])),
     )
 
 
@@ -121,8 +80,3 @@ def dollars(resources: Resources, senders: int) -> dict[str, float]:
         "rotation of keys": resources.rotated_keys * prices.KEY_ROTATIONS * prices.KEY,
         "secrets": resources.secrets * prices.SECRET,
     }
-
-
-def _metrics(alarm: Mapping[str, Any]) -> int:
-    """An alarm on an expression pays for each metric in it."""
-    return sum("MetricStat" in each for each in alarm.get("Metrics", [])) or 1

@@ -25,7 +25,7 @@ from tests.support.stacks.refusals import STAGES
 
 MILLION = 1_000_000
 CONTEXT: dict[str, Any] = STAGES
-NOTHING = fixed.Resources("settings", *[0] * 9)
+NOTHING = fixed.Resources(*[0] * 9)
 
 
 def around(channel: str, lane: str = "normal", stage: str = "prod", **changes: Any) -> MessagePath:
@@ -151,7 +151,7 @@ def test_a_request_of_the_api_beside_its_message() -> None:
 
 
 def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
-    resources = fixed.Resources("templates", 8, 1, 14, 93, 12, 1, 3, 2, 4)
+    resources = fixed.Resources(8, 1, 14, 93, 12, 1, 3, 2, 4)
     polls = 5 * 30.4 * 86_400 / 20
     assert fixed.dollars(resources, 0) == {
         "alarms": pytest.approx(8.30),
@@ -168,40 +168,6 @@ def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
 
 def test_the_first_ten_alarms_are_free() -> None:
     assert fixed.dollars(structs.replace(NOTHING, alarm_metrics=10), 0)["alarms"] == 0
-
-
-def test_resources_are_counted_in_templates() -> None:
-    stat: dict[str, Any] = {"MetricStat": {}}
-    found = {
-        "A": {"Type": "AWS::CloudWatch::Alarm", "Properties": {"MetricName": "Errors"}},
-        "B": {
-            "Type": "AWS::CloudWatch::Alarm",
-            "Properties": {"Metrics": [{"Expression": "a + b"}, stat, stat]},
-        },
-        "C": {"Type": "AWS::SQS::Queue", "Properties": {"RedrivePolicy": {}, "FifoQueue": True}},
-        "D": {"Type": "AWS::SQS::Queue", "Properties": {}},
-        "E": {"Type": "AWS::KMS::Key", "Properties": {"EnableKeyRotation": True}},
-        "H": {"Type": "AWS::KMS::Key"},
-        "I": {
-            "Type": "AWS::Lambda::EventSourceMapping",
-            "Properties": {"MetricsConfig": {"Metrics": ["EventCount"]}},
-        },
-        "J": {"Type": "AWS::Lambda::EventSourceMapping", "Properties": {}},
-        "F": {"Type": "AWS::Lambda::Function", "Properties": {}},
-    }
-    more = {"G": {"Type": "AWS::SecretsManager::Secret", "Properties": {}}}
-    assert fixed.of_templates([{"Resources": found}, {"Resources": more}, {}]) == fixed.Resources(
-        "templates",
-        queues=1,
-        fifo_queues=1,
-        functions=1,
-        alarm_metrics=3,
-        mapping_metrics=6,
-        dashboards=0,
-        keys=2,
-        rotated_keys=1,
-        secrets=1,
-    )
 
 
 def test_all_is_the_sum_of_its_parts() -> None:

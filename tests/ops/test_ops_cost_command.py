@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
@@ -41,7 +40,6 @@ def test_json_is_one_object_of_its_schema() -> None:
     jsonschema.validate(document, msgspec.json.schema(Cost))
     assert result.exit_code == 0
     assert [each["channel"] for each in document["channels"]] == ["mail", "webhook", "api"]
-    assert document["fixed"]["resources"]["source"] == "settings"
 
 
 def test_a_table_a_channel_and_one_for_the_stage() -> None:
@@ -60,26 +58,6 @@ def test_nothing_to_send_costs_the_stage_alone() -> None:
     assert (alone.channels, alone.dollars, alone.dollars_per_1000) == ([], alone.fixed.dollars, None)
     assert alone.fixed.dollars > 10
     assert "The stage dev itself" in run().stdout
-
-
-def test_fixed_costs_are_counted_in_the_templates_where_that_is_wanted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[str] = []
-
-    def templates(stage: str) -> Iterator[dict[str, object]]:
-        asked.append(stage)
-        return iter([{"Resources": {"Key": {"Type": "AWS::KMS::Key"}}}])
-
-    monkeypatch.setattr(fixed, "templates", templates)
-    counted = said("--fixed").fixed
-    assert asked == ["prod"]
-    assert (counted.resources.source, counted.resources.keys, counted.dollars) == (
-        "templates",
-        1,
-        1,
-    )
-    assert "were counted in its templates" in run("--fixed").stdout
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from ops.cost.fixed import dollars, of_settings, of_templates
+from ops.cost.fixed import dollars, of_settings
 from stacks.settings.monitoring import QUEUE_ALARMS
 from stacks.settings.sentences import SettingsError
 from tests.support.stacks.alarm import alarm
 from tests.support.stacks.refusals import accepted, refusal
+from tests.support.stacks.resources import of_templates
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import SLACK, TEAMS, TOLD, variant
 
