@@ -38,11 +38,10 @@ class LedgerSize:
             )
 
     def _update(self, request: dict[str, Any]) -> None:
-        """One UpdateItem: what it sets, by attribute."""
-        values, names = request["ExpressionAttributeValues"], request["ExpressionAttributeNames"].values()
-        self._write(
-            {**request["Key"], **{name: values[f":{name}"] for name in names if f":{name}" in values}}
-        )
+        """One UpdateItem: what it sets and adds, by attribute."""
+        names, values = request.get("ExpressionAttributeNames", {}), request["ExpressionAttributeValues"]
+        written = re.findall(r"(#?\w+) (?:= )?(:\w+)", request["UpdateExpression"])
+        self._write({**request["Key"], **{names.get(name, name): values[value] for name, value in written}})
 
     def _insert(self, request: dict[str, Any]) -> None:
         """INSERTs, each attribute of which is a parameter."""

@@ -92,8 +92,8 @@ def test_of_faxes_and_webhooks_nothing_is_told(channel: str) -> None:
 
 
 def test_what_is_kept_is_paid_for_by_the_days_with_its_backups() -> None:
-    # Ledger (327 + 100) bytes x 90 days, mailbox (1,000 + 100) x 30, a month of 30.4, 0.25 + 0.20 a GB.
-    month = (427 * 90 + 1_100 * 30) / 30.4 / 1e9
+    # Ledger (330 + 100) bytes x 90 days, mailbox (1,000 + 100) x 30, a month of 30.4, 0.25 + 0.20 a GB.
+    month = (430 * 90 + 1_100 * 30) / 30.4 / 1e9
     days = {"log_days": 90, "mailbox_days": 30}
     assert storage_cost(around("mail", retention=days)) == pytest.approx(month * 0.45)
     bare = around("mail", retention=days, deployment={"point_in_time_recovery": False})
@@ -102,7 +102,7 @@ def test_what_is_kept_is_paid_for_by_the_days_with_its_backups() -> None:
 
 def test_what_is_kept_for_ever_is_counted_as_a_years() -> None:
     assert storage_cost(around("mail")) * MILLION == pytest.approx(
-        (427 * 90 + 1_100 * 365) / 30.4 * 0.45 / 1000
+        (430 * 90 + 1_100 * 365) / 30.4 * 0.45 / 1000
     )
     assert any("for ever (counted: a year of it)" in each for each in reckoned().assumptions)
 

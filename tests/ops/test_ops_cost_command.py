@@ -1,27 +1,18 @@
-"""`cost` as an operator runs it, and the figures that its page quotes."""
+"""`cost` as an operator runs it."""
 
 import json
-import re
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 import typer
-from msgspec import structs
 from typer.testing import CliRunner, Result
 
-from local.stage.workspace import REPOSITORY
-from ops.cost import answer, fixed
 from ops.cost.answer import Cost
-from ops.cost.command import cost, money, small
-from ops.cost.parts import MessagePath, bus_cost, callbacks_cost, storage_cost
-from ops.estimates import prices
-from ops.estimates.forecast import WAITING, WORKING
-from ops.estimates.lanes import Stages
+from ops.cost.command import cost, money
 
 app = typer.Typer()
 app.command()(cost)
-PAGE = (REPOSITORY / "docs" / "costs.md").read_text()
 
 
 def run(*arguments: str) -> Result:
@@ -85,83 +76,6 @@ def test_the_help_has_an_example() -> None:
 )
 def test_money_has_no_more_digits_than_mean_something(dollars: float, words: str) -> None:
     assert money(dollars) == words
-
-
-def test_the_pages_months_are_what_the_command_says() -> None:
-    rows = re.findall(r"^\| ([\d,]+) \| (.+) \|$", PAGE, re.MULTILINE)
-    assert [row[0] for row in rows] == ["10,000", "1,000,000", "100,000,000"]
-    for messages, cells in rows:
-        month = said("--mail", messages.replace(",", ""))
-        mail = month.channels[0]
-        names = ("mailbox and ledger writes", "what the provider tells", "kept in tables", WORKING, WAITING)
-        figures = [
-            month.fixed.dollars,
-            *(mail.parts[name] for name in names),
-            mail.dollars - mail.parts["SES"],
-            mail.parts["SES"],
-            month.dollars,
-        ]
-        assert cells == " | ".join(money(each) for each in figures)
-
-
-def test_the_pages_idle_month_is_what_the_command_prints() -> None:
-    rows = re.findall(r"^\| ([a-z ]+) \| (\d*) ?\| ([\d.]+) \|$", PAGE, re.MULTILINE)
-    printed = re.findall(
-        r"^ ([a-z ]+?) {2,}(\d*) +([\d.]+) $",
-        run("--stage", "prod").stdout.replace("< 0.01", ""),
-        re.MULTILINE,
-    )
-    assert rows == printed
-    assert [row[0] for row in rows][:-1] == [name for name, price in said().fixed.parts.items() if price]
-
-
-def test_the_pages_sentences_have_the_figures_that_the_command_computes_with() -> None:
-    kept = said("--mail", "1000000").channels[0].parts["kept in tables"]
-    rotation = said().fixed.parts["rotation of keys"]
-    quoted = {
-        r"a million mails a month cost ([\d.]+) to keep instead": _kept(mailbox_days=30),
-        r"to keep instead of ([\d.]+) ": kept,
-        r"([\d.]+) of the [\d.]+ that a GB kept": prices.RECOVERY_GB,
-        r"of the ([\d.]+) that a GB kept": prices.RECOVERY_GB + prices.TABLE_GB,
-        r"a million mails cost ([\d.]+) for the wait with 2": _waiting(2),
-        r"and would cost ([\d.]+) with 4": _waiting(4),
-        r"requests and a write: ([\d.]+) a million": callbacks_cost(_path(Stages.of())) / 2 * 1e6,
-        r"an event for each outcome is ([\d.]+) a million": prices.BUS_EVENT * 1e6,
-        r"([\d.]+) for a million mails \|": bus_cost(_path(Stages.of())) * 1e6,
-        r"They cost up to ([\d.]+) a million more": said("--mail", "1000000").alone,
-        r"which is ([\d.]+) a queue and month": _polling(queues=1),
-        r"stage costs ([\d.]+) less in its first year": rotation,
-        r"and ([\d.]+) less in its second": rotation / 2,
-        r"one three more, ([\d.]+) each": prices.CUSTOM_METRIC,
-    }
-    for pattern, figure in quoted.items():
-        assert re.findall(pattern, PAGE) == [f"{figure:.2f}"], pattern
-
-
-def _path(stages: Stages) -> MessagePath:
-    return MessagePath(stages.settings("prod"), stages.lane("prod", "mail", "normal"))
-
-
-def _polling(queues: int) -> float:
-    resources = structs.replace(said().fixed.resources, queues=queues, fifo_queues=0)
-    return fixed.dollars(resources, 0)["polling of queues"]
-
-
-def _kept(mailbox_days: int) -> float:
-    return storage_cost(_path(Stages.of().changed("prod", "retention.mailbox_days", mailbox_days))) * 1e6
-
-
-def _waiting(workers: int) -> float:
-    stages = Stages.of().changed("prod", "channels.mail.lanes.normal.maximum_concurrency", workers)
-    found = answer.cost(stages, "prod", [answer.WantedMessages("mail", 1_000_000)], said().fixed.resources)
-    return found.channels[0].parts[WAITING]
-
-
-@pytest.mark.parametrize("channel", ["mail", "sms", "fax", "webhook"])
-def test_the_pages_thousands_are_what_the_command_says(channel: str) -> None:
-    (quoted,) = re.findall(rf"^\| {channel} \| ([\d.]+) \|", PAGE, re.MULTILINE)
-    (found,) = said(f"--{channel}", "1000000").channels
-    assert quoted == small((found.dollars - found.parts.get("SES", 0)) / 1000)
 
 
 def test_the_plan_of_the_account_at_ses_decides_about_its_part() -> None:

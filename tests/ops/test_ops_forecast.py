@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from ops.cost.answer import WantedMessages, cost
-from ops.cost.fixed import of_settings
 from ops.estimates.forecast import WAITING, WORKING, Sending
 from ops.estimates.lanes import Assumed, ConfiguredLane, Stages
 from ops.estimates.quotas import TABLE_WRITES
 from stacks.settings.load import load
 from stacks.settings.sentences import SettingsError
-from tests.support.docs_pages import Page
 from tests.support.ops.plan import CONTEXT, USUAL, context, planned
 from tests.support.stacks.refusals import STAGES
 
@@ -186,17 +183,6 @@ def test_what_others_take_is_not_guessed(channel: str, units: int) -> None:
         *("mailbox and ledger writes", "reads of who may get nothing", "queue requests", "invocations"),
         *(WORKING, WAITING),
     }
-
-
-def test_the_readme_says_what_prod_would_pay() -> None:
-    stages = Stages(STAGES)
-    settings = stages.settings("prod")
-    (mails,) = cost(stages, "prod", [WantedMessages("mail", 1_000_000)], of_settings(settings)).channels
-    fixed = cost(stages, "prod", [WantedMessages("mail", 1_000_000)], of_settings(settings)).fixed.dollars
-    idle = cost(stages, "prod", [], of_settings(settings)).dollars
-    readme = Page("README.md").text
-    for figure in (mails.dollars - mails.parts["SES"], fixed, idle):
-        assert f"${figure:.2f}" in readme
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])

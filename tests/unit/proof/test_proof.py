@@ -1,7 +1,6 @@
-"""The proof counts what it says, and README.md shows what it counted."""
+"""The proof counts what it says."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable
 
@@ -10,7 +9,6 @@ import pytest
 from bench.functions import in_a_process
 from proof.counting import COLUMNS, LABELS, NAMES, Counts, count
 from tests.support import ROOT
-from tests.support.docs_pages import Page
 from tests.support.faults.outside import Outside, Stopped
 
 RECORDED: dict[str, Counts] = json.loads((ROOT / "bench" / "proof.json").read_text())
@@ -69,9 +67,3 @@ def test_the_senders_end_today_as_the_proof_says() -> None:
 def test_the_proof_knows_every_sender() -> None:
     assert list(RECORDED) == list(LABELS)
     assert all(tuple(counts) == COLUMNS for counts in RECORDED.values())
-
-
-def test_readmes_table_has_the_proofs_figures() -> None:
-    rows = re.findall(r"^\| (.+?) ((?:\| \d+ ){5})\|$", Page("README.md").text, re.M)
-    shown = [(label, [int(each) for each in re.findall(r"\d+", figures)]) for label, figures in rows]
-    assert shown == [(LABELS[name], list(counts.values())) for name, counts in RECORDED.items()]
