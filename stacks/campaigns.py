@@ -3,10 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
+from mailroom.campaigns.definition import Csv, DynamoTable, JsonLines
 from mailroom.environment import (
     COMPOSE_KEPT_BACK_SECONDS,
     CollectSettings,
@@ -128,7 +130,8 @@ def extras(
         if (ca_file := settings.databases[name].ca_file)
     }
     files = {path: file.read_bytes() for path, file in {**code, **certificates}.items()}
-    return {DEFINITIONS: json.dumps(definitions, indent=1, sort_keys=True).encode(), **files}
+    told = msgspec.json.format(msgspec.json.encode(definitions, order="sorted"), indent=1)
+    return {DEFINITIONS: told, **files}
 
 
 def _named(settings: Settings, wanted: Iterable[Iterable[str]]) -> list[str]:
@@ -191,9 +194,9 @@ UNKNOWN_SUFFIX = "-??????"
 
 def read_audiences(stack: Stack, campaigns: Sequence[EnabledCampaign]) -> Iterator[Grant]:
     """Reading the files and tables of audiences."""
-    audiences = [each.audience() for each in campaigns]
-    files = sorted({each["location"] for each in audiences if "location" in each})
-    tables = {(each["table"], each.get("index")) for each in audiences if "table" in each}
+    audiences = [each.definition().audience for each in campaigns]
+    files = sorted({each.location for each in audiences if isinstance(each, Csv | JsonLines)})
+    tables = {(each.table, each.index) for each in audiences if isinstance(each, DynamoTable)}
     if files:
         # Without s3:ListBucket a file that is not there is refused and not missing: a whole bucket's names
         # would be too much for a better word.

@@ -5,10 +5,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
+from msgspec import structs
 from pydantic import ValidationError
 
+from mailroom.campaigns.definition import LANE, AudienceDefinition, Definition
 from stacks.merging import merged
 from stacks.paths import CAMPAIGN_FILE as FILE
 from stacks.paths import CAMPAIGNS, TEMPLATES
@@ -21,8 +24,6 @@ from stacks.settings.stage import Settings
 MODULE = "campaign.py"
 DEFINED = {"channel", "topic", "page_size", "recipients_per_message", "max_pages", "expires_after_hours"}
 """The settings of a campaign that its functions are told as they are."""
-LANE = "bulk"
-"""The lane of every campaign's messages: they never delay what somebody waits for."""
 
 
 @dataclass(frozen=True)
@@ -65,26 +66,22 @@ class EnabledCampaign:
             for file in sorted(self.folder.rglob("*.py"))
         }
 
-    def definition(self) -> dict[str, Any]:
-        """What its functions are told of it, in JSON's types."""
+    def definition(self) -> Definition:
+        """The campaign as its functions read it; {stage} in its audience is the stage's name."""
         chosen = self.chosen
         template = {"template": chosen.template} if chosen.template else {}
-        return {
+        audience = chosen.audience.model_dump(mode="json", exclude_none=True)
+        for name in ("location", "table"):
+            if name in audience:
+                audience[name] = audience[name].replace("{stage}", self.stage)
+        told = {
             "name": self.name,
-            "lane": LANE,
             "module": self.module,
             "attributes": {**template, **chosen.attributes},
-            "audience": self.audience(),
+            "audience": audience,
             **chosen.model_dump(include=DEFINED),
         }
-
-    def audience(self) -> dict[str, Any]:
-        """The campaign's audience, with the stage's name where {stage} stands."""
-        values = self.chosen.audience.model_dump(mode="json", exclude_none=True)
-        for name in ("location", "table"):
-            if name in values:
-                values[name] = values[name].replace("{stage}", self.stage)
-        return values
+        return msgspec.convert(told, Definition)
 
 
 def read_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
@@ -210,16 +207,8 @@ def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]
     return workers
 
 
-NEEDED = {
-    "postgresql": ("database", "query", "key"),
-    "csv": ("location", "key"),
-    "jsonl": ("location", "key"),
-    "dynamodb": ("table", "key"),
-    "module": (),
-}
-"""What each kind cannot do without."""
-USEFUL = {"csv": ("delimiter",), "dynamodb": ("index",)}
-EVERY = ("kind", "columns")
+KINDS = {kind.__struct_config__.tag: structs.fields(kind) for kind in get_args(AudienceDefinition)}
+"""What each kind of audience has."""
 
 
 def audience_faults(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
@@ -248,12 +237,12 @@ def audience_faults(settings: Settings, campaign: EnabledCampaign) -> Iterator[s
 
 def _settings(campaign: EnabledCampaign) -> Iterator[str]:
     audience = campaign.chosen.audience
-    needed, useful = NEEDED[audience.kind], USEFUL.get(audience.kind, ())
-    for name in needed:
-        if getattr(audience, name) is None:
-            yield f"{campaign.key(f'audience.{name}')}: is missing; {audience.kind} needs it."
+    used = {"kind", *(each.name for each in KINDS[audience.kind])}
+    for each in KINDS[audience.kind]:
+        if each.required and getattr(audience, each.name) is None:
+            yield f"{campaign.key(f'audience.{each.name}')}: is missing; {audience.kind} needs it."
     for name in type(audience).model_fields:
-        if name not in (*needed, *useful, *EVERY) and getattr(audience, name) is not None:
+        if name not in used and getattr(audience, name) is not None:
             yield (
                 f"{campaign.key(f'audience.{name}')}: {audience.kind} does not use it; remove it, or use "
                 "another kind."

@@ -182,7 +182,7 @@ def test_a_date_in_the_attributes_is_the_text_that_it_looks_like(tmp_path: Path)
     with (folder / "weekly" / "campaign.toml").open("a") as file:
         file.write("[attributes]\nfrom_day = 2026-11-18\n")
     (weekly,) = enabled(folder, "weekly")
-    assert weekly.definition()["attributes"] == {"template": "default", "from_day": "2026-11-18"}
+    assert weekly.definition().attributes == {"template": "default", "from_day": "2026-11-18"}
 
 
 def test_a_campaign_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
@@ -241,4 +241,4 @@ def test_another_channel_may_be_used_once_it_has_a_lane(tmp_path: Path) -> None:
     lanes = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
     folder = put(tmp_path, module=MODULE, channel="sms", topic=REMOVED)
     (weekly,) = enabled(folder, "weekly", channels__sms={"handler": "send_sms", "lanes": lanes})
-    assert weekly.definition()["channel"] == "sms"
+    assert weekly.definition().channel == "sms"

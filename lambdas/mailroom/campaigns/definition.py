@@ -18,6 +18,8 @@ from mailroom.errors import Invalid
 PAGE_SIZE = 1000
 RECIPIENTS_PER_MESSAGE = 50
 MAX_PAGES = 100_000
+LANE = "bulk"
+"""Of every campaign's messages: they never delay what somebody waits for."""
 
 
 class Postgresql(Struct, frozen=True, tag_field="kind", tag="postgresql"):
@@ -74,7 +76,7 @@ class Definition(Struct, frozen=True):
     topic: str | None = None
     attributes: dict[str, Any] = {}
     """What every message has: `template`, `from`, …; what the module composes goes before them."""
-    lane: str = "bulk"
+    lane: str = LANE
     page_size: int = PAGE_SIZE
     recipients_per_message: int = RECIPIENTS_PER_MESSAGE
     """How many people one message of the audience queue holds: what is composed, and retried, together."""
