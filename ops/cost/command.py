@@ -42,8 +42,8 @@ def cost(
 ) -> None:
     """Print what a number of messages costs a month on AWS, by channel and part, and what the stage costs.
 
-    The command asks AWS nothing. The bench counted the calls and writes, the stage's settings in cdk.json say
-    the waits, and the prices are from a dated list. A provider's price is included if it is the same
+    The command asks AWS nothing. The stage's settings in cdk.json say the waits; what a message needs of each
+    service, and the prices, are from a dated list. A provider's price is included if it is the same
     everywhere.
 
     Exits 2 if the stage has no such channel, or its settings are wrong.
