@@ -47,13 +47,11 @@ PUT_BATCH = 25
 
 
 @contextmanager
-def running_stage(
-    announce: Announce, people: int = lifecycle.PEOPLE, *, console: bool = False
-) -> Iterator[State]:
-    """The local stage, started anew; `people` of the example campaign are in its database."""
+def running_stage(announce: Announce, *, console: bool = False) -> Iterator[State]:
+    """The local stage, started anew."""
     lifecycle.stop(WORKSPACE)
     try:
-        yield lifecycle.start(WORKSPACE, announce, people, console=console)
+        yield lifecycle.start(WORKSPACE, announce, console=console)
     finally:
         lifecycle.stop(WORKSPACE)
 

@@ -65,3 +65,12 @@ def test_a_line_that_is_too_long_costs_itself_alone(stage: Stage, tmp_path: Path
     assert run("import", str(file), *MAIL).exit_code == 1
     assert set(stage.mailbox()) == {"n-3"}
     assert [line for line, _, _ in listed(file)] == ["2"]
+
+
+def test_a_list_that_cannot_be_written_is_refused_by_its_name(stage: Stage, tmp_path: Path) -> None:
+    file = write(tmp_path / "p.csv", "email", "bad")
+    file.with_name("p.csv.mailroom-refused.csv").mkdir()
+    result = run("import", str(file), *MAIL)
+    assert result.exit_code == 2
+    assert "p.csv.mailroom-refused.csv cannot be written" in "".join(result.stderr.split("\n"))
+    assert not stage.mailbox()
