@@ -1,20 +1,17 @@
 """`campaign`: start one, look how far it is, stop it."""
 
-import time
 from shlex import quote
 from typing import Annotated
 
 import typer
 
-from mailroom.campaigns.runs import Run
 from ops.campaigns import answers as view
-from ops.campaigns import wait as waiting
 from ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.dry_run import DryRun, Samples
 from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.options import AsJson, Stage, Yes
-from ops.screen import aws_faults, bar, confirm, errors, plain, print_answer, print_json, print_line, screen
+from ops.screen import aws_faults, bar, confirm, errors, print_answer, print_json, print_line, screen
 from ops.stage import aws_session
 
 app = typer.Typer(no_args_is_help=True, help="Start a campaign, show how far its run has come, and stop it.")
@@ -52,17 +49,13 @@ def start(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")
     ] = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait until all of the run is in the mailbox.")
-    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Start a campaign by hand. Without --run a new run begins, named by this minute.
 
     With --run, an earlier run goes on, and sends only messages that were not sent yet. A new name needs
-    --new: in another run everybody gets a message again. Exit code 1: a message of a dry run would fail; with
-    --wait, part of the run did not come into the mailbox.
+    --new: in another run everybody gets a message again. Exit code 1: a message of a dry run would fail.
 
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """
@@ -75,9 +68,7 @@ def start(
             raise typer.Exit(_dry_run(files, starting, stage, as_json=as_json))
         confirm(_question(starting, stage), yes=yes)
         campaigns.start(starting)
-        _say_started(starting, as_json=as_json and not wait)
-        if wait:
-            raise typer.Exit(_wait(campaigns, starting, as_json=as_json))
+    _say_started(starting, stage, as_json=as_json)
 
 
 @app.command()
@@ -153,31 +144,18 @@ def _question(starting: RunStart, stage: str) -> str:
     return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?"
 
 
-def _say_started(starting: RunStart, *, as_json: bool) -> None:
+def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
     if as_json:
         print_json(RunStarted(starting.campaign, starting.run, starting.scheduled_at))
         return
     verb = "goes on" if starting.known else "is started"
-    errors.print(plain(f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}."))
-
-
-def _wait(campaigns: DeployedCampaigns, starting: RunStart, *, as_json: bool) -> int:
-    """Wait until a run is in the mailbox, and print it. The exit code: 1 where not all of it is."""
-    with bar("collecting", quiet=as_json) as advance:
-
-        def seen(run: Run) -> None:
-            done = waiting.accounted(run, starting)
-            total = None if run.state == "collecting" else run.recipients
-            advance(done, total, f"{run.state}, {done:,} accounted for")
-
-        ended = waiting.wait(campaigns, starting, seen, time.sleep)
-    if as_json:
-        print_json(ended.run and run_status(ended.run))
-    elif ended.run:
-        view.print_run(ended.run)
-    if ended.problem:
-        print_line(ended.problem, "red", errors)
-    return 1 if ended.problem else 0
+    which = f"{quote(starting.campaign)} --run {quote(starting.run)} --stage {stage}"
+    print_line(
+        f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}. "
+        f"To see how far it is: mailroom campaign status {which}",
+        "",
+        errors,
+    )
 
 
 def _dry_run(files: CampaignFiles, starting: RunStart, stage: str, *, as_json: bool) -> int:

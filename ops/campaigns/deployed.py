@@ -22,9 +22,6 @@ Schedules = dict[str, Literal["enabled", "disabled"]]
 """The states of schedules, by campaign."""
 
 
-QUEUES = ("collect", "audience")
-
-
 def without_campaigns(what: str, stage: str) -> NotDeployed:
     """Why a queue, table or function for campaigns is missing: the stage has no campaign, or is missing."""
     return NotDeployed(what, f"Deploy {stage} with a campaign enabled")
@@ -52,7 +49,6 @@ class DeployedCampaigns:
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self.stage = stage
         self._sqs = session.client("sqs")
-        self._urls: dict[str, str] = {}  # a command that waits for a run looks at all queues every second
         self._scheduler = session.client("scheduler")
         self._dynamodb = session.client("dynamodb")
         self._table = stages.name(stage, "campaign-runs")
@@ -81,15 +77,12 @@ class DeployedCampaigns:
 
     def start(self, start: RunStart) -> None:
         """Put it on the collect queue."""
-        self._sqs.send_message(QueueUrl=self._url("collect"), MessageBody=start.body())
-
-    def depth(self) -> int:
-        """How many messages wait to be collected or composed, in flight among them."""
-        return sum(self._depth(short) for short in QUEUES)
-
-    def dead(self) -> int:
-        """How many dead letters there are. Looking at them takes none away."""
-        return sum(self._depth(f"{short}-dlq") for short in QUEUES)
+        name = stages.name(self.stage, "collect")
+        try:
+            url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
+        except self._sqs.exceptions.QueueDoesNotExist:
+            raise without_campaigns(f"queue {name}", self.stage) from None
+        self._sqs.send_message(QueueUrl=url, MessageBody=start.body())
 
     def runs(self, campaign: str, most: int) -> list[Run]:
         """The latest runs, newest first. Raises NotDeployed."""
@@ -106,12 +99,6 @@ class DeployedCampaigns:
             )
         return found
 
-    def begun(self, start: RunStart) -> Run | None:
-        """The run since that start was taken up; None: it was not yet."""
-        run = self._read(start.campaign, start.run)
-        known = start.known.start if start.known else None
-        return run if run is not None and run.start != known else None
-
     def stop(self, campaign: str, run: str) -> bool:
         """Let no more of a run be collected or composed. False: it is stopped already."""
         return self._runs.stop(campaign, run)
@@ -126,18 +113,6 @@ class DeployedCampaigns:
             return {each["Name"]: "enabled" if each["State"] == "ENABLED" else "disabled" for each in found}
         except self._scheduler.exceptions.ResourceNotFoundException:
             return {}
-
-    def _url(self, short: str) -> str:
-        if short not in self._urls:
-            name = stages.name(self.stage, short)
-            try:
-                self._urls[short] = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
-            except self._sqs.exceptions.QueueDoesNotExist:
-                raise without_campaigns(f"queue {name}", self.stage) from None
-        return self._urls[short]
-
-    def _depth(self, short: str) -> int:
-        return stages.depth(self._sqs, self._url(short)).all
 
     def _read(self, campaign: str, run: str) -> Run | None:
         with self._deployed():

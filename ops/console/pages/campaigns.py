@@ -6,9 +6,8 @@ from msgspec import Struct
 
 from mailroom.campaigns.runs import Run
 from ops.campaigns.answers import MEANING
-from ops.campaigns.deployed import DeployedCampaigns, RunStart
+from ops.campaigns.deployed import DeployedCampaigns
 from ops.campaigns.files import CampaignFiles, campaign_rows
-from ops.campaigns.wait import accounted
 from ops.console.site import Answer, Asked, Goto, Shown, Site, link
 
 LATEST = 10
@@ -55,6 +54,6 @@ def _campaigns(site: Site) -> DeployedCampaigns:
 
 
 def _row(run: Run) -> RunRow:
-    done = accounted(run, RunStart(run.campaign, run.run, run.scheduled_at))
+    done = run.composed + run.existed + run.opted_out + run.left_out + run.expired
     exact = len(run.starts) <= 1 and done <= run.recipients
     return RunRow(run, done if exact else None, MEANING[run.state])

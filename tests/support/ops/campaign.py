@@ -15,10 +15,9 @@ from mailroom.campaigns.runs import PageClaim, Runs
 from ops import cli
 from tests.support.ops.shared import REGION
 
-AUDIENCE_DLQ = "mailroom-dev-audience-dlq"
 NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
 RUN = "2026-11-21T14:00Z"
-COLLECT, AUDIENCE, RUNS = "mailroom-dev-collect", "mailroom-dev-audience", "mailroom-dev-campaign-runs"
+COLLECT, RUNS = "mailroom-dev-collect", "mailroom-dev-campaign-runs"
 TOML = """
 channel = "mail"
 topic = "followers"
@@ -93,8 +92,7 @@ class World:
         self._make()
 
     def _make(self) -> None:
-        for name in (COLLECT, AUDIENCE, f"{COLLECT}-dlq", AUDIENCE_DLQ):
-            self.sqs.create_queue(QueueName=name)
+        self.sqs.create_queue(QueueName=COLLECT)
         make_table(self.dynamodb, RUNS, "campaign", "run")
         for name, text in (("weekly", TOML), ("news", BY_HAND), ("draft", BY_HAND)):
             self.write(f"campaigns/{name}/campaign.toml", text)
@@ -128,10 +126,6 @@ class World:
         assert isinstance(claim, PageClaim)
         self.runs.advance(claim, None, recipients, faults)
         self.runs.count("weekly", run, counts or {"composed": 38, "existed": 2})
-
-    def waiting(self, queue: str) -> None:
-        """A message that nobody takes."""
-        self.sqs.send_message(QueueUrl=self.sqs.get_queue_url(QueueName=queue)["QueueUrl"], MessageBody="{}")
 
     def schedule(self, name: str, state: str = "ENABLED") -> None:
         """A deployed schedule."""
