@@ -38,7 +38,9 @@ class LedgerSize:
             )
 
     def _update(self, request: dict[str, Any]) -> None:
-        """One UpdateItem: what it sets and adds, by attribute."""
+        """One UpdateItem: what it sets and adds, by attribute. The budget's is no write of the ledger."""
+        if request["TableName"] != "ledger":
+            return
         names, values = request.get("ExpressionAttributeNames", {}), request["ExpressionAttributeValues"]
         written = re.findall(r"(#?\w+) (?:= )?(:\w+)", request["UpdateExpression"])
         self._write({**request["Key"], **{names.get(name, name): values[value] for name, value in written}})

@@ -21,7 +21,7 @@ def _arn(service: str, name: str) -> str:
     return f"arn:aws:{service}:us-east-1:123456789012:{name}"
 
 
-_TABLES = ("ledger", "idempotency", "suppressions", "preferences", "dead-letters", "mailbox")
+_TABLES = ("ledger", "idempotency", "suppressions", "preferences", "dead-letters", "mailbox", "budgets")
 _QUEUES = ("audience", "feedback", "fax", "webhook", "retry")
 _SECRETS = ("unsubscribe", "twilio", "fax", "signing")
 _NUMBERS = (
@@ -59,6 +59,8 @@ FUNCTION = {
     "MAIL_SENDERS": '["Mailroom <mailroom@example.com>"]',
     "CONFIGURATION_SET": "mailroom",
     "MAX_ATTACHMENT_BYTES": "7000000",
+    "PER_DAY": '[["0001-01-01", 10000000]]',
+    "RESERVE": "0.1",
     "TEMPLATES": str(REPOSITORY / "templates" / "mail"),
     "LANES": '{"mail": ["normal", "bulk"]}',
     "UNSUBSCRIBE_URL": "https://api.example.com/unsubscribe",

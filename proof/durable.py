@@ -76,7 +76,8 @@ class Durable:
     """A queue, its dispatcher, and an execution for each message."""
 
     def __init__(self, step: StepConfig | None = None) -> None:
-        self.outside, self.clock, self.ses = Outside(), Clock(), Ses()
+        self.outside, self.clock = Outside(), Clock()
+        self.ses = Ses(self.clock)
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self._step = step
         self._executions: dict[str, InvocationStatus | None] = {}

@@ -2,25 +2,29 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from mailroom.campaigns.definition import Csv, DynamoTable, JsonLines
+from mailroom.campaigns.definition import LANE, Csv, DynamoTable, JsonLines
 from mailroom.environment import (
     COMPOSE_KEPT_BACK_SECONDS,
     CollectSettings,
     ComposeSettings,
     DatabaseSettings,
+    DayLimit,
 )
 from stacks.constructs.grants import Grant, scheduler_role
-from stacks.constructs.stage import StageStack
+from stacks.constructs.stage import StageStack, pascal
 from stacks.constructs.storage import TTL, Table
 from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import MailboxStack
 from stacks.settings.campaigns import compose_polling
+from stacks.settings.channels import LaneRow
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.queues import DAY, queue_rules
 from stacks.settings.sections import Polling
@@ -46,6 +50,7 @@ class CampaignsStack(StageStack):
             sort_key="run",
             time_to_live_attribute=TTL,
         )
+        self._budgets, self._limited = storage.budgets, [*self._lanes(settings)]
         self.audience = Worker(self, settings, self._compose(settings, storage))
         self.collect = Worker(self, settings, self._collect(settings))
         self.workers = (self.collect, self.audience)
@@ -67,6 +72,7 @@ class CampaignsStack(StageStack):
                 Grant(["dynamodb:UpdateItem"], [self.runs.table_arn]),
                 # Its own as well: there it puts where the next page begins.
                 Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
+                *self._look_at_day(),
                 *read_audiences(self, self._campaigns),
                 *read_secrets(settings, databases),
             ],
@@ -76,6 +82,7 @@ class CampaignsStack(StageStack):
                 runs_table=self.runs.table_name,
                 run_ttl_seconds=settings.campaigns.run_days * DAY,
                 lease_seconds=rules.lease,
+                **self._limits(),
                 databases=_connections(settings, databases),
             ),
             extras=extras(settings, self._campaigns, databases),
@@ -84,6 +91,37 @@ class CampaignsStack(StageStack):
             recursive=True,
             network=settings.campaigns.network,
         )
+
+    def _lanes(self, settings: Settings) -> Iterator[tuple[LaneRow, sqs.IQueue]]:
+        """The lanes of campaigns that have a limit of the day, with their queues. These go by name: a
+        reference could not go again with the limit."""
+        asked = {each.chosen.channel for each in self._campaigns}
+        for row in settings.lane_rows():
+            if row.event_type in asked and row.lane == LANE and row.channel.days:
+                arn = self.format_arn(service="sqs", resource=settings.name(row.queue))
+                yield row, sqs.Queue.from_queue_arn(self, pascal(row.queue), arn)
+
+    def _limits(self) -> dict[str, Any]:
+        """The fields of `CollectSettings` about the days of these lanes."""
+        limits = {
+            row.event_type: DayLimit(
+                per_day=row.channel.days,
+                reserve=row.channel.lanes["normal"].reserve,
+                queue_url=queue.queue_url,
+            )
+            for row, queue in self._limited
+        }
+        return {"budgets_table": self._budgets.plain_name, "limits": limits} if limits else {}
+
+    def _look_at_day(self) -> list[Grant]:
+        """Reading the budgets, and how much is on its way."""
+        if not self._limited:
+            return []
+        queues = [*(queue for _, queue in self._limited), self.audience.queue]
+        return [
+            Grant(["dynamodb:GetItem"], [self._budgets.plain_arn]),
+            Grant(["sqs:GetQueueAttributes"], [queue.queue_arn for queue in queues]),
+        ]
 
     def _compose(self, settings: Settings, storage: MailboxStack) -> Work:
         databases = _named(settings, (each.composed for each in self._campaigns))

@@ -7,6 +7,7 @@ from email.utils import parseaddr
 from typing import Any
 
 from aws_cdk import Annotations, App, Stack
+from aws_cdk import aws_sqs as sqs
 
 from mailroom.environment import MailSender, PushSender, Sender, SmsSender
 from mailroom.ledger.items import LINES
@@ -49,6 +50,9 @@ class ChannelsStack(StageStack):
             name: NEEDS[name](self) if name in NEEDS else _by_row(name, row, self)
             for name, row in settings.channels.items()
         }
+        # By name, not by reference: the queue's function knows the queues of the channels.
+        scheduled = self.format_arn(service="sqs", resource=settings.name("scheduled"))
+        self.scheduled = sqs.Queue.from_queue_arn(self, "Scheduled", scheduled)
         self.workers: dict[tuple[str, str], Worker] = {}
         for row in settings.lane_rows():
             worker = Worker(self, settings, self._work(row, needs[row.event_type]))
@@ -84,6 +88,7 @@ class ChannelsStack(StageStack):
             grants=[
                 Grant(["dynamodb:UpdateItem"], [ledger]),
                 *_ledger_beside(row, needs, ledger),
+                *self._wait_for_day(row),
                 # A message of any channel may have its further attributes there.
                 *read_payloads(self, self.settings),
                 *needs.grants,
@@ -99,6 +104,7 @@ class ChannelsStack(StageStack):
                     submit_seconds=row.channel.submit_seconds,
                 ),
                 submits_at_once=row.channel.submits_at_once,
+                **self._day(row),
                 **needs.own,
                 **reachable(self.settings, row.event_type),
             ),
@@ -106,6 +112,30 @@ class ChannelsStack(StageStack):
             channel=row.event_type,
             kept_back_seconds=row.channel.record_seconds,
         )
+
+    def _day(self, row: LaneRow) -> dict[str, Any]:
+        """The fields of `Sender` about the day."""
+        days = row.channel.days
+        if not self.settings.has_day(row.event_type):
+            return {}
+        fields: dict[str, Any] = {"scheduled_queue_url": self.scheduled.queue_url}
+        if days:
+            # By name: a reference could not go again with `per_day`, as this stack is deployed later.
+            fields["budgets_table"] = self.storage.budgets.plain_name
+            fields["per_day"] = days
+            fields["reserve"] = row.channel.lanes["normal"].reserve
+            fields["asks"] = row.lane == "bulk"
+        return fields
+
+    def _wait_for_day(self, row: LaneRow) -> list[Grant]:
+        """Counting in the budget, and letting a message wait in the queue `scheduled`."""
+        fields, grants = self._day(row), list[Grant]()
+        if fields:
+            grants.append(Grant(["sqs:SendMessage"], [self.scheduled.queue_arn]))
+        if row.channel.days:
+            actions = ["dynamodb:UpdateItem", *(["dynamodb:GetItem"] if row.lane == "bulk" else [])]
+            grants.append(Grant(actions, [self.storage.budgets.plain_arn]))
+        return grants
 
 
 class RowSender(Sender, frozen=True, kw_only=True, rename="upper"):

@@ -42,6 +42,8 @@ class MailboxStack(StageStack):
         self.preferences = Table(
             self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
         )
+        # A table of its own: the ledger's stream would start a function for every batch that is counted.
+        self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
         self.common: dict[str, Any] = {
             "ledger_table": self.ledger.table_name,

@@ -8,8 +8,10 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
 
 from stacks.constructs.alarms import BEGUN, ENDED, AlarmText, alarm_kinds, metric, stage_alarm
+from stacks.constructs.day_alarms import watch_days
 from stacks.constructs.function import function_specs
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.topic import EventTopic
@@ -31,6 +33,7 @@ class MonitoringStack(StageStack):
         super().__init__(app, settings, "monitoring")
         begun, ended = self._topics(settings)
         self._concurrency(settings)
+        watch_days(Construct(self, "Days"), settings)
         _possible_waits(self, settings)
         if settings.monitoring.is_full:
             cloudwatch.CfnDashboard(

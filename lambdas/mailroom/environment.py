@@ -45,6 +45,15 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     """Whom the stage may reach: see `AllowedRecipients`. None: everybody."""
     redirect_to: str = ""
     """Who gets the messages to all others; "": they are suppressed."""
+    scheduled_queue_url: str = ""
+    """Where a message waits that the day has no room for; "": the provider has no quota of the day."""
+    budgets_table: str = ""
+    per_day: Sequence[tuple[str, int]] = ()
+    """How many recipients the channel may reach a day: see `budget.PerDay`."""
+    reserve: float = 0
+    """The part of `per_day` that is not for lanes which ask."""
+    asks: bool = False
+    """Whether this lane asks for its part of the day before it sends."""
 
 
 class SuppressingSender(Sender, frozen=True, kw_only=True, rename="upper"):
@@ -168,15 +177,25 @@ class DatabaseSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     statement_seconds: Seconds = 60
 
 
+class DayLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The limit of a channel's day: see `Sender.per_day`. `queue_url` is the queue of the lane that asks."""
+
+    per_day: Sequence[tuple[str, int]]
+    reserve: float
+    queue_url: str
+
+
 class CollectSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """Collect's: its own queue, the one for composing, and the table of runs, whose items live for
-    `run_ttl_seconds` after their last change."""
+    `run_ttl_seconds` after their last change. `limits` has the channels with a limit of the day."""
 
     queue_url: str
     audience_queue_url: str
     runs_table: str
     lease_seconds: Seconds
     run_ttl_seconds: Seconds
+    budgets_table: str = ""
+    limits: dict[str, DayLimit] = {}
     databases: dict[str, DatabaseSettings] = {}
     campaigns: str = "campaigns.json"
 

@@ -9,6 +9,7 @@ outcome is had the first time only, for that full address; after that the mail i
 | success, bounce, complaint, suppressionlist, | accepts; what follows, follows by events:             |
 | ooto, soft, reject                           | see `ses_events.py`                                   |
 | throttled                                    | 429 TooManyRequestsException                          |
+| used-up                                      | 400 LimitExceededException: the day's quota           |
 | rejected                                     | 400 MessageRejected                                   |
 | unverified                                   | 400 MailFromDomainNotVerifiedException                |
 | paused                                       | 400 SendingPausedException                            |
@@ -36,6 +37,7 @@ from local.providers.upstream import Upstream
 
 REFUSALS = {
     "throttled": (429, "TooManyRequestsException", "Maximum sending rate exceeded."),
+    "used-up": (400, "LimitExceededException", "Daily message quota exceeded."),
     "rejected": (400, "MessageRejected", "Email rejected by the simulator."),
     "unverified": (400, "MailFromDomainNotVerifiedException", "The MAIL FROM domain is not verified."),
     "paused": (400, "SendingPausedException", "Email sending is paused for this configuration set."),

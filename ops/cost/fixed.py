@@ -50,7 +50,7 @@ def of_settings(settings: Settings) -> Resources:
     queues = len(list(settings.lane_rows())) + 3 + 2 * fax + 2 * campaigns
     functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None)
     full = settings.monitoring.is_full
-    others = functions * sum(ALARMS_A_FUNCTION.values()) + sum(ALARMS_BESIDE.values())
+    others = functions * sum(ALARMS_A_FUNCTION.values()) + sum(ALARMS_BESIDE.values()) + _of_days(settings)
     return Resources(
         queues=queues,
         fifo_queues=int(fax),
@@ -62,6 +62,13 @@ def of_settings(settings: Settings) -> Resources:
         rotated_keys=full * _KEYS,
         secrets=2 + len(settings.provider_secrets),
     )
+
+
+def _of_days(settings: Settings) -> int:
+    """Metrics that the alarms of the day's quota watch: codes that wait; bulk's messages and pages."""
+    rows = [*settings.lane_rows()]
+    codes = sum(1 for row in rows if row.lane == "normal" and settings.has_day(row.event_type))
+    return codes + sum(2 for row in rows if row.lane == "bulk" and row.channel.days)
 
 
 def dollars(resources: Resources, senders: int) -> dict[str, float]:

@@ -26,6 +26,8 @@ ITEM_OVERHEAD_BYTES = 100
 """What DynamoDB adds to an item that it keeps, by its developer guide."""
 INDEX_BYTES = 200
 """An entry of the ledger's index of numbers; each text message and each fax has one."""
+BUDGET_UNITS = 2
+"""Write units of the budget for each batch: its item has a number or two for every hour."""
 LOG_BYTES = 1_000
 """An invocation's: Lambda's own three lines, and one of metrics."""
 PDF_BYTES = 100_000
@@ -66,11 +68,19 @@ def parts(path: MessagePath) -> dict[str, float]:
         "callbacks": callbacks_cost(path) if path.has_callback else 0.0,
         "events on the bus": bus_cost(path) if path.settings.outcomes.event_bus else 0.0,
         "composing": composing_cost(path) if path.lane.name == "bulk" else 0.0,
+        "the day's budget": budget_cost(path),
         "kept in tables": storage_cost(path),
         "PDFs": pdf_cost(path.settings) if path.estimate.stores_pdf else 0.0,
         "logs": _invocations(path) * logs_cost(path.settings),
     }
     return {name: price for name, price in found.items() if price}
+
+
+def budget_cost(path: MessagePath) -> float:
+    """Counting a batch in its channel's day."""
+    row = path.settings.channels.get(path.lane.channel)
+    limited = row is not None and row.days
+    return BUDGET_UNITS * prices.WRITE_UNIT / path.lane.senders.batch if limited else 0.0
 
 
 def events_cost(path: MessagePath) -> float:

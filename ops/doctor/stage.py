@@ -1,5 +1,7 @@
 """The stage that is examined: what is deployed of it, and what cdk.json says of it."""
 
+import json
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -13,6 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
+from mailroom.budget import limit_of
 from mailroom.clock import Clock
 from ops.estimates.lanes import ConfiguredLane, Stages
 from ops.stage import prefix, queue_urls
@@ -31,6 +34,7 @@ _CONFIG = Config(
     max_pool_connections=20,
     user_agent="mailroom-doctor",
 )
+_SENDER = re.compile(r"mailroom-([a-z][a-z0-9]*)-send-")
 _MISSING = {"NotFoundException", "NotFound", "ResourceNotFoundException", "NoSuchBucket"}
 """Codes of services that have nothing of that name."""
 
@@ -152,18 +156,34 @@ class ExaminedStage:
         return [each for page in pages for each in page.get(key, [])]
 
     @cached_property
-    def functions(self) -> dict[str, DeployedFunction]:
-        """The stage's functions by their short names."""
-        found = [
+    def _every_function(self) -> list[DeployedFunction]:
+        return [
             DeployedFunction(
-                each["FunctionName"].removeprefix(self.prefix),
+                each["FunctionName"],
                 each.get("MemorySize", 0),
                 each.get("Environment", {}).get("Variables", {}),
             )
             for each in self.pages("lambda", "list_functions", "Functions")
-            if each["FunctionName"].startswith(self.prefix)
         ]
-        return {each.name: each for each in found}
+
+    @cached_property
+    def functions(self) -> dict[str, DeployedFunction]:
+        """The stage's functions by their short names."""
+        found = [each for each in self._every_function if each.name.startswith(self.prefix)]
+        return {
+            name: DeployedFunction(name, each.memory_mb, each.environment)
+            for each in found
+            for name in [each.name.removeprefix(self.prefix)]
+        }
+
+    def days(self, channel: str) -> dict[str, int]:
+        """The recipients that each stage of this account and region may reach today, where it has a limit."""
+        limits = {}
+        for each in self._every_function:
+            name, variables = _SENDER.match(each.name), each.environment
+            if name and variables.get("CHANNEL") == channel and "PER_DAY" in variables:
+                limits[name[1]] = limit_of(json.loads(variables["PER_DAY"]), self.clock())
+        return limits
 
     @cached_property
     def sources(self) -> list[EventSource]:

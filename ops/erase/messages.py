@@ -203,6 +203,8 @@ class MessageErasure:
         anew. Neither the due time nor a new put updates the ledger."""
         if item["status"] != {"S": "scheduled"} or item.keys() & {"startedAt", "claim_token", ERASED_AT}:
             return False
+        if "trouble" in item:  # it waits for the day's quota, with its content
+            return False
         ahead = self._clock() + AHEAD
         try:
             scheduled = epoch(item["scheduledFor"]["S"])

@@ -114,7 +114,13 @@ def _ready(found: MessageStatus, stage: str, now: float, look: str) -> str:
 
 
 def _scheduled(found: MessageStatus, stage: str, now: float, *, deleted: bool) -> str:
-    if deleted:
+    if found.waits_with_content and found.scheduled_for and epoch(found.scheduled_for) > now - LATE_SECONDS:
+        return (
+            f"It waits for the day's quota, about {short(found.scheduled_for)}: its channel may reach no "
+            f"more recipients today (channels.{found.event_type}.per_day). It waits with its content, and is "
+            "sent even if its item is deleted. To take it back, cancel it in the console or by the API."
+        )
+    if deleted and not found.waits_with_content:
         return f"Its item was deleted: at {short(found.scheduled_for)} it ends as cancelled, and is not sent."
     if found.scheduled_for and now - epoch(found.scheduled_for) > LATE_SECONDS:
         late = duration(now - epoch(found.scheduled_for))

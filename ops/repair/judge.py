@@ -136,7 +136,7 @@ class Judge(Struct, frozen=True):
         if "completedAt" in ledger:
             return f"{status}: it has its outcome; to send it again, use mailroom resend"
         if status == "scheduled":
-            return "scheduled: it waits for its send_at; to cancel it, delete its item or use the API"
+            return "scheduled: it waits for its time; to cancel it, use the API or the console"
         begun = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
         until = begun + now - self.free_since(ledger["event_type"], now)
         if until > now:

@@ -4,7 +4,7 @@ import string
 from collections.abc import Mapping
 from typing import Any
 
-from aws_cdk import Aws, Duration
+from aws_cdk import Aws, Duration, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -36,6 +36,10 @@ class Table(dynamodb.Table):
         protected = settings.deployment.deletion_protection
         self.plain_name = settings.name(name)
         """The table's name in letters: a reference would make one stack wait for the other."""
+        self.plain_arn = Stack.of(scope).format_arn(
+            service="dynamodb", resource="table", resource_name=self.plain_name
+        )
+        """The ARN by that name."""
         super().__init__(
             scope,
             construct_id,

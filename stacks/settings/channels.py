@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from mailroom.budget import PerDay
+from mailroom.channels.mail.contract import MAX_RECIPIENTS
 from stacks.paths import LAMBDAS
 from stacks.settings.queues import QueueRules, Retention, Waits, queue_faults, queue_rules
 from stacks.settings.sections import (
@@ -23,6 +25,8 @@ from stacks.settings.sentences import number
 
 LaneName = Literal["normal", "bulk"]
 
+_ANY_DATE = "0001-01-01"
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+", re.ASCII)
 
 
@@ -43,6 +47,8 @@ class Lane(Polling):
     """Functions at once; each waits concurrency / rate after a submit."""
     share: float = Field(ge=0.01, le=1)
     """The part of `messages_per_second` that this lane gets."""
+    reserve: float = Field(default=0, ge=0, le=0.95)
+    """The part of `per_day` that bulk leaves to this lane; only lane normal has one."""
 
 
 class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
@@ -54,6 +60,9 @@ class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
     """normal, and bulk where a campaign must not delay the rest."""
     messages_per_second: float = Field(default=1, ge=0.1, le=100_000)
     """What the provider allows, over all lanes."""
+    per_day: Annotated[int, Field(ge=1)] | tuple[tuple[str, Annotated[int, Field(ge=1)]], ...] | None = None
+    """Recipients that this stage may reach in 24 hours, its part of the account's quota; null is no limit. By
+    date for an address or a domain that is warmed up: [["2026-12-01", 500], ["2026-12-02", 1000]]."""
     longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
     """The longest time a provider may refuse without a message being dead-lettered for it."""
     timeout_seconds: int = Field(default=60, ge=1, le=900)
@@ -72,6 +81,13 @@ class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
     suppressible: bool = False
     """Whether the sender asks the suppression list and people's preferences, and marks recipients that the
     provider says to be gone."""
+
+    @property
+    def days(self) -> PerDay:
+        """`per_day` as the functions have it; () is no limit."""
+        if self.per_day is None:
+            return ()
+        return ((_ANY_DATE, self.per_day),) if isinstance(self.per_day, int) else self.per_day
 
 
 class Mail(Section):
@@ -163,6 +179,7 @@ def channels_faults(
                 f"set it in the stage's own section {event_type!r}."
             )
         yield from _channel(f"channels.{event_type}", channel)
+        yield from _day(f"channels.{event_type}", channel)
         yield from _provider(event_type, channel)
         yield from memory_faults(
             f"channels.{event_type}",
@@ -194,6 +211,34 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
     if total > 1 + 1e-9:
         shares = " + ".join(f"{name} {number(lane.share)}" for name, lane in channel.lanes.items())
         yield f"{key}.lanes: the shares {shares} = {number(total)} are over 1; lower them to 1 in all."
+
+
+def _day(key: str, channel: Channel) -> Iterator[str]:
+    """The rules of the day's budget."""
+    lanes, dates = channel.lanes, [date for date, _ in channel.days]
+    if any(not DATE.fullmatch(date) for date in dates) or dates != sorted({*dates}):
+        yield f'{key}.per_day: has to be in the order of its dates, each like "2026-12-01" and there once.'
+    if channel.per_day == ():
+        yield f"{key}.per_day: has no date; name one, or leave it out."
+    if "bulk" in lanes and lanes["bulk"].reserve:
+        yield f"{key}.lanes.bulk.reserve: bulk gets what the others leave; set lanes.normal.reserve."
+    reserve = lanes["normal"].reserve if "normal" in lanes else 0
+    if reserve and not ("bulk" in lanes and channel.days):
+        yield f"{key}.lanes.normal.reserve: is kept from bulk's part of per_day; set both, or leave it out."
+    for _, recipients in channel.days if "bulk" in lanes else ():
+        if not reserve:
+            yield (
+                f"{key}.lanes.normal.reserve: is missing; without one a campaign uses up all of per_day. Use "
+                "0.1, or as much as codes and receipts need."
+            )
+            return
+        if (left := recipients - math.ceil(recipients * reserve)) < MAX_RECIPIENTS:
+            yield (
+                f"{key}.per_day: {recipients} with a reserve of {number(reserve)} leaves bulk {left}, and a "
+                f"message may have {MAX_RECIPIENTS} recipients; use "
+                f"{math.ceil((MAX_RECIPIENTS + 1) / (1 - reserve))} or more, or a smaller reserve."
+            )
+            return
 
 
 def _provider(event_type: str, channel: Channel) -> Iterator[str]:

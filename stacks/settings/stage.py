@@ -66,6 +66,10 @@ class Settings(Section):
         """Every lane of every channel that is a row."""
         return lane_rows(self.channels, self.lease_margin_seconds)
 
+    def has_day(self, event_type: str) -> bool:
+        """Whether a row's day may end: it has a limit of the stage's, or its provider a quota."""
+        return event_type == "mail" or bool(self.channels[event_type].days)
+
     @property
     def default_region(self) -> str:
         """The country of numbers without a country code; "": there is none."""

@@ -401,7 +401,7 @@ def test_what_waits_is_cancelled_and_what_was_sent_is_not(stage: RepairStage, br
     assert browser.post("/message/cancel", plan.hidden()).status == 303
     assert stage.ledger("later")["status"] == "cancelled"
     refused = browser.post("/message/cancel", {"id": "now", "channel": "mail"})
-    assert (refused.status, "waits for no send_at" in refused.words) == (400, True)
+    assert (refused.status, "waits for no time to come" in refused.words) == (400, True)
     assert stage.ledger("now") == {}
 
 
@@ -410,7 +410,7 @@ def test_what_waits_for_no_time_is_not_offered_to_be_cancelled(stage: RepairStag
     for id_ in ("now", "past"):
         assert "Cancel …" not in message(browser, id_).words
         plan = browser.get("/message/cancel", id=id_, channel="mail")
-        assert "waits for no send_at" in plan.words
+        assert "waits for no time to come" in plan.words
         assert "<form method" not in plan.text
 
 

@@ -248,6 +248,13 @@ def test_a_mail_to_several_that_is_on_its_way_is_left_and_goes_with_the_next_run
     assert ADA not in stage.everything()
 
 
+def test_a_mail_to_several_that_waits_with_its_content_is_left_until_it_was_sent(stage: Stage) -> None:
+    several = {"to": [ADA, BOB], "recipients": {ADA: {}, BOB: {}}}
+    held = {"scheduledFor": "2099-01-01T00:00:00.000Z", "trouble": {"code": "day_used_up", "message": ""}}
+    stage.put("ledger", id="m-1", event_type="mail", status="scheduled", updatedAt="x", **several, **held)
+    assert "is on its way (scheduled)" in erased(code=1)["remains"][0]["why"]
+
+
 @pytest.mark.parametrize(
     ("at", "send_at"),
     [("2026-01-01T00:00:00.000Z", LATER), (LATER, "2026-01-01T00:00:00.000Z")],

@@ -186,6 +186,15 @@ def test_a_scheduled_message_whose_item_is_gone_ends_as_cancelled(stage: Stage) 
     assert "To take it back, delete its item." in run("status", "m").stdout
 
 
+def test_a_message_that_waits_for_the_days_quota_says_about_when_and_is_no_deleted_one(stage: Stage) -> None:
+    waits = {"code": "day_used_up", "message": "it waits for the day's quota"}
+    due = "2099-11-21T15:00:00.000Z"
+    stage.put(LEDGER, id="m", event_type="mail", status="scheduled", scheduledFor=due, trouble=waits)
+    shown = " ".join(run("status", "m").stdout.split())
+    assert "It waits for the day's quota, about 2099-11-21 15:00:00 UTC" in shown
+    assert "ends as cancelled" not in shown
+
+
 def test_what_was_put_just_now_is_looked_for_again_before_anything_is_said(stage: Stage) -> None:
     stage.put(MAILBOX, id="m", event_type="mail", to="a@example.com")
     slept: list[float] = []

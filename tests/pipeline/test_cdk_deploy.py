@@ -107,7 +107,7 @@ def test_the_documented_deploy_makes_every_stack(deployed: str) -> None:
 
 def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promises(deployed: str) -> None:
     dynamodb = LocalSession().client("dynamodb", endpoint_url=deployed, config=patient())
-    tables = ("mailbox", "ledger", "suppressions", "preferences", "dead-letters")
+    tables = ("mailbox", "ledger", "suppressions", "preferences", "dead-letters", "budgets")
     assert set(dynamodb.list_tables()["TableNames"]) == {f"mailroom-dev-{name}" for name in tables}
     sqs = LocalSession().client("sqs", endpoint_url=deployed, config=patient())
     queues = {each.rpartition("/")[2] for each in sqs.list_queues()["QueueUrls"]}
@@ -126,7 +126,10 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     fails = {f"mailroom-dev-{name}-{why}" for name in functions for why in FAILS}
     late = {f"mailroom-dev-{name}-{why}" for name in ("dispatch", "outcomes") for why in LATE}
     rates = (f"ses-{of}-rate{end}" for of in ("bounce", "complaint") for end in ("", "-warning"))
-    others = {f"mailroom-dev-{name}" for name in ("api-5xx", "webhooks-failing", "concurrency", *rates)}
+    days = ("mail-day-used-up", "mail-day-used-up-warning")
+    others = {
+        f"mailroom-dev-{name}" for name in ("api-5xx", "webhooks-failing", "concurrency", *rates, *days)
+    }
     assert found == rings | fails | late | others
     boards = cloudwatch.list_dashboards()["DashboardEntries"]
     assert [each["DashboardName"] for each in boards] == ["mailroom-dev"]

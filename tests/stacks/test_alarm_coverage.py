@@ -13,7 +13,7 @@ PAGES = {
     *("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many"),
     *("errors", "throttles", "slow"),
     *("gave-up", "iterator-age", "api-5xx", "concurrency", "webhooks-failing"),
-    *("ses-bounce-rate", "ses-complaint-rate"),
+    *("ses-bounce-rate", "ses-complaint-rate", "day-used-up"),
 }
 """Below docs/operating, one for each kind of alarm."""
 WITHOUT_PAGE = {"dropped": "gave-up"}

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from stacks.assemblies import NO_BUNDLES, assembly
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import read, variant
+from tests.support.stacks.variants import variant
 
 LISTS = Path(__file__).with_name("deployed")
 PHYSICAL = (
@@ -60,7 +59,7 @@ def _of_stack(stack: str, body: dict[str, dict[str, dict[str, object]]]) -> Iter
 def _write() -> None:
     with tempfile.TemporaryDirectory() as folder:
         everything = variant(EVERYTHING, campaigns=of_each_kind(Path(folder)))
-        stages = {name: read(assembly({"stage": name, **NO_BUNDLES}), name) for name in ("dev", "prod")}
+        stages = {name: variant({}, name) for name in ("dev", "prod")}
         for name, templates in {**stages, "everything": everything}.items():
             (LISTS / f"{name}.txt").write_text("\n".join(_named(templates)) + "\n")
 

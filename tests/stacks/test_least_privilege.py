@@ -27,13 +27,16 @@ def logical(stage: Templates, stack: str, kind: str, **properties: str) -> str:
     return name
 
 
-@pytest.mark.parametrize(("function", "queue"), [("send-mail", "mail"), ("send-mail-bulk", "mail-bulk")])
+@pytest.mark.parametrize(
+    ("function", "queue", "asks"),
+    [("send-mail", "mail", set()), ("send-mail-bulk", "mail-bulk", {"dynamodb:GetItem"})],
+)
 def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_links_and_sends(
-    dev: Templates, function: str, queue: str
+    dev: Templates, function: str, queue: str, asks: set[str]
 ) -> None:
     may = dev["channels"].policy(f"mailroom-dev-{function}")
     own = logical(dev, "channels", "SQS::Queue", QueueName=f"mailroom-dev-{queue}")
-    assert may.keys() == CONSUME | LOG | {
+    assert may.keys() == CONSUME | LOG | asks | {
         "dynamodb:BatchGetItem",
         "dynamodb:PartiQLInsert",
         "dynamodb:UpdateItem",
@@ -42,10 +45,15 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_li
         "s3:GetObject",
         "s3:ListBucket",
         "secretsmanager:GetSecretValue",
+        "sqs:SendMessage",
     }
     assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
-    for action in ("dynamodb:PartiQLInsert", "dynamodb:UpdateItem"):
-        assert all("ExportsOutputFnGetAttLedger" in each for each in may[action])
+    assert may["sqs:SendMessage"] == {f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-scheduled"}
+    budgets = {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-budgets"}
+    assert budgets < may["dynamodb:UpdateItem"]
+    assert all(may[action] == budgets for action in asks)
+    for writes in (may["dynamodb:PartiQLInsert"], may["dynamodb:UpdateItem"] - budgets):
+        assert all("ExportsOutputFnGetAttLedger" in each for each in writes)
     preferences, suppressions = sorted(may["dynamodb:BatchGetItem"])
     assert "ExportsOutputFnGetAttPreferences" in preferences
     assert "ExportsOutputFnGetAttSuppressions" in suppressions

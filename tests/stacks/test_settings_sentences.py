@@ -180,6 +180,46 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "channels.pigeon: its function 'twilio-callbacks' exists already; give it another name.",
         ),
         (
+            "channels.mail",
+            {**MAIL, "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}},
+            "channels.mail.lanes.normal.reserve: is missing; without one a campaign uses up all of per_day. "
+            "Use 0.1, or as much as codes and receipts need.",
+        ),
+        (
+            "channels.mail.per_day",
+            None,
+            "channels.mail.lanes.normal.reserve: is kept from bulk's part of per_day; set both, or leave it "
+            "out.",
+        ),
+        (
+            "channels.mail.lanes.bulk.reserve",
+            0.1,
+            "channels.mail.lanes.bulk.reserve: bulk gets what the others leave; set lanes.normal.reserve.",
+        ),
+        (
+            "channels.sms.per_day",
+            [["2026-12-02", 500], ["2026-12-01", 1000]],
+            'channels.sms.per_day: has to be in the order of its dates, each like "2026-12-01" and there '
+            "once.",
+        ),
+        (
+            "channels.sms.per_day",
+            [["1 December", 500]],
+            'channels.sms.per_day: has to be in the order of its dates, each like "2026-12-01" and there '
+            "once.",
+        ),
+        ("channels.sms.per_day", [], "channels.sms.per_day: has no date; name one, or leave it out."),
+        (
+            "channels.mail",
+            {
+                **MAIL,
+                "per_day": 60,
+                "lanes": {"normal": {"share": 0.5, "reserve": 0.5}, "bulk": {"share": 0.5}},
+            },
+            "channels.mail.per_day: 60 with a reserve of 0.5 leaves bulk 30, and a message may have 50 "
+            "recipients; use 102 or more, or a smaller reserve.",
+        ),
+        (
             "mail.senders",
             ["nobody"],
             "mail.senders.0: 'nobody' is not a mail address; write 'name@example.com' or 'Name "

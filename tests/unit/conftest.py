@@ -27,6 +27,7 @@ from tests.support.unit.functions import outbox as outbox
 from tests.support.unit.post import post as post
 from tests.support.unit.shared import (
     BUCKET,
+    BUDGETS,
     GROUP,
     LEASE,
     LEDGER,
@@ -119,6 +120,12 @@ def _make(aws: Aws) -> None:
     aws.dynamodb.create_table(TableName=SUPPRESSIONS, **_keyed("recipient", "channel"))
     aws.dynamodb.create_table(TableName=PREFERENCES, **_keyed("recipient", "topic"))
     aws.dynamodb.create_table(TableName=RUNS, **_keyed("campaign", "run"))
+    aws.dynamodb.create_table(
+        TableName=BUDGETS,
+        KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
     for name in QUEUES:
         aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
     aws.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})

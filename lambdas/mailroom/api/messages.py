@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from mailroom.api.answers import EntryAnswer, Refusal, Result, entry_of
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import Clock
+from mailroom.clock import Clock, epoch
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed, lies_too_deep
 from mailroom.ledger.ledger import Ledger
@@ -181,7 +181,9 @@ class States(Struct, frozen=True):
     def _withdraw(self, status: MessageStatus) -> None:
         key = Key(status.id, status.event_type)
         item = self.reader.item(key.id, key.event_type)
-        if item is None:  # its producer took it back: that counts at its time, and may as well count now
+        if status.waits_with_content:
+            cancelled = self.ledger.withdraw(key, TAKEN_BACK, due=epoch(status.scheduled_for or ""))
+        elif item is None:  # its producer took it back: that counts at its time, and may as well count now
             cancelled = self.ledger.withdraw(key, TAKEN_BACK)
         else:
             message = self.waiting(item)
@@ -194,6 +196,12 @@ class States(Struct, frozen=True):
             logger.info("cancelled", extra=about(key))
             count("Cancelled")
 
+    def can_cancel(self, status: MessageStatus, item: Mapping[str, Any] | None) -> bool:
+        """Whether it can be taken back still; `item` is the mailbox's."""
+        if status.status not in WAITING:
+            return False
+        return status.waits_with_content or item is None or self.waiting(item) is not None
+
     def waiting(self, item: Mapping[str, Any]) -> Message | None:
         """The message of an item whose time lies ahead. One that is wrong waits for nothing: dispatch refuses
         it."""
@@ -205,7 +213,7 @@ class States(Struct, frozen=True):
 
 
 def _past(status: MessageStatus) -> Refusal:
-    detail = f"it is {status.status} and waits for no send_at; only what waits can be cancelled"
+    detail = f"it is {status.status} and waits for no time to come; only what waits can be cancelled"
     return Refusal(HTTPStatus.CONFLICT, detail, message_status=status.status)
 
 

@@ -23,6 +23,8 @@ MAX_VISIBILITY_SECONDS = 42_300
 """SQS ends a visibility 12 hours after the receive, and refuses one beyond: the function's time comes off."""
 PUT_AT = "put_at"
 """The attribute that says when a message's item was put, in whole epoch seconds, as the stream has it."""
+IN_LINE = "in_line"
+"""The attribute of a message that has waited for its slot of the day."""
 AT_ONCE = 0.0
 """The wait of what no time fixes: back it comes, receive after receive, so that it soon reaches the
 dead-letter queue and locks nothing on its way."""
@@ -134,6 +136,19 @@ def set_visibility(client: "SQSClient", url: str, waits: Sequence[tuple[str, flo
 
 def _bounded(seconds: float) -> int:
     return round(max(0.0, min(MAX_VISIBILITY_SECONDS, seconds + 0.499)))
+
+
+_DEPTHS: Any = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+
+
+def depth(client: "SQSClient", url: str) -> int:
+    """About how many messages a queue holds, those in flight and delayed among them."""
+    found = client.get_queue_attributes(QueueUrl=url, AttributeNames=_DEPTHS).get("Attributes", {})
+    return sum(map(int, found.values()))
 
 
 def put_at(record: Mapping[str, Any]) -> float | None:

@@ -4,10 +4,12 @@ An invocation never has more than a page of people, however many there are. The 
 itself, so Lambda's loop detection is off for this function.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +18,7 @@ from msgspec import Struct, structs
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
+from mailroom.budget import Budget
 from mailroom.campaigns.audience import (
     Audience,
     Connections,
@@ -28,6 +31,7 @@ from mailroom.campaigns.audience import (
 from mailroom.campaigns.bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
 from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import expiry
+from mailroom.campaigns.room import Room
 from mailroom.campaigns.runs import (
     MAX_FAULTS,
     PageClaim,
@@ -40,7 +44,7 @@ from mailroom.campaigns.runs import (
 )
 from mailroom.campaigns.sources import audience_of, databases_of
 from mailroom.clock import Clock, iso
-from mailroom.environment import CollectSettings
+from mailroom.environment import CollectSettings, DayLimit
 from mailroom.errors import ClaimLost, Invalid, Malformed
 from mailroom.ledger.claims import InProgress
 from mailroom.message.message import encode
@@ -65,6 +69,8 @@ class Collector(Struct, frozen=True):
     queue_url: str
     audience_queue_url: str
     databases: Connections | None = None
+    rooms: Mapping[str, Room] = MappingProxyType({})
+    """By channel, where the day has a limit."""
     clock: Clock = time.time
 
     @classmethod
@@ -84,6 +90,7 @@ class Collector(Struct, frozen=True):
             queue_url=settings.queue_url,
             audience_queue_url=settings.audience_queue_url,
             databases=databases_of(settings.databases),
+            rooms={name: _room(settings, name, limit) for name, limit in settings.limits.items()},
         )
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,6 +192,9 @@ class Collector(Struct, frozen=True):
             self.runs.release(claim, trouble, "expired")
             logger.warning("run has expired", page=asked.page)
             return
+        if (again := self._again(definition)) is not None:
+            self._wait(definition, claim, asked, again)
+            return
         if asked.page > definition.max_pages:
             raise Invalid("max_pages", f"{definition.max_pages} pages were collected; raise it to go on")
         page = Page(asked.cursor, definition.page_size, run.run, run.scheduled_at, self.databases)
@@ -203,6 +213,19 @@ class Collector(Struct, frozen=True):
         else:
             self._send_next(run, asked.page + 1, cursor)
 
+    def _again(self, definition: Definition) -> float | None:
+        room = self.rooms.get(definition.channel)
+        return None if room is None else room.again(definition, self.clock())
+
+    def _wait(self, definition: Definition, claim: PageClaim, asked: Next, again: float) -> None:
+        """Let a page wait that the day has no room for: as a new message, so that no receive counts."""
+        delay = min(queues.MAX_DELAY_SECONDS, max(1, math.ceil(again - self.clock())))
+        self._send_next(claim.run, asked.page, asked.cursor, delay)
+        about = f"{iso(again)[:16]}Z"
+        self.runs.release(claim, f"it waits for the day's quota of {definition.channel}, until about {about}")
+        logger.info("the day has no room for the page", page=asked.page, again=about)
+        count("PagesWaitForDay")
+
     def _send_people(self, run: Run, chunks: list[list[Recipient]]) -> None:
         bodies = [encode(Chunk(run.campaign, run.run, run.scheduled_at, chunk)) for chunk in chunks]
         # A group makes the queue fair: a large campaign does not keep a small one waiting.
@@ -210,9 +233,9 @@ class Collector(Struct, frozen=True):
         if failed := queues.send(self.sqs, self.audience_queue_url, entries):
             raise OSError(f"SQS did not take {len(failed)} of {len(entries)} messages; the page comes again")
 
-    def _send_next(self, run: Run, page: int, cursor: Any) -> None:
+    def _send_next(self, run: Run, page: int, cursor: Any, delay: int = 0) -> None:
         body = encode(Next(run.campaign, run.run, run.start, page, cursor))
-        if queues.send(self.sqs, self.queue_url, [Entry("next", body)]):
+        if queues.send(self.sqs, self.queue_url, [Entry("next", body, delay=delay)]):
             raise OSError("SQS did not take the next page's message")
 
     def _dead(self, sentence: str, **details: object) -> float:
@@ -220,6 +243,11 @@ class Collector(Struct, frozen=True):
         logger.error(sentence, extra=details)
         count("CollectMalformed")
         return queues.AT_ONCE
+
+
+def _room(settings: CollectSettings, channel: str, limit: DayLimit) -> Room:
+    budget = Budget(clients.dynamodb(), settings.budgets_table, channel, limit.per_day, limit.reserve)
+    return Room(budget, clients.sqs(), limit.queue_url, settings.audience_queue_url)
 
 
 def _reason(error: Exception) -> str:

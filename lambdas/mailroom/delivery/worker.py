@@ -33,7 +33,8 @@ Wait = float | None
 
 class QueueRecord(Struct, frozen=True):
     """One record of a queue: its item and key, how often it was received, its group (None: it has none), the
-    function's time left in milliseconds, and since when it waits (epoch seconds; None: nobody can tell)."""
+    function's time left in milliseconds, since when it waits (epoch seconds; None: nobody can tell), and
+    whether it has waited for its slot of the day."""
 
     item: dict[str, Any]
     key: Key
@@ -41,6 +42,7 @@ class QueueRecord(Struct, frozen=True):
     group: str | None
     remaining: Callable[[], int]
     since: float | None = None
+    in_line: bool = False
 
 
 class ChannelDelivery(Protocol[T]):
@@ -55,6 +57,9 @@ class ChannelDelivery(Protocol[T]):
 
     def deliver(self, message: T | Invalid, record: QueueRecord) -> Wait:
         """Take one message as far as it goes."""
+
+    def end(self) -> None:
+        """The batch is over. Raises nothing."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
         """Seconds until the next try after the n-th receive, `least` where it can be."""
@@ -196,6 +201,7 @@ class Worker:
         for (record, _), wait in zip(opened, self._worked(each for _, each in opened), strict=True):
             if wait is not None:
                 waits[record["messageId"]] = (record["receiptHandle"], wait)
+        self._delivery.end()
         queues.set_visibility(self._tools.sqs, self._queue_url, list(waits.values()))
         self._tools.tally.write()
         return {"batchItemFailures": [{"itemIdentifier": each} for each in waits]}
@@ -220,7 +226,8 @@ class Worker:
             return None
         attributes = record["attributes"]
         receives, group = int(attributes["ApproximateReceiveCount"]), attributes.get("MessageGroupId")
-        return message, QueueRecord(item, key, receives, group, remaining, queues.put_at(record))
+        in_line = queues.IN_LINE in record.get("messageAttributes", {})
+        return message, QueueRecord(item, key, receives, group, remaining, queues.put_at(record), in_line)
 
     def _worked(self, opened: Iterable[tuple[Any, QueueRecord] | None]) -> list[Wait]:
         if self._at_once == 1:

@@ -23,13 +23,17 @@ from mailroom.environment import DispatchSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.reader import DAY_USED_UP
 from mailroom.mailbox import DAY, NEEDED_AFTER
-from mailroom.message.message import MAX_AHEAD_SECONDS, Key, Message, encode, parse
+from mailroom.message.message import MAX_AHEAD_SECONDS, Held, Key, Message, encode, parse
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
     from types_boto3_scheduler import EventBridgeSchedulerClient
     from types_boto3_sqs import SQSClient
+
+
+_FOR_ITS_SLOT = "it waits for the day's quota"
 
 
 class Validator:
@@ -58,6 +62,10 @@ class Validator:
         message = parse(item, self._contracts)
         self._check(message)
         return message
+
+    def read(self, item: Mapping[str, Any]) -> Message:
+        """The message of an item that was validated when it was dispatched first. Raises as `validate`."""
+        return parse(item, self._contracts)
 
     def names(self, item: Mapping[str, Any]) -> tuple[str, ...]:
         """The attributes that the contract of the item's channel has."""
@@ -104,8 +112,14 @@ def name_of(key: Key, due: int) -> str:
     return hashlib.sha256(f"{key.event_type}\0{key.id}\0{due}".encode()).hexdigest()
 
 
+MAX_INPUT = 256 * 1024 - 1024
+"""Bytes that a schedule may send (EventBridge Scheduler's quota "Invocation payload size"), with room for the
+call around them."""
+
+
 class ScheduleWriter(Struct, frozen=True):
-    """Makes schedules in one group. They send the message's key, and nothing else, to `target_arn`, a queue.
+    """Makes schedules in one group. They send the message's key to `target_arn`, a queue; or the message with
+    its content, where nothing may be read back from the mailbox.
 
     What cannot be sent there for a day goes to `dead_letter_arn`, that queue's dead-letter queue.
     """
@@ -116,8 +130,9 @@ class ScheduleWriter(Struct, frozen=True):
     target_arn: str
     dead_letter_arn: str
 
-    def put(self, key: Key, due: float) -> None:
-        """Make the message's schedule for `due` (epoch seconds), unless it stands already."""
+    def put(self, key: Key, due: float, body: str | None = None) -> None:
+        """Make the message's schedule for `due` (epoch seconds), unless it stands already. `body` is what it
+        sends, of MAX_INPUT bytes at most; None: the message's key."""
         second = math.ceil(due)  # an expression holds whole seconds
         moment = datetime.fromtimestamp(second, UTC)
         try:
@@ -132,7 +147,7 @@ class ScheduleWriter(Struct, frozen=True):
                     "Arn": self.target_arn,
                     "RoleArn": self.role_arn,
                     "DeadLetterConfig": {"Arn": self.dead_letter_arn},
-                    "Input": encode({"id": key.id, "event_type": key.event_type}),
+                    "Input": body or encode({"id": key.id, "event_type": key.event_type}),
                 },
             )
         except self.client.exceptions.ConflictException:
@@ -204,6 +219,43 @@ class Dispatcher(Struct, frozen=True):
             failed |= refused
             count("Dispatched", len(batch) - len(refused))
         return failed
+
+    def dispatch_held(self, messages: Iterable[tuple[str, Held]], queue_url: str) -> set[str]:
+        """Take messages that wait for their slot nearer to it: into a schedule, and at last into their lane.
+        What is too large for a schedule stays in the queue `queue_url`, a quarter of an hour at a time. Each
+        has the caller's reference; the references of those to be tried again."""
+        failed: set[str] = set()
+        entries: dict[str, list[Entry]] = defaultdict(list)
+        for reference, each in messages:
+            try:
+                url, entry = self._held(reference, each, queue_url)
+            except Invalid as fault:
+                self._refuse(each.item, fault)
+            except Exception:  # noqa: BLE001 - logged, and the caller keeps the record
+                logger.exception("not held until its slot; it is tried again", extra=_mentioned(each.item))
+                failed.add(reference)
+            else:
+                entries[url] += [] if entry is None else [entry]
+        for url, batch in entries.items():
+            failed |= queues.send(self.sqs, url, batch)
+        return failed
+
+    def _held(self, reference: str, held: Held, queue_url: str) -> tuple[str, Entry | None]:
+        message = self.validator.read(held.item)
+        wait = math.ceil(held.due - self.clock())
+        if wait > 0:
+            self.ledger.schedule(message, held.due, DAY_USED_UP, _FOR_ITS_SLOT)
+        if wait <= MAX_DELAY_SECONDS:
+            attributes = {"channel": message.event_type, "type": message.kind}
+            if held.put_at is not None:
+                attributes[queues.PUT_AT] = str(int(held.put_at))
+            if held.in_line:
+                attributes[queues.IN_LINE] = "true"
+            return self._queued(reference, message, encode(held.item), max(0, wait), attributes)
+        if len(held.body.encode()) > MAX_INPUT:
+            return queue_url, Entry(reference, held.body, delay=MAX_DELAY_SECONDS)
+        self.schedules.put(message.key, held.due, held.body)
+        return queue_url, None
 
     def _route(
         self, reference: str, item: Mapping[str, Any], put_at: float | None

@@ -13,7 +13,7 @@ from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduledSettings
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Key, key_of, scheduled
+from mailroom.message.message import Held, Key, held, key_of, scheduled
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class Mailbox(Struct, frozen=True):
 
 
 class DueDispatcher(Struct, frozen=True):
-    """Works for the queue that schedules write to: each record holds a message's key."""
+    """Works for the queue that schedules write to: each record holds a message's key, or a message with its
+    content that waits for its slot of the day."""
 
     dispatcher: Dispatcher
     mailbox: Mailbox
@@ -66,10 +67,15 @@ class DueDispatcher(Struct, frozen=True):
         whose `send_at` was moved on waits again.
         """
         keys: dict[str, Key] = {}
+        waiting: list[tuple[str, Held]] = []
         malformed: dict[str, tuple[str, float]] = {}
         for record in event["Records"]:
             try:
-                keys[record["messageId"]] = key_of(scheduled(record["body"]))
+                body = scheduled(record["body"])
+                if (message := held(body)) is not None:
+                    waiting.append((record["messageId"], message))
+                else:
+                    keys[record["messageId"]] = key_of(body)
             except Malformed as fault:
                 logger.error("not a key", reason=str(fault), message_id=record["messageId"])
                 malformed[record["messageId"]] = (record["receiptHandle"], queues.AT_ONCE)
@@ -77,6 +83,7 @@ class DueDispatcher(Struct, frozen=True):
         items = self.mailbox.items(keys.values())
         due = [(reference, items[key]) for reference, key in keys.items() if key in items]
         failed = malformed.keys() | self.dispatcher.dispatch(due)
+        failed |= self.dispatcher.dispatch_held(waiting, self.queue_url)
         for key in dict.fromkeys(keys.values()):
             if key not in items:
                 self._gone(key)

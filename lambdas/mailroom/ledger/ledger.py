@@ -339,10 +339,10 @@ class Ledger(LedgerTable):
             return "completedAt" in failed.item
         return True
 
-    def schedule(self, message: Message, due: float) -> bool:
-        """Record that the message waits for its time, `due` in epoch seconds. False where it is past
-        waiting."""
-        about = addressing_of(message.recipient, message.callback_url, message.topic)
+    def schedule(self, message: Message, due: float, code: str = "", why: str = "") -> bool:
+        """Record that the message waits for its time, `due` in epoch seconds; `code` and `why` say for what
+        it waits, where that is not its `send_at`. False where it is past waiting."""
+        about = addressing_of(message.recipient, message.callback_url, message.topic) | trouble_of(code, why)
         told = also(assigned(about))
         return self.try_write(
             message.key,

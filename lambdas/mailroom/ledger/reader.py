@@ -18,6 +18,8 @@ put."""
 FORGOTTEN = "forgotten"
 """A message that the ledger does not know, of a time that it may have forgotten: it may have been sent
 then."""
+DAY_USED_UP = "day_used_up"
+"""The code of the `trouble` of a message that waits for the day's quota."""
 REMEMBERED_SECONDS = 90 * 86_400
 """The ledger forgets no message within it, whatever the stage's settings are or were: the least that
 `retention.ledger_days` may be."""
@@ -58,6 +60,11 @@ class MessageStatus:
     history: list[dict[str, Any]] = field(default_factory=list)
     callbacks: dict[str, dict[str, Any]] = field(default_factory=dict)
     recipients: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def waits_with_content(self) -> bool:
+        """Whether it waits for the day's quota: its item in the mailbox decides nothing any more."""
+        return self.status == "scheduled" and (self.trouble or {}).get("code") == DAY_USED_UP
 
 
 class LedgerReader:

@@ -378,6 +378,38 @@ def scheduled(text: str) -> dict[str, Any]:
     return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
 
 
+class Held(Struct, frozen=True):
+    """A message that waits with its content, in the queue `scheduled` or in a schedule, until `due` (epoch
+    seconds). Nothing is read back from the mailbox: it was to be sent at once, and its item may be gone.
+    `put_at`: since when it counts as delayed (epoch seconds; None: nobody can tell). `in_line`: it waits for
+    its slot of the day, and goes before those who come later."""
+
+    item: dict[str, Any]
+    due: float
+    put_at: float | None = None
+    in_line: bool = False
+
+    @property
+    def body(self) -> str:
+        """The body of the queue. It has the message's key where a scheduled message has it."""
+        key = {name: self.item[name] for name in ("id", "event_type")}
+        waits = {"due": self.due, "put_at": self.put_at, "in_line": self.in_line}
+        return encode({**key, "item": self.item, **waits})
+
+
+def held(body: Mapping[str, Any]) -> Held | None:
+    """What the body of the queue `scheduled` holds; None: a key alone. Raises Malformed."""
+    if "item" not in body:
+        return None
+    try:
+        found = msgspec.convert(body, Held)
+    except msgspec.ValidationError as fault:
+        raise Malformed(f"not a message that waits: {fault}") from None
+    if key_of(found.item) != key_of(body):
+        raise Malformed("not a message that waits: its key is not its item's")
+    return found
+
+
 def decode(text: str) -> dict[str, Any]:
     """A queue body as an item. Raises Malformed."""
     body = read(text, _bodies)

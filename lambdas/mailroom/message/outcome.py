@@ -44,6 +44,12 @@ class Misconfigured(Struct, frozen=True):
     reason: str
 
 
+class DayUsedUp(Struct, frozen=True):
+    """Proved not sent: the provider takes no more today. It is nobody's fault, and no try is lost by it."""
+
+    reason: str
+
+
 class NotFound(Struct, frozen=True):
     """A look-up's answer: the provider never got it, so submitting it is safe."""
 
@@ -52,7 +58,7 @@ class Unknowable(Struct, frozen=True):
     """A look-up's answer: this provider cannot tell; the channel's `on_unknown` decides."""
 
 
-Refusal = Retry | Misconfigured | Rejected
+Refusal = Retry | Misconfigured | Rejected | DayUsedUp
 """Proved not sent."""
 Outcome = Sent | Refusal
 Evidence = Sent | NotFound | Unknowable

@@ -154,19 +154,19 @@ def cancel(site: Site, asked: Asked) -> Answer:
     seen = _seen(deployed, asked)
     try:
         found = states.of(id_, channel)
-        waits = _waits(states, found, _reader(site).item(found.id, found.event_type))
+        waits = states.can_cancel(found, _reader(site).item(found.id, found.event_type))
         if asked.form is not None:
             if waits and seen != asked["seen"]:
                 return _refused(asked, "cancel", "it has changed since it was shown; look again")
             if not waits and found.status != "cancelled":
-                why = f"it is {found.status} and waits for no send_at; only what waits can be cancelled"
+                why = f"it is {found.status} and waits for no time to come; only what waits can be cancelled"
                 return _refused(asked, "cancel", why)
             states.cancel(id_, channel)
             return _done(asked, "cancel")
     except Refusal as refusal:
         return _refused(asked, "cancel", refusal.detail)
     if not waits:
-        why = f"It is {found.status}, and waits for no send_at: only what waits can be cancelled."
+        why = f"It is {found.status}, and waits for no time to come: only what waits can be cancelled."
         return _plan(asked, "cancel", [why], None)
     sentences = [
         "It is not sent at its time, and ends as cancelled. A callback follows, if its producer wants any.",
@@ -220,11 +220,6 @@ def _states(site: Site) -> States:
     return States(_reader(site), deployed.ledger(lambda: ""), deployed.contracts, site.clock)
 
 
-def _waits(states: States, found: MessageStatus, item: Mapping[str, Any] | None) -> bool:
-    """Whether a message can be cancelled, by what the HTTP API asks for."""
-    return found.status in WAITING and (item is None or states.waiting(item) is not None)
-
-
 def _seen(deployed: DeployedStage, asked: Asked) -> str:
     """A digest of what both tables have of a message."""
     ref = MessageRef(asked["id"], asked["channel"] or None)
@@ -241,7 +236,7 @@ def _digest(items: list[Mapping[str, Any]]) -> str:
 def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None) -> list[Action]:
     """What may help; each looks for itself whether it can be done."""
     if message.status in WAITING:
-        return ["cancel"] if _waits(_states(site), message, item) else []
+        return ["cancel"] if _states(site).can_cancel(message, item) else []
     if message.status in UNDER_WAY:
         return ["repair", "resend"]
     return ["resend"] if "completedAt" in message.times else []

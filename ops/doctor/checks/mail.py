@@ -52,6 +52,7 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
     yield _rate(stage, rate, said["MaxSendRate"])
     if most != _UNLIMITED:
         yield _day(said["SentLast24Hours"], most, min(rate or 0, said["MaxSendRate"]))
+        yield from _days(stage, most)
 
 
 def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -97,6 +98,26 @@ def _day(sent: float, most: float, rate: float) -> CheckFinding:
     if sent >= _NEARLY * most:
         return warning(sentence, f"Request a higher quota: {_CONSOLE}")
     return ok(sentence)
+
+
+def _days(stage: ExaminedStage, most: float) -> Iterator[CheckFinding]:
+    """The limits of the account's stages together, against its quota."""
+    days = stage.days("mail")
+    said = " + ".join(f"{name} {recipients:,}" for name, recipients in sorted(days.items()))
+    key = f"mailroom.{stage.name}.channels.mail.per_day"
+    if sum(days.values()) > most:
+        yield warning(
+            f"The stages may reach {sum(days.values()):,} recipients today ({said}), SES takes {most:,.0f}.",
+            "Lower channels.mail.per_day of one of them: else a campaign of one may use up what codes of the "
+            "others need. See docs/budget.md.",
+        )
+    elif stage.name in days:
+        yield ok(f"The stages' limits of the day ({said}) are within the quota.")
+    elif any(each.name.endswith("-bulk") for each in stage.senders("mail")):
+        yield warning(
+            f"Bulk may use up all of the {most:,.0f} mails of 24 hours, and codes wait then.",
+            f"Set {key} and the reserve of lane normal. See docs/budget.md.",
+        )
 
 
 def _share(stage: ExaminedStage, metric: str) -> float | None:

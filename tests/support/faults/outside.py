@@ -5,18 +5,23 @@ virtual clock: they keep what a test has to judge, and nothing sleeps.
 """
 
 import json
+import math
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal
 
 from botocore.exceptions import ClientError, ReadTimeoutError
+
+from mailroom.clock import epoch
 
 Side = Literal["before", "after"]
 
 PLACES: Counter[str] = Counter()
 """Places where a test has stopped a function, or let somebody in, so far."""
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 NO_BUCKET: Any = object()
 """An S3 client for worlds whose messages have no objects."""
 
@@ -95,6 +100,7 @@ class Queued:
     body: str
     visible_at: float
     receives: int = 0
+    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 class Queues:
@@ -108,14 +114,22 @@ class Queues:
         self.messages: dict[str, list[Queued]] = defaultdict(list)
         self.dead: dict[str, list[Queued]] = defaultdict(list)
 
-    def put(self, url: str, body: str, delay: float = 0) -> None:
+    def put(
+        self, url: str, body: str, delay: float = 0, attributes: Mapping[str, Mapping[str, str]] = EMPTY
+    ) -> None:
         self._made += 1
-        self.messages[url].append(Queued(f"m{self._made}", body, self._clock() + delay))
+        told = {name: {"stringValue": each["StringValue"]} for name, each in attributes.items()}
+        self.messages[url].append(Queued(f"m{self._made}", body, self._clock() + delay, 0, told))
 
     def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
         for entry in Entries:
-            self.put(QueueUrl, entry["MessageBody"], entry.get("DelaySeconds", 0))
+            attributes = entry.get("MessageAttributes", EMPTY)
+            self.put(QueueUrl, entry["MessageBody"], entry.get("DelaySeconds", 0), attributes)
         return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
+
+    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Any) -> dict[str, Any]:  # noqa: N803
+        assert "ApproximateNumberOfMessages" in AttributeNames
+        return {"Attributes": {"ApproximateNumberOfMessages": str(len(self.messages[QueueUrl]))}}
 
     def change_message_visibility_batch(
         self,
@@ -161,14 +175,17 @@ def _record(message: Queued) -> dict[str, Any]:
         "receiptHandle": message.message_id,
         "body": message.body,
         "attributes": {"ApproximateReceiveCount": str(message.receives)},
+        "messageAttributes": message.attributes,
     }
 
 
 class Ses:
-    """SES: keeps what it accepted. A recipient's name chooses what it answers."""
+    """SES: keeps what it accepted, and when. A recipient's name chooses what it answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.accepted: list[dict[str, Any]] = []
+        self.times: list[float] = []
+        self._clock = clock
         self._throttled: set[str] = set()
 
     def send_email(self, **request: Any) -> dict[str, Any]:
@@ -179,6 +196,7 @@ class Ses:
         if recipient.startswith("rejected"):
             raise refused("MessageRejected", 400)
         self.accepted.append(request)
+        self.times.append(self._clock())
         if recipient.startswith("lost-answer"):
             raise ReadTimeoutError(endpoint_url="https://email.example.com")
         return {"MessageId": f"ses-{len(self.accepted)}"}
@@ -229,8 +247,17 @@ class Scheduler:
             raise self.exceptions.ConflictException
         self.schedules[request["Name"]] = request
 
-    def fire(self) -> None:
-        """All schedules are due: each sends its input and is gone."""
-        for schedule in self.schedules.values():
-            self._queues.put(schedule["Target"]["Arn"], schedule["Target"]["Input"])
-        self.schedules.clear()
+    def fire(self, until: float = math.inf) -> None:
+        """The schedules that are due by then (all) each send their input and are gone."""
+        for name, schedule in [*self.schedules.items()]:
+            if _due(schedule) <= until:
+                self._queues.put(schedule["Target"]["Arn"], schedule["Target"]["Input"])
+                del self.schedules[name]
+
+    def next_due(self) -> float | None:
+        """When the next schedule is due; None: there is none."""
+        return min(map(_due, self.schedules.values()), default=None)
+
+
+def _due(schedule: Mapping[str, Any]) -> float:
+    return epoch(schedule["ScheduleExpression"].removeprefix("at(").removesuffix(")"))

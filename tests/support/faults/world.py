@@ -50,18 +50,23 @@ class World:
         self.clock = Clock()
         self.outside = Outside()
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
-        self.ses = Ses()
+        self.ses = Ses(self.clock)
         self.scheduler = Scheduler(self.queues)
         self.on_unknown = on_unknown
         self.reachable: Item = {}
         """Whom the stage may reach, as its senders' settings say it; {}: everybody."""
+        self.pace = 0.0
+        """Seconds between two submits of a worker."""
+        self.day: Item = {}
+        """The limit of the day, as the senders' settings say it; {}: there is none."""
         self.dynamodb = in_memory_client()
         for table in ("ledger", "mailbox"):
             create_table(self.dynamodb, table)
         create_table(self.dynamodb, "suppressions", "recipient", "channel")
         create_table(self.dynamodb, "preferences", "recipient", "topic")
+        create_table(self.dynamodb, "budgets", "name", None)
         watched = self.outside.watch(
-            self.dynamodb, "update_item", "batch_get_item", "batch_execute_statement"
+            self.dynamodb, "update_item", "get_item", "batch_get_item", "batch_execute_statement"
         )
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.suppressions = Suppressions(watched, "suppressions", self.clock)
@@ -82,21 +87,21 @@ class World:
         key: Any = {"id": {"S": name}, "event_type": {"S": "mail"}}
         self.dynamodb.delete_item(TableName="mailbox", Key=key)
 
-    def enqueue(self, *bodies: Item | str) -> None:
-        """Messages that are in the mail queue already."""
+    def enqueue(self, *bodies: Item | str, url: str = MAIL) -> None:
+        """Messages that are in the queue of a lane already."""
         for body in bodies:
-            self.queues.put(MAIL, body if isinstance(body, str) else json.dumps(body))
+            self.queues.put(url, body if isinstance(body, str) else json.dumps(body))
 
-    def worker(self) -> Worker:
-        """A new process's worker."""
+    def worker(self, url: str = MAIL) -> Worker:
+        """A new process's worker for the queue of a lane."""
         settings = MailSender(
             ledger_table="ledger",
             ledger_ttl_seconds=1e6,
             payload_bucket="payloads",
             channel="mail",
-            queue_url=MAIL,
+            queue_url=url,
             lease_seconds=LEASE,
-            pace_seconds=0,
+            pace_seconds=self.pace,
             on_unknown=self.on_unknown,
             backoff_seconds=5,
             backoff_cap_seconds=300,
@@ -111,6 +116,7 @@ class World:
             configuration_set="mailroom",
             max_attachment_bytes=1000,
             **self.reachable,
+            **(self.day and {**self.day, "scheduled_queue_url": SCHEDULED, "asks": url == BULK}),
         )
         adapter = SesMail(
             self.outside.watch(self.ses, "send_email"),
@@ -166,7 +172,10 @@ class World:
         if not records:
             return
         handlers: Mapping[str, Callable[[Any], dict[str, Any]]] = {
-            MAIL: lambda event: self.worker().handle(event, lambda: int(FUNCTION_SECONDS * 1000)),
+            **dict.fromkeys(
+                (MAIL, BULK),
+                lambda event: self.worker(url).handle(event, lambda: int(FUNCTION_SECONDS * 1000)),
+            ),
             SCHEDULED: lambda event: DueDispatcher(
                 self.dispatcher(), self._mailbox, self.ledger, self._sqs, SCHEDULED, self.clock
             ).handle(event),
@@ -177,13 +186,17 @@ class World:
             return
 
     def settle(self, between: Callable[[], None] = lambda: None) -> None:
-        """Deliver, and let time pass, until every queue is empty."""
+        """Deliver, and let time pass, until every queue is empty. With a limit of the day, schedules fire
+        when they are due; else a test fires them."""
         for _ in range(400):
-            due = self.queues.next_visible()
+            times = [self.queues.next_visible(), self.scheduler.next_due() if self.day else None]
+            due = min((each for each in times if each is not None), default=None)
             if due is None:
                 return
             self.clock.now = max(self.clock.now, due)
-            for url in (SCHEDULED, MAIL):
+            if self.day:
+                self.scheduler.fire(self.clock.now)
+            for url in (SCHEDULED, MAIL, BULK):
                 self.deliver(url)
             between()
         raise AssertionError(f"not settled: {self.queues.messages}")
@@ -218,8 +231,8 @@ def _id(request: Mapping[str, Any]) -> str:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
 
 
-def create_table(client: Any, table: str, partition: str = "id", sort: str = "event_type") -> None:
-    keys = {partition: "HASH", sort: "RANGE"}
+def create_table(client: Any, table: str, partition: str = "id", sort: str | None = "event_type") -> None:
+    keys = {partition: "HASH"} | ({} if sort is None else {sort: "RANGE"})
     client.create_table(
         TableName=table,
         BillingMode="PAY_PER_REQUEST",

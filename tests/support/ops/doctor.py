@@ -330,6 +330,7 @@ def _environment(channel: str, providers: str) -> dict[str, str]:
             "mail": {
                 "MAIL_SENDERS": json.dumps([parseaddr(each)[1] for each in settings.mail.senders]),
                 "CONFIGURATION_SET": f"mailroom-{STAGE}",
+                "PER_DAY": '[["0001-01-01", 40000]]',
                 "UNSUBSCRIBE_SECRET_ARN": "unsubscribe",
             },
             "sms": {

@@ -1,10 +1,11 @@
 """A worker with an adapter that says what it is told."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import pytest
 
+from mailroom.aws.queues import IN_LINE
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import Delivery, to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
@@ -57,7 +58,7 @@ def tools_of(
     jitter: float | Callable[[], float] = 1.0,
 ) -> Tools:
     """What a worker of these settings works with. `dynamodb` is the ledger's client, `recipients` that of the
-    suppression list, where a test meddles with them."""
+    suppression list and of the budgets, where a test meddles with them."""
     return Tools(
         Ledger(
             dynamodb or aws.dynamodb,
@@ -88,13 +89,20 @@ class WorkerPost:
         *bodies: str | Item,
         receives: int | Sequence[int] = 1,
         remaining: Callable[[], int] = plenty,
+        in_line: Collection[str] = (),
     ) -> dict[str, int]:
-        """The records that come back, each with its visibility in seconds. `receives`: of all, or each's."""
+        """The records that come back, each with its visibility in seconds. `receives`: of all, or each's.
+        `in_line`: the ids of those that have waited for their slot of the day."""
         self._sqs.calls.clear()
-        returned = failures(self._worker.handle(sqs_event(*bodies, receives=receives), remaining))
+        event = sqs_event(*bodies, receives=receives)
+        for record, body in zip(event["Records"], bodies, strict=True):
+            if isinstance(body, dict) and body.get("id") in in_line:
+                record["messageAttributes"] = {IN_LINE: {"stringValue": "true", "dataType": "String"}}
+        returned = failures(self._worker.handle(event, remaining))
         waits = {
             each["ReceiptHandle"].replace("receipt", "r"): each["VisibilityTimeout"]
-            for _, call in self._sqs.calls
+            for name, call in self._sqs.calls
+            if name == "change_message_visibility_batch"
             for each in call["Entries"]
         }
         assert list(waits) == returned
@@ -112,12 +120,13 @@ class Post(WorkerPost):
         dynamodb: Any = None,
         jitter: float | Callable[[], float] = 1.0,
         suppressions: Suppressions | None = None,
+        budgets: Any = None,
         **changes: Any,
     ) -> None:
         super().__init__(aws)
         self.adapter = adapter
         settings = SuppressingSender(**{**SETTINGS, **TABLES, **changes})
-        client = suppressions.client if suppressions else None
+        client = suppressions.client if suppressions else budgets
         tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb, recipients=client, jitter=jitter)
         delivery = to_people if suppressions else Delivery
         made = delivery(settings, adapter, tools)

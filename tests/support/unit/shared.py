@@ -48,6 +48,9 @@ PREFERENCES = "mailroom-test-preferences"
 RUNS = "mailroom-test-campaign-runs"
 
 
+BUDGETS = "mailroom-test-budgets"
+
+
 BUCKET = "mailroom-test-payloads-123456789012-eu-central-1"
 
 

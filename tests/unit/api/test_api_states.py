@@ -163,6 +163,20 @@ def test_what_its_producer_took_back_already_is_cancelled_at_once(api: Api, ledg
     assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
 
 
+@pytest.mark.parametrize("deleted", [True, False])
+def test_what_waits_for_the_days_quota_with_its_content_is_cancelled_as_well(
+    api: Api, aws: Aws, ledger: Ledger, deleted: bool
+) -> None:
+    if not deleted:
+        aws.put(MAILBOX, **item(lane="bulk"))
+    slot = NOW + 300 * 86400
+    ledger.schedule(mail(), slot, "day_used_up", "it waits for the day's quota")
+    assert api.get("/messages/m-1").json["trouble"]["message"] == "it waits for the day's quota"
+    assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
+    assert aws.item()["ttl"] == slot + TTL
+    assert type(ledger.claim(mail())).__name__ != "Claimed"
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -27,12 +27,12 @@ from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.message import encoded
 from mailroom.message.outcome import (
+    DayUsedUp,
     Evidence,
     Misconfigured,
     NotReady,
     Outcome,
     Refusal,
-    Retry,
     Sent,
     Unknowable,
 )
@@ -46,8 +46,6 @@ Request = dict[str, Any]
 
 LINK = "unsubscribe_url"
 """The template's variable."""
-_QUOTA_SECONDS = 900
-"""The daily quota opens again by the hour: a long wait, or it burns receives."""
 
 _ONE_ALONE = (
     "is given to a mail with a `topic` and one recipient, cc and bcc counted; make it such a mail, or let "
@@ -234,7 +232,7 @@ def refusal_of(error: ClientError) -> Refusal:
     code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
     reason = f"{code}: {text}"
     if code == "LimitExceededException" or "daily message quota" in text.lower():
-        return Retry(reason, after=_QUOTA_SECONDS)
+        return DayUsedUp(reason)
     # In the sandbox, and for a sender that nobody verified, SES says so only in words.
     own = code in {"MessageRejected", "BadRequestException"} and "not verified" not in text
     return refused(error, reason, own=own)

@@ -77,6 +77,9 @@ class WebhookDelivery:
             return self._call_back(message, record)
         return self._messages.deliver(message, record)
 
+    def end(self) -> None:
+        """Nothing is counted."""
+
     def retry_wait(self, receives: int, least: float = 0) -> float:
         """As of messages."""
         return self._messages.retry_wait(receives, least)

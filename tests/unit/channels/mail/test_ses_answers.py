@@ -3,7 +3,7 @@
 import pytest
 from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, ReadTimeoutError
 
-from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.outcome import DayUsedUp, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.support.unit.fakes import Meddler, client_error
 from tests.support.unit.ses import Ses, adapter
 from tests.support.unit.shared import SENDER, Aws, mail
@@ -55,9 +55,9 @@ def test_a_refusal_proves_that_nothing_was_sent_and_says_whose_fault_it_is(
     assert found.reason == f"{code}: {message}"
 
 
-def test_an_exhausted_daily_quota_waits_long() -> None:
+def test_an_exhausted_daily_quota_is_nobodys_fault_and_costs_no_try() -> None:
     found = submitted(client_error("LimitExceededException", "Daily message quota exceeded."))
-    assert found == Retry("LimitExceededException: Daily message quota exceeded.", after=900)
+    assert found == DayUsedUp("LimitExceededException: Daily message quota exceeded.")
 
 
 @pytest.mark.parametrize(

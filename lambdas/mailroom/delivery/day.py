@@ -1,0 +1,136 @@
+"""A batch and its channel's day: what may be sent today, what waits for its slot, and what was sent."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from mailroom.aws import queues
+from mailroom.aws.queues import Entry
+from mailroom.budget import Budget, Grant, hour_of
+from mailroom.delivery.worker import QueueRecord, Tools, Wait
+from mailroom.environment import Sender
+from mailroom.message.message import Held, Key, Message
+from mailroom.telemetry import logger
+
+USED_UP_SECONDS = 900
+"""How long a message of a normal lane waits where its provider says that the day is used up: the provider
+frees what was sent a day ago bit by bit."""
+Asking = tuple[Message, QueueRecord]
+
+
+class Day:
+    """Bulk asks for a whole batch before its submits. What gets no room goes to the queue `scheduled`, with
+    its content and the time of its slot: it waits without being received, and comes no nearer to the dead
+    letters. Other lanes never ask: what they have sent is counted when their batch is over."""
+
+    def __init__(self, settings: Sender, tools: Tools, retry_wait: Callable[[int], float]) -> None:
+        """`retry_wait`: see `ChannelDelivery.retry_wait`."""
+        self._asks = settings.asks
+        self._scheduled = settings.scheduled_queue_url
+        self._tools = tools
+        self._retry_wait = retry_wait
+        self._budget: Budget | None = None
+        if settings.per_day:
+            of_day = (settings.channel, settings.per_day, settings.reserve, tools.clock)
+            self._budget = Budget(tools.dynamodb, settings.budgets_table, *of_day)
+        self._left = Grant(0, 0)
+        """Granted to this worker and not used yet: good for the hour in which it counts."""
+        self._promised = 0
+        self._spent: dict[Key, int] = {}
+        self._waits: dict[Key, Wait] = {}
+
+    def begin(self, messages: Iterable[Asking]) -> None:
+        """Ask for the messages of a batch. Raises nothing: without an answer they come back later."""
+        self._spent, self._waits, self._promised = {}, {}, 0
+        if self._budget is None or not self._asks:
+            return
+        now = self._tools.clock()
+        if self._left.hour != hour_of(now):
+            self._left = Grant(0, hour_of(now))
+        asking = {each[0].key: each for each in messages if not each[0].expired(now)}
+        # Who has waited goes first.
+        for in_line in (True, False):
+            those = [each for each in asking.values() if each[1].in_line is in_line]
+            if not those:
+                continue
+            try:
+                self._ask(self._budget, those, in_line=in_line)
+            except Exception:  # noqa: BLE001 - logged; they wait in the queue, as when the ledger cannot be asked
+                logger.exception("the day's budget could not be asked; they go back to the queue unsent")
+                self._tools.tally.add("Errors")
+                self._waits |= {each.key: self._retry_wait(record.receives) for each, record in those}
+
+    def is_over(self, key: Key) -> bool:
+        """Whether the message may not be sent now."""
+        return key in self._waits
+
+    def wait_of(self, key: Key) -> Wait:
+        """What `deliver` returns of a message that is over."""
+        return self._waits[key]
+
+    def spend(self, message: Message) -> None:
+        """The message was sent, or nobody knows."""
+        self._spent[message.key] = _recipients(message)
+
+    def used_up(self, message: Message, record: QueueRecord) -> Wait:
+        """The provider takes no more today. Closes the day for bulk, and lets the message wait."""
+        slots: Sequence[float] = [self._tools.clock() + USED_UP_SECONDS]
+        if self._budget is not None:
+            try:
+                self._left = Grant(0, 0)
+                self._budget.close()
+                if self._asks:
+                    slots = self._budget.line_up([_recipients(message)])
+            except Exception:  # noqa: BLE001 - logged; bulk finds out by itself that the day is used up
+                logger.warning("the day could not be closed for bulk", exc_info=True)
+        return self._hold([(message, record)], slots)[message.key]
+
+    def end(self) -> None:
+        """Count what a normal lane has sent; what bulk did not need is for its next batch. Raises nothing."""
+        sent = sum(self._spent.values())
+        if self._budget is None or not sent:
+            return
+        if self._asks:
+            self._left = Grant(max(0, self._left.recipients - sent), self._left.hour)
+            return
+        try:
+            self._budget.count(sent)
+        except Exception:  # noqa: BLE001 - logged; the messages are sent, and the provider's own count holds
+            logger.warning("the day's budget was not told of a batch", recipients=sent, exc_info=True)
+
+    def _ask(self, budget: Budget, asking: Sequence[Asking], *, in_line: bool) -> None:
+        wanted = sum(_recipients(each) for each, _ in asking) - (self._left.recipients - self._promised)
+        if wanted > 0:
+            grant = budget.ask(wanted, in_line=in_line)
+            self._left = Grant(self._left.recipients + grant.recipients, grant.hour)
+        over: list[Asking] = []
+        for each in asking:
+            size = _recipients(each[0])
+            # In their order: a smaller one behind does not overtake.
+            if over or self._promised + size > self._left.recipients:
+                over.append(each)
+            else:
+                self._promised += size
+        if over:
+            self._waits |= self._hold(over, budget.line_up([_recipients(each) for each, _ in over]))
+
+    def _hold(self, messages: Sequence[Asking], slots: Sequence[float]) -> dict[Key, Wait]:
+        """Let each wait until its slot, or until it expires. What the queue does not take comes back."""
+        entries = []
+        for at, ((message, record), slot) in enumerate(zip(messages, slots, strict=True)):
+            due = min(slot, message.expiry() or slot)
+            # Bulk's wait is as it should be; a code's is a delay.
+            put_at = due if self._asks else record.since
+            entries.append(Entry(str(at), Held(record.item, due, put_at, in_line=self._asks).body))
+        refused = queues.send(self._tools.sqs, self._scheduled, entries)
+        waits: dict[Key, Wait] = {}
+        for entry, (message, record) in zip(entries, messages, strict=True):
+            if entry.reference in refused:
+                waits[message.key] = self._retry_wait(record.receives)
+            else:
+                self._tools.tally.add("WaitsForDay")
+                waits[message.key] = None
+        return waits
+
+
+def _recipients(message: Message) -> int:
+    """How many a provider counts."""
+    return len(message.reached) or 1

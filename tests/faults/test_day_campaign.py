@@ -1,0 +1,88 @@
+"""A campaign that is larger than the day beside codes: the whole way, on a virtual clock.
+
+Run as a module with a factor, it does the same with so many times the messages: 10 is a campaign of 10,000.
+"""
+
+import logging
+import sys
+from collections import Counter
+from itertools import pairwise, product
+from math import inf
+
+from mailroom.telemetry import quiet
+from tests.support.faults.campaign_world import COLLECT
+from tests.support.faults.day_world import DAY, DayWorld
+from tests.support.faults.outside import Side
+
+PEOPLE, PER_DAY, RESERVE = 1_000, 500, 0.2
+PART = 400
+CODES = 60
+USUAL_SECONDS = 1.5
+"""A code waits for its poll, and in this world for the batch of bulk that runs meanwhile."""
+
+
+def days(factor: int = 1) -> DayWorld:
+    world = DayWorld(PEOPLE * factor, [float(at) for at in range(CODES * factor)], PER_DAY * factor, RESERVE)
+    world.run()
+    return world
+
+
+def check(world: DayWorld, factor: int = 1) -> list[int]:
+    """Judge all messages; how many mails of the campaign went out on each day."""
+    accepted = world.accepted()
+    times = Counter(name for _, name in accepted)
+    assert set(times.values()) == {1}
+    assert len(times) == (PEOPLE + CODES) * factor
+    assert not any(world.queues.dead.values())
+    assert world.campaign.run().state == "collected"
+    late = [at - int(name.removeprefix("code-")) for at, name in accepted if name.startswith("code-")]
+    assert max(late) <= USUAL_SECONDS
+    bulk = [at for at, name in accepted if name.startswith("p")]
+    for first, at in enumerate(bulk):
+        beyond = first + PART * factor
+        assert beyond >= len(bulk) or bulk[beyond] > at + DAY
+    gaps = [at for before, at in pairwise(bulk) if at - before > DAY / 4]
+    return [sum(1 for at in bulk if begin <= at < end) for begin, end in pairwise([0.0, *gaps, inf])]
+
+
+def test_codes_go_out_in_their_usual_time_and_the_campaign_on_the_days_that_have_room() -> None:
+    assert check(days()) == [400, 400, 200]
+
+
+def full(stop: tuple[int, Side] | None = None) -> DayWorld:
+    """A campaign whose first page finds no room, stopped at one outside call of that look."""
+    world = DayWorld(6, [], 10, 0.5)
+    world.budget.ask(5)
+    world.campaign.start()
+    world.outside.stop = stop
+    world.campaign.deliver(COLLECT, 1)
+    return world
+
+
+def test_a_page_that_finds_no_room_waits_as_a_new_message_and_says_for_what() -> None:
+    world = full()
+    (waiting,) = world.queues.messages[COLLECT]
+    assert (waiting.receives, waiting.visible_at) == (0, world.clock.now + 900)
+    assert world.campaign.run().trouble.startswith(
+        "it waits for the day's quota of mail, until about 2027-01-"
+    )
+    world.run(start=False)
+    assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6))
+
+
+def test_a_page_that_waits_is_collected_once_whatever_stopped_the_look() -> None:
+    count = len(full().outside.calls)
+    sides: tuple[Side, ...] = ("before", "after")
+    assert {"get_item", "send_message_batch", "update_item"} <= {*full().outside.calls}
+    for at, side in product(range(count), sides):
+        world = full((at, side))
+        assert world.outside.stopped_at is not None
+        world.run(start=False)
+        assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6)), at
+        assert not any(world.queues.dead.values()), at
+
+
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    with quiet():
+        print(check(days(int(sys.argv[1])), int(sys.argv[1])))  # noqa: T201

@@ -1,0 +1,101 @@
+"""Bulk and codes with a limit of the day, stopped before and after every outside call."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+from mailroom.budget import Budget
+from tests.support.faults.outside import Side
+from tests.support.faults.world import BULK, MAIL, SCHEDULED, World, mail
+
+NewWorld = Callable[..., World]
+PER_DAY = (("0001-01-01", 10),)
+PART = 5
+LIMIT: dict[str, Any] = {"budgets_table": "budgets", "per_day": PER_DAY, "reserve": 0.5}
+CODES = ("code-1", "code-2")
+NEWS = ("news-1", "news-2", "throttled-once", "news-3", "news-4", "news-5", "news-6")
+DAY = 86_400
+IN_DOUBT = {"after send_email", "before update_item"}
+
+
+def limited(new_world: NewWorld) -> World:
+    """A world whose bulk lane has more to send than the day has room for."""
+    world = new_world()
+    world.day = LIMIT
+    world.enqueue(*map(mail, CODES))
+    world.enqueue(*(mail(name, lane="bulk") for name in NEWS), url=BULK)
+    return world
+
+
+def first_round(world: World) -> None:
+    for url in (MAIL, BULK, SCHEDULED):
+        world.deliver(url)
+
+
+def stops(new_world: NewWorld) -> Iterator[tuple[World, str]]:
+    """A world for each outside call of the lanes and of what holds messages, stopped there once."""
+    whole = limited(new_world)
+    first_round(whole)
+    count = len(whole.outside.calls)
+    assert {"create_schedule", "get_item"} <= {*whole.outside.calls}
+    sides: tuple[Side, ...] = ("before", "after")
+    for at, side in product(range(count), sides):
+        world = limited(new_world)
+        world.outside.stop = (at, side)
+        first_round(world)
+        assert world.outside.stopped_at is not None
+        yield world, f"{world.outside.stopped_at} ({at})"
+
+
+def check(world: World, where: str) -> None:
+    """Nothing is lost, nothing dies, and in no 24 hours bulk sends more than its part."""
+    assert {world.end(name) for name in (*CODES, *NEWS)} == {"sent"}, where
+    assert not any(world.queues.dead.values()), where
+    bulk = [
+        at for at, request in zip(world.ses.times, world.ses.accepted, strict=True) if not _is_code(request)
+    ]
+    for end in bulk:
+        assert sum(1 for at in bulk if end - DAY < at <= end) <= PART, where
+    codes = [at for at, request in zip(world.ses.times, world.ses.accepted, strict=True) if _is_code(request)]
+    assert max(codes) - min(world.ses.times) < DAY / 24, where  # a crash may cost a lease
+
+
+def _is_code(request: dict[str, Any]) -> bool:
+    return str(request["Destination"]["ToAddresses"][0]).startswith("code")
+
+
+def test_bulk_keeps_to_its_part_and_nothing_is_lost_whatever_stops_a_function(new_world: NewWorld) -> None:
+    for world, where in stops(new_world):
+        world.settle(between=world.send_events)
+        doubled = [name for name, times in world.sends().items() if times > 1]
+        assert len(doubled) <= (where.partition(" (")[0] in IN_DOUBT), where
+        check(world, where)
+
+
+def test_a_second_worker_of_bulk_takes_none_of_the_others_part_at_any_call(new_world: NewWorld) -> None:
+    whole = limited(new_world)
+    whole.deliver(BULK)
+    for at in range(len(whole.outside.calls)):
+        world = limited(new_world)
+        records = world.queues.receive(BULK)
+        world.enqueue(*(mail(f"more-{n}", lane="bulk") for n in range(4)), url=BULK)
+        world.outside.intrude = (at, lambda world=world: world.deliver(BULK))
+        response = world.worker(BULK).handle({"Records": records}, lambda: 60_000)
+        world.queues.settle(BULK, records, response)
+        world.settle()
+        assert world.sends() == dict.fromkeys((*CODES, *NEWS, *(f"more-{n}" for n in range(4))), 1), at
+        check(world, str(at))
+
+
+def test_a_worker_that_dies_with_its_grant_costs_bulk_a_part_of_one_day_and_codes_nothing(
+    new_world: NewWorld,
+) -> None:
+    world = limited(new_world)
+    world.outside.stop = (4, "after")  # the question is answered, and nobody hears of it
+    world.deliver(BULK)
+    budget = Budget(world.dynamodb, "budgets", "mail", PER_DAY, 0.5, world.clock)
+    assert budget.spent() == (PART, PART)
+    world.deliver(MAIL)
+    assert {world.end(name) for name in CODES} == {"sent"}
+    world.settle()
+    check(world, "dead with its grant")

@@ -1,0 +1,84 @@
+"""What the day has no room for, on the whole stage: it waits with its content, and goes out once."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mailroom.message.message import Held
+from tests.pipeline.test_send_at import GROUP, schedules
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline, until
+
+BUDGETS = "mailroom-local-budgets"
+BULK = 25
+
+
+@contextmanager
+def closed(pipeline: Pipeline, seconds: float) -> Iterator[None]:
+    """The day is closed for bulk for so long, as if SES had said that it is used up."""
+    key = {"name": {"S": "mail"}}
+    until_ = {":until": {"N": str(int(time.time() + seconds))}}
+    pipeline.dynamodb.update_item(
+        TableName=BUDGETS,
+        Key=key,
+        UpdateExpression="SET closed_until = :until",
+        ExpressionAttributeValues=until_,
+    )
+    try:
+        yield
+    finally:
+        pipeline.dynamodb.update_item(
+            TableName=BUDGETS, Key=key, UpdateExpression="REMOVE closed_until, line_until"
+        )
+
+
+def waits(pipeline: Pipeline, id_: str) -> bool:
+    """Whether the ledger says that it waits for the day's quota."""
+    row = pipeline.ledger(id_)
+    return row.get("status") == "scheduled" and row["trouble"]["code"] == "day_used_up"
+
+
+def take_back(pipeline: Pipeline, id_: str) -> None:
+    """The producer deletes its item."""
+    key = {"id": {"S": id_}, "event_type": {"S": "mail"}}
+    pipeline.dynamodb.delete_item(TableName="mailroom-local-mailbox", Key=key)
+
+
+def test_bulk_that_the_day_has_no_room_for_goes_out_once_at_its_slots(pipeline: Pipeline) -> None:
+    ids = [f"over-{at}" for at in range(BULK)]
+    with closed(pipeline, 15):
+        pipeline.put_batch([mail(id_, lane="bulk") for id_ in ids])
+        until(lambda: waits(pipeline, ids[0]), 14, lambda: f"does not wait: {pipeline.ledger(ids[0])}")
+        pipeline.until_ended(*ids)
+    for id_ in ids:
+        assert "trouble" not in pipeline.ledger(id_)
+        pipeline.one_mail(id_)
+
+
+def test_a_message_that_waits_for_hours_is_in_its_schedule_and_sent_even_if_its_item_is_deleted(
+    pipeline: Pipeline,
+) -> None:
+    before = schedules(pipeline)
+    with closed(pipeline, 3_600):
+        pipeline.put(mail("over-far", lane="bulk", first_name="Grace"))
+        until(lambda: waits(pipeline, "over-far"), 20, lambda: f"{pipeline.ledger('over-far')}")
+        pipeline.put(mail("code-beside"))
+        pipeline.one_mail("code-beside")
+    (name,) = schedules(pipeline) - before
+    held = json.loads(pipeline.scheduler.get_schedule(GroupName=GROUP, Name=name)["Target"]["Input"])
+    take_back(pipeline, "over-far")
+    pipeline.scheduler.delete_schedule(GroupName=GROUP, Name=name)  # and its time comes
+    due = Held(held["item"], time.time() - 1, in_line=True).body
+    pipeline.send(pipeline.output("ScheduledQueueUrl"), [due, due])
+    assert "Grace" in pipeline.one_mail("over-far")["content"]["text"]
+
+
+def test_a_code_that_ses_takes_no_more_today_waits_and_costs_no_try(pipeline: Pipeline) -> None:
+    expires = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(time.time() + 5))}Z"
+    with closed(pipeline, 1):
+        pipeline.put(mail("used-up", email="used-up@simulator.amazonses.com", expires_at=expires))
+        until(lambda: "trouble" in pipeline.ledger("used-up"), 20, lambda: f"{pipeline.ledger('used-up')}")
+        assert pipeline.ledger("used-up")["trouble"]["code"] == "day_used_up"
+        assert pipeline.failure("used-up") == f"expires_at: {expires} is past"
+    assert not pipeline.dead_letters(pipeline.output("MailDlqUrl"))

@@ -1,0 +1,92 @@
+"""A campaign beside codes, from its start to SES, with a limit of the day, on one virtual clock."""
+
+from typing import Any
+
+from mailroom.aws.dynamo import plain
+from mailroom.budget import Budget
+from mailroom.campaigns.definition import Definition, Module
+from mailroom.campaigns.room import Room
+from tests.support.faults.campaign_world import AUDIENCE, COLLECT, CampaignWorld, People
+from tests.support.faults.world import BULK, MAIL, SCHEDULED, World, mail
+from tests.support.unit.fakes import Meddler
+
+DAY = 86_400
+
+
+class DayWorld(World):
+    """`people` get the campaign's mail, and each of `codes` (seconds from the start) is a code's put."""
+
+    def __init__(self, people: int, codes: list[float], per_day: int, reserve: float) -> None:
+        super().__init__()
+        self.pace = 0.1
+        limit = [("0001-01-01", per_day)]
+        self.day = {"budgets_table": "budgets", "per_day": limit, "reserve": reserve}
+        self.budget = Budget(self.dynamodb, "budgets", "mail", limit, reserve, self.clock)
+        self.campaign = self._campaign(people)
+        self.begun = self.clock.now
+        self._codes = [(self.begun + at, f"code-{number}") for number, at in enumerate(codes)]
+        self._put: list[dict[str, Any]] = []
+
+    def _campaign(self, people: int) -> CampaignWorld:
+        weekly = Definition(
+            "weekly",
+            "mail",
+            Module(),
+            attributes={"template": "default"},
+            page_size=100,
+            recipients_per_message=20,
+        )
+        campaign = CampaignWorld(People(people), weekly)
+        campaign.clock, campaign.outside, campaign.queues, campaign._sqs = (
+            self.clock,
+            self.outside,
+            self.queues,
+            self._sqs,
+        )
+        campaign.runs = type(campaign.runs)(campaign.dynamodb, "runs", lease=120, clock=self.clock)
+        campaign._watched = self.outside.watch(
+            Meddler(campaign.dynamodb, put_item=self._streamed), "update_item", "put_item"
+        )
+        looks: Any = self.outside.watch(self.dynamodb, "get_item")
+        depths: Any = self.outside.watch(self.queues, "get_queue_attributes")
+        budget = Budget(looks, "budgets", "mail", self.day["per_day"], self.day["reserve"], self.clock)
+        campaign.rooms = {"mail": Room(budget, depths, BULK, AUDIENCE)}
+        return campaign
+
+    def _streamed(self, real: Any, **arguments: Any) -> Any:
+        reply = real(**arguments)
+        self._put.append(plain(arguments["Item"]))
+        return reply
+
+    def _dispatch(self) -> None:
+        put, self._put = self._put, []
+        assert not self.dispatcher().dispatch((str(at), item) for at, item in enumerate(put))
+
+    def run(self, *, start: bool = True) -> None:
+        """From the start of the campaign until nothing waits any more."""
+        if start:
+            self.campaign.start()
+        while True:
+            times = [
+                self.queues.next_visible(),
+                self.scheduler.next_due(),
+                *(at for at, _ in self._codes[:1]),
+            ]
+            due = min((each for each in times if each is not None), default=None)
+            if due is None:
+                return
+            self.clock.now = max(self.clock.now, due)
+            self.scheduler.fire(self.clock.now)
+            while self._codes and self._codes[0][0] <= self.clock.now:
+                self._put.append(mail(self._codes.pop(0)[1]))
+            self._dispatch()
+            self.campaign.deliver(COLLECT, 1)
+            self.campaign.deliver(AUDIENCE)
+            self._dispatch()
+            for url in (SCHEDULED, MAIL, BULK):
+                self.deliver(url)
+
+    def accepted(self) -> list[tuple[float, str]]:
+        """When SES accepted what, in seconds from the start."""
+        names = [each["Destination"]["ToAddresses"][0].partition("@")[0] for each in self.ses.accepted]
+        return [(at - self.begun, name) for at, name in zip(self.ses.times, names, strict=True)]

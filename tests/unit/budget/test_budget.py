@@ -1,0 +1,206 @@
+"""The day's budget: what bulk gets, what is left for codes, and when more comes free."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mailroom.budget import CLOSED_SECONDS, HOUR, Budget, Busy, PerDay
+from tests.support.unit.fakes import Meddler, asked_twice
+from tests.support.unit.shared import BUDGETS, Aws, FakeClock
+
+DAY = 86_400
+LATEST = 900
+"""Seconds that a batch has at most, from its question to its last submit."""
+PER_DAY, RESERVE = 100, 0.1
+PART = 90
+ALWAYS: PerDay = [("0001-01-01", PER_DAY)]
+
+
+def budget(aws: Aws, clock: FakeClock, per_day: PerDay = ALWAYS, client: Any = None) -> Budget:
+    return Budget(client or aws.dynamodb, BUDGETS, "mail", per_day, RESERVE, clock)
+
+
+def granted(of: Budget, wanted: int, *, in_line: bool = False) -> int:
+    return of.ask(wanted, in_line=in_line).recipients
+
+
+def test_bulk_gets_what_the_reserve_leaves_and_no_more(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    assert [granted(mails, 40) for _ in range(4)] == [40, 40, 10, 0]
+
+
+def test_codes_within_the_reserve_take_nothing_from_bulk(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.count(10)
+    assert granted(mails, 200) == PART
+
+
+def test_codes_beyond_the_reserve_take_from_bulk(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.count(30)
+    assert granted(mails, 200) == PER_DAY - 30
+
+
+def test_codes_may_use_more_than_the_day(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.count(PER_DAY + 5)
+    assert granted(mails, 1) == 0
+    assert mails.spent() == (PER_DAY + 5, 0)
+
+
+def test_channels_have_budgets_of_their_own(aws: Aws, clock: FakeClock) -> None:
+    assert granted(budget(aws, clock), 200) == PART
+    texts = Budget(aws.dynamodb, BUDGETS, "sms", ALWAYS, 0, clock)
+    assert granted(texts, 200) == PER_DAY
+
+
+def test_what_was_granted_comes_free_when_its_last_mail_is_a_day_old(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.ask(PART)
+    sent_at_the_latest = clock.now - clock.now % HOUR + HOUR + LATEST
+    clock.now = sent_at_the_latest + DAY - 1
+    assert granted(mails, 1) == 0
+    clock.now = sent_at_the_latest + DAY
+    assert granted(mails, 200) == PART
+
+
+def test_it_says_when_there_is_more(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    assert mails.room() == (PART, clock.now)
+    mails.ask(PART)
+    none, again = mails.room()
+    assert none == 0
+    clock.now = again
+    assert mails.room() == (PART, again)
+
+
+def test_a_worker_whose_clock_is_behind_takes_no_more_than_others(aws: Aws, clock: FakeClock) -> None:
+    ahead, behind = FakeClock(clock.now + HOUR), clock
+    assert granted(budget(aws, ahead), 50) == 50
+    client = Meddler(aws.dynamodb)
+    assert granted(budget(aws, behind, client=client), PART - 50) == PART - 50
+    assert client.names() == ["update_item", "update_item"]  # it takes over where the sums begin
+
+
+def test_an_answer_that_was_lost_costs_bulk_a_part_and_gives_it_none(aws: Aws, clock: FakeClock) -> None:
+    budget(aws, clock).count(1)
+    repeats = Meddler(aws.dynamodb, update_item=asked_twice)
+    assert granted(budget(aws, clock, client=repeats), 30) == 30
+    assert granted(budget(aws, clock), 200) == PART - 60
+
+
+def test_a_day_that_the_provider_has_closed_is_closed_for_bulk_for_an_hour(
+    aws: Aws, clock: FakeClock
+) -> None:
+    mails = budget(aws, clock)
+    mails.close()
+    mails.count(1)
+    assert granted(mails, 1) == 0
+    assert mails.room() == (0, clock.now + CLOSED_SECONDS)
+    clock.advance(CLOSED_SECONDS)
+    assert granted(mails, 1) == 1
+
+
+def test_who_waits_for_a_slot_goes_before_who_comes_later(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.ask(PART)
+    slots = mails.line_up([10, 20, 30])
+    assert slots == sorted(slots)
+    clock.now = slots[0]
+    assert granted(mails, 10) == 0
+    assert [granted(mails, n, in_line=True) for n in (10, 20, 30)] == [10, 20, 30]
+    clock.now = slots[-1] + 1
+    assert granted(mails, 200) == PART - 60
+
+
+def test_a_later_question_for_slots_goes_behind_the_earlier_ones(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.ask(PART)
+    (first,), (second,) = mails.line_up([1]), mails.line_up([1])
+    assert second > first
+
+
+def test_a_thousand_that_wait_come_back_one_after_the_other(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock, [("0001-01-01", 1_200)])
+    assert granted(mails, 1_000) == 1_000
+    mails.ask(80)
+    slots = mails.line_up([1] * 1_000)
+    gaps = {round(later - earlier, 1) for earlier, later in pairwise(slots)}
+    assert gaps == {round(HOUR / 1_080, 1)}
+    assert slots[0] > clock.now + DAY
+
+
+def test_more_than_a_day_has_room_for_waits_for_the_day_after(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.ask(PART)
+    *_, last = mails.line_up([PART, PART])
+    assert last > clock.now + 2 * DAY
+
+
+def test_slots_begin_after_the_hour_for_which_the_day_is_closed(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.close()
+    assert mails.line_up([1])[0] >= clock.now + CLOSED_SECONDS
+
+
+@pytest.mark.parametrize(("days", "left"), [(-30, 45), (0, 45), (1, 45), (2, 90), (9, 180)])
+def test_an_address_that_is_warmed_up_may_send_more_from_date_to_date(
+    aws: Aws, clock: FakeClock, days: int, left: int
+) -> None:
+    clock.advance(days * DAY)
+    warm_up = [("2026-11-21", 50), ("2026-11-23", 100), ("2026-11-30", 200)]
+    assert granted(budget(aws, clock, warm_up), 1_000) == left
+
+
+def test_an_item_that_others_always_change_first_is_no_answer(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+
+    def outrun(real: Any, **arguments: Any) -> Any:
+        clock.advance(HOUR)
+        budget(aws, clock).count(1)
+        return real(**arguments)
+
+    outrun_client = Meddler(aws.dynamodb, update_item=outrun)
+    mails = budget(aws, clock, client=outrun_client)
+    mails._clock = FakeClock(clock.now)  # its clock stands still while the hours of others pass
+    with pytest.raises(Busy):
+        mails.count(1)
+
+
+Step = tuple[str, int, int]
+"""What is done, how many recipients or seconds it is about, and which of three workers does it."""
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["bulk", "bulk", "bulk", "code", "line", "later", "day"]),
+        st.integers(1, 60),
+        st.integers(0, 2),
+    ),
+    max_size=60,
+)
+
+
+@given(steps=STEPS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_in_no_24_hours_bulk_sends_more_than_its_part(aws: Aws, steps: list[Step]) -> None:
+    aws.dynamodb.empty()  # type: ignore[attr-defined]  # the double's own
+    clock, sent = FakeClock(), list[tuple[float, int]]()
+    workers = [budget(aws, clock) for _ in range(3)]
+    for what, many, who in steps:
+        match what:
+            case "bulk" | "line":
+                got = granted(workers[who], many, in_line=what == "line")
+                # Its batch may take as long as a function lives.
+                sent.append((clock.now + LATEST * (many / 60), got))
+                if got < many and what == "bulk":
+                    workers[who].line_up([many - got])
+            case "code":
+                workers[who].count(many)
+            case "later":
+                clock.advance(many * 173)
+            case "day":
+                clock.advance(many * 2_000)
+    for end, _ in sent:
+        assert sum(many for at, many in sent if end - DAY < at <= end) <= PART

@@ -1,0 +1,234 @@
+"""A lane and its channel's day: bulk asks and waits for its slot, codes are sent and counted afterwards."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.budget import Budget
+from mailroom.delivery.day import USED_UP_SECONDS
+from mailroom.message.message import Held, held
+from mailroom.message.outcome import DayUsedUp, Rejected, Retry, Sent
+from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.post import Counted, Make, Post
+from tests.support.unit.shared import BUDGETS, NOW, Aws, FakeClock, Item, item
+
+DAYS = (("0001-01-01", 100),)
+DAY = 86_400
+
+
+def lane(post: Make, aws: Aws, *says: Any, asks: bool, **changes: Any) -> Post:
+    of_day = {"budgets_table": BUDGETS, "per_day": DAYS, "reserve": 0.1, "asks": asks}
+    return post(*says, **{"scheduled_queue_url": aws.urls["scheduled"], **of_day, **changes})
+
+
+def spent(aws: Aws, clock: FakeClock) -> tuple[int, int]:
+    """The recipients that count: all, and bulk's."""
+    return Budget(aws.dynamodb, BUDGETS, "mail", DAYS, 0.1, clock).spent()
+
+
+def mails(many: int, **changes: Any) -> list[Item]:
+    return [item(id=f"m-{at}", **changes) for at in range(many)]
+
+
+def to_many(many: int, id_: str = "m-0") -> Item:
+    return item(id=id_, to=[f"reader-{at}@example.com" for at in range(many)])
+
+
+def waiting(aws: Aws) -> list[Held]:
+    found = [held(body) for body in aws.bodies("scheduled")]
+    return [each for each in found if each is not None]
+
+
+def test_codes_are_counted_when_their_batch_is_over(post: Make, aws: Aws, clock: FakeClock) -> None:
+    codes = lane(post, aws, asks=False)
+    assert codes.handle(*mails(3), to_many(4, "m-9")) == {}
+    assert spent(aws, clock) == (7, 0)
+
+
+def test_a_code_is_sent_before_the_budget_hears_of_it_and_whatever_it_says(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
+    codes = lane(post, aws, asks=False, budgets=down)
+    assert codes.handle(item()) == {}
+    assert (aws.item()["status"], codes.submitted) == ("sent", ["m-1"])
+    assert down.names() == ["update_item"]
+    assert spent(aws, clock) == (0, 0)
+
+
+def test_a_batch_of_codes_costs_one_write_of_the_budget(post: Make, aws: Aws) -> None:
+    watched = Meddler(aws.dynamodb)
+    codes = lane(post, aws, asks=False, budgets=watched)
+    codes.handle(*mails(10))
+    watched.calls.clear()  # the first one of all begins the item
+    codes.handle(*(item(id=f"n-{at}") for at in range(10)))
+    assert watched.names() == ["update_item"]
+
+
+def test_a_stage_without_a_limit_asks_nothing_and_counts_nothing(post: Make, aws: Aws) -> None:
+    watched = Meddler(aws.dynamodb)
+    for asks in (False, True):
+        assert lane(post, aws, asks=asks, budgets=watched, per_day=()).handle(item(id=f"m-{asks}")) == {}
+    assert watched.names() == []
+
+
+def test_what_codes_did_not_send_is_not_counted(post: Make, aws: Aws, clock: FakeClock) -> None:
+    codes = lane(post, aws, Retry("slow down"), Rejected("no such domain"), Sent("p-1"), asks=False)
+    codes.handle(*mails(3))
+    assert spent(aws, clock) == (1, 0)
+
+
+def test_a_code_that_nobody_knows_of_counts(post: Make, aws: Aws, clock: FakeClock) -> None:
+    lane(post, aws, RuntimeError("no answer"), asks=False).handle(item())
+    assert spent(aws, clock) == (1, 0)
+
+
+def test_bulk_asks_once_for_a_batch_and_sends_what_it_may(post: Make, aws: Aws, clock: FakeClock) -> None:
+    watched = Meddler(aws.dynamodb)
+    bulk = lane(post, aws, asks=True, budgets=watched)
+    bulk.handle(*mails(10))
+    watched.calls.clear()
+    bulk.handle(*(item(id=f"n-{at}") for at in range(10)))
+    assert watched.names() == ["update_item"]
+    assert (len(bulk.submitted), spent(aws, clock)) == (20, (20, 20))
+    assert waiting(aws) == []
+
+
+def test_bulk_over_its_part_waits_with_its_content_until_its_slot(
+    post: Make, aws: Aws, clock: FakeClock, counted: Counted
+) -> None:
+    bulk = lane(post, aws, asks=True)
+    bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
+    assert bulk.handle(*mails(2, name="Ada")[::-1]) == {}
+    assert bulk.submitted == ["m-0", "m-1", "m-2"]
+    first, second = waiting(aws)
+    assert (first.item["id"], first.item["name"], first.in_line) == ("m-1", "Ada", True)
+    assert NOW + DAY < first.due < second.due
+    assert counted()["WaitsForDay"] == 2
+
+
+def test_what_waits_is_claimed_by_nobody_and_comes_no_nearer_to_the_dead_letters(
+    post: Make, aws: Aws
+) -> None:
+    bulk = lane(post, aws, asks=True)
+    bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
+    assert bulk.handle(item(id="late"), receives=4) == {}  # the record is done with
+    assert aws.item("late") == {}
+
+
+def test_a_message_that_has_waited_for_its_slot_goes_before_others(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    bulk = lane(post, aws, asks=True)
+    bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
+    bulk.handle(item(id="late"), item(id="later"))
+    late, _ = waiting(aws)
+    clock.now = late.due
+    bulk.handle(item(id="new"))
+    assert [each.item["id"] for each in waiting(aws)] == ["new"]
+    assert bulk.handle(late.item, in_line={"late"}) == {}
+    assert bulk.submitted[-1] == "late"
+
+
+def test_of_one_batch_those_that_have_waited_go_first(post: Make, aws: Aws, clock: FakeClock) -> None:
+    bulk = lane(post, aws, asks=True)
+    bulk.handle(*(to_many(40, f"m-{at}") for at in range(2)))
+    bulk.handle(to_many(10, "new"), to_many(10, "late"), in_line={"late"})
+    assert bulk.submitted[-1] == "late"
+    assert [each.item["id"] for each in waiting(aws)] == ["new"]
+
+
+def test_a_smaller_mail_does_not_overtake_one_that_has_no_room(post: Make, aws: Aws) -> None:
+    bulk = lane(post, aws, asks=True)
+    bulk.handle(*(to_many(40, f"m-{at}") for at in range(2)))
+    bulk.handle(to_many(20, "large"), item(id="small"))
+    assert [each.item["id"] for each in waiting(aws)] == ["large", "small"]
+
+
+def test_what_bulk_was_granted_and_did_not_need_is_for_its_next_batch(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    bulk = lane(post, aws, Retry("slow down"), Sent("p-1"), asks=True)
+    bulk.handle(item())
+    assert spent(aws, clock) == (1, 1)
+    assert bulk.handle(item(), receives=2) == {}
+    assert spent(aws, clock) == (1, 1)
+
+
+def test_a_grant_is_good_for_the_hour_in_which_it_counts(post: Make, aws: Aws, clock: FakeClock) -> None:
+    bulk = lane(post, aws, Retry("slow down"), Sent("p-1"), asks=True)
+    bulk.handle(item())
+    clock.advance(3_600)
+    bulk.handle(item(), receives=2)
+    assert spent(aws, clock) == (2, 2)
+
+
+def test_bulk_that_has_expired_asks_for_nothing_and_ends_as_expired(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    bulk = lane(post, aws, asks=True)
+    assert bulk.handle(item(expires_at="2026-11-21T08:59:00Z")) == {}
+    assert aws.item()["error"]["code"] == "expired"
+    assert spent(aws, clock) == (0, 0)
+
+
+def test_what_expires_before_its_slot_comes_back_when_it_expires(post: Make, aws: Aws) -> None:
+    bulk = lane(post, aws, asks=True)
+    bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
+    bulk.handle(item(id="late", expires_at="2026-11-21T10:00:00Z"))
+    assert waiting(aws)[0].due == NOW + 3_600
+
+
+def test_a_budget_that_cannot_be_asked_lets_bulk_wait_in_its_queue(
+    post: Make, aws: Aws, counted: Counted
+) -> None:
+    down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
+    bulk = lane(post, aws, asks=True, budgets=down)
+    assert bulk.handle(item(), receives=2) == {"r-0": 8}
+    assert (bulk.submitted, counted()["Errors"]) == ([], 1)
+    assert bulk.handle(item(), receives=3) == {}
+
+
+def test_what_the_queue_of_those_that_wait_does_not_take_comes_back(
+    post: Make, aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bulk = lane(post, aws, asks=True, scheduled_queue_url="https://sqs.example/nowhere")
+    bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
+    assert bulk.handle(item()) == {"r-0": 4}
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_provider_that_takes_no_more_today_costs_no_try_and_closes_the_day_for_bulk(
+    post: Make, aws: Aws, clock: FakeClock, counted: Counted, asks: bool
+) -> None:
+    sender = lane(post, aws, DayUsedUp("Daily message quota exceeded."), asks=asks)
+    assert sender.handle(item(), receives=3) == {}
+    (found,) = waiting(aws)
+    assert found.due >= NOW + USED_UP_SECONDS
+    assert found.put_at == (found.due if asks else NOW)
+    assert aws.item()["trouble"]["code"] == "day_used_up"
+    assert counted()["DayUsedUp"] == 1
+    bulk = lane(post, aws, asks=True)
+    bulk.handle(item(id="m-2"))
+    assert bulk.submitted == []
+
+
+def test_what_is_left_of_a_grant_is_not_used_once_the_provider_has_closed_the_day(
+    post: Make, aws: Aws
+) -> None:
+    bulk = lane(post, aws, Retry("slow down"), DayUsedUp("quota"), Sent("p-1"), asks=True)
+    bulk.handle(*mails(2))
+    bulk.handle(item(id="later"))
+    assert bulk.submitted == ["m-0", "m-1"]
+
+
+def test_without_a_limit_of_the_stages_own_the_providers_still_lets_messages_wait(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    sender = lane(post, aws, DayUsedUp("quota"), Sent("p-1"), asks=False, per_day=())
+    assert sender.handle(item()) == {}
+    (found,) = waiting(aws)
+    clock.now = found.due
+    assert sender.handle(found.item) == {}
+    assert aws.item()["status"] == "sent"
+    assert "trouble" not in aws.item()
