@@ -9,6 +9,7 @@ from rich.table import Table
 from mailroom.campaigns.runs import Run, State
 from ops.campaigns.dry_run import DryRunAnswer
 from ops.campaigns.files import CampaignRow
+from ops.estimates.days import days_table
 from ops.screen import fold, lines, plain, print_line, right, screen, table_of, whole
 
 SHOWN_FAULTS = 20
@@ -143,6 +144,9 @@ def print_dry_run(answer: DryRunAnswer) -> None:
         f"{answer.recipients:,} recipients on {answer.pages:,} pages; {answer.refused:,} entries are "
         "faulty. Nothing was written or sent."
     )
+    if len(answer.days) > 1:
+        screen.print("The day has a limit, so they go out on several days:")
+        screen.print(days_table(answer.days))
 
 
 def panel(id_: str, to: str, subject: str, text: str, problem: str) -> Panel:

@@ -4,9 +4,11 @@ from shlex import quote
 from typing import Annotated
 
 import typer
+from msgspec import structs
 
 from ops.campaigns import answers as view
 from ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
+from ops.campaigns.day import CampaignDay
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.dry_run import DryRun, Samples
 from ops.campaigns.files import CampaignFiles, campaign_rows
@@ -64,9 +66,10 @@ def start(
         files.check(name, stage)
         campaigns = DeployedCampaigns(aws_session(), stage)
         starting = campaigns.starting(name, run, new=new or dry_run)
+        day = CampaignDay.of(aws_session(), stage, str(files.read(name).get("channel")), campaigns.clock)
         if dry_run:
-            raise typer.Exit(_dry_run(files, starting, stage, as_json=as_json))
-        confirm(_question(starting, stage), yes=yes)
+            raise typer.Exit(_dry_run(files, starting, stage, day, as_json=as_json))
+        confirm(_question(starting, stage, day), yes=yes)
         campaigns.start(starting)
     _say_started(starting, stage, as_json=as_json)
 
@@ -138,10 +141,11 @@ def stop(
     raise typer.Exit(0 if stopped else 1)
 
 
-def _question(starting: RunStart, stage: str) -> str:
+def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
     goes_on = f", which has put {starting.known.composed:,} messages" if starting.known else ""
     verb = "Go on with" if starting.known else "Start"
-    return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?"
+    room = f" The day has room for {day.room.recipients:,} now; the rest follows by itself." if day else ""
+    return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?{room}"
 
 
 def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
@@ -158,12 +162,16 @@ def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
     )
 
 
-def _dry_run(files: CampaignFiles, starting: RunStart, stage: str, *, as_json: bool) -> int:
+def _dry_run(
+    files: CampaignFiles, starting: RunStart, stage: str, day: CampaignDay | None, *, as_json: bool
+) -> int:
     """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
     samples = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
     with bar("counting recipients", quiet=as_json) as advance:
         answer = DryRun(aws_session(), starting, stage).run(
             samples, lambda count: advance(count, name=f"{count:,} recipients counted")
         )
+    if day is not None:
+        answer = structs.replace(answer, days=[*day.shares(answer.recipients)])
     print_answer(answer, view.print_dry_run, as_json=as_json)
     return 1 if answer.failed or any(each.problem for each in answer.samples) else 0

@@ -53,13 +53,13 @@ class DeployedCampaigns:
         self._dynamodb = session.client("dynamodb")
         self._table = stages.name(stage, "campaign-runs")
         self._runs = Runs(self._dynamodb, self._table, clock=clock)
-        self._clock = clock
+        self.clock = clock
 
     def starting(self, campaign: str, run: str | None, *, new: bool = False) -> RunStart:
         """The start of the run of that name, which has to be known unless it may be `new`; without a name, of
         a run named by this minute. Raises Refused."""
         if run is None:
-            now = _iso(self._clock() // 60 * 60)
+            now = _iso(self.clock() // 60 * 60)
             return RunStart(campaign, name_of(now), now, self._read(campaign, name_of(now)))
         name = _canonical(run)
         known = self._read(campaign, name)
@@ -73,7 +73,7 @@ class DeployedCampaigns:
         try:
             return RunStart(campaign, name, _iso(epoch(name)))
         except (ValueError, OverflowError):  # a name that is no time
-            return RunStart(campaign, name, _iso(self._clock()))
+            return RunStart(campaign, name, _iso(self.clock()))
 
     def start(self, start: RunStart) -> None:
         """Put it on the collect queue."""

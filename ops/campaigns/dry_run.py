@@ -16,6 +16,7 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import Message, parse
 from ops import stage as stages
 from ops.campaigns.deployed import RunStart, without_campaigns
+from ops.estimates.days import DayShare
 from ops.screen import Refused
 from ops.stage import config_for_invocations
 
@@ -41,7 +42,8 @@ class Sample(Struct, frozen=True):
 
 class DryRunAnswer(Struct, frozen=True):
     """A dry run: the whole audience counted, and the messages to its first few. `opted_out`, `left_out` and
-    `failed` are the keys of those among these few who would get none."""
+    `failed` are the keys of those among these few who would get none. `days`: on which days the messages
+    would go out; []: the day has no limit."""
 
     campaign: str
     run: str
@@ -53,6 +55,7 @@ class DryRunAnswer(Struct, frozen=True):
     opted_out: list[str]
     left_out: list[str]
     failed: list[str]
+    days: list[DayShare] = []
 
 
 class DryRun:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ops.estimates.days import NEXT_DAY_SECONDS, DayShare, days
 from ops.estimates.forecast import Forecast
 from ops.estimates.lanes import Assumed, Stages
 from ops.estimates.prices import estimate_of
@@ -24,8 +25,9 @@ class SettingChange(Struct, frozen=True):
 class PlanOutput(Struct, frozen=True, kw_only=True):
     """A plan for programs: times in seconds, money in US dollars. `bounds`: messages a second that each bound
     would allow without the others; `limits`: the setting or quota that it follows from; `bound` and
-    `next_bound`: the lowest, and the lowest but that. `provider_priced`: whether `dollars` include the
-    provider's price; `warning`: why so many do not fit; "": they do."""
+    `next_bound`: the lowest, and the lowest but that. `days`: on which days they go out, where the day has a
+    limit; `seconds` counts those. `provider_priced`: whether `dollars` include the provider's price;
+    `warning`: why so many do not fit; "": they do."""
 
     stage: str
     channel: str
@@ -33,6 +35,7 @@ class PlanOutput(Struct, frozen=True, kw_only=True):
     messages: int
     seconds: float
     messages_per_second: float
+    days: list[DayShare]
     bound: str
     next_bound: str
     bounds: dict[str, float]
@@ -45,22 +48,29 @@ class PlanOutput(Struct, frozen=True, kw_only=True):
     warning: str
 
 
-def plan_output(stages: Stages, forecast: Forecast) -> PlanOutput:
+def plan_output(stages: Stages, forecast: Forecast, now: float) -> PlanOutput:
+    """`now`: when they are put, in epoch seconds."""
     lane, stage = forecast.sending.lane, forecast.stage
     bound, following, *_ = forecast.ranked
+    shares = list(_days(stages, forecast, now))
+    seconds = forecast.seconds
+    if len(shares) > 1:
+        seconds = (len(shares) - 1) * NEXT_DAY_SECONDS + shares[-1].messages / forecast.speed
     return PlanOutput(
         stage=stage,
         channel=lane.channel,
         lane=lane.name,
         messages=forecast.messages,
-        seconds=round(forecast.seconds, 1),
+        seconds=round(seconds, 1),
         messages_per_second=round(forecast.speed, 3),
+        days=shares,
         bound=bound.name,
         next_bound=following.name,
         bounds={each.name: round(each.speed, 3) for each in forecast.bounds},
         limits={each.name: each.limit_in(stage) for each in forecast.bounds},
         assumed=forecast.sending.assumed,
-        changes=list(_changes(stages, forecast)),
+        # A higher rate ends nothing sooner that waits for the next day.
+        changes=[] if len(shares) > 1 else list(_changes(stages, forecast)),
         dollars={
             name: round(price, 4) for name, price in forecast.sending.dollars(forecast.messages).items()
         },
@@ -68,6 +78,13 @@ def plan_output(stages: Stages, forecast: Forecast) -> PlanOutput:
         notes=[*_notes(forecast)],
         warning=_warning(forecast),
     )
+
+
+def _days(stages: Stages, forecast: Forecast, now: float) -> Iterator[DayShare]:
+    lane = forecast.sending.lane
+    row = stages.settings(forecast.stage).channels.get(lane.channel)
+    if row is not None and row.days and lane.name == "bulk":
+        yield from days(forecast.messages, row.days, row.lanes["normal"].reserve, now)
 
 
 def _changes(stages: Stages, forecast: Forecast) -> Iterator[SettingChange]:

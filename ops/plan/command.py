@@ -1,5 +1,6 @@
 """`plan`: how long many messages take, what bounds it, and what they cost."""
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ from rich.text import Text
 from mailroom.channels.channel import Estimate
 from mailroom.channels.contracts import CHANNELS
 from ops.cost.command import money
+from ops.estimates.days import days_table
 from ops.estimates.prices import BETWEEN, DATED, estimate_of
 from ops.estimates.quotas import NEW_TABLE_WRITES
 from ops.options import AsJson, WrittenStage
@@ -62,6 +64,7 @@ def plan(
 
     The command reads the settings in cdk.json and asks AWS nothing. The rate is the least of the lane's pace,
     its workers / the time of a message, and the quotas that AWS publishes; the time is messages / rate.
+    Where the day has a limit, it says how many bulk messages go out on which day, and what is left for codes.
     Latencies vary, and nothing else is sent meanwhile, so this is an estimate.
 
     Exit code 1: the backlog would outlive the queue's retention. 2: the stage has no such channel or lane,
@@ -79,7 +82,7 @@ def plan(
     try:
         sending = Sending(stages.lane(stage, channel, lane), Assumed.of(channel, latency, between))
         forecast = Forecast.of(stages, stage, sending, messages, warm)
-        output = plan_output(stages, forecast)
+        output = plan_output(stages, forecast, time.time())
     except SettingsError as error:
         print_line(str(error), "red", errors)
         raise typer.Exit(2) from None
@@ -96,7 +99,12 @@ def _show(output: "PlanOutput", forecast: "Forecast") -> None:
     )
     screen.print(_bounds(forecast))
     speed = f", {speed_of(forecast.speed)} a second."
-    screen.print(Text.assemble("Estimated: ", (exactly(forecast.seconds), "bold"), speed), soft_wrap=True)
+    screen.print(Text.assemble("Estimated: ", (exactly(output.seconds), "bold"), speed), soft_wrap=True)
+    if len(output.days) > 1:
+        screen.print(days_table(output.days))
+        print_line(
+            f"Bounded by the day: mailroom.{output.stage}.channels.{output.channel}.per_day. Within it:"
+        )
     bound, following, *_ = forecast.ranked
     share = forecast.sending.lane.share
     shared = f" (the share of the lane is {share:g})" if bound.name == "rate" and share != 1 else ""

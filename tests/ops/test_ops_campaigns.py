@@ -48,6 +48,12 @@ def test_a_start_asks_first_and_without_a_yes_nothing_is_started(world: World) -
     assert len(world.started()) == 1
 
 
+def test_a_start_says_what_the_day_has_room_for(world: World) -> None:
+    world.limited(2_000, sent=300)
+    result = run("start", "weekly", typed="n\n")
+    assert "? The day has room for 1,500 now; the rest follows by itself." in result.stderr
+
+
 def test_a_run_that_was_begun_goes_on_with_its_own_time(world: World) -> None:
     world.collected()
     result = run("start", "weekly", "--run", RUN, typed="y\n")

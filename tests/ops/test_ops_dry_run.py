@@ -59,6 +59,19 @@ def test_a_dry_run_counts_every_page_and_shows_three_messages(world: World) -> N
     assert "Nothing was written or sent." in result.stdout
 
 
+def test_a_dry_run_says_on_which_days_they_go_out_where_the_day_has_a_limit(world: World) -> None:
+    world.limited(2_000, sent=300)
+    found = json.loads(run("--json").stdout)["days"]
+    assert [(each["begins"][:16], each["messages"], each["left_for_codes"]) for each in found] == [
+        ("2026-11-21T14:00", 1_500, 200),
+        ("2026-11-22T15:15", 1_800, 200),
+        ("2026-11-23T16:30", 700, 200),
+    ]
+    shown = run().stdout
+    assert "they go out on several days" in shown
+    assert "1,500" in shown
+
+
 def test_a_dry_run_starts_nothing_and_asks_nothing(world: World) -> None:
     assert "?" not in run().stderr
     assert not world.started()

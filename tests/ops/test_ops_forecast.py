@@ -228,3 +228,25 @@ def test_every_key_that_is_named_is_a_setting(channel: str, lane: str) -> None:
     for key in _keys(stages.lane("prod", channel, lane)):
         with pytest.raises(SettingsError, match=rf"^mailroom\.prod\.{key}: -1 is under "):
             stages.changed("prod", key, -1).lane("prod", channel, lane)
+
+
+WARM_UP = [["2026-11-21", 500], ["2026-11-22", 1_000], ["2026-11-23", 5_000]]
+
+
+def test_bulk_over_the_day_goes_out_on_the_next_days_and_leaves_codes_their_reserve() -> None:
+    limited = {"channels.mail.per_day": WARM_UP, "channels.mail.lanes.normal.reserve": 0.1}
+    output = planned(2_000, changes=limited)
+    assert [(each.begins[:10], each.messages, each.left_for_codes) for each in output.days] == [
+        ("2026-11-21", 450, 50),
+        ("2026-11-22", 900, 100),
+        ("2026-11-23", 650, 500),
+    ]
+    assert output.seconds == pytest.approx(2 * 25.25 * 3600 + 650 / output.messages_per_second, abs=1)
+    assert output.changes == []
+
+
+def test_what_has_room_in_the_day_takes_as_long_as_without_a_limit() -> None:
+    limited = {"channels.mail.per_day": 50_000, "channels.mail.lanes.normal.reserve": 0.1}
+    within, usual = planned(40_000, changes=limited), planned(40_000)
+    assert (within.seconds, within.changes) == (usual.seconds, usual.changes)
+    assert planned(60_000, lane="normal", changes=limited).days == []

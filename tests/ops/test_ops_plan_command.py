@@ -25,15 +25,21 @@ def run(*arguments: str) -> Result:
 
 
 def test_prods_bulk_lane_keeps_to_seven_a_second() -> None:
-    result = run("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "prod")
+    result = run("--channel", "mail", "--messages", "40000", "--lane", "bulk", "--stage", "prod")
     assert result.exit_code == 0
     assert "14 x 0.5" in result.stdout
-    assert "3 h 58 min (14,286 s)" in result.stdout
+    assert "1 h 35 min (5,714 s)" in result.stdout
     assert (
         "Bounded by the rate: mailroom.prod.channels.mail.messages_per_second (the share of the lane is 0.5)."
     ) in result.stdout.splitlines()
     assert "mailroom.prod.channels.mail.messages_per_second 14 -> 28 would make it" in result.stdout
-    assert "10.00" in result.stdout
+    assert "4.00" in result.stdout
+
+
+def test_more_than_the_day_has_room_for_is_shown_by_the_day() -> None:
+    result = run("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "prod")
+    assert result.stdout.count("45,000") == 2
+    assert "Bounded by the day: mailroom.prod.channels.mail.per_day." in result.stdout
 
 
 def test_the_local_stages_workers_are_its_bound() -> None:
@@ -94,17 +100,17 @@ def test_every_channel_of_every_stage_has_a_plan(stage: str, channel: str) -> No
 
 
 def test_json_is_one_object_of_seconds_and_dollars() -> None:
-    result = run("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "prod", "--json")
+    result = run("--channel", "mail", "--messages", "40000", "--lane", "bulk", "--stage", "prod", "--json")
     said = json.loads(result.stdout)
     assert (said["stage"], said["channel"], said["lane"], said["messages"]) == (
         "prod",
         "mail",
         "bulk",
-        100_000,
+        40_000,
     )
-    assert (said["bound"], said["seconds"], said["bounds"]["rate"]) == ("rate", 14285.7, 7.0)
+    assert (said["bound"], said["seconds"], said["bounds"]["rate"]) == ("rate", 5714.3, 7.0)
     assert said["changes"][0]["setting"] == "mailroom.prod.channels.mail.messages_per_second"
-    assert said["dollars"]["SES"] == 10
+    assert said["dollars"]["SES"] == 4
     assert said["warning"] == ""
 
 

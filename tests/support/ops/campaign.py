@@ -10,6 +10,7 @@ import boto3
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
+from mailroom.budget import Budget, PerDay
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import PageClaim, Runs
 from ops import cli
@@ -54,6 +55,11 @@ class FakeFunctions:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.answers: dict[str, Answer] = {}
         self.error: str | None = None
+        self.variables: dict[str, str] = {}
+        """The environment of each."""
+
+    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
+        return {"Environment": {"Variables": self.variables}}
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
         short, question = FunctionName.removeprefix("mailroom-dev-"), json.loads(Payload)["dry_run"]
@@ -126,6 +132,19 @@ class World:
         assert isinstance(claim, PageClaim)
         self.runs.advance(claim, None, recipients, faults)
         self.runs.count("weekly", run, counts or {"composed": 38, "existed": 2})
+
+    def limited(self, per_day: int, sent: int) -> None:
+        """The day of mail has a limit, a tenth of it for codes; bulk has sent so many."""
+        days: PerDay = [("0001-01-01", per_day)]
+        limit = {"per_day": days, "reserve": 0.1, "queue_url": "https://sqs.example/mail-bulk"}
+        self.functions.variables = {"LIMITS": json.dumps({"mail": limit}), "BUDGETS_TABLE": "budgets"}
+        self.dynamodb.create_table(
+            TableName="budgets",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
+        )
+        Budget(self.dynamodb, "budgets", "mail", days, 0.1, lambda: NOW).ask(sent)
 
     def schedule(self, name: str, state: str = "ENABLED") -> None:
         """A deployed schedule."""

@@ -25,6 +25,7 @@ CONTEXT: dict[str, Any] = {
     }
 }
 USUAL = Assumed.of("mail")
+NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
 
 
 def context(**mail: Any) -> dict[str, Any]:
@@ -49,4 +50,4 @@ def planned(
     for key, value in (changes or {}).items():
         there = there.changed("dev", key, value)
     sending = Sending(there.lane("dev", "mail", lane), assumed)
-    return plan_output(there, Forecast.of(there, "dev", sending, messages, warm))
+    return plan_output(there, Forecast.of(there, "dev", sending, messages, warm), NOW)

@@ -19,7 +19,7 @@ CHANNEL = Channel(
         suppressible=True,
         events=2,
         callbacks=2,
-        note="SES counts recipients, and has a quota of 24 hours, which is not known here.",
+        note="SES counts recipients, and has a quota of 24 hours: see channels.mail.per_day.",
     ),
     checks={
         "account": "ops.doctor.checks.mail:account",
