@@ -2,6 +2,7 @@
 say what became of an SMS, and what people text to us."""
 
 import json
+from typing import Any
 
 from aws_cdk import App, Aws, Stack
 from aws_cdk import aws_apigatewayv2 as http
@@ -11,7 +12,12 @@ from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from mailroom.content.payloads import OVERSIZE
-from mailroom.environment import MessagesApiSettings, TwilioCallbacksSettings, UnsubscribeSettings
+from mailroom.environment import (
+    CallerLimit,
+    MessagesApiSettings,
+    TwilioCallbacksSettings,
+    UnsubscribeSettings,
+)
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.http_api import ApiStage, server_errors
@@ -184,6 +190,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
             Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
             # Taking a message back is a status.
             Grant(["dynamodb:UpdateItem"], [ledger]),
+            *_count_callers(settings, storage),
             Grant(
                 ["s3:PutObject"],
                 [f"{bucket}/{OVERSIZE}/*"],
@@ -203,8 +210,27 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
             jwt_scopes=jwt.scopes.model_dump() if jwt and jwt.scopes else {},
             caller_claim=jwt.caller_claim if jwt else "",
             payload_prefixes=settings.api.payload_prefixes,
+            **_callers(settings, storage),
         ),
         remedy=CALLER_REPEATS,
+    )
+
+
+def _callers(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
+    """The fields of `MessagesApiSettings` about what each caller may send."""
+    if not settings.api.callers:
+        return {}
+    return {
+        "callers": {name: CallerLimit(**each.model_dump()) for name, each in settings.api.callers.items()},
+        "mail_senders": settings.mail.senders,
+        "budgets_table": storage.budgets.plain_name,
+    }
+
+
+def _count_callers(settings: Settings, storage: MailboxStack) -> list[Grant]:
+    limited = any(each.per_day for each in settings.api.callers.values())
+    return (
+        [Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.plain_arn])] if limited else []
     )
 
 

@@ -47,7 +47,7 @@ class Grant(NamedTuple):
 
 
 class Room(NamedTuple):
-    """How many recipients bulk may have now, and when there are more (epoch seconds)."""
+    """How many recipients bulk may have now, and when there are as many as somebody wants (epoch seconds)."""
 
     recipients: int
     again: float
@@ -77,11 +77,13 @@ class Budget:
         self._reserve = reserve
         self._clock = clock
 
-    def ask(self, wanted: int, *, in_line: bool = False) -> Grant:
-        """Take up to `wanted` recipients of bulk's part, before anything is sent. Who has waited for its slot
-        is `in_line`; others get nothing while somebody waits. What is granted is never taken back: a worker
-        that dies, or a call that the SDK repeats, costs bulk a part of its day, and never a code. Raises
-        Busy."""
+    def ask(self, wanted: int, *, in_line: bool = False, whole: bool = False) -> Grant:
+        """Take up to `wanted` recipients of bulk's part, before anything is sent; `whole`: all or none. Who
+        has waited for its slot is `in_line`; others get nothing while somebody waits.
+
+        What is granted is never taken back: a worker that dies, or a call that the SDK repeats, costs bulk a
+        part of its day, and never a code. Raises Busy.
+        """
         hour, oldest = hour_of(self._clock()), self._oldest()
         conditions = [_SUMS, _ROOM, _OPEN, *([] if in_line else [_NO_LINE])]
         for _ in range(_TRIES):
@@ -102,9 +104,10 @@ class Budget:
                 if failed.item.get("oldest") != oldest:
                     oldest = self._summed(failed.item, oldest)
                     continue
-                wanted = min(wanted, self._room(failed.item, in_line=in_line).recipients)
-                if wanted <= 0:
+                left = self._room(failed.item, in_line=in_line).recipients
+                if left <= 0 or (whole and left < wanted):
                     return Grant(0, hour)
+                wanted = min(wanted, left)
             else:
                 return Grant(wanted, hour)
         raise Busy(f"the budget was changed by others {_TRIES} times; ask again")
@@ -144,9 +147,9 @@ class Budget:
                 return slots
         raise Busy(f"the line was changed by others {_TRIES} times; ask again")
 
-    def room(self) -> Room:
-        """What bulk could have now, without taking it."""
-        return self._room(self._read(), in_line=False)
+    def room(self, wanted: int = 1) -> Room:
+        """What bulk could have now, without taking it; and when it could have `wanted`."""
+        return self._room(self._read(), in_line=False, wanted=wanted)
 
     def part(self) -> int:
         """Bulk's part of today."""
@@ -156,14 +159,17 @@ class Budget:
         """How many recipients count now: all, and bulk's."""
         return self._sums(self._read())
 
-    def _room(self, found: Mapping[str, Any], *, in_line: bool) -> Room:
+    def _room(self, found: Mapping[str, Any], *, in_line: bool, wanted: int = 1) -> Room:
         now, (used, of_bulk), (day, bulk) = self._clock(), self._sums(found), self._limits()
         left = max(0, min(bulk - of_bulk, day - used))
         waits_until = max(found.get("closed_until", 0), 0 if in_line else found.get("line_until", 0))
         if waits_until > now:
             return Room(0, waits_until)
-        first = min(_counts(found, "used", self._oldest()), default=hour_of(now))
-        return Room(left, now if left else float(_frees(first)))
+        again, lacking = now, wanted - left
+        for hour, freed in sorted(_counts(found, "used", self._oldest()).items()):
+            if lacking > 0:
+                again, lacking = float(_frees(hour)), lacking - freed
+        return Room(left, again)
 
     def _slots(self, found: Mapping[str, Any], sizes: Sequence[int]) -> Iterator[float]:
         at: float = max(self._clock(), found.get("line_until", 0), found.get("closed_until", 0))

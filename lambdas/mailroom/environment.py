@@ -215,6 +215,14 @@ class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):
     campaigns: str = "campaigns.json"
 
 
+class CallerLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a caller of the API may send: recipients a day (None: any number), and the addresses that its
+    mails may come from (None: all of the stage's)."""
+
+    per_day: int | None = None
+    senders: Sequence[str] | None = None
+
+
 class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """The HTTP API's: the mailbox, and the lanes that each channel of the stage has. `jwt_issuer` is who
     signs its callers' tokens; "": they sign their requests by IAM. `caller_claim` is the claim of a token
@@ -231,6 +239,10 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     caller_claim: str = ""
     payload_prefixes: dict[str, str] = {}
     """The prefix of the objects that each caller may name; empty: every caller may name all."""
+    callers: dict[str, CallerLimit] = {}
+    """What each caller may send; empty: every caller may send all."""
+    mail_senders: Sequence[str] = ()
+    budgets_table: str = ""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
     payload_ttl_seconds: Seconds = 0

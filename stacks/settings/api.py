@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from email.utils import parseaddr
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -50,6 +51,15 @@ class Jwt(Section):
     """The claim of a token that names its caller, for `payload_prefixes`."""
 
 
+class Caller(Section):
+    """What one caller may send."""
+
+    per_day: int | None = Field(default=None, ge=1)
+    """Recipients that it may reach in 24 hours, over all channels; null is no limit."""
+    senders: tuple[str, ...] | None = None
+    """The addresses of `mail.senders` that its mails may come from; null is all of them."""
+
+
 class Messages(Function):
     """The function that takes messages in and says what became of them."""
 
@@ -94,6 +104,9 @@ class Api(Function):
     )
     """How the keys begin of the objects in the payload bucket that each caller's messages may name. "" is the
     whole bucket. A caller that is not here may name no object; where nobody is, everybody may name all."""
+    callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
+    """What each caller may send. A caller that is not here may send nothing; where nobody is, everybody may
+    send everything."""
     public_docs: bool = False
     """Whether /openapi.json and /swagger are for everybody."""
     timeout_seconds: int = fixed(10)
@@ -129,23 +142,33 @@ def _whole(number: float) -> int:
     return int(number + 1e-6)
 
 
-MAX_PREFIXES_BYTES = 2048
+MAX_CALLERS_BYTES = 2048
 """Lambda takes 4 KB of environment variables in all."""
 _PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role/[\w+=,.@-]+|user/[!-~]+)")
 
 
-def api_faults(api: Api) -> Iterator[str]:
-    """Rules of the section `api`."""
+def api_faults(api: Api, senders: Sequence[str]) -> Iterator[str]:
+    """Rules of the section `api`; `senders` are the stage's, of mails."""
     yield from unsubscribe_faults(api.unsubscribe)
-    for caller in api.payload_prefixes if api.jwt is None else ():
-        if not _PRINCIPAL.fullmatch(caller):
-            yield (
-                f"api.payload_prefixes: {caller!r} is not a caller that signs by IAM; write a role as "
-                "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
-            )
-    size = len(json.dumps(api.payload_prefixes))
-    if size > MAX_PREFIXES_BYTES:
+    for key, named in (("payload_prefixes", api.payload_prefixes), ("callers", api.callers)):
+        for caller in named if api.jwt is None else ():
+            if not _PRINCIPAL.fullmatch(caller):
+                yield (
+                    f"api.{key}: {caller!r} is not a caller that signs by IAM; write a role as "
+                    "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
+                )
+    told = {name: each.model_dump() for name, each in api.callers.items()}
+    size = len(json.dumps([api.payload_prefixes, told]))
+    if size > MAX_CALLERS_BYTES:
         yield (
-            f"api.payload_prefixes: has {size} bytes as JSON, and the function's environment has room for "
-            f"{MAX_PREFIXES_BYTES}; name fewer callers, or shorter prefixes."
+            f"api.callers: has {size} bytes as JSON with api.payload_prefixes, and the function's "
+            f"environment has room for {MAX_CALLERS_BYTES}; name fewer callers, or shorter prefixes."
         )
+    known = {parseaddr(each)[1].lower() for each in senders}
+    for name, limit in api.callers.items():
+        for sender in limit.senders or ():
+            if parseaddr(sender)[1].lower() not in known:
+                yield (
+                    f"api.callers.{name}.senders: {sender!r} is not among mail.senders; add it there, or use "
+                    f"some of {', '.join(sorted(known))}."
+                )

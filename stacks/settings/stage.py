@@ -117,7 +117,7 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     yield from webhook_faults(settings.webhook, margin, keep)
     if settings.recipients:
         yield from recipients_faults(settings.recipients, settings.channels, settings.push)
-    yield from api_faults(settings.api)
+    yield from api_faults(settings.api, settings.mail.senders)
     if settings.sms:
         yield from sms_faults(settings.sms, settings.api, settings.channels.get("sms"))
     if settings.push:

@@ -220,6 +220,18 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "recipients; use 102 or more, or a smaller reserve.",
         ),
         (
+            "api.callers",
+            {"shop": {"per_day": 100}},
+            "api.callers: 'shop' is not a caller that signs by IAM; write a role as "
+            "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN.",
+        ),
+        (
+            "api.callers",
+            {"arn:aws:iam::123456789012:role/shop": {"senders": ["Shop <shop@example.org>"]}},
+            "api.callers.arn:aws:iam::123456789012:role/shop.senders: 'Shop <shop@example.org>' is not among "
+            "mail.senders; add it there, or use some of mailroom@example.com.",
+        ),
+        (
             "mail.senders",
             ["nobody"],
             "mail.senders.0: 'nobody' is not a mail address; write 'name@example.com' or 'Name "

@@ -45,6 +45,8 @@ class Refusal(Exception):
         self.status = status
         self.detail = detail
         self.errors = [entry_of(*each) for each in errors]
+        self.retry_after = RETRY_SECONDS if status is HTTPStatus.SERVICE_UNAVAILABLE else 0
+        """Seconds after which the same may be sent again; 0: nobody knows."""
         self.members = members
 
     @classmethod
@@ -137,6 +139,5 @@ def problem(refusal: Refusal) -> Response:
         **({"errors": refusal.errors} if refusal.errors else {}),
         **refusal.members,
     }
-    again = refusal.status is HTTPStatus.SERVICE_UNAVAILABLE
-    headers = {"Retry-After": str(RETRY_SECONDS)} if again else {}
+    headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
     return response(refusal.status, PROBLEM_JSON, msgspec.json.encode(body).decode(), **headers)

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.api import answers
 from mailroom.api.answers import Refusal, Response, problem
+from mailroom.api.callers import Callers
 from mailroom.api.messages import Intake, States
 from mailroom.api.requests import entries_of, header, route_of
 from mailroom.aws import clients
@@ -37,6 +38,7 @@ class Application:
         self._settings = settings
         self._intake = _intake(settings, clock)
         self._states = _states(settings, clock)
+        self._callers = Callers(settings, clock)
 
     def answer(self, event: Mapping[str, Any], _context: Any) -> Response:
         """The response to one request."""
@@ -68,7 +70,8 @@ class Application:
 
     def _taken(self, event: Mapping[str, Any]) -> Response:
         entries, listed = entries_of(event)
-        taken = self._intake.take(entries, _prefix(self._settings, event))
+        caller = self._callers.of(lambda: _caller(self._settings.caller_claim, event))
+        taken = self._intake.take(entries, _prefix(self._settings, event), caller)
         return answers.of_list(taken) if listed else answers.of_one(taken[0])
 
     def _description(self, route: str) -> Response:

@@ -63,9 +63,15 @@ def _problem(description: str) -> dict[str, Any]:
     return {"description": description, "content": {PROBLEM_JSON: {"schema": schema}}}
 
 
+def _either(description: str) -> dict[str, Any]:
+    """API Gateway's own answer, or ours."""
+    ours = _problem(description)["content"]
+    return {"description": description, "content": _json("GatewayAnswer", description="")["content"] | ours}
+
+
 _COMMON: dict[str, Any] = {
-    "403": _json("GatewayAnswer", description="The caller may not; API Gateway says so"),
-    "429": _json("GatewayAnswer", description="Too many requests; API Gateway says so"),
+    "403": _either("The caller may not"),
+    "429": _either("Too many requests; or the caller's day is used up, and Retry-After says until when"),
     "500": _problem("A fault of ours"),
     "503": _problem("A part of ours cannot be reached: send the same again after Retry-After seconds"),
 }

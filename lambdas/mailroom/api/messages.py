@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from mailroom.api.answers import EntryAnswer, Refusal, Result, entry_of
+from mailroom.api.callers import ANYBODY, Caller
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock, epoch
@@ -43,38 +44,42 @@ class Intake(Struct, frozen=True):
     writer: MailboxWriter
     workers: int = WORKERS
 
-    def take(self, entries: Sequence[Any], prefix: str | None) -> list[EntryAnswer]:
+    def take(self, entries: Sequence[Any], prefix: str | None, caller: Caller = ANYBODY) -> list[EntryAnswer]:
         """What became of each entry, in their order. `prefix` is how the keys begin of the objects that their
-        caller may name; "": it may name all; None: none."""
-        entries = [_held(each, prefix) for each in entries]
+        caller may name; "": it may name all; None: none. Raises Refusal: 429 over the caller's day."""
+        entries = [_held(caller.named(each), prefix) for each in entries]
         taken: dict[int, EntryAnswer] = {}
         first: dict[Key, int] = {}
         again: list[int] = []
+        recipients = 0
         for at, entry in enumerate(entries):
-            judged = self._judged(entry, prefix)
+            judged = self._judged(entry, prefix, caller)
             if isinstance(judged, EntryAnswer):
                 taken[at] = judged
-            elif judged in first:
+            elif judged.key in first:
                 again.append(at)
             else:
-                first[judged] = at
+                first[judged.key] = at
+                recipients += len(judged.reached) or 1
+        caller.spend(recipients)
         # Of two entries with one key the first counts, so the second waits until that one stands there.
         for wave in (list(first.values()), again):
             taken |= self._put(wave, entries)
         _report(taken.values())
         return [taken[at] for at in range(len(entries))]
 
-    def _judged(self, entry: Any, prefix: str | None) -> Key | EntryAnswer:
+    def _judged(self, entry: Any, prefix: str | None, caller: Caller) -> Message | EntryAnswer:
         try:
             _check_key(entry)
             message = self.validator.validate(entry)
+            caller.check(message)
             if prefix != "":
                 message.check_objects(prefix)
         except Invalid as fault:
             return _faulty("refused", entry, fault.field, fault.problem)
         except Malformed as fault:
             return _faulty("refused", entry, "item", str(fault))
-        return message.key
+        return message
 
     def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, EntryAnswer]:
         items = [entries[at] for at in wave]

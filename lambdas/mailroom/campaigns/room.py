@@ -29,12 +29,11 @@ class Room(Struct, frozen=True):
         What is on its way counts by the queues' depths, which are approximate: what is put too much gets
         slots of its own.
         """
-        left, again = self.budget.room()
-        if left <= 0:
-            return again
+        # A page that is larger than a whole day goes when the day is empty.
+        wanted = min(definition.page_size, self.budget.part())
+        left, again = self.budget.room(wanted)
+        if left < wanted:
+            return max(again, now + 1)
         composing = queues.depth(self.sqs, self.audience_url) * definition.recipients_per_message
         on_its_way = composing + queues.depth(self.sqs, self.lane_url)
-        # A page that is larger than a whole day goes when the day is empty.
-        if left - on_its_way >= min(definition.page_size, self.budget.part()):
-            return None
-        return max(again, now + LOOK_AGAIN_SECONDS)
+        return None if left - on_its_way >= wanted else now + LOOK_AGAIN_SECONDS

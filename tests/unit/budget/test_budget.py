@@ -77,6 +77,20 @@ def test_it_says_when_there_is_more(aws: Aws, clock: FakeClock) -> None:
     assert mails.room() == (PART, again)
 
 
+def test_it_says_when_there_are_as_many_as_somebody_wants(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.ask(30)
+    clock.advance(3 * HOUR)
+    mails.ask(40)
+    now = clock.now
+    frees = [now - now % HOUR + HOUR + LATEST + DAY - ago * HOUR for ago in (3, 0)]
+    assert [mails.room(wanted).again for wanted in (20, 21, 50, 51, 500)] == [
+        now,
+        *(frees[0], frees[0]),
+        *(frees[1], frees[1]),
+    ]
+
+
 def test_a_worker_whose_clock_is_behind_takes_no_more_than_others(aws: Aws, clock: FakeClock) -> None:
     ahead, behind = FakeClock(clock.now + HOUR), clock
     assert granted(budget(aws, ahead), 50) == 50

@@ -27,8 +27,10 @@ def test_a_page_that_has_room_goes_now(room: Room) -> None:
 
 
 def test_a_page_without_room_looks_again_when_something_comes_free(room: Room) -> None:
-    room.budget.ask(90)
-    assert room.again(PAGE, NOW) == room.budget.room().again
+    room.budget.ask(60)
+    assert room.budget.room().recipients == 30
+    assert room.again(PAGE, NOW) == room.budget.room(40).again
+    assert NOW + 86_400 < room.budget.room(40).again < NOW + 91_000
 
 
 @pytest.mark.parametrize(
@@ -46,4 +48,4 @@ def test_a_page_that_is_larger_than_a_day_goes_when_the_day_is_empty(room: Room)
     large = Definition("weekly", "mail", Module(), page_size=1_000)
     assert room.again(large, NOW) is None
     room.budget.ask(1)
-    assert room.again(large, NOW) == NOW + LOOK_AGAIN_SECONDS
+    assert room.again(large, NOW) == room.budget.room(90).again
