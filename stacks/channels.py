@@ -88,7 +88,7 @@ class ChannelsStack(StageStack):
             grants=[
                 Grant(["dynamodb:UpdateItem"], [ledger]),
                 *_ledger_beside(row, needs, ledger),
-                *self._wait_for_day(row),
+                *self._wait(row),
                 # A message of any channel may have its further attributes there.
                 *read_payloads(self, self.settings),
                 *needs.grants,
@@ -104,7 +104,7 @@ class ChannelsStack(StageStack):
                     submit_seconds=row.channel.submit_seconds,
                 ),
                 submits_at_once=row.channel.submits_at_once,
-                **self._day(row),
+                **self._timing(row),
                 **needs.own,
                 **reachable(self.settings, row.event_type),
             ),
@@ -113,12 +113,12 @@ class ChannelsStack(StageStack):
             kept_back_seconds=row.channel.record_seconds,
         )
 
-    def _day(self, row: LaneRow) -> dict[str, Any]:
-        """The fields of `Sender` about the day."""
+    def _timing(self, row: LaneRow) -> dict[str, Any]:
+        """The fields of `Sender` about the time: where messages wait, the day and the window."""
         days = row.channel.days
-        if not self.settings.has_day(row.event_type):
-            return {}
         fields: dict[str, Any] = {"scheduled_queue_url": self.scheduled.queue_url}
+        if row.lane == "bulk":
+            fields["window"] = row.channel.window
         if days:
             # By name: a reference could not go again with `per_day`, as this stack is deployed later.
             fields["budgets_table"] = self.storage.budgets.plain_name
@@ -127,11 +127,9 @@ class ChannelsStack(StageStack):
             fields["asks"] = row.lane == "bulk"
         return fields
 
-    def _wait_for_day(self, row: LaneRow) -> list[Grant]:
+    def _wait(self, row: LaneRow) -> list[Grant]:
         """Counting in the budget, and letting a message wait in the queue `scheduled`."""
-        fields, grants = self._day(row), list[Grant]()
-        if fields:
-            grants.append(Grant(["sqs:SendMessage"], [self.scheduled.queue_arn]))
+        grants = [Grant(["sqs:SendMessage"], [self.scheduled.queue_arn])]
         if row.channel.days:
             actions = ["dynamodb:UpdateItem", *(["dynamodb:GetItem"] if row.lane == "bulk" else [])]
             grants.append(Grant(actions, [self.storage.budgets.plain_arn]))

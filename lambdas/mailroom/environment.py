@@ -54,6 +54,8 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     """The part of `per_day` that is not for lanes which ask."""
     asks: bool = False
     """Whether this lane asks for its part of the day before it sends."""
+    window: dict[str, str] | None = None
+    """The hours of the lane, for messages without a window of their own: see `Window`."""
 
 
 class SuppressingSender(Sender, frozen=True, kw_only=True, rename="upper"):

@@ -33,6 +33,7 @@ MAX_QUEUED_BYTES = 1024 * 1024 - 4096
 STAYS = frozenset(
     (
         *("id", "event_type", "send_at", "expires_at", "lane", "topic", "callback_url", "ttl", "attempt"),
+        *("window", "time_zone"),
         *("to", "email", "cc", "bcc", "platform", "url"),
     )
 )

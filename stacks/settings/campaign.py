@@ -8,9 +8,11 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from mailroom.campaigns.definition import MAX_PAGES, PAGE_SIZE, RECIPIENTS_PER_MESSAGE
 from mailroom.message.message import MAX_TOPIC
-from stacks.settings.sections import DatabaseName, EventType, Section
+from stacks.settings.sections import DatabaseName, EventType, Section, hours
 
-OWN = ("id", "event_type", "lane", "topic", "template", "expires_at", "send_at", "attempt", "ttl")
+OWN = (
+    *("id", "event_type", "lane", "topic", "template", "expires_at", "send_at", "attempt", "ttl", "window"),
+)
 """Attributes that are not a campaign's to set under `attributes`: it has other ways, or they are the
 system's."""
 ADDRESSES = ("to", "email", "cc", "bcc")
@@ -112,6 +114,9 @@ class Campaign(Section):
     """The channel that its messages go by."""
     topic: Annotated[str, AfterValidator(_topic)] | None = None
     """What people can opt out of; mail needs one."""
+    window: Annotated[dict[str, str], AfterValidator(hours)] | None = None
+    """The hours in which its messages may go out: from, to, days and zone, as of the setting `window` of a
+    channel. A column `time_zone` goes before the zone."""
     template: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
     """A folder below templates/ and the channel."""
     concurrency: int = Field(default=5, ge=2, le=1000)

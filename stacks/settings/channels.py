@@ -20,6 +20,7 @@ from stacks.settings.sections import (
     Polling,
     Redelivery,
     Section,
+    hours,
 )
 from stacks.settings.sentences import number
 
@@ -63,6 +64,9 @@ class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
     per_day: Annotated[int, Field(ge=1)] | tuple[tuple[str, Annotated[int, Field(ge=1)]], ...] | None = None
     """Recipients that this stage may reach in 24 hours, its part of the account's quota; null is no limit. By
     date for an address or a domain that is warmed up: [["2026-12-01", 500], ["2026-12-02", 1000]]."""
+    window: Annotated[dict[str, str], AfterValidator(hours)] | None = None
+    """The hours in which bulk may go out, such as {"from": "09:00", "to": "20:00", "days": "mon-sat", "zone":
+    "Europe/Berlin"}; a message's own window, and its time_zone, go before. null is always."""
     longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
     """The longest time a provider may refuse without a message being dead-lettered for it."""
     timeout_seconds: int = Field(default=60, ge=1, le=900)
@@ -180,6 +184,7 @@ def channels_faults(
             )
         yield from _channel(f"channels.{event_type}", channel)
         yield from _day(f"channels.{event_type}", channel)
+        yield from _window(f"channels.{event_type}", channel)
         yield from _provider(event_type, channel)
         yield from memory_faults(
             f"channels.{event_type}",
@@ -215,11 +220,16 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
 
 def _day(key: str, channel: Channel) -> Iterator[str]:
     """The rules of the day's budget."""
-    lanes, dates = channel.lanes, [date for date, _ in channel.days]
+    dates = [date for date, _ in channel.days]
     if any(not DATE.fullmatch(date) for date in dates) or dates != sorted({*dates}):
         yield f'{key}.per_day: has to be in the order of its dates, each like "2026-12-01" and there once.'
     if channel.per_day == ():
         yield f"{key}.per_day: has no date; name one, or leave it out."
+    yield from _reserve(key, channel)
+
+
+def _reserve(key: str, channel: Channel) -> Iterator[str]:
+    lanes = channel.lanes
     if "bulk" in lanes and lanes["bulk"].reserve:
         yield f"{key}.lanes.bulk.reserve: bulk gets what the others leave; set lanes.normal.reserve."
     reserve = lanes["normal"].reserve if "normal" in lanes else 0
@@ -239,6 +249,13 @@ def _day(key: str, channel: Channel) -> Iterator[str]:
                 f"{math.ceil((MAX_RECIPIENTS + 1) / (1 - reserve))} or more, or a smaller reserve."
             )
             return
+
+
+def _window(key: str, channel: Channel) -> Iterator[str]:
+    if channel.window is not None and "zone" not in channel.window:
+        yield f"{key}.window.zone: is missing; name a time zone like Europe/Berlin."
+    if channel.window is not None and "bulk" not in channel.lanes:
+        yield f"{key}.window: is for bulk, and the channel has no such lane; add one, or leave it out."
 
 
 def _provider(event_type: str, channel: Channel) -> Iterator[str]:

@@ -22,7 +22,15 @@ from stacks.settings.sentences import SettingsError, path_of, sentence
 from stacks.settings.stage import Settings
 
 MODULE = "campaign.py"
-DEFINED = {"channel", "topic", "page_size", "recipients_per_message", "max_pages", "expires_after_hours"}
+DEFINED = {
+    "channel",
+    "topic",
+    "page_size",
+    "recipients_per_message",
+    "max_pages",
+    "expires_after_hours",
+    "window",
+}
 """The settings of a campaign that its functions are told as they are."""
 
 
@@ -166,6 +174,11 @@ def _channel(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
         yield (
             f"{campaign.key('channel')}: {chosen.channel!r} has no lane for campaigns; add "
             f"mailroom.{settings.stage}.channels.{chosen.channel}.lanes.{LANE}."
+        )
+    if chosen.window and "zone" not in chosen.window and "time_zone" not in chosen.audience.columns:
+        yield (
+            f"{campaign.key('window')}: has no zone; name one like Europe/Berlin, or time_zone among "
+            "audience.columns, for each recipient's own."
         )
     if chosen.topic is None and chosen.channel not in UNTOPICAL:
         yield f"{campaign.key('topic')}: is missing; {chosen.channel} needs what people can opt out of."

@@ -3,7 +3,11 @@ the kinds of values that several sections have."""
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field
+
+from mailroom.errors import Invalid
+from mailroom.message.window import Window
 
 EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
 DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
@@ -14,6 +18,17 @@ API_SECONDS = 29
 # Credentials go there: plain HTTP is for simulators, whose address only the app's context has.
 ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
 BASE_URL = rf"^({ORIGIN}(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"
+
+
+def hours(window: dict[str, str]) -> dict[str, str]:
+    """The hours in which messages may go out. Their zone may be that of each message."""
+    try:
+        msgspec.convert(window, Window).check("UTC" if "zone" not in window else None)
+    except msgspec.ValidationError as fault:
+        raise ValueError(f"is no window ({fault}); use from, to, days and zone") from None
+    except Invalid as fault:
+        raise ValueError(f"has a wrong {fault.field.removeprefix('window.')}: {fault.problem}") from None
+    return window
 
 
 class Section(BaseModel):

@@ -1,12 +1,15 @@
-"""What the day has no room for, on the whole stage: it waits with its content, and goes out once."""
+"""What the day has no room for, or is outside of its window, on the whole stage: it waits with content."""
 
 import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from mailroom.message.message import Held
+from mailroom.message.window import DAYS
 from tests.pipeline.test_send_at import GROUP, schedules
+from tests.support.pipeline.campaign import signed
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -82,3 +85,20 @@ def test_a_code_that_ses_takes_no_more_today_waits_and_costs_no_try(pipeline: Pi
         assert pipeline.ledger("used-up")["trouble"]["code"] == "day_used_up"
         assert pipeline.failure("used-up") == f"expires_at: {expires} is past"
     assert not pipeline.dead_letters(pipeline.output("MailDlqUrl"))
+
+
+def test_what_is_outside_of_its_window_waits_and_can_be_taken_back(pipeline: Pipeline) -> None:
+    later = DAYS[(datetime.now(UTC).weekday() + 2) % 7]
+    window = {"from": "09:00", "to": "10:00", "days": later, "zone": "Europe/Berlin"}
+    about = {"id": "night", "window": window}
+    pipeline.put(about | {"event_type": "sms", "to": "+16175551234", "text": "Hi"})
+    pipeline.put(about | {"event_type": "push", "to": "token-1", "platform": "android", "body": "Hi"})
+    for channel in ("sms", "push"):
+
+        def waits(channel: str = channel) -> bool:
+            row = pipeline.ledger("night", channel)
+            return row.get("status") == "scheduled" and row["trouble"]["code"] == "outside_window"
+
+        until(waits, 20, lambda: f"{pipeline.ledger('night', 'sms')} {pipeline.ledger('night', 'push')}")
+        url = f"{pipeline.output('ApiUrl')}/messages/night/cancel?event_type={channel}"
+        assert json.loads(signed("POST", url, b"{}").body)["status"] == "cancelled"

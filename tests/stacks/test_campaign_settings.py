@@ -37,7 +37,20 @@ AUDIENCE = WEEKLY["audience"]
         ({"page_size": "50"}, "page_size: '50' is not a whole number; use 1 to 10000."),
         ({"recipients_per_message": 501}, "recipients_per_message: 501 is over 500; use 1 to 500."),
         ({"expires_after_hours": 0}, "expires_after_hours: 0 is under 0.1; use 0.1 to 8760."),
-        ({"speed": 3}, "speed: is not a setting; use one of channel, topic, template, concurrency, "),
+        (
+            {"window": {"from": "09:00", "to": "20:00"}},
+            "window: has no zone; name one like Europe/Berlin, or time_zone among audience.columns, for each "
+            "recipient's own.",
+        ),
+        (
+            {"window": {"from": "09:00", "to": "20:00", "zone": "Berlin"}},
+            "window: {'from': '09:00', 'to': '20:00', 'zone': 'Berlin'} has a wrong zone: 'Berlin' is no ",
+        ),
+        (
+            {"attributes": {"window": "always"}},
+            "attributes: {'window': 'always'} sets 'window', which a campaign may not set; remove it there.",
+        ),
+        ({"speed": 3}, "speed: is not a setting; use one of channel, topic, window, template, "),
         (
             {"attributes": {"id": "one"}},
             "attributes: {'id': 'one'} sets 'id', which a campaign may not set; remove it there.",

@@ -232,6 +232,28 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "mail.senders; add it there, or use some of mailroom@example.com.",
         ),
         (
+            "channels.mail.window",
+            {"from": "9:00", "to": "20:00", "zone": "UTC"},
+            "channels.mail.window: {'from': '9:00', 'to': '20:00', 'zone': 'UTC'} has a wrong from: '9:00' "
+            "is no time of day; use one like 09:00.",
+        ),
+        (
+            "channels.mail.window",
+            {"from": "09:00", "until": "20:00"},
+            "channels.mail.window: {'from': '09:00', 'until': '20:00'} is no window (Object contains unknown "
+            "field `until`); use from, to, days and zone.",
+        ),
+        (
+            "channels.mail.window",
+            {"from": "09:00", "to": "20:00"},
+            "channels.mail.window.zone: is missing; name a time zone like Europe/Berlin.",
+        ),
+        (
+            "channels.sms.window",
+            {"from": "09:00", "to": "20:00", "zone": "UTC"},
+            "channels.sms.window: is for bulk, and the channel has no such lane; add one, or leave it out.",
+        ),
+        (
             "mail.senders",
             ["nobody"],
             "mail.senders.0: 'nobody' is not a mail address; write 'name@example.com' or 'Name "

@@ -91,7 +91,7 @@ def test_an_sms_sender_for_twilio_reads_its_secret_payloads_and_the_suppression_
     may = beside(dev["channels"], "mailroom-dev-send-sms")
     assert may.keys() == {
         *("secretsmanager:GetSecretValue", "s3:GetObject", "s3:ListBucket"),
-        *("dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+        *("dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:Query", "sqs:SendMessage"),
     }
     (index,) = may["dynamodb:Query"]
     assert index.endswith("/index/lines")
@@ -123,7 +123,7 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
     may = beside(aws, "mailroom-dev-send-sms")
     assert may.keys() == {
         *("sms-voice:SendTextMessage", "sms-voice:SendMediaMessage", "s3:GetObject", "s3:ListBucket"),
-        *("dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+        *("dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:Query", "sqs:SendMessage"),
     }
     assert may["sms-voice:SendTextMessage"] == {f"{SMS_VOICE}:phone-number/*", CONFIGURATION_SET}
     assert may["sms-voice:SendMediaMessage"] == may["sms-voice:SendTextMessage"]
@@ -177,7 +177,7 @@ def test_a_push_sender_publishes_to_its_applications_endpoints_and_its_topics_al
     may = beside(push, "mailroom-dev-send-push")
     assert may.keys() == {
         *("sns:Publish", "sns:CreatePlatformEndpoint", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"),
-        *("dynamodb:PartiQLInsert", "s3:GetObject", "s3:ListBucket"),
+        *("dynamodb:PartiQLInsert", "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"),
     }
     sns = "arn:aws:sns:eu-central-1:111122223333"
     assert may["sns:Publish"] == {f"{sns}:endpoint/APNS/shop/*", f"{sns}:endpoint/GCM/shop/*", NEWS}

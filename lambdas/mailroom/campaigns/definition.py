@@ -82,6 +82,8 @@ class Definition(Struct, frozen=True):
     """How many people one message of the audience queue holds: what is composed, and retried, together."""
     max_pages: int = MAX_PAGES
     expires_after_hours: float | None = None
+    window: dict[str, str] | None = None
+    """The hours in which its messages may go out."""
     module: str | None = None
 
 

@@ -20,7 +20,7 @@ from mailroom.telemetry import logger
 
 Item = dict[str, Any]
 
-ADDRESS = frozenset({"to", "email", "platform"})
+ADDRESS = frozenset({"to", "email", "platform", "time_zone"})
 """Attributes of a message that an audience may give. Its other columns are variables, and a column named like
 a further attribute (`bcc`, `headers`) is dropped: the author of a file need not be allowed to send."""
 
@@ -150,6 +150,8 @@ def item_of(
     }
     if definition.topic is not None:
         own["topic"] = definition.topic
+    if definition.window is not None:
+        own["window"] = definition.window
     if (expires := expiry(definition, chunk.scheduled_at)) is not None:
         own["expires_at"] = iso(expires)
     return {**columns, **definition.attributes, **_portable(definition, composed), **own}

@@ -11,14 +11,13 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct, structs
 
 from mailroom.aws import queues
-from mailroom.delivery.day import Day
+from mailroom.delivery.timing import Timing
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger.claims import NOWHERE, Claim, Claimed, InProgress, OutOfSequence
 from mailroom.ledger.ledger import NewClaim
-from mailroom.ledger.reader import DAY_USED_UP
-from mailroom.message.message import Key, Message, parse
+from mailroom.message.message import DAY_USED_UP, Key, Message, parse
 from mailroom.message.outcome import (
     DayUsedUp,
     Evidence,
@@ -113,7 +112,7 @@ class Delivery(Generic[M, R]):
         self._choices = choices
         self._line_seconds = line_seconds
         self._begun: dict[Key, NewClaim | Claimed] = {}
-        self._day = Day(settings, tools, lambda receives: self.retry_wait(receives))
+        self._timing = Timing(settings, tools, lambda receives: self.retry_wait(receives))
         only = settings.recipients_only
         self._allowed = (
             None if only is None else AllowedRecipients(settings.channel, only, settings.redirect_to)
@@ -130,22 +129,23 @@ class Delivery(Generic[M, R]):
         """Ask and claim for a whole batch what can be asked and claimed at once. Raises nothing."""
         if self._choices is not None:
             self._choices.begin(message for message, _ in messages)
-        self._day.begin(messages)
+        self._timing.begin(messages)
         self._begun = self._claimed_together(
-            [each for each in messages if not self._day.is_over(each[0].key)]
+            [each for each in messages if not self._timing.keeps(each[0].key)]
         )
 
     def end(self) -> None:
         """Tell the day's budget what was sent. Raises nothing."""
-        self._day.end()
+        self._timing.end()
 
     def deliver(self, message: M | Invalid, record: QueueRecord) -> Wait:
         """Take one message as far as it goes. Raises ClaimLost, and what the ledger raises to a claim: then
         nothing was submitted, or it was not recorded and the claim stands."""
         if isinstance(message, Invalid):
             return self.refuse(message, record)
-        if self._day.is_over(message.key):
-            return self._day.wait_of(message.key)
+        if self._timing.keeps(message.key):
+            fault = self._timing.fault_of(message.key)
+            return self._timing.wait_of(message.key) if fault is None else self.refuse(fault, record)
         claim = self._claim(message, record)  # 1. claim: from here on it is this worker's alone
         if not isinstance(claim, Claimed):
             return self._not_claimed(claim, message)
@@ -165,7 +165,7 @@ class Delivery(Generic[M, R]):
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
             # The claim stands, so that whoever gets the record after the lease looks for evidence first.
             logger.exception("outcome unknown; the claim stands until its lease ends")
-            self._day.spend(message)
+            self._timing.spend(message)
             self._tally.add("Unknown")
             return self._settings.lease_seconds + 1
 
@@ -386,7 +386,7 @@ class Delivery(Generic[M, R]):
         """Follows a submit that the provider has just accepted."""
         # No log line where all goes well: the ledger says it, and one would cost as much as all the rest.
         self._tally.add("Sent")
-        self._day.spend(message)
+        self._timing.spend(message)
         try:
             self._complete(claim, message, sent)
         except Exception:
@@ -424,7 +424,7 @@ class Delivery(Generic[M, R]):
             case DayUsedUp(reason):
                 self._tally.note("DayUsedUp", "not sent: the provider takes no more today", reason=reason)
                 self._ledger.release(claim, DAY_USED_UP, _USED_UP)
-                return self._day.used_up(message, record)
+                return self._timing.used_up(message, record)
             case Misconfigured(reason):
                 logger.error("not sent: a fault of configuration", reason=reason)
                 self._tally.add("Misconfigured")

@@ -23,17 +23,13 @@ from mailroom.environment import DispatchSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.reader import DAY_USED_UP
 from mailroom.mailbox import DAY, NEEDED_AFTER
-from mailroom.message.message import MAX_AHEAD_SECONDS, Held, Key, Message, encode, parse
+from mailroom.message.message import HELD, MAX_AHEAD_SECONDS, Held, Key, Message, encode, parse
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
     from types_boto3_scheduler import EventBridgeSchedulerClient
     from types_boto3_sqs import SQSClient
-
-
-_FOR_ITS_SLOT = "it waits for the day's quota"
 
 
 class Validator:
@@ -244,7 +240,7 @@ class Dispatcher(Struct, frozen=True):
         message = self.validator.read(held.item)
         wait = math.ceil(held.due - self.clock())
         if wait > 0:
-            self.ledger.schedule(message, held.due, DAY_USED_UP, _FOR_ITS_SLOT)
+            self.ledger.schedule(message, held.due, held.code, HELD[held.code])
         if wait <= MAX_DELAY_SECONDS:
             attributes = {"channel": message.event_type, "type": message.kind}
             if held.put_at is not None:

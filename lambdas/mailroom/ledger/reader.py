@@ -18,8 +18,8 @@ put."""
 FORGOTTEN = "forgotten"
 """A message that the ledger does not know, of a time that it may have forgotten: it may have been sent
 then."""
-DAY_USED_UP = "day_used_up"
-"""The code of the `trouble` of a message that waits for the day's quota."""
+WAITS_WITH_CONTENT = ("day_used_up", "outside_window")
+"""Codes of the `trouble` of a message that waits with its content: `HELD` in message.py."""
 REMEMBERED_SECONDS = 90 * 86_400
 """The ledger forgets no message within it, whatever the stage's settings are or were: the least that
 `retention.ledger_days` may be."""
@@ -63,8 +63,8 @@ class MessageStatus:
 
     @property
     def waits_with_content(self) -> bool:
-        """Whether it waits for the day's quota: its item in the mailbox decides nothing any more."""
-        return self.status == "scheduled" and (self.trouble or {}).get("code") == DAY_USED_UP
+        """Whether it waits for the day's quota or its window: its item in the mailbox decides nothing."""
+        return self.status == "scheduled" and (self.trouble or {}).get("code") in WAITS_WITH_CONTENT
 
 
 class LedgerReader:

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, structs
 from mailroom.clock import epoch
 from mailroom.errors import MAX_DEPTH, NUMBERS, Invalid, Malformed, too_deep
 from mailroom.message.address import has_control, to_e164
+from mailroom.message.window import Window
 
 MAX_ID_BYTES = 180
 """Base64url of it is 240 characters: within the 256 of an SES tag's value."""
@@ -46,6 +47,11 @@ MAX_TOPIC = 64
 """Characters of a topic: it stands in the link by which one opts out, and a header has its bounds."""
 
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
+
+
+DAY_USED_UP, OUTSIDE_WINDOW = "day_used_up", "outside_window"
+HELD = {DAY_USED_UP: "it waits for the day's quota", OUTSIDE_WINDOW: "it waits until its window opens"}
+"""For what a message waits with its content: the code and the sentence of its `trouble`."""
 
 
 class Key(Struct, frozen=True):
@@ -101,6 +107,8 @@ class Message(Struct, frozen=True, kw_only=True):
     """The attributes that say whom it reaches; a channel with others names them all. They count in the item
     alone: the claim writes down whom a message is for, and who wants nothing is asked of these, before or
     without a look at its payload."""
+    windowed: ClassVar[bool] = True
+    """Whether a message may wait for its window: not where one may be under way while its window closes."""
     hints: ClassVar[Mapping[str, str]] = {}
     """What would be right, by attribute, where a map in it lacks a name or has one too many."""
 
@@ -111,6 +119,10 @@ class Message(Struct, frozen=True, kw_only=True):
     lane: Annotated[
         str, Meta(description="bulk never delays normal", extra_json_schema={"enum": list(LANES)})
     ] = "normal"
+    window: Annotated[
+        Window | None, Meta(description="the hours in which it may go out; outside it waits for the next")
+    ] = None
+    time_zone: Annotated[str | None, Meta(description="its recipient's, for `window`")] = None
     topic: Annotated[
         str | None, Meta(description=f"what a recipient can opt out of: 1 to {MAX_TOPIC} characters")
     ] = None
@@ -205,6 +217,7 @@ class Message(Struct, frozen=True, kw_only=True):
             raise Invalid("ttl", "is before send_at; the item would be gone before it is sent")
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
             raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
+        self._check_window()
         if self.lane not in LANES:
             raise Invalid("lane", f"{self.lane!r:.60} is no lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
@@ -212,6 +225,12 @@ class Message(Struct, frozen=True, kw_only=True):
         self._check_payload_ref()
         if self.payload_prefix:
             self.check_objects(self.payload_prefix)
+
+    def _check_window(self) -> None:
+        if self.window is not None and not self.windowed:
+            raise Invalid("window", f"is not for {self.event_type}; use send_at")
+        if self.window is not None:
+            self.window.check(self.time_zone)
 
     def check_objects(self, prefix: str | None) -> None:
         """Raise Invalid for an object whose key does not begin with `prefix`; None: for any object."""
@@ -382,18 +401,19 @@ class Held(Struct, frozen=True):
     """A message that waits with its content, in the queue `scheduled` or in a schedule, until `due` (epoch
     seconds). Nothing is read back from the mailbox: it was to be sent at once, and its item may be gone.
     `put_at`: since when it counts as delayed (epoch seconds; None: nobody can tell). `in_line`: it waits for
-    its slot of the day, and goes before those who come later."""
+    its slot of the day, and goes before those who come later. `code`: see `HELD`."""
 
     item: dict[str, Any]
     due: float
     put_at: float | None = None
     in_line: bool = False
+    code: str = DAY_USED_UP
 
     @property
     def body(self) -> str:
         """The body of the queue. It has the message's key where a scheduled message has it."""
         key = {name: self.item[name] for name in ("id", "event_type")}
-        waits = {"due": self.due, "put_at": self.put_at, "in_line": self.in_line}
+        waits = {"due": self.due, "put_at": self.put_at, "in_line": self.in_line, "code": self.code}
         return encode({**key, "item": self.item, **waits})
 
 
@@ -405,6 +425,8 @@ def held(body: Mapping[str, Any]) -> Held | None:
         found = msgspec.convert(body, Held)
     except msgspec.ValidationError as fault:
         raise Malformed(f"not a message that waits: {fault}") from None
+    if found.code not in HELD:
+        raise Malformed(f"not a message that waits: its code is {found.code!r:.60}")
     if key_of(found.item) != key_of(body):
         raise Malformed("not a message that waits: its key is not its item's")
     return found

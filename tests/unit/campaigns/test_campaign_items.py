@@ -66,6 +66,16 @@ def test_an_address_in_to_is_taken_as_well() -> None:
     assert made(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
 
 
+def test_a_campaigns_window_goes_by_the_time_zone_of_each_row() -> None:
+    hours = {"from": "09:00", "to": "20:00", "zone": "Europe/Berlin"}
+    item = made(
+        Recipient("17", {**ADA.attributes, "time_zone": "Asia/Tokyo", "window": "none"}),
+        structs.replace(WEEKLY, window=hours),
+    )
+    assert (item["window"], item["time_zone"]) == (hours, "Asia/Tokyo")
+    assert parse(item, CONTRACTS).time_zone == "Asia/Tokyo"
+
+
 def test_what_a_column_of_another_channels_attribute_holds_is_a_variable() -> None:
     assert made(Recipient("17", {**ADA.attributes, "url": "https://example.com/ada"}))["url"]
 

@@ -131,6 +131,7 @@ def test_an_item_that_no_contract_takes_any_more_is_failed_with_its_reason(
 @pytest.mark.parametrize(
     "changes",
     [
+        {"code": "because"},
         {"due": "soon"},
         {"due": None},
         {"item": "m-1"},
@@ -144,3 +145,11 @@ def test_a_body_that_holds_no_message_comes_back_and_stops_nothing_else(
     bad = {**json.loads(Held(bulk(), LATER).body), **changes}
     assert failures(due.handle(sqs_event(bad, Held(bulk(), LATER).body))) == ["r-0"]
     assert len(schedules(aws)) == 1
+
+
+def test_what_waits_for_its_window_says_so(due: DueDispatcher, aws: Aws) -> None:
+    due.handle(sqs_event(Held(bulk(), LATER, LATER, code="outside_window").body))
+    assert aws.item()["trouble"] == {
+        "code": "outside_window",
+        "message": "it waits until its window opens",
+    }

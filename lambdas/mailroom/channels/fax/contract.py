@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct, field
 
@@ -14,6 +14,8 @@ _URL = re.compile(r"https://[!-~]{1,2000}")
 
 class Fax(Message, frozen=True, kw_only=True):
     """A fax: `to` one number, and its PDF by `pdf_url` or `payload_ref`."""
+
+    windowed: ClassVar[bool] = False
 
     to: Annotated[str | None, Meta(description="one fax number in international form, +16175551234")] = None
     pdf_url: Annotated[str | None, Meta(description="https; the provider fetches it")] = None

@@ -19,6 +19,7 @@ class Webhook(Message, frozen=True, kw_only=True):
     """
 
     addressing: ClassVar[tuple[str, ...]] = ("url",)
+    windowed: ClassVar[bool] = False
 
     url: Annotated[str, Meta(description=f"https://host/path, at most {MAX_URL} characters")]
     payload: Annotated[Any, Meta(description="any JSON value, up to 256 KiB; best under 20 kB")] = UNSET

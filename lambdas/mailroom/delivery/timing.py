@@ -1,13 +1,18 @@
-"""A batch and its channel's day: what may be sent today, what waits for its slot, and what was sent."""
+"""A batch and the time: what may be sent now, what waits for its window or its slot of the day, and what was
+sent."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec import convert
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
 from mailroom.budget import Budget, Grant, hour_of
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import Sender
-from mailroom.message.message import Held, Key, Message
+from mailroom.errors import Invalid
+from mailroom.message.message import DAY_USED_UP, OUTSIDE_WINDOW, Held, Key, Message
+from mailroom.message.window import Window
 from mailroom.telemetry import logger
 
 USED_UP_SECONDS = 900
@@ -16,14 +21,19 @@ frees what was sent a day ago bit by bit."""
 Asking = tuple[Message, QueueRecord]
 
 
-class Day:
-    """Bulk asks for a whole batch before its submits. What gets no room goes to the queue `scheduled`, with
-    its content and the time of its slot: it waits without being received, and comes no nearer to the dead
-    letters. Other lanes never ask: what they have sent is counted when their batch is over."""
+class Timing:
+    """Whether the messages of a batch may go out now. What is outside of its window waits until that opens.
+    Bulk asks for its part of the day, once for the batch and before its submits; other lanes never ask: what
+    they have sent is counted when their batch is over.
+
+    What waits goes to the queue `scheduled`, with its content and its time: there it waits without being
+    received, and comes no nearer to the dead letters.
+    """
 
     def __init__(self, settings: Sender, tools: Tools, retry_wait: Callable[[int], float]) -> None:
         """`retry_wait`: see `ChannelDelivery.retry_wait`."""
         self._asks = settings.asks
+        self._window = convert(settings.window, Window | None)
         self._scheduled = settings.scheduled_queue_url
         self._tools = tools
         self._retry_wait = retry_wait
@@ -36,16 +46,18 @@ class Day:
         self._promised = 0
         self._spent: dict[Key, int] = {}
         self._waits: dict[Key, Wait] = {}
+        self._faults: dict[Key, Invalid] = {}
 
     def begin(self, messages: Iterable[Asking]) -> None:
         """Ask for the messages of a batch. Raises nothing: without an answer they come back later."""
-        self._spent, self._waits, self._promised = {}, {}, 0
+        self._spent, self._waits, self._faults, self._promised = {}, {}, {}, 0
+        now = self._tools.clock()
+        inside = [*self._inside(messages, now)]
         if self._budget is None or not self._asks:
             return
-        now = self._tools.clock()
         if self._left.hour != hour_of(now):
             self._left = Grant(0, hour_of(now))
-        asking = {each[0].key: each for each in messages if not each[0].expired(now)}
+        asking = {each[0].key: each for each in inside if not each[0].expired(now)}
         # Who has waited goes first.
         for in_line in (True, False):
             those = [each for each in asking.values() if each[1].in_line is in_line]
@@ -58,12 +70,16 @@ class Day:
                 self._tools.tally.add("Errors")
                 self._waits |= {each.key: self._retry_wait(record.receives) for each, record in those}
 
-    def is_over(self, key: Key) -> bool:
-        """Whether the message may not be sent now."""
-        return key in self._waits
+    def keeps(self, key: Key) -> bool:
+        """Whether the message may not go out now."""
+        return key in self._waits or key in self._faults
+
+    def fault_of(self, key: Key) -> Invalid | None:
+        """Why a message that is kept can never go out; None: it waits."""
+        return self._faults.get(key)
 
     def wait_of(self, key: Key) -> Wait:
-        """What `deliver` returns of a message that is over."""
+        """What `deliver` returns of a message that waits."""
         return self._waits[key]
 
     def spend(self, message: Message) -> None:
@@ -96,6 +112,24 @@ class Day:
         except Exception:  # noqa: BLE001 - logged; the messages are sent, and the provider's own count holds
             logger.warning("the day's budget was not told of a batch", recipients=sent, exc_info=True)
 
+    def _inside(self, messages: Iterable[Asking], now: float) -> Iterator[Asking]:
+        """The messages whose window is open; the others wait."""
+        outside: dict[Key, tuple[Asking, float]] = {}
+        for message, record in messages:
+            window = message.window or self._window
+            try:
+                opens = now if window is None else window.opens(now, message.time_zone)
+            except Invalid as fault:  # its time_zone, which nobody checks without a window of its own
+                self._faults[message.key] = fault
+                continue
+            if opens > now and not message.expired(now):
+                outside[message.key] = (message, record), opens
+            else:
+                yield message, record
+        if outside:
+            those, opens_at = zip(*outside.values(), strict=True)
+            self._waits |= self._hold(those, opens_at, OUTSIDE_WINDOW)
+
     def _ask(self, budget: Budget, asking: Sequence[Asking], *, in_line: bool) -> None:
         wanted = sum(_recipients(each) for each, _ in asking) - (self._left.recipients - self._promised)
         if wanted > 0:
@@ -112,21 +146,25 @@ class Day:
         if over:
             self._waits |= self._hold(over, budget.line_up([_recipients(each) for each, _ in over]))
 
-    def _hold(self, messages: Sequence[Asking], slots: Sequence[float]) -> dict[Key, Wait]:
+    def _hold(
+        self, messages: Sequence[Asking], slots: Sequence[float], code: str = DAY_USED_UP
+    ) -> dict[Key, Wait]:
         """Let each wait until its slot, or until it expires. What the queue does not take comes back."""
+        for_day = code == DAY_USED_UP
         entries = []
         for at, ((message, record), slot) in enumerate(zip(messages, slots, strict=True)):
             due = min(slot, message.expiry() or slot)
-            # Bulk's wait is as it should be; a code's is a delay.
-            put_at = due if self._asks else record.since
-            entries.append(Entry(str(at), Held(record.item, due, put_at, in_line=self._asks).body))
+            # A wait for the window, or of bulk, is as it should be; a code's for the day is a delay.
+            put_at = record.since if for_day and not self._asks else due
+            held = Held(record.item, due, put_at, in_line=for_day and self._asks, code=code)
+            entries.append(Entry(str(at), held.body))
         refused = queues.send(self._tools.sqs, self._scheduled, entries)
         waits: dict[Key, Wait] = {}
         for entry, (message, record) in zip(entries, messages, strict=True):
             if entry.reference in refused:
                 waits[message.key] = self._retry_wait(record.receives)
             else:
-                self._tools.tally.add("WaitsForDay")
+                self._tools.tally.add("WaitsForDay" if for_day else "WaitsForWindow")
                 waits[message.key] = None
         return waits
 

@@ -1,11 +1,11 @@
-"""A lane and its channel's day: bulk asks and waits for its slot, codes are sent and counted afterwards."""
+"""When a lane sends: within its window; bulk as the day has room; codes at once, counted afterwards."""
 
 from typing import Any
 
 import pytest
 
 from mailroom.budget import Budget
-from mailroom.delivery.day import USED_UP_SECONDS
+from mailroom.delivery.timing import USED_UP_SECONDS
 from mailroom.message.message import Held, held
 from mailroom.message.outcome import DayUsedUp, Rejected, Retry, Sent
 from tests.support.unit.fakes import Meddler, client_error, failing
@@ -232,3 +232,81 @@ def test_without_a_limit_of_the_stages_own_the_providers_still_lets_messages_wai
     assert sender.handle(found.item) == {}
     assert aws.item()["status"] == "sent"
     assert "trouble" not in aws.item()
+
+
+NIGHT = {"from": "20:00", "to": "23:00", "zone": "UTC"}  # it is 09:00
+OPENS = NOW + 11 * 3_600
+
+
+def test_what_is_outside_of_its_window_waits_with_its_content_until_that_opens(
+    post: Make, aws: Aws, counted: Counted
+) -> None:
+    codes = lane(post, aws, asks=False)
+    assert codes.handle(item(window=NIGHT, name="Ada"), item(id="now"), receives=3) == {}
+    assert codes.submitted == ["now"]
+    (found,) = waiting(aws)
+    assert (found.due, found.put_at, found.in_line, found.code) == (OPENS, OPENS, False, "outside_window")
+    assert (found.item["name"], counted()["WaitsForWindow"]) == ("Ada", 1)
+    assert aws.item() == {}
+
+
+def test_within_its_window_a_message_goes_out(post: Make, aws: Aws, clock: FakeClock) -> None:
+    clock.now = OPENS
+    assert lane(post, aws, asks=False).handle(item(window=NIGHT)) == {}
+    assert aws.item()["status"] == "sent"
+
+
+def test_the_zone_of_the_message_decides(post: Make, aws: Aws) -> None:
+    codes = lane(post, aws, asks=False)
+    codes.handle(item(window=NIGHT, time_zone="Asia/Tokyo"))  # 18:00 there
+    assert waiting(aws)[0].due == NOW + 2 * 3_600
+
+
+def test_a_window_of_the_lane_is_for_messages_without_their_own(post: Make, aws: Aws) -> None:
+    bulk = lane(post, aws, asks=True, window=NIGHT)
+    always = {"from": "00:00", "to": "23:59", "zone": "UTC"}
+    bulk.handle(item(), item(id="own", window=always))
+    assert bulk.submitted == ["own"]
+    assert [each.item["id"] for each in waiting(aws)] == ["m-1"]
+
+
+def test_what_waits_for_its_window_takes_nothing_of_the_day(post: Make, aws: Aws, clock: FakeClock) -> None:
+    lane(post, aws, asks=True, window=NIGHT).handle(*mails(3))
+    assert spent(aws, clock) == (0, 0)
+
+
+def test_what_expires_before_its_window_opens_comes_back_when_it_expires(post: Make, aws: Aws) -> None:
+    codes = lane(post, aws, asks=False)
+    codes.handle(item(window=NIGHT, expires_at="2026-11-21T10:00:00Z"))
+    assert waiting(aws)[0].due == NOW + 3_600
+
+
+def test_what_has_expired_while_it_waited_ends_as_expired_and_does_not_wait_again(
+    post: Make, aws: Aws
+) -> None:
+    codes = lane(post, aws, asks=False)
+    assert codes.handle(item(window=NIGHT, expires_at="2026-11-21T08:00:00Z")) == {}
+    assert aws.item()["error"]["code"] == "expired"
+
+
+def test_a_time_zone_that_there_is_not_fails_its_message_by_the_field_and_no_neighbour(
+    post: Make, aws: Aws
+) -> None:
+    bulk = lane(post, aws, asks=True, window={"from": "08:00", "to": "23:00", "zone": "UTC"})
+    assert bulk.handle(item(time_zone="Berlin"), item(id="good", time_zone="Europe/Berlin")) == {}
+    assert aws.item()["error"]["field"] == "time_zone"
+    assert bulk.submitted == ["good"]
+
+
+def test_a_slot_that_lies_outside_of_the_window_waits_for_the_window_then(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    bulk = lane(post, aws, asks=True)
+    bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
+    hours = {"from": "08:00", "to": "10:00", "zone": "UTC"}
+    bulk.handle(item(id="late", window=hours))
+    (slot,) = waiting(aws)
+    clock.now = slot.due
+    bulk.handle(slot.item, in_line={"late"})
+    (again,) = waiting(aws)
+    assert (again.code, again.due > slot.due) == ("outside_window", True)
