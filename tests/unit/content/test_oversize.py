@@ -28,6 +28,7 @@ from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, item
 LARGE = "x" * 450_000
 DAY = 86400
 SAID: dict[str, Any] = {
+    "window": {"from": "09:00", "to": "20:00", "zone": "UTC"},
     "send_at": "2026-11-22T09:00:00Z",
     "expires_at": "2026-11-23T09:00:00Z",
     "lane": "bulk",
