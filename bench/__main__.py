@@ -28,6 +28,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "cpu": cpu.measure,
     "deployed": deployed.measure,
     "latency": latency.measure,
+    "lone": lambda: emulator.lone_mails(_announce),
     "rate": lambda: emulator.mails(_announce),
 }
 

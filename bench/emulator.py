@@ -27,6 +27,7 @@ from local.harness.judge import Observation, judge
 from local.stage import lifecycle
 from local.stage.deploy import bundle_of
 from local.stage.workspace import DOT_LOCAL, MAILBOX, State, Workspace
+from mailroom.clock import epoch
 
 Announce = Callable[[str], None]
 WORKSPACE = Workspace(DOT_LOCAL / "measured")
@@ -34,6 +35,7 @@ RUNS = 5
 LONGEST = 300.0
 """Seconds that one run may take."""
 WARM_UP = 200
+LONE = 200
 TABLE = "bench-idempotency"
 FUNCTION = "mailroom-local-send-mail"
 HANDLERS = {
@@ -90,6 +92,22 @@ def mails(announce: Announce) -> dict[str, Any]:
     }
 
 
+def lone_mails(announce: Announce) -> dict[str, Any]:
+    """How long a mail takes from its put to SES's yes that comes alone, in milliseconds: the median and the
+    99th percentile of LONE, with our sender and with Powertools' in its place."""
+    found = {}
+    with running_stage(announce) as running:
+        pipeline = Pipeline(running, WORKSPACE.assembly)
+        for sender in ("mailroom", "powertools"):
+            pipeline.use(sender)
+            waits = sorted(pipeline.waits(LONE))
+            found[sender] = {"p50": round(waits[LONE // 2]), "p99": round(waits[LONE * 99 // 100])}
+            announce(
+                f"{LONE} mails one by one, {sender}: {found[sender]['p50']} ms, p99 {found[sender]['p99']}"
+            )
+    return {"lone_mail_ms": found}
+
+
 class Pipeline:
     """A running stage whose mail sender can be exchanged."""
 
@@ -134,6 +152,17 @@ class Pipeline:
         self.duplicates += found.sent_twice
         self.lost += found.lost
         return count / seconds
+
+    def waits(self, count: int) -> Iterator[float]:
+        """Milliseconds from the put to the acceptance of mails that come one by one."""
+        for number in range(self._put, self._put + count):
+            _request("DELETE", self._inbox)
+            started = time.time()
+            self._put_batch(range(number, number + 1))
+            _await(lambda: int(json.loads(_request("GET", f"{self._inbox}/count"))["count"]) >= 1, "mail")
+            (accepted,) = json.loads(_request("GET", self._inbox))
+            yield (epoch(accepted["received_at"]) - started) * 1000
+        self._put += count
 
     def _put_batch(self, numbers: range) -> None:
         requests: Any = [

@@ -108,6 +108,8 @@ def name_of(key: Key, due: int) -> str:
     return hashlib.sha256(f"{key.event_type}\0{key.id}\0{due}".encode()).hexdigest()
 
 
+_CONTEXT = "<aws.scheduler."
+"""How the words begin that EventBridge Scheduler replaces in what it sends: no message may change so."""
 MAX_INPUT = 256 * 1024 - 1024
 """Bytes that a schedule may send (EventBridge Scheduler's quota "Invocation payload size"), with room for the
 call around them."""
@@ -218,8 +220,8 @@ class Dispatcher(Struct, frozen=True):
 
     def dispatch_held(self, messages: Iterable[tuple[str, Held]], queue_url: str) -> set[str]:
         """Take messages that wait for their slot nearer to it: into a schedule, and at last into their lane.
-        What is too large for a schedule stays in the queue `queue_url`, a quarter of an hour at a time. Each
-        has the caller's reference; the references of those to be tried again."""
+        What a schedule cannot send as it is stays in the queue `queue_url`, a quarter of an hour at a time.
+        Each has the caller's reference; the references of those to be tried again."""
         failed: set[str] = set()
         entries: dict[str, list[Entry]] = defaultdict(list)
         for reference, each in messages:
@@ -248,7 +250,7 @@ class Dispatcher(Struct, frozen=True):
             if held.in_line:
                 attributes[queues.IN_LINE] = "true"
             return self._queued(reference, message, encode(held.item), max(0, wait), attributes)
-        if len(held.body.encode()) > MAX_INPUT:
+        if len(held.body.encode()) > MAX_INPUT or _CONTEXT in held.body:
             return queue_url, Entry(reference, held.body, delay=MAX_DELAY_SECONDS)
         self.schedules.put(message.key, held.due, held.body)
         return queue_url, None

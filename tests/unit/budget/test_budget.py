@@ -1,6 +1,7 @@
 """The day's budget: what bulk gets, what is left for codes, and when more comes free."""
 
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -196,9 +197,8 @@ STEPS = st.lists(
 )
 
 
-@given(steps=STEPS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_in_no_24_hours_bulk_sends_more_than_its_part(aws: Aws, steps: list[Step]) -> None:
+def walked(aws: Aws, steps: list[Step]) -> list[tuple[float, int]]:
+    """What bulk has sent after these steps, and when."""
     aws.dynamodb.empty()  # type: ignore[attr-defined]  # the double's own
     clock, sent = FakeClock(), list[tuple[float, int]]()
     workers = [budget(aws, clock) for _ in range(3)]
@@ -216,5 +216,51 @@ def test_in_no_24_hours_bulk_sends_more_than_its_part(aws: Aws, steps: list[Step
                 clock.advance(many * 173)
             case "day":
                 clock.advance(many * 2_000)
-    for end, _ in sent:
-        assert sum(many for at, many in sent if end - DAY < at <= end) <= PART
+    return sent
+
+
+def most_in_a_day(sent: list[tuple[float, int]]) -> int:
+    return max((sum(many for at, many in sent if end - DAY < at <= end) for end, _ in sent), default=0)
+
+
+@given(steps=STEPS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_in_no_24_hours_bulk_sends_more_than_its_part(aws: Aws, steps: list[Step]) -> None:
+    assert most_in_a_day(walked(aws, steps)) <= PART
+
+
+def walk(seed: int) -> list[Step]:
+    """The same steps for the same seed."""
+    random, kinds = Random(seed), ("bulk", "bulk", "bulk", "code", "line", "later", "day")
+    return [(random.choice(kinds), random.randint(1, 60), random.randrange(3)) for _ in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("name", "weaker"),
+    [
+        ("_ROOM", "#bulk <= :bulk_most OR #used <= :used_most"),
+        ("_LATEST", -HOUR),
+        ("_DAY", DAY - 2 * HOUR),
+    ],
+    ids=["either", "an hour too early", "a day of 22 hours"],
+)
+def test_each_bound_of_bulks_part_is_needed(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch, name: str, weaker: object
+) -> None:
+    assert all(most_in_a_day(walked(aws, walk(seed))) <= PART for seed in range(40))
+    monkeypatch.setattr(f"mailroom.budget.{name}", weaker)
+    assert any(most_in_a_day(walked(aws, walk(seed))) > PART for seed in range(40))
+
+
+def test_two_that_ask_at_once_get_no_more_than_there_is(aws: Aws, clock: FakeClock) -> None:
+    other = budget(aws, clock)
+    other.count(1)
+    met: list[int] = []
+
+    def meanwhile(real: Any, **arguments: Any) -> Any:
+        if not met:
+            met.append(granted(other, 60))
+        return real(**arguments)
+
+    mails = budget(aws, clock, client=Meddler(aws.dynamodb, update_item=meanwhile))
+    assert granted(mails, 60) + met[0] == PART

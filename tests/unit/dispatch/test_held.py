@@ -69,10 +69,11 @@ def test_a_slot_within_a_quarter_of_an_hour_is_a_delay_of_the_lanes_queue(aws: A
     assert aws.item()["status"] == "scheduled"
 
 
-def test_what_is_too_large_for_a_schedule_stays_in_the_queue_until_its_slot(
-    aws: Aws, clock: FakeClock
+@pytest.mark.parametrize("text", ["x" * 300_000, "made at <aws.scheduler.scheduled-time>"])
+def test_what_a_schedule_cannot_send_as_it_is_stays_in_the_queue_until_its_slot(
+    aws: Aws, clock: FakeClock, text: str
 ) -> None:
-    sqs, body = Meddler(aws.sqs), Held(bulk(text="x" * 300_000), LATER, LATER).body
+    sqs, body = Meddler(aws.sqs), Held(bulk(text=text), LATER, LATER).body
     due_dispatcher(aws, clock, sqs=sqs).handle(sqs_event(body))
     ((_, call),) = sqs.calls
     assert call["QueueUrl"] == aws.urls["scheduled"]
