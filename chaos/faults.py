@@ -20,7 +20,7 @@ from local.stage import lifecycle
 from local.stage.deploy import EmulatorDeployment
 from local.stage.workspace import Workspace
 
-Kind = Literal["kill", "pump", "deploy", "trouble", "calm"]
+Kind = Literal["kill", "pump", "deploy", "day", "trouble", "calm"]
 FUNCTIONS = {
     "send-mail": 4,
     "send-mail-bulk": 2,
@@ -40,6 +40,8 @@ longest."""
 LASTS = 0.1
 """How long a provider has a trouble, as a part of the messages."""
 DEPLOYMENTS = 2
+DAYS, CLOSED_SECONDS = 3, 20
+"""How often the day of mail is closed for bulk, as if its quota were used up, and for how long."""
 SPREAD_SECONDS, DOUBLED = 3.0, 0.3
 """For so long reports of one message come in any order, and this part of them twice."""
 POLL_SECONDS = 0.05
@@ -77,7 +79,9 @@ def plan(seed: int, messages: int, kills: int) -> list[Fault]:
     kill = [_kill(int(chance.uniform(0.02, 1) * messages), chance) for _ in range(kills)]
     pump = Fault(int(chance.uniform(0.2, 0.4) * messages), "pump")
     deploy = [Fault(int(chance.uniform(0.3, 0.9) * messages), "deploy") for _ in range(DEPLOYMENTS)]
-    return sorted([*kill, pump, *deploy, *_troubles(chance, messages)], key=lambda fault: fault.at)
+    troubles = [*_troubles(chance, messages)]
+    days = [Fault(int(chance.uniform(0.1, 0.9) * messages), "day") for _ in range(DAYS)]
+    return sorted([*kill, pump, *deploy, *troubles, *days], key=lambda fault: fault.at)
 
 
 def _kill(at: int, chance: random.Random) -> Fault:
@@ -146,6 +150,10 @@ class Chaos:
     def _pump(self, _: Fault) -> str:
         lifecycle.start_second_pump(self._workspace, self._stage.running)
         return "both streams from their beginning"
+
+    def _day(self, _fault: Fault) -> str:
+        self._stage.close_day("mail", time.time() + CLOSED_SECONDS)
+        return "mail"
 
     def _deploy(self, _: Fault) -> str:
         return f"{self._deployment.replace_functions(self._workspace.assembly)} functions"

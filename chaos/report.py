@@ -27,6 +27,7 @@ FAULTS: dict[Kind, str] = {
     "kill": "processes killed",
     "pump": "second pump",
     "deploy": "deployments of all functions",
+    "day": "times the day closed for bulk",
 }
 
 
@@ -73,7 +74,7 @@ class Report:
             "marks": [
                 [round(each.at - self.began), each.kind]
                 for each in self.done
-                if each.kind in ("pump", "deploy")
+                if each.kind in ("pump", "deploy", "day")
             ],
             "windows": windows(self.done, self.began, self.ended),
             "timeline": self._timeline(),

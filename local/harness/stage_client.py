@@ -54,6 +54,15 @@ class StageClient:
     def variables(self, function: str) -> dict[str, str]:
         return self.functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
 
+    def close_day(self, channel: str, until: float) -> None:
+        """Let bulk of a channel have nothing until then (epoch seconds), as if the provider took no more."""
+        self.dynamodb.update_item(
+            TableName=f"mailroom-{STAGE}-budgets",
+            Key={"name": {"S": channel}},
+            UpdateExpression="SET closed_until = :until",
+            ExpressionAttributeValues={":until": {"N": str(int(until))}},
+        )
+
     # The producer's side.
 
     def put(self, *items: Item) -> None:

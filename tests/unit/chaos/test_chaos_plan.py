@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from chaos.faults import DEPLOYMENTS, FUNCTIONS, Done, plan, workers_in
+from chaos.faults import DAYS, DEPLOYMENTS, FUNCTIONS, Done, plan, workers_in
 from chaos.load import PARTS, draw
 from chaos.report import windows
 from local.providers import trouble
@@ -38,7 +38,8 @@ def test_a_plan_has_all_kills_and_each_trouble_of_each_provider_in_the_order_of_
     faults = plan(1, 1000, 50)
     counts = Counter(fault.kind for fault in faults)
     each = len(trouble.PROVIDERS) * len(trouble.KINDS)
-    assert counts == {"kill": 50, "pump": 1, "deploy": DEPLOYMENTS, "trouble": each, "calm": each}
+    once = {"pump": 1, "deploy": DEPLOYMENTS, "day": DAYS}
+    assert counts == {"kill": 50, **once, "trouble": each, "calm": each}
     assert [fault.at for fault in faults] == sorted(fault.at for fault in faults)
     assert all(0 <= fault.at <= 1000 for fault in faults)
     assert {(fault.provider, fault.trouble) for fault in faults if fault.kind == "trouble"} == {
