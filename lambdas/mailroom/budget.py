@@ -160,8 +160,7 @@ class Budget:
         return self._sums(self._read())
 
     def _room(self, found: Mapping[str, Any], *, in_line: bool, wanted: int = 1) -> Room:
-        now, (used, of_bulk), (day, bulk) = self._clock(), self._sums(found), self._limits()
-        left = max(0, min(bulk - of_bulk, day - used))
+        now, left = self._clock(), self._left(found)
         waits_until = max(found.get("closed_until", 0), 0 if in_line else found.get("line_until", 0))
         if waits_until > now:
             return Room(0, waits_until)
@@ -171,12 +170,17 @@ class Budget:
                 again, lacking = float(_frees(hour)), lacking - freed
         return Room(left, again)
 
+    def _left(self, found: Mapping[str, Any]) -> int:
+        (used, of_bulk), (day, bulk) = self._sums(found), self._limits()
+        return max(0, min(bulk - of_bulk, day - used))
+
     def _slots(self, found: Mapping[str, Any], sizes: Sequence[int]) -> Iterator[float]:
-        at: float = max(self._clock(), found.get("line_until", 0), found.get("closed_until", 0))
-        bulk = self._limits()[1]
-        frees = sorted(
-            (_frees(hour), n) for hour, n in _counts(found, "bulk", self._oldest()).items() if n > 0
-        )
+        now, opens, bulk = self._clock(), found.get("closed_until", 0), self._limits()[1]
+        at: float = max(now, found.get("line_until", 0), opens)
+        frees = [(_frees(hour), n) for hour, n in _counts(found, "bulk", self._oldest()).items() if n > 0]
+        if opens > now and (unused := self._left(found)) > 0:
+            frees.append((opens, unused))  # the provider was fuller than this stage's count
+        frees.sort()
         for size in sizes:
             left = float(size)
             # What was granted within an hour comes free at once, and its slots are spread over an hour, so
