@@ -22,7 +22,7 @@ WAITING = {
     "mail-bulk": 720,
     "sms": 30,
     "feedback": 15,
-    "scheduled": 15,
+    "scheduled": 30,
     "webhook": 60,
     "collect": 60,
     "fax-retry": 60,
