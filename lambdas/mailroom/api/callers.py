@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mailroom.api.answers import Refusal
 from mailroom.aws import clients
-from mailroom.budget import Budget
+from mailroom.budget import Budget, Busy
 from mailroom.channels.mail.contract import Mail
 from mailroom.clock import Clock, iso
 from mailroom.environment import MessagesApiSettings
@@ -33,7 +33,8 @@ class Caller(Struct, frozen=True):
         """The entry in the name of its default sender, where it has none: else its payload could name one."""
         if self.senders is None or not self.default or not isinstance(entry, dict):
             return entry
-        return {"from": self.default, **entry} if entry.get("event_type") == "mail" else entry
+        nameless = entry.get("event_type") == "mail" and entry.get("from") is None
+        return {**entry, "from": self.default} if nameless else entry
 
     def check(self, message: Message) -> None:
         """Raise Invalid for a sender that is not the caller's."""
@@ -48,8 +49,14 @@ class Caller(Struct, frozen=True):
     def spend(self, recipients: int) -> None:
         """Take so many of the caller's day, all or none. Raises Refusal: 429 with the time when there are
         more."""
-        if self.budget is None or recipients == 0 or self.budget.ask(recipients, whole=True).recipients:
+        if self.budget is None or recipients == 0:
             return
+        try:
+            if self.budget.ask(recipients, whole=True).recipients:
+                return
+        except Busy:
+            busy = "others of the same caller are counted at this moment; try again"
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, busy) from None
         left, again = self.budget.room(recipients)
         count("ApiOverDay")
         logger.warning("a caller is over its part of the day", recipients=recipients, left=left)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mailroom.budget import Budget, Busy
 from mailroom.environment import CallerLimit
 from tests.support.unit.api_requests import Api
 from tests.support.unit.shared import BUCKET, BUDGETS, MAILBOX, Aws, FakeClock, Item, item
@@ -86,6 +87,7 @@ def test_a_caller_that_is_not_named_may_send_nothing(api: Api, aws: Aws) -> None
         ("shop", {"from": "Shop <SHOP@example.com>"}, ""),
         ("news", {"from": "post@example.com"}, ""),
         ("news", {}, ""),
+        ("news", {"from": None}, ""),
         ("codes", {}, ""),
         ("codes", {"from": "post@example.com"}, ""),
     ],
@@ -105,6 +107,17 @@ def test_a_payload_cannot_name_a_sender_that_its_caller_may_not_use(api: Api, aw
     assert post(api, item(text=..., payload_ref=ref), "news").status == 202
     # The sender reads the payload later; what stands in the item counts then.
     assert aws.item(table=MAILBOX)["from"] == SENDERS[0]
+
+
+def test_a_day_that_others_always_change_first_is_no_verdict(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object, **__: object) -> None:
+        raise Busy("changed")
+
+    monkeypatch.setattr(Budget, "ask", busy)
+    refused = post(api, mails("a"))
+    assert (refused.status, refused.headers["retry-after"]) == (503, "2")
 
 
 def test_the_same_request_again_is_the_same_message(api: Api) -> None:
