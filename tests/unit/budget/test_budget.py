@@ -268,3 +268,40 @@ def test_two_that_ask_at_once_get_no_more_than_there_is(aws: Aws, clock: FakeClo
 
     mails = budget(aws, clock, client=Meddler(aws.dynamodb, update_item=meanwhile))
     assert granted(mails, 60) + met[0] == PART
+
+
+def sends_while_the_day_is_closed(mails: Budget, _: FakeClock) -> bool:
+    mails.count(1)
+    mails.close()
+    return granted(mails, 1) == 1
+
+
+def overtakes_who_waits(mails: Budget, clock: FakeClock) -> bool:
+    mails.ask(PART)
+    clock.now, _ = mails.line_up([10, 10])
+    return granted(mails, 1) == 1
+
+
+def keeps_every_hour(mails: Budget, clock: FakeClock) -> bool:
+    for _ in range(4 * 24):
+        clock.advance(HOUR)
+        mails.count(1)
+    return len(mails._read()) > 2 * 26 + 4
+
+
+@pytest.mark.parametrize(
+    ("name", "weaker", "broken"),
+    [
+        ("_OPEN", "attribute_exists(#oldest)", sends_while_the_day_is_closed),
+        ("_NO_LINE", "attribute_exists(#oldest)", overtakes_who_waits),
+        ("_SUMS", "attribute_exists(#oldest) AND NOT :oldest = #bulk", keeps_every_hour),
+    ],
+    ids=["closed", "line", "sums"],
+)
+def test_each_other_condition_is_needed(
+    aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str, weaker: str, broken: Any
+) -> None:
+    assert not broken(budget(aws, clock), clock)
+    aws.dynamodb.empty()  # type: ignore[attr-defined]  # the double's own
+    monkeypatch.setattr(f"mailroom.budget.{name}", weaker)
+    assert broken(budget(aws, clock), clock)
