@@ -9,11 +9,11 @@ from tests.support.faults.outside import Side
 from tests.support.faults.world import BULK, MAIL, SCHEDULED, World, mail
 
 NewWorld = Callable[..., World]
-PER_DAY = (("0001-01-01", 10),)
-PART = 5
+PER_DAY = (("0001-01-01", 6),)
+PART = 3
 LIMIT: dict[str, Any] = {"budgets_table": "budgets", "per_day": PER_DAY, "reserve": 0.5}
 CODES = ("code-1", "code-2")
-NEWS = ("news-1", "news-2", "throttled-once", "news-3", "news-4", "news-5", "news-6")
+NEWS = ("news-1", "throttled-once", "news-2", "news-3", "news-4")
 DAY = 86_400
 IN_DOUBT = {"after send_email", "before update_item"}
 
@@ -78,12 +78,12 @@ def test_a_second_worker_of_bulk_takes_none_of_the_others_part_at_any_call(new_w
     for at in range(len(whole.outside.calls)):
         world = limited(new_world)
         records = world.queues.receive(BULK)
-        world.enqueue(*(mail(f"more-{n}", lane="bulk") for n in range(4)), url=BULK)
+        world.enqueue(*(mail(f"more-{n}", lane="bulk") for n in range(2)), url=BULK)
         world.outside.intrude = (at, lambda world=world: world.deliver(BULK))
         response = world.worker(BULK).handle({"Records": records}, lambda: 60_000)
         world.queues.settle(BULK, records, response)
         world.settle()
-        assert world.sends() == dict.fromkeys((*CODES, *NEWS, *(f"more-{n}" for n in range(4))), 1), at
+        assert world.sends() == dict.fromkeys((*CODES, *NEWS, *(f"more-{n}" for n in range(2))), 1), at
         check(world, str(at))
 
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from mailroom.message.message import Held
 from mailroom.message.window import DAYS
 from tests.pipeline.test_send_at import GROUP, schedules
-from tests.support.pipeline.campaign import signed
+from tests.support.pipeline.campaign import Campaign, signed
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
 BUDGETS = "mailroom-local-budgets"
-BULK = 25
+BULK = 12
 
 
 @contextmanager
@@ -57,6 +57,23 @@ def test_bulk_that_the_day_has_no_room_for_goes_out_once_at_its_slots(pipeline: 
     for id_ in ids:
         assert "trouble" not in pipeline.ledger(id_)
         pipeline.one_mail(id_)
+
+
+def test_a_campaign_that_the_day_has_no_room_for_says_so_and_goes_out_once_when_there_is(
+    pipeline: Pipeline,
+) -> None:
+    campaign = Campaign(pipeline, "over-the-day")
+
+    def trouble() -> str:
+        return campaign.state().trouble if campaign.state_or_none() else ""
+
+    with closed(pipeline, 12):
+        campaign.start()
+        until(lambda: "it waits for the day's quota of mail" in trouble(), 11, lambda: f"{trouble()!r}")
+        until(lambda: campaign.state().state == "collected", 60, lambda: f"{campaign.state()}")
+        campaign.until_ended()
+    assert {id_: len(sent) for id_, sent in campaign.mails().items()} == dict.fromkeys(campaign.expected, 1)
+    assert not pipeline.dead_letters(pipeline.output("CollectDlqUrl"))
 
 
 def test_a_message_that_waits_for_hours_is_in_its_schedule_and_sent_even_if_its_item_is_deleted(
