@@ -34,6 +34,8 @@ ALWAYS = (
     *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
     # Short numbers (112, 911) can be neither parsed nor dialled from abroad.
     "phonenumbers/shortdata/region_*",
+    # Texts that compilers and maps read; a zone is a file of its own.
+    *("tzdata/zones", "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/tzdata.zi", "tzdata/zoneinfo/leapseconds"),
     # Of powertools a function takes the logger, metrics and what these import.
     *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler/[!o]*"),
     "aws_lambda_powertools/event_handler/openapi/[!s]*",
