@@ -115,10 +115,10 @@ def _ready(found: MessageStatus, stage: str, now: float, look: str) -> str:
 
 def _scheduled(found: MessageStatus, stage: str, now: float, *, deleted: bool) -> str:
     if found.waits_with_content and found.scheduled_for and epoch(found.scheduled_for) > now - LATE_SECONDS:
+        why = str((found.trouble or {}).get("message", "")).removeprefix("it ")
         return (
-            f"It waits for the day's quota, about {short(found.scheduled_for)}: its channel may reach no "
-            f"more recipients today (channels.{found.event_type}.per_day). It waits with its content, and is "
-            "sent even if its item is deleted. To take it back, cancel it in the console or by the API."
+            f"It {why}, about {short(found.scheduled_for)}. It waits with its content, and is sent even if "
+            "its item is deleted. To take it back, cancel it in the console or by the API."
         )
     if deleted and not found.waits_with_content:
         return f"Its item was deleted: at {short(found.scheduled_for)} it ends as cancelled, and is not sent."

@@ -192,6 +192,11 @@ def test_a_message_that_waits_for_the_days_quota_says_about_when_and_is_no_delet
     stage.put(LEDGER, id="m", event_type="mail", status="scheduled", scheduledFor=due, trouble=waits)
     shown = " ".join(run("status", "m").stdout.split())
     assert "It waits for the day's quota, about 2099-11-21 15:00:00 UTC" in shown
+    window = {"code": "outside_window", "message": "it waits until its window opens"}
+    stage.put(LEDGER, id="w", event_type="mail", status="scheduled", scheduledFor=due, trouble=window)
+    shown = " ".join(run("status", "w").stdout.split())
+    assert "It waits until its window opens, about 2099-11-21 15:00:00 UTC" in shown
+    assert "quota" not in shown
     assert "ends as cancelled" not in shown
 
 

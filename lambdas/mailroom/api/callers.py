@@ -1,8 +1,8 @@
 """What each caller of the API may send: how many recipients a day, and in whose name."""
 
 import math
+import time
 from collections.abc import Callable, Sequence
-from email.utils import parseaddr
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +15,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.clock import Clock, iso
 from mailroom.environment import MessagesApiSettings
 from mailroom.errors import Invalid
+from mailroom.message.address import bare
 from mailroom.message.message import Message
 from mailroom.telemetry import count, logger
 
@@ -27,7 +28,7 @@ class Caller(Struct, frozen=True):
     default: str = ""
     """The stage's default sender, as a mail names it; "": the caller may not use it."""
     budget: Budget | None = None
-    clock: Clock | None = None
+    clock: Clock = time.time
 
     def named(self, entry: Any) -> Any:
         """The entry in the name of its default sender, where it has none: else its payload could name one."""
@@ -43,7 +44,7 @@ class Caller(Struct, frozen=True):
         used = ", ".join(self.senders) or "none"
         if message.from_ is None:
             raise Invalid("from", f"is missing, and its caller may not use the default; use one of {used}")
-        if _bare(message.from_) not in self.senders:
+        if bare(message.from_) not in self.senders:
             raise Invalid("from", f"is not a sender that its caller may use; use one of {used}")
 
     def spend(self, recipients: int) -> None:
@@ -60,13 +61,12 @@ class Caller(Struct, frozen=True):
         left, again = self.budget.room(recipients)
         count("ApiOverDay")
         logger.warning("a caller is over its part of the day", recipients=recipients, left=left)
-        now = self.clock() if self.clock else 0.0
         refusal = Refusal(
             HTTPStatus.TOO_MANY_REQUESTS,
             f"the request is for {recipients} recipients, and its caller may reach {left} more today; send "
             f"it again, or what is left of it, from {iso(again)} on",
         )
-        refusal.retry_after = max(1, math.ceil(again - now))
+        refusal.retry_after = max(1, math.ceil(again - self.clock()))
         raise refusal
 
 
@@ -86,9 +86,9 @@ class Callers(Struct, frozen=True):
         limit = self.settings.callers.get(caller := name())
         if limit is None:
             raise Refusal(HTTPStatus.FORBIDDEN, "its caller may send nothing; name it in api.callers")
-        senders = None if limit.senders is None else [_bare(each) for each in limit.senders]
+        senders = None if limit.senders is None else [bare(each) for each in limit.senders]
         default = self.settings.mail_senders[0] if self.settings.mail_senders else ""
-        may_use = default if senders is not None and _bare(default) in senders else ""
+        may_use = default if senders is not None and bare(default) in senders else ""
         return Caller(senders, may_use, self._budget(caller, limit.per_day), self.clock)
 
     def _budget(self, caller: str, per_day: int | None) -> Budget | None:
@@ -96,7 +96,3 @@ class Callers(Struct, frozen=True):
             return None
         table, days = self.settings.budgets_table, [("0001-01-01", per_day)]
         return Budget(clients.dynamodb(), table, f"api#{caller}", days, clock=self.clock)
-
-
-def _bare(sender: str) -> str:
-    return parseaddr(sender)[1].lower()

@@ -185,10 +185,10 @@ class States(Struct, frozen=True):
 
     def _withdraw(self, status: MessageStatus) -> None:
         key = Key(status.id, status.event_type)
-        item = self.reader.item(key.id, key.event_type)
         if status.waits_with_content:
             cancelled = self.ledger.withdraw(key, TAKEN_BACK, due=epoch(status.scheduled_for or ""))
-        elif item is None:  # its producer took it back: that counts at its time, and may as well count now
+        elif (item := self.reader.item(key.id, key.event_type)) is None:
+            # Its producer took it back: that counts at its time, and may as well count now.
             cancelled = self.ledger.withdraw(key, TAKEN_BACK)
         else:
             message = self.waiting(item)

@@ -31,7 +31,7 @@ from mailroom.campaigns.audience import (
 from mailroom.campaigns.bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
 from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import expiry
-from mailroom.campaigns.room import Room
+from mailroom.campaigns.room import PageRoom
 from mailroom.campaigns.runs import (
     MAX_FAULTS,
     PageClaim,
@@ -69,7 +69,7 @@ class Collector(Struct, frozen=True):
     queue_url: str
     audience_queue_url: str
     databases: Connections | None = None
-    rooms: Mapping[str, Room] = MappingProxyType({})
+    rooms: Mapping[str, PageRoom] = MappingProxyType({})
     """By channel, where the day has a limit."""
     clock: Clock = time.time
 
@@ -245,9 +245,9 @@ class Collector(Struct, frozen=True):
         return queues.AT_ONCE
 
 
-def _room(settings: CollectSettings, channel: str, limit: DayLimit) -> Room:
+def _room(settings: CollectSettings, channel: str, limit: DayLimit) -> PageRoom:
     budget = Budget(clients.dynamodb(), settings.budgets_table, channel, limit.per_day, limit.reserve)
-    return Room(budget, clients.sqs(), limit.queue_url, settings.audience_queue_url)
+    return PageRoom(budget, clients.sqs(), limit.queue_url, settings.audience_queue_url)
 
 
 def _reason(error: Exception) -> str:

@@ -15,7 +15,7 @@ LOOK_AGAIN_SECONDS = 900
 """When a page looks again that has no room because of what is on its way."""
 
 
-class Room(Struct, frozen=True):
+class PageRoom(Struct, frozen=True):
     """The day of one channel, and the queues in which a campaign's messages wait to be sent."""
 
     budget: Budget

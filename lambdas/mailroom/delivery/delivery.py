@@ -44,7 +44,7 @@ _HELD = (
     "arrived"
 )
 
-_USED_UP = "the provider takes no more today; it waits for the day's quota, and is tried again in 15 minutes"
+_USED_UP = "the provider takes no more today; it waits for the day's quota"
 _IN_DOUBT = "it may have been sent: the outcome of {} tries is unknown"
 
 
@@ -144,8 +144,8 @@ class Delivery(Generic[M, R]):
         if isinstance(message, Invalid):
             return self.refuse(message, record)
         if self._timing.keeps(message.key):
-            fault = self._timing.fault_of(message.key)
-            return self._timing.wait_of(message.key) if fault is None else self.refuse(fault, record)
+            kept = self._timing.kept(message.key)
+            return self.refuse(kept, record) if isinstance(kept, Invalid) else kept
         claim = self._claim(message, record)  # 1. claim: from here on it is this worker's alone
         if not isinstance(claim, Claimed):
             return self._not_claimed(claim, message)

@@ -45,12 +45,11 @@ class Timing:
         """Granted to this worker and not used yet: good for the hour in which it counts."""
         self._promised = 0
         self._spent: dict[Key, int] = {}
-        self._waits: dict[Key, Wait] = {}
-        self._faults: dict[Key, Invalid] = {}
+        self._kept: dict[Key, Wait | Invalid] = {}
 
     def begin(self, messages: Iterable[Asking]) -> None:
         """Ask for the messages of a batch. Raises nothing: without an answer they come back later."""
-        self._spent, self._waits, self._faults, self._promised = {}, {}, {}, 0
+        self._spent, self._kept, self._promised = {}, {}, 0
         now = self._tools.clock()
         inside = [*self._inside(messages, now)]
         if self._budget is None or not self._asks:
@@ -68,19 +67,15 @@ class Timing:
             except Exception:  # noqa: BLE001 - logged; they wait in the queue, as when the ledger cannot be asked
                 logger.exception("the day's budget could not be asked; they go back to the queue unsent")
                 self._tools.tally.add("Errors")
-                self._waits |= {each.key: self._retry_wait(record.receives) for each, record in those}
+                self._kept |= {each.key: self._retry_wait(record.receives) for each, record in those}
 
     def keeps(self, key: Key) -> bool:
         """Whether the message may not go out now."""
-        return key in self._waits or key in self._faults
+        return key in self._kept
 
-    def fault_of(self, key: Key) -> Invalid | None:
-        """Why a message that is kept can never go out; None: it waits."""
-        return self._faults.get(key)
-
-    def wait_of(self, key: Key) -> Wait:
-        """What `deliver` returns of a message that waits."""
-        return self._waits[key]
+    def kept(self, key: Key) -> Wait | Invalid:
+        """Of a message that is kept: what `deliver` returns while it waits, or why it can never go out."""
+        return self._kept[key]
 
     def spend(self, message: Message) -> None:
         """The message was sent, or nobody knows."""
@@ -120,7 +115,7 @@ class Timing:
             try:
                 opens = now if window is None else window.opens(now, message.time_zone)
             except Invalid as fault:  # its time_zone, which nobody checks without a window of its own
-                self._faults[message.key] = fault
+                self._kept[message.key] = fault
                 continue
             if opens > now and not message.expired(now):
                 outside[message.key] = (message, record), opens
@@ -128,7 +123,7 @@ class Timing:
                 yield message, record
         if outside:
             those, opens_at = zip(*outside.values(), strict=True)
-            self._waits |= self._hold(those, opens_at, OUTSIDE_WINDOW)
+            self._kept |= self._hold(those, opens_at, OUTSIDE_WINDOW)
 
     def _ask(self, budget: Budget, asking: Sequence[Asking], *, in_line: bool) -> None:
         wanted = sum(_recipients(each) for each, _ in asking) - (self._left.recipients - self._promised)
@@ -144,7 +139,7 @@ class Timing:
             else:
                 self._promised += size
         if over:
-            self._waits |= self._hold(over, budget.line_up([_recipients(each) for each, _ in over]))
+            self._kept |= self._hold(over, budget.line_up([_recipients(each) for each, _ in over]))
 
     def _hold(
         self, messages: Sequence[Asking], slots: Sequence[float], code: str = DAY_USED_UP

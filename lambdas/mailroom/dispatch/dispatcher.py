@@ -250,9 +250,10 @@ class Dispatcher(Struct, frozen=True):
             if held.in_line:
                 attributes[queues.IN_LINE] = "true"
             return self._queued(reference, message, encode(held.item), max(0, wait), attributes)
-        if len(held.body.encode()) > MAX_INPUT or _CONTEXT in held.body:
-            return queue_url, Entry(reference, held.body, delay=MAX_DELAY_SECONDS)
-        self.schedules.put(message.key, held.due, held.body)
+        body = held.body
+        if len(body.encode()) > MAX_INPUT or _CONTEXT in body:
+            return queue_url, Entry(reference, body, delay=MAX_DELAY_SECONDS)
+        self.schedules.put(message.key, held.due, body)
         return queue_url, None
 
     def _route(

@@ -11,7 +11,7 @@ from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer
 from mailroom.campaigns.definition import Composed, Definition, Module
 from mailroom.campaigns.drafts import Drafter
-from mailroom.campaigns.room import Room
+from mailroom.campaigns.room import PageRoom
 from mailroom.campaigns.runs import Run, Runs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.ledger.ledger import Ledger
@@ -94,7 +94,7 @@ class CampaignWorld:
         self.milliseconds = int(FUNCTION_SECONDS * 1000)
         """What an invocation of compose has left, whenever it asks."""
         self.definition = definition
-        self.rooms: Mapping[str, Room] = {}
+        self.rooms: Mapping[str, PageRoom] = {}
         self.dynamodb = in_memory_client()
         for table, keys in TABLES.items():
             create_table(self.dynamodb, table, *keys)

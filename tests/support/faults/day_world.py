@@ -5,7 +5,7 @@ from typing import Any
 from mailroom.aws.dynamo import plain
 from mailroom.budget import Budget
 from mailroom.campaigns.definition import Definition, Module
-from mailroom.campaigns.room import Room
+from mailroom.campaigns.room import PageRoom
 from tests.support.faults.campaign_world import AUDIENCE, COLLECT, CampaignWorld, People
 from tests.support.faults.world import BULK, MAIL, SCHEDULED, World, mail
 from tests.support.unit.fakes import Meddler
@@ -50,7 +50,7 @@ class DayWorld(World):
         looks: Any = self.outside.watch(self.dynamodb, "get_item")
         depths: Any = self.outside.watch(self.queues, "get_queue_attributes")
         budget = Budget(looks, "budgets", "mail", self.day["per_day"], self.day["reserve"], self.clock)
-        campaign.rooms = {"mail": Room(budget, depths, BULK, AUDIENCE)}
+        campaign.rooms = {"mail": PageRoom(budget, depths, BULK, AUDIENCE)}
         return campaign
 
     def _streamed(self, real: Any, **arguments: Any) -> Any:

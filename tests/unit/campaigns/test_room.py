@@ -4,16 +4,16 @@ import pytest
 
 from mailroom.budget import Budget
 from mailroom.campaigns.definition import Definition, Module
-from mailroom.campaigns.room import LOOK_AGAIN_SECONDS, Room
+from mailroom.campaigns.room import LOOK_AGAIN_SECONDS, PageRoom
 from tests.support.unit.shared import BUDGETS, NOW, Aws, FakeClock
 
 PAGE = Definition("weekly", "mail", Module(), page_size=40, recipients_per_message=10)
 
 
 @pytest.fixture
-def room(aws: Aws, clock: FakeClock) -> Room:
+def room(aws: Aws, clock: FakeClock) -> PageRoom:
     budget = Budget(aws.dynamodb, BUDGETS, "mail", [("0001-01-01", 100)], 0.1, clock)
-    return Room(budget, aws.sqs, aws.urls["mail-bulk"], aws.urls["audience"])
+    return PageRoom(budget, aws.sqs, aws.urls["mail-bulk"], aws.urls["audience"])
 
 
 def waits(aws: Aws, queue: str, many: int) -> None:
@@ -21,12 +21,12 @@ def waits(aws: Aws, queue: str, many: int) -> None:
         aws.sqs.send_message(QueueUrl=aws.urls[queue], MessageBody="{}")
 
 
-def test_a_page_that_has_room_goes_now(room: Room) -> None:
+def test_a_page_that_has_room_goes_now(room: PageRoom) -> None:
     room.budget.ask(50)
     assert room.again(PAGE, NOW) is None
 
 
-def test_a_page_without_room_looks_again_when_something_comes_free(room: Room) -> None:
+def test_a_page_without_room_looks_again_when_something_comes_free(room: PageRoom) -> None:
     room.budget.ask(60)
     assert room.budget.room().recipients == 30
     assert room.again(PAGE, NOW) == room.budget.room(40).again
@@ -37,14 +37,14 @@ def test_a_page_without_room_looks_again_when_something_comes_free(room: Room) -
     ("mails", "chunks", "again"), [(50, 0, False), (51, 0, True), (0, 5, False), (1, 5, True)]
 )
 def test_what_is_on_its_way_takes_room_already(
-    room: Room, aws: Aws, mails: int, chunks: int, again: bool
+    room: PageRoom, aws: Aws, mails: int, chunks: int, again: bool
 ) -> None:
     waits(aws, "mail-bulk", mails)
     waits(aws, "audience", chunks)
     assert room.again(PAGE, NOW) == (NOW + LOOK_AGAIN_SECONDS if again else None)
 
 
-def test_a_page_that_is_larger_than_a_day_goes_when_the_day_is_empty(room: Room) -> None:
+def test_a_page_that_is_larger_than_a_day_goes_when_the_day_is_empty(room: PageRoom) -> None:
     large = Definition("weekly", "mail", Module(), page_size=1_000)
     assert room.again(large, NOW) is None
     room.budget.ask(1)
