@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo import plain
 from mailroom.clock import Clock, epoch, iso
-from mailroom.message.message import HELD
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -19,6 +18,9 @@ put."""
 FORGOTTEN = "forgotten"
 """A message that the ledger does not know, of a time that it may have forgotten: it may have been sent
 then."""
+WAITS_WITH_CONTENT = ("day_used_up", "outside_window")
+"""Codes of the `trouble` of a message that waits with its content: those of `HELD` in message.py, which the
+client's wheel does not have."""
 REMEMBERED_SECONDS = 90 * 86_400
 """The ledger forgets no message within it, whatever the stage's settings are or were: the least that
 `retention.ledger_days` may be."""
@@ -63,7 +65,7 @@ class MessageStatus:
     @property
     def waits_with_content(self) -> bool:
         """Whether it waits for the day's quota or its window: its item in the mailbox decides nothing."""
-        return self.status == "scheduled" and (self.trouble or {}).get("code") in HELD
+        return self.status == "scheduled" and (self.trouble or {}).get("code") in WAITS_WITH_CONTENT
 
 
 class LedgerReader:
