@@ -45,6 +45,8 @@ class MessageView(Struct, frozen=True, kw_only=True):
     trouble: dict[str, str] | None
     provider: str | None
     provider_id: str | None
+    template: str | None
+    subject: str | None
     scheduled_for: str | None
     updated_at: str | None
     times: dict[str, str]
@@ -173,6 +175,8 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
     to, error, trouble = message.to, message.error, message.trouble
     facts = {
         "to": ", ".join(to) if isinstance(to, list) else to,
+        "subject": message.subject,
+        "template": message.template,
         "error": error and f"{error.get('message')} ({error.get('code')})",
         "trouble": trouble and f"{trouble.get('message')} ({trouble.get('code')})",
         "provider": message.provider and f"{message.provider} {message.provider_id or ''}".strip(),

@@ -66,8 +66,8 @@ def meaning(found: MessageStatus) -> str:
 def timeline(found: MessageStatus, now: float) -> list[Step]:
     """All steps, the first one first. `now` is in epoch seconds."""
     steps = sorted(_steps(found, now), key=lambda each: epoch(each.at or ""))
-    first = Step(None, "put", "into the mailbox, then dispatched; time unknown")
-    told = [first]
+    # What was put before the ledger noted it has no time.
+    told = [Step(found.times.get("putAt"), "put", "into the mailbox")]
     for step in steps:
         before = told[-1].at
         gap = None if before is None else epoch(step.at or "") - epoch(before)
@@ -91,7 +91,7 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
     ):
         if name in times:
             yield Step(times[name], what, detail, kind)
-    yield from _told(times, f"reported by {provider}")
+    yield from _told(_told_alone(found), f"reported by {provider}")
     yield from _history(found)
     for name, entry in found.callbacks.items():
         if "at" in entry:
@@ -99,6 +99,18 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
             yield Step(str(entry["at"]), f"callback {name}", _callback(entry), kind)
     for recipient, entry in found.recipients.items():
         yield from _told(entry, f"to {recipient}, reported by {provider}")
+
+
+def _life(found: MessageStatus) -> list[dict[str, Any]]:
+    """The history since it was last sent again: what the provider told is of that life."""
+    begins = [at for at, each in enumerate(found.history) if each.get("code") == "reopened"]
+    return found.history[begins[-1] if begins else 0 :]
+
+
+def _told_alone(found: MessageStatus) -> dict[str, str]:
+    """The provider's times, without what our own write says as well: that it accepted the message."""
+    accepted = any(each.get("status") == "sent" for each in _life(found))
+    return {name: at for name, at in found.times.items() if not (accepted and name == "sentAt")}
 
 
 def _told(times: Mapping[str, Any], detail: str) -> Iterator[Step]:
@@ -109,8 +121,14 @@ def _told(times: Mapping[str, Any], detail: str) -> Iterator[Step]:
 
 
 def _history(found: MessageStatus) -> Iterator[Step]:
-    """The outcome of each attempt, and what operators did; the last outcome alone, if the history is full."""
+    """The outcome of each attempt, and what operators did; the last outcome alone, if the history is full.
+    What the provider told at a time of its own has its step already."""
+    told = [
+        each for each in _life(found) if each["status"] != "sent" and f"{each['status']}At" in found.times
+    ]
     for at, entry in enumerate(found.history):
+        if entry in told:
+            continue
         time, status, code = str(entry["at"]), str(entry.get("status", "")), str(entry.get("code", ""))
         if code == "reopened":
             yield Step(time, "sent again", "an operator reopened it")
@@ -118,8 +136,9 @@ def _history(found: MessageStatus) -> Iterator[Step]:
             ended = sum(each.get("code") != "reopened" for each in found.history[: at + 1])
             yield Step(time, "attempt ended", f"number {ended}: {code}; another follows", "bad")
         else:
-            detail = f"accepted by {_provider(found)}" if status == "sent" and not code else code
-            yield Step(time, status, f"in the ledger: {detail}" if detail else "in the ledger", _kind(status))
+            yield Step(
+                time, status, f"accepted by {_provider(found)}" if status == "sent" else code, _kind(status)
+            )
     ended_at = found.times.get("completedAt")
     if ended_at and not any(
         abs(epoch(str(each["at"])) - epoch(ended_at)) < _SAME_SECONDS for each in found.history

@@ -57,10 +57,9 @@ def test_a_message_shows_its_life_with_the_time_between(stage: RepairStage, brow
     steps = (
         "put into the mailbox",
         "2026-11-21 14:00:00 UTC claimed by a worker, for attempt 1",
-        "2026-11-21 14:00:02 UTC after 2.0 s sent in the ledger: accepted by SES ses-1",
+        "2026-11-21 14:00:02 UTC after 2.0 s sent accepted by SES ses-1",
         "2026-11-21 14:00:05 UTC after 3.0 s delivered reported by SES",
-        "2026-11-21 14:00:06 UTC after 1.0 s delivered in the ledger: Delivery",
-        "after 1.0 s callback sent.1 delivered, 2 tries; the endpoint answered 200",
+        "after 2.0 s callback sent.1 delivered, 2 tries; the endpoint answered 200",
     )
     places = [words.index(each) for each in steps]
     assert places == sorted(places)

@@ -40,8 +40,49 @@ def test_each_attempt_of_a_fax_is_a_step_with_its_reason() -> None:
         ("attempt ended", "number 2: no_answer; another follows", 60.0),
         ("claimed", "by a worker, for attempt 3", 60.0),
         ("submitted", "to Telnyx f-3", 1.0),
-        ("sent", "in the ledger: accepted by Telnyx f-3", 79.0),
+        ("sent", "accepted by Telnyx f-3", 79.0),
     ]
+
+
+def test_it_begins_when_it_was_put_and_each_fact_is_one_step() -> None:
+    told = timeline(
+        of_ledger(
+            {
+                "id": "m",
+                "event_type": "mail",
+                "status": "delivered",
+                "provider": "ses",
+                "provider_id": "0101",
+                "putAt": MS,
+                "startedAt": MS + 1_000,
+                "sentAt": MS + 1_500,
+                "completedAt": MS + 2_000,
+                "deliveredAt": MS + 3_000,
+                "history": [
+                    {"at": MS + 2_000, "status": "sent"},
+                    {"at": MS + 4_000, "status": "delivered", "code": "Delivery"},
+                ],
+            }
+        ),
+        NOW,
+    )
+    assert [(each.what, each.detail, each.after) for each in told] == [
+        ("put", "into the mailbox", None),
+        ("claimed", "by a worker, for attempt 1", 1.0),
+        ("sent", "accepted by SES 0101", 1.0),
+        ("delivered", "reported by SES", 1.0),
+    ]
+
+
+def test_what_was_delivered_in_a_life_before_keeps_its_step() -> None:
+    history = [
+        {"at": MS, "status": "bounced", "code": "permanent"},
+        {"at": MS + 1_000, "status": "retrying", "code": "reopened"},
+        {"at": MS + 2_000, "status": "sent"},
+        {"at": MS + 4_000, "status": "bounced", "code": "permanent"},
+    ]
+    steps = life(status="bounced", bouncedAt=MS + 3_000, completedAt=MS + 2_000, history=history)
+    assert [what for what, *_ in steps] == ["bounced", "sent again", "sent", "bounced"]
 
 
 def test_what_operators_did_is_part_of_its_life_and_counts_as_no_attempt() -> None:
@@ -53,10 +94,10 @@ def test_what_operators_did_is_part_of_its_life_and_counts_as_no_attempt() -> No
     ]
     steps = life(status="failed", attempts=3, completedAt=MS + 3_000, history=history)
     assert [each[:2] for each in steps] == [
-        ("failed", "in the ledger: rejected"),
+        ("failed", "rejected"),
         ("sent again", "an operator reopened it"),
         ("attempt ended", "number 2: busy; another follows"),
-        ("failed", "in the ledger: settled"),
+        ("failed", "settled"),
     ]
 
 

@@ -94,11 +94,11 @@ class StatusAnswer(Struct):
     trouble: Annotated[_Reason | UnsetType, Meta(description="what keeps it from being sent now")] = UNSET
     provider: str | UnsetType = UNSET
     provider_id: Annotated[str | UnsetType, Meta(description="its name there")] = UNSET
+    template: str | UnsetType = UNSET
+    subject: Annotated[str | UnsetType, Meta(description="its beginning")] = UNSET
     scheduled_for: _Moment | UnsetType = UNSET
     updated_at: _Moment | UnsetType = UNSET
-    times: Annotated[dict[str, _Moment] | UnsetType, Meta(description="startedAt, sentAt, deliveredAt …")] = (
-        UNSET
-    )
+    times: Annotated[dict[str, _Moment] | UnsetType, Meta(description="putAt, sentAt, deliveredAt …")] = UNSET
     details: Annotated[dict[str, Any] | UnsetType, Meta(description="bounce_type, segments …")] = UNSET
     history: list[HistoryLine] | UnsetType = UNSET
     callbacks: Annotated[dict[str, Any] | UnsetType, Meta(description="how each status callback went")] = (

@@ -175,7 +175,7 @@ class Delivery(Generic[M, R]):
         if self.in_time(record):
             if isinstance(begun, Claimed):
                 return begun
-            return self._ledger.claim(*(begun or self._wanted(message, self._account())))
+            return self._ledger.claim(*(begun or self._wanted(message, self._account(), record.since)))
         # This write has to fit into the function's time, too.
         if begun is not None and record.remaining() / 1000 > self._settings.record_seconds:
             self._give_back(begun)
@@ -191,9 +191,9 @@ class Delivery(Generic[M, R]):
         except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
             logger.warning("a claim was not given back", exc_info=True)
 
-    def _wanted(self, message: M, account: str | None) -> NewClaim:
+    def _wanted(self, message: M, account: str | None, put_at: float | None) -> NewClaim:
         elsewhere = None if self._allowed is None else self._allowed.redirect(message.reached)
-        return NewClaim(message, _at(account, elsewhere), elsewhere, self._ledger.new_token())
+        return NewClaim(message, _at(account, elsewhere), elsewhere, self._ledger.new_token(), put_at)
 
     def _account(self) -> str | None:
         """Where the next submit goes; NOWHERE while nothing can be submitted."""
@@ -211,14 +211,16 @@ class Delivery(Generic[M, R]):
         """
         copies = Counter(message.key for message, _ in messages)
         new = [
-            each for each, at in messages if _is_new(each, at) and copies[each.key] == 1 and self.in_time(at)
+            (each, at.since)
+            for each, at in messages
+            if _is_new(each, at) and copies[each.key] == 1 and self.in_time(at)
         ]
         if self._settings.on_unknown == "hold" or self._line_seconds is not None or len(new) < 2:
             return {}
         begun: dict[Key, NewClaim | Claimed] = {}
         try:
             account = self._account()
-            wanted = [self._wanted(message, account) for message in new]
+            wanted = [self._wanted(message, account, since) for message, since in new]
             begun = {each.message.key: each for each in wanted}
             made = dict(zip(begun, self._ledger.claim_new(wanted), strict=True))
         except Exception:  # noqa: BLE001 - logged; each message is claimed by itself, and waits where it cannot
@@ -471,7 +473,8 @@ class Delivery(Generic[M, R]):
 
     def refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
         """End as failed what can never be sent."""
-        if not self._ledger.refuse(record.item, "invalid", str(fault), self._at_fault(fault)):
+        field = self._at_fault(fault)
+        if not self._ledger.refuse(record.item, "invalid", str(fault), field, record.since):
             return self.retry_wait(record.receives)
         return self._tally.note("Rejected", "refused", field=fault.field)
 

@@ -242,7 +242,7 @@ class Dispatcher(Struct, frozen=True):
         message = self.validator.read(held.item)
         wait = math.ceil(held.due - self.clock())
         if wait > 0:
-            self.ledger.schedule(message, held.due, held.code, HELD[held.code])
+            self.ledger.schedule(message, held.due, held.code, HELD[held.code], held.put_at)
         if wait <= MAX_DELAY_SECONDS:
             attributes = {"channel": message.event_type, "type": message.kind}
             if held.put_at is not None:
@@ -267,12 +267,12 @@ class Dispatcher(Struct, frozen=True):
             logger.error("not a message", reason=str(fault))
             return None
         except Invalid as fault:
-            self._refuse(item, fault)
+            self._refuse(item, fault, put_at)
             return None
         due = message.due() or 0.0
         wait = due - self.clock()
         if wait > queues.MAX_DELAY_SECONDS:
-            self._wait(message, due)
+            self._wait(message, due, put_at)
             return None
         attributes = {"channel": message.event_type, "type": message.kind}
         if put_at is not None:
@@ -301,13 +301,14 @@ class Dispatcher(Struct, frozen=True):
             raise Invalid("item", "is over 1 MiB as JSON; put the content in the payload bucket")
         return message, body
 
-    def _wait(self, message: Message, due: float) -> None:
+    def _wait(self, message: Message, due: float, put_at: float | None) -> None:
         self.schedules.put(message.key, due)
-        self.ledger.schedule(message, due)
+        self.ledger.schedule(message, due, put_at=put_at)
         count("Scheduled")
 
-    def _refuse(self, item: Mapping[str, Any], fault: Invalid) -> None:
-        self.ledger.refuse(item, "invalid", str(fault), fault.attribute(self.validator.names(item)))
+    def _refuse(self, item: Mapping[str, Any], fault: Invalid, put_at: float | None = None) -> None:
+        field = fault.attribute(self.validator.names(item))
+        self.ledger.refuse(item, "invalid", str(fault), field, put_at)
         logger.warning("refused", extra=_mentioned(item), field=fault.field)
         count("Refused")
 

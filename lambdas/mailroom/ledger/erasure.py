@@ -7,7 +7,7 @@ key, its status and `completedAt`; so these stay until the item's own `ttl`, and
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mailroom.aws.dynamo import Sets, Value, assigned, number, string, values_of
+from mailroom.aws.dynamo import Sets, Value, assigned, assigned_once, number, string, values_of
 from mailroom.clock import milliseconds
 from mailroom.ledger.items import ERASED_AT, error_of
 from mailroom.ledger.table import LedgerTable
@@ -21,7 +21,7 @@ KEPT = frozenset(
         *("id", "event_type", "status", "attempts", "generation", "claim_token", "provider", "callbacks"),
         *("startedAt", "submittedAt", "completedAt", "updatedAt", "unsettled_since", "scheduledFor", "ttl"),
         *("sentAt", "deliveredAt", "delayedAt", "undeliveredAt", "bouncedAt", "complainedAt", "failed_on"),
-        *("delay_type", "bounce_type", "bounce_subtype", "complaint_type", "complaint_subtype"),
+        *("putAt", "delay_type", "bounce_type", "bounce_subtype", "complaint_type", "complaint_subtype"),
         *("error_code", "segments", "encoding", "error", "history", ERASED_AT),
     )
 )
@@ -39,16 +39,17 @@ class Erasure(LedgerTable):
 
         False where it cannot be: a worker holds it or died with it, a provider has it, or it is over.
         """
+        first = self.first_seen()
         return self.try_write(
             key,
-            """SET #status = :status, completedAt = :now, #error = :error
+            f"""SET #status = :status, completedAt = :now, #error = :error, {assigned_once(first)}
             REMOVE trouble, dead_lettered_at""",
             """attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_since)
             AND attribute_not_exists(completedAt) AND attribute_not_exists(provider_id)""",
             {
                 **self.ended(key, "cancelled"),
                 ":ttl": self.ttl_past(due),
-                **values_of(error_of("cancelled", WHY)),
+                **values_of({**error_of("cancelled", WHY), **first}),
             },
             entry="cancelled",
         )

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo import Sets, Value, number, plain, string, strings
 from mailroom.clock import epoch
-from mailroom.message.message import Key
+from mailroom.message.message import Key, Message
 from mailroom.message.outcome import Status, before
 
 MAX_HISTORY = 50
@@ -49,6 +49,12 @@ def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: s
         sets["callback_url"] = string(callback_url)
         sets["callbacks"] = _NO_CALLBACKS  # DynamoDB adds no entry to a map that is not there
     return sets
+
+
+def about_of(message: Message) -> Sets:
+    """Whom a message is for, what about, who wants to hear of it, and what lists show of it."""
+    addressing = addressing_of(message.recipient, message.callback_url, message.topic)
+    return addressing | facts_of(message.headline)
 
 
 def each_of(addressees: Sequence[str]) -> Sets:

@@ -28,6 +28,7 @@ from mailroom.ledger.claims import UNASKED, Claim, Claimed, accounts_of, tried, 
 from mailroom.ledger.items import (
     PROVIDER_FACTS,
     REDIRECTED_TO,
+    about_of,
     addressing_of,
     addressing_of_any,
     each_of,
@@ -63,12 +64,13 @@ _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell 
 class NewClaim(NamedTuple):
     """A claim to make. `account`: where the message is going to be submitted, or NOWHERE; None where nobody
     will be asked what became of it. `redirected_to`: see `Claimed`. `token`: by it a repeat knows its own
-    first try."""
+    first try. `put_at`: when the message was put, in epoch seconds; None: nobody can tell."""
 
     message: Message
     account: str | None
     redirected_to: str | None
     token: str
+    put_at: float | None = None
 
 
 class Ledger(LedgerTable):
@@ -102,10 +104,14 @@ class Ledger(LedgerTable):
         account: str | None = None,
         redirected_to: str | None = None,
         token: str | None = None,
+        put_at: float | None = None,
     ) -> Claim:
         """Take the message for this worker, or learn why not. The arguments are a `NewClaim`'s; without a
         token, the claim gets one."""
-        now, wanted = self._now_ms(), NewClaim(message, account, redirected_to, token or self.new_token())
+        now, wanted = (
+            self._now_ms(),
+            NewClaim(message, account, redirected_to, token or self.new_token(), put_at),
+        )
         claim, stays, about = self._claim_of(wanted, now)
         told = also(assigned(about)) + also(assigned_once(stays))
         expression = f"""
@@ -155,11 +161,12 @@ class Ledger(LedgerTable):
             "unsettled_tries": {"SS": [tried(now, wanted.account or UNASKED)]},
         }
         about = {
-            **addressing_of(message.recipient, message.callback_url, message.topic),
+            **about_of(message),
             **each_of(message.addressees),
             **facts_of(kept),
         }
         stays: Sets = {name: about.pop(name) for name in ("callbacks", "recipients") if name in about}
+        stays |= self.first_seen(wanted.put_at)
         return claim, stays, about
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
@@ -216,7 +223,8 @@ class Ledger(LedgerTable):
         except ClaimLost as lost:
             raise ClaimLost(f"accepted as {provider_id}, but {lost}") from None
         lacking = {name: value for name, value in known.items() if found.get(name) != value}
-        if found and lacking.keys() - {"submittedAt"}:
+        # Neither is worth a write of its own.
+        if found and lacking.keys() - {"submittedAt", "subject"}:
             self.write(
                 claim.key,
                 f"SET {assigned(told)} {of_line and f'ADD {of_line}'}",
@@ -318,20 +326,31 @@ class Ledger(LedgerTable):
         reply = self._client.get_item(TableName=self._table, Key=where(key), ProjectionExpression="callbacks")
         return plain(reply.get("Item", {}))
 
-    def refuse(self, item: Mapping[str, Any], code: str, message: str, field: str = "") -> bool:
+    def refuse(
+        self,
+        item: Mapping[str, Any],
+        code: str,
+        message: str,
+        field: str = "",
+        put_at: float | None = None,
+    ) -> bool:
         """Record an item that can never be sent, before any claim. Nothing but its key needs to be right.
+        `put_at`: see `NewClaim`.
 
         False where a better copy was claimed before: that one decides, so this record must come back.
         """
-        key, about = key_of(item), addressing_of_any(item)
-        told = also(assigned(about))
+        key, about, first = key_of(item), addressing_of_any(item), self.first_seen(put_at)
+        told = also(assigned(about)) + also(assigned_once(first))
         try:
             self.write(
                 key,
                 f"""SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error{told}
                 REMOVE trouble, dead_lettered_at""",
                 _UNCLAIMED,
-                {**self.ended(key, "failed"), **values_of({**error_of(code, message, field), **about})},
+                {
+                    **self.ended(key, "failed"),
+                    **values_of({**error_of(code, message, field), **about, **first}),
+                },
                 entry="failed",
                 code=code,
             )
@@ -339,11 +358,14 @@ class Ledger(LedgerTable):
             return "completedAt" in failed.item
         return True
 
-    def schedule(self, message: Message, due: float, code: str = "", why: str = "") -> bool:
+    def schedule(
+        self, message: Message, due: float, code: str = "", why: str = "", put_at: float | None = None
+    ) -> bool:
         """Record that the message waits for its time, `due` in epoch seconds; `code` and `why` say for what
-        it waits, where that is not its `send_at`. False where it is past waiting."""
-        about = addressing_of(message.recipient, message.callback_url, message.topic) | trouble_of(code, why)
-        told = also(assigned(about))
+        it waits, where that is not its `send_at`; `put_at`: see `NewClaim`. False where it is past
+        waiting."""
+        about, first = about_of(message) | trouble_of(code, why), self.first_seen(put_at)
+        told = also(assigned(about)) + also(assigned_once(first))
         return self.try_write(
             message.key,
             f"SET #status = :scheduled, scheduledFor = :due{told}",
@@ -352,7 +374,7 @@ class Ledger(LedgerTable):
                 ":scheduled": string("scheduled"),
                 ":due": string(iso(due)),
                 ":ttl": self.ttl_after(due),
-                **values_of(about),
+                **values_of({**about, **first}),
             },
         )
 
@@ -397,7 +419,7 @@ class Ledger(LedgerTable):
         receives the message drops it. `to`, `callback_url` and `due` (epoch seconds) are the message's. False
         if a worker has claimed it, or if it has ended."""
         about = addressing_of(to, callback_url)
-        once = {name: about.pop(name) for name in ("callbacks",) if name in about}
+        once = {name: about.pop(name) for name in ("callbacks",) if name in about} | self.first_seen()
         told = also(assigned(about)) + also(assigned_once(once))
         return self.try_write(
             key,
@@ -417,14 +439,14 @@ class Ledger(LedgerTable):
     ) -> bool:
         """Record a message that is not put into the mailbox, because its recipient does not want it;
         `message` says so. False where it has an item already, which decides."""
-        about = addressing_of(to, None, topic)
-        told = also(assigned(about))
+        about, first = addressing_of(to, None, topic), self.first_seen()
+        told = also(assigned(about)) + also(assigned_once(first))
         return self.try_write(
             key,
             f"""SET #status = :status, completedAt = :now, #error = :error{told}
             REMOVE trouble, dead_lettered_at""",
             _UNCLAIMED,
-            {**self.ended(key, "suppressed"), **values_of({**error_of(code, message), **about})},
+            {**self.ended(key, "suppressed"), **values_of({**error_of(code, message), **about, **first})},
             entry="suppressed",
             code=code,
         )

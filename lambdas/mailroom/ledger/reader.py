@@ -25,7 +25,16 @@ REMEMBERED_SECONDS = 90 * 86_400
 """The ledger forgets no message within it, whatever the stage's settings are or were: the least that
 `retention.ledger_days` may be."""
 TIMES = (
-    *("startedAt", "submittedAt", "completedAt", "sentAt", "deliveredAt", "delayedAt", "undeliveredAt"),
+    *(
+        "putAt",
+        "startedAt",
+        "submittedAt",
+        "completedAt",
+        "sentAt",
+        "deliveredAt",
+        "delayedAt",
+        "undeliveredAt",
+    ),
     *("bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt", "dead_lettered_at"),
 )
 """The ledger's times, in epoch milliseconds there."""
@@ -54,6 +63,8 @@ class MessageStatus:
     trouble: dict[str, str] | None = None
     provider: str | None = None
     provider_id: str | None = None
+    template: str | None = None
+    subject: str | None = None
     scheduled_for: str | None = None
     updated_at: str | None = None
     times: dict[str, str] = field(default_factory=dict)
@@ -159,6 +170,8 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("trouble"),
         item.get("provider"),
         item.get("provider_id"),
+        item.get("template"),
+        item.get("subject"),
         item.get("scheduledFor"),
         item.get("updatedAt"),
         times={name: _moment(item[name]) for name in TIMES if name in item} | _in_doubt(item),

@@ -207,6 +207,13 @@ class LedgerTable:
             values[":failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
         return values
 
+    def first_seen(self, put_at: float | None = None) -> Sets:
+        """When a message was put, for the write that may make its item; a later one leaves it as it is.
+        `put_at` (epoch seconds) None: nobody noted it, so it is now. No time to come: that is when a message
+        counts as delayed from."""
+        now = self._clock()
+        return {"putAt": number(milliseconds(now if put_at is None else min(put_at, now)))}
+
     def ttl_past(self, due: float) -> Value:
         """The `ttl` of a message that was taken back, until its schedule has fired, at `due` (epoch seconds).
         If the ledger forgot the message earlier, it would be sent: its item may still be in the mailbox, and

@@ -43,6 +43,9 @@ MAX_GROUP = 128
 
 LANES = ("normal", "bulk")
 
+MAX_SUBJECT = 200
+"""Characters of a subject that the ledger keeps: an item stays near one write unit."""
+
 MAX_TOPIC = 64
 """Characters of a topic: it stands in the link by which one opts out, and a header has its bounds."""
 
@@ -177,6 +180,12 @@ class Message(Struct, frozen=True, kw_only=True):
     def redirected(self, to: str) -> Self:
         """The message to `to` only."""
         return structs.replace(self, **dict.fromkeys(self.addressing) | {self.addressing[0]: to})
+
+    @property
+    def headline(self) -> Mapping[str, str]:
+        """What lists of messages show beside the recipient, and the ledger keeps: `template` and `subject`,
+        as far as the item has them."""
+        return {}
 
     @property
     def line(self) -> str | None:

@@ -65,8 +65,10 @@ def test_what_the_ledger_knows_is_told_with_times_that_people_can_read(
         "to": "vincent@example.com",
         "provider": "ses",
         "provider_id": "0101",
+        "subject": "Hello",
         "updated_at": "2026-11-21T09:00:01.500Z",
         "times": {
+            "putAt": "2026-11-21T09:00:00.000Z",
             "startedAt": "2026-11-21T09:00:00.000Z",
             "completedAt": "2026-11-21T09:00:01.500Z",
             "sentAt": "2026-11-21T09:00:01.234Z",

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field, structs
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.address import has_control
-from mailroom.message.message import Message
+from mailroom.message.message import MAX_SUBJECT, Message
 
 MAX_OWN_HEADERS = 12
 """SES v2 takes 15 a mail. X-Correlation-ID is ours, and so are two of a mail with a topic."""
@@ -134,6 +134,13 @@ class Mail(Message, frozen=True, kw_only=True):
             own[ORIGINAL_TO] = _named(self.addressees)
         topic = self.topic if len(self.addressees) == 1 else None
         return structs.replace(super().redirected(to), headers=own, topic=topic)
+
+    @property
+    def headline(self) -> Mapping[str, str]:
+        """Of a template's mail the subject is known when it is rendered, of a payload's when that is read."""
+        if self.inline:
+            return {"subject": self.subject[:MAX_SUBJECT]} if self.subject else {}
+        return {"template": self.template or "default"} if self.template or not self.payload_ref else {}
 
     @property
     def objects(self) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from mailroom.content.templates import Content, Templates
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
-from mailroom.message.message import encoded
+from mailroom.message.message import MAX_SUBJECT, encoded
 from mailroom.message.outcome import (
     DayUsedUp,
     Evidence,
@@ -139,7 +139,8 @@ class SesMail:
     def submit(self, request: Request) -> Outcome:
         """Hand it to SES. Raises where nobody knows: a 5xx answer, or no answer."""
         said = ask_aws("SES", lambda: self._client.send_email(**request)["MessageId"], refusal_of)
-        return Sent(said) if isinstance(said, str) else said
+        subject = request["Content"]["Simple"]["Subject"]["Data"][:MAX_SUBJECT]
+        return Sent(said, {"subject": subject} if subject else {}) if isinstance(said, str) else said
 
     def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
         """SES cannot tell. Its events are in the ledger, where the claim would have met them."""

@@ -1,13 +1,13 @@
 """The contract of a push notification: what an item with `event_type: "push"` may say."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, cast
 
 from msgspec import Meta, defstruct, field
 
 from mailroom.errors import Invalid
-from mailroom.message.message import Message
+from mailroom.message.message import MAX_SUBJECT, Message
 
 _ARN = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:"
 ENDPOINT = re.compile(
@@ -66,6 +66,11 @@ class Push(Message, frozen=True, kw_only=True):
         if self.is_token:
             return (f"{self.application}#{self.recipient}",)
         return (self.recipient,) if ENDPOINT.fullmatch(self.recipient) else ()
+
+    @property
+    def headline(self) -> Mapping[str, str]:
+        """Its title, as a subject."""
+        return {"subject": self.title[:MAX_SUBJECT]} if self.title else {}
 
     @property
     def silent(self) -> bool:

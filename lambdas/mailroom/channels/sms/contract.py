@@ -52,6 +52,10 @@ class Sms(Message, frozen=True, kw_only=True):
         return (self.line,)
 
     @property
+    def headline(self) -> dict[str, str]:
+        return {"template": self.template} if self.template else {}
+
+    @property
     def kept(self) -> dict[str, str]:
         """The number also while it is not known whether it was sent: see `line`."""
         return {"line": self.line}

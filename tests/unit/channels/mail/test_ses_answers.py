@@ -8,15 +8,17 @@ from tests.support.unit.fakes import Meddler, client_error
 from tests.support.unit.ses import Ses, adapter
 from tests.support.unit.shared import SENDER, Aws, mail
 
+REQUEST = {"FromEmailAddress": SENDER, "Content": {"Simple": {"Subject": {"Data": "Hello " + "x" * 300}}}}
+
 
 def submitted(answer: Exception | None) -> Outcome:
-    return adapter(Ses(answer)).submit({"FromEmailAddress": SENDER})
+    return adapter(Ses(answer)).submit(REQUEST)
 
 
-def test_an_accepted_mail_is_sent_under_ses_own_id() -> None:
+def test_an_accepted_mail_is_sent_under_ses_own_id_and_the_ledger_gets_the_beginning_of_its_subject() -> None:
     client = Ses()
-    assert adapter(client).submit({"FromEmailAddress": SENDER}) == Sent("0107018f-1")
-    assert client.requests == [{"FromEmailAddress": SENDER}]
+    assert adapter(client).submit(REQUEST) == Sent("0107018f-1", {"subject": "Hello " + "x" * 194})
+    assert client.requests == [REQUEST]
 
 
 @pytest.mark.parametrize(
