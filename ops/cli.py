@@ -20,6 +20,8 @@ PANELS = {
     "Every day": {
         "send": "ops.messages.send:send",
         "status": "ops.messages.status:status",
+        "find": "ops.messages.search:find",
+        "list": "ops.messages.search:list_",
         "failures": "ops.messages.failures:failures",
         "console": "ops.console.command:console",
         "doctor": "ops.doctor.command:doctor",

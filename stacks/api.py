@@ -191,6 +191,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
             # Taking a message back is a status.
             Grant(["dynamodb:UpdateItem"], [ledger]),
             *_count_callers(settings, storage),
+            *(storage.search.read(storage.ledger) if storage.search else []),
             Grant(
                 ["s3:PutObject"],
                 [f"{bucket}/{OVERSIZE}/*"],
@@ -211,6 +212,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
             caller_claim=jwt.caller_claim if jwt else "",
             payload_prefixes=settings.api.payload_prefixes,
             **_callers(settings, storage),
+            **(storage.search.fields if storage.search else {}),
         ),
         remedy=CALLER_REPEATS,
     )

@@ -6,6 +6,7 @@ from aws_cdk import App
 from aws_cdk import aws_dynamodb as dynamodb
 
 from mailroom.ledger.items import LINES
+from stacks.constructs.search import Search
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import PrivateBucket, StreamTable, Table
 from stacks.settings.queues import DAY
@@ -44,6 +45,7 @@ class MailboxStack(StageStack):
         )
         # A table of its own: the ledger's stream would start a function for every batch that is counted.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
+        self.search = Search(self, settings) if settings.search else None
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
         self.common: dict[str, Any] = {
             "ledger_table": self.ledger.table_name,

@@ -9,11 +9,18 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
-from mailroom.environment import DispatchScheduledSettings, DispatchSettings, OutcomesSettings
+from mailroom.environment import (
+    DispatchScheduledSettings,
+    DispatchSettings,
+    IndexSettings,
+    OutcomesSettings,
+)
 from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
 from stacks.channels import ChannelsStack
 from stacks.constructs.grants import Grant, scheduler_role
+from stacks.constructs.search import Search
 from stacks.constructs.stage import StageStack, publish
+from stacks.constructs.storage import StreamTable
 from stacks.constructs.stream import StreamReader, StreamWork
 from stacks.constructs.worker import Work, Worker
 from stacks.fax import FaxStack
@@ -83,6 +90,24 @@ def outcomes(
             retry_delay_seconds=section.retry_delay_seconds if section else 0,
             **_events(settings),
         ),
+    )
+
+
+def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> StreamWork:
+    """How the ledger's stream is read for search: within the bounds of `outcomes`. Search has a reader of its
+    own, so that no fault there holds up a callback or a fax's next attempt. DynamoDB advises at most two
+    readers of a stream (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
+    return StreamWork(
+        function="index-messages",
+        table=ledger,
+        filters=[
+            '{"eventName":["INSERT"]}',
+            # A claim may name other recipients than the schedule did, and what ended late is kept for longer.
+            _changes(status=["sending", *FAILED]),
+        ],
+        limits=settings.outcomes,
+        grants=search.write(ledger),
+        environment=IndexSettings(ledger_table=ledger.table_name, **search.fields),
     )
 
 
@@ -180,6 +205,9 @@ class RoutingStack(StageStack):
         self.dispatch = StreamReader(self, settings, dispatch)
         work = outcomes(settings, storage, webhook, fax)
         self.outcomes = StreamReader(self, settings, work, self.dispatch.unprocessed)
+        if storage.search:
+            found = index_messages(settings, storage.search, storage.ledger)
+            StreamReader(self, settings, found, self.dispatch.unprocessed)
         scheduled = Worker(
             self,
             settings,

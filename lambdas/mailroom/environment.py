@@ -249,6 +249,9 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     mailbox_ttl_seconds: Seconds = 0
     payload_ttl_seconds: Seconds = 0
     """How long large content is kept; 0 is for ever."""
+    search_table: str = ""
+    """Where messages are found by their recipients; "": the stage has no search."""
+    search_key_name: str = ""
 
 
 class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):
@@ -286,6 +289,15 @@ class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     event_bus: str = ""
     event_source: str = ""
     campaigns: Sequence[str] = ()
+
+
+class IndexSettings(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Index-messages': which table it reads, which it writes, and the name of the secret that recipients are
+    hashed with."""
+
+    ledger_table: str
+    search_table: str
+    search_key_name: str
 
 
 class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):

@@ -9,9 +9,6 @@ from stacks.settings.stage import Settings
 ALARMS_A_QUEUE = {"dlq-not-empty": 2, "waiting-long": 1, "backlog-old": 1, "in-flight-many": 1}
 ALARMS_A_FUNCTION = {"errors": 1, "throttles": 1, "slow": 1}
 ALARMS_BESIDE = {
-    "gave-up": 2,
-    "dropped": 2,
-    "iterator-age": 2,
     "api-5xx": 1,
     "concurrency": 1,
     "webhooks-failing": 1,
@@ -19,6 +16,7 @@ ALARMS_BESIDE = {
     "ses-complaint-rate": 4,
 }
 """Metrics that alarms watch, by the kinds of alarm: each is paid for."""
+ALARMS_A_STREAM = {"gave-up": 1, "dropped": 1, "iterator-age": 1}
 FUNCTIONS_BESIDE = ("dispatch", "outcomes", "dead-letters", "messages-api", "unsubscribe")
 """Functions that read no queue."""
 METRICS_A_SENDER, METRICS_BESIDE = 4, 3
@@ -26,7 +24,8 @@ METRICS_A_SENDER, METRICS_BESIDE = 4, 3
 METRICS_A_MAPPING = 6
 """Metrics of EventCount that Lambda has for a stream, by its developer guide. Each costs what a custom metric
 does; whether Lambda reports them while nothing comes is not documented."""
-_STREAMS = 2  # the mailbox's and the ledger's
+_READERS = ("dispatch", "outcomes")
+"""Functions that read a stream; another one reads the ledger's for search."""
 _KEYS = 2  # the topics': those that SES and CloudWatch publish to
 
 
@@ -48,19 +47,22 @@ def of_settings(settings: Settings) -> Resources:
     """A stage's as its settings make them. Dead-letter queues are not among the queues: nobody reads them."""
     fax, campaigns = settings.fax is not None, bool(settings.campaigns.enabled)
     queues = len(list(settings.lane_rows())) + 3 + 2 * fax + 2 * campaigns
-    functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None)
+    search = settings.search
+    functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None) + search
+    readers = len(_READERS) + search
     full = settings.monitoring.is_full
-    others = functions * sum(ALARMS_A_FUNCTION.values()) + sum(ALARMS_BESIDE.values()) + _of_days(settings)
+    others = functions * sum(ALARMS_A_FUNCTION.values()) + readers * sum(ALARMS_A_STREAM.values())
+    others += sum(ALARMS_BESIDE.values()) + _of_days(settings)
     return Resources(
         queues=queues,
         fifo_queues=int(fax),
         functions=functions,
         alarm_metrics=queues * sum(ALARMS_A_QUEUE.values()) + full * others,
-        mapping_metrics=full * _STREAMS * METRICS_A_MAPPING,
+        mapping_metrics=full * readers * METRICS_A_MAPPING,
         dashboards=int(full),
         keys=_KEYS,
         rotated_keys=full * _KEYS,
-        secrets=2 + len(settings.provider_secrets),
+        secrets=2 + search + len(settings.provider_secrets),
     )
 
 

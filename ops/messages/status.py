@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CLAIMED_SECONDS = 5.0
 """How long `status` looks again for a message that nobody has claimed yet."""
-_STYLES = {
+STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
     **dict.fromkeys(("failed", "bounced", "complained", "undelivered"), "red"),
 }
@@ -139,7 +139,7 @@ def show(found: MessageStatus, stage: str, now: float, *, deleted: bool = False)
     print_line(f"{message.id}  ({message.event_type})", "bold")
     facts = table_of(Column(style="dim"), fold(), box=None, show_header=False)
     since = f" since {short(message.since)}" if message.since else ""
-    facts.add_row("status", plain(message.status + since), style=_STYLES.get(message.status))
+    facts.add_row("status", plain(message.status + since), style=STYLES.get(message.status))
     for name, value in _facts(message):
         facts.add_row(name, plain(value))
     screen.print(facts)

@@ -43,6 +43,8 @@ class Settings(Section):
     """null lets the stage reach everybody."""
     dispatch: Stream = Stream()
     outcomes: Outcomes = Outcomes()
+    search: bool = True
+    """Whether messages are found by their recipients and by time; else by their ids alone."""
     scheduled: Scheduled = Scheduled()
     feedback: Feedback = Feedback()
     api: Api = Api()

@@ -55,7 +55,7 @@ def test_every_function_is_watched(each_stage: Templates, metric: str) -> None:
 
 def test_every_reader_of_a_stream_is_watched_for_lateness_and_for_giving_up(each_stage: Templates) -> None:
     found = dict(streams(each_stage))
-    assert len(found) == 2
+    assert len(found) == 3
     assert set(found.values()) == about(each_stage, "AWS/Lambda", "IteratorAge", "FunctionName")
     gave_up = about(
         each_stage, "AWS/Lambda", "OnFailureDestinationDeliveredEventCount", "EventSourceMappingUUID"
@@ -129,7 +129,7 @@ def test_a_command_in_a_description_names_the_stack_that_the_alarm_stands_in(eac
         for each in alarms(each_stage)
         for of in re.findall(r"--stack-name (\S+)", each.description)
     ]
-    assert len(found) == 2  # what each reader of a stream has dropped
+    assert len(found) == 3  # what each reader of a stream has dropped
     assert all(named == own for named, own in found)
 
 

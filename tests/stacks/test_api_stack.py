@@ -285,12 +285,16 @@ def test_messages_go_into_the_mailbox_are_looked_up_and_taken_back_by_the_ledger
     may = dev["api"].policy("mailroom-dev-messages-api")
     assert may.keys() == LOG | {
         *("dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem", "s3:PutObject"),
+        *("dynamodb:BatchGetItem", "secretsmanager:GetSecretValue"),
     }
     (mailbox,) = may["dynamodb:PutItem"]
     assert "ExportsOutputFnGetAttMailbox" in mailbox
     (ledger,) = may["dynamodb:UpdateItem"]
     assert "ExportsOutputFnGetAttLedger" in ledger
-    assert may["dynamodb:GetItem"] == may["dynamodb:Query"] == {mailbox, ledger}
+    search = "arn:aws:dynamodb:eu-central-1:111122223333:table/mailroom-dev-search"
+    assert may["dynamodb:Query"] - {search} == may["dynamodb:GetItem"] == {mailbox, ledger}
+    assert may["dynamodb:BatchGetItem"] == {ledger}
+    assert search in may["dynamodb:Query"]
     bucket = "arn:aws:s3:::mailroom-dev-payloads-111122223333-eu-central-1"
     assert may["s3:PutObject"] == {f"{bucket}/{OVERSIZE}/*"}
 

@@ -27,6 +27,7 @@ FUNCTIONS = [
     ("webhook", "send-webhook", "send_webhook", environment.WebhookSender),
     ("routing", "dispatch", "dispatch", environment.DispatchSettings),
     ("routing", "outcomes", "outcomes", environment.OutcomesSettings),
+    ("routing", "index-messages", "index_messages", environment.IndexSettings),
     ("routing", "dispatch-scheduled", "dispatch_scheduled", environment.DispatchScheduledSettings),
 ]
 TELEMETRY = {

@@ -216,7 +216,7 @@ def test_a_schedule_may_send_to_its_queue_or_that_queues_dlq_and_only_for_this_g
 
 def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_ours(dev: Templates) -> None:
     roles = [role for stack in dev.stacks.values() for role in stack.all("IAM::Role")]
-    assert len(roles) == 15
+    assert len(roles) == 16
     for role in roles:
         assert "ManagedPolicyArns" not in role
         for action, resources in allowed(role).items():

@@ -36,6 +36,8 @@ from tests.support.unit.shared import (
     QUEUES,
     REGION,
     RUNS,
+    SEARCH,
+    SEARCH_KEY,
     SENDER,
     SUPPRESSIONS,
     TTL,
@@ -126,6 +128,9 @@ def _make(aws: Aws) -> None:
         AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
     )
+    aws.dynamodb.create_table(TableName=SEARCH, **_keyed("found_by", "put"))
+    secret = '{"key": "0123456789abcdefKEY"}'  # that of tests/support/unit/searching.py
+    boto3.client("secretsmanager").create_secret(Name=SEARCH_KEY, SecretString=secret)
     for name in QUEUES:
         aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
     aws.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})

@@ -13,9 +13,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.api import answers
 from mailroom.api.answers import Refusal, Response, problem
 from mailroom.api.callers import Callers
+from mailroom.api.listing import Listing, of_page
 from mailroom.api.messages import Intake, States
 from mailroom.api.requests import entries_of, header, route_of
 from mailroom.aws import clients
+from mailroom.aws.secret import CachedSecret
 from mailroom.channels.contracts import UNDELAYED, contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
@@ -25,6 +27,8 @@ from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox import MailboxWriter, Oversize
+from mailroom.search.finder import Finder
+from mailroom.search.rows import Rows
 from mailroom.telemetry import logger
 
 _ASSUMED = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.*", re.DOTALL)
@@ -38,6 +42,7 @@ class Application:
         self._settings = settings
         self._intake = _intake(settings, clock)
         self._states = _states(settings, clock)
+        self._listing = Listing(_finder(settings, clock))
         self._callers = Callers(settings, clock)
 
     def answer(self, event: Mapping[str, Any], _context: Any) -> Response:
@@ -60,6 +65,8 @@ class Application:
         match route:
             case "POST /messages":
                 return self._taken(event)
+            case "GET /messages" if "id" not in query:
+                return of_page(self._listing.page(query))
             case "GET /messages" | "GET /messages/{id}":
                 return answers.of_status(self._states.of(_id(id_, query), query.get("event_type")))
             case "POST /messages/cancel" | "POST /messages/{id}/cancel":
@@ -126,6 +133,14 @@ def _intake(settings: MessagesApiSettings, clock: Clock) -> Intake:
 def _states(settings: MessagesApiSettings, clock: Clock) -> States:
     reader = LedgerReader(clients.dynamodb(), settings.ledger_table, settings.mailbox_table, clock)
     return States(reader, Ledger.of(settings), contracts_of(settings.default_region), clock)
+
+
+def _finder(settings: MessagesApiSettings, clock: Clock) -> Finder | None:
+    if not settings.search_table:
+        return None
+    rows = Rows(CachedSecret(clients.secretsmanager(), settings.search_key_name, clock))
+    tables = settings.search_table, settings.ledger_table
+    return Finder(clients.dynamodb(), *tables, rows, settings.default_region)
 
 
 def _prefix(settings: MessagesApiSettings, event: Mapping[str, Any]) -> str | None:

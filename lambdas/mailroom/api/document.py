@@ -1,17 +1,20 @@
 """The API's description of itself: OpenAPI 3.1, from the routes, the models and the channels' contracts."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import aws_lambda_powertools
 import msgspec
 
 from mailroom.api import models
 from mailroom.api.answers import PROBLEM_JSON
+from mailroom.api.listing import MAX_RECIPIENT
 from mailroom.api.requests import KEY, KEY_HEADER, MAX_BODY_BYTES, MAX_MESSAGES
 from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, REFERENCES, component_of, components_of
 from mailroom.environment import MessagesApiSettings
 from mailroom.message.message import MAX_ID_BYTES
+from mailroom.message.outcome import Status
+from mailroom.search.finder import MOST_LOOKED_AT, PAGE
 
 TITLE = "Mailroom"
 VERSION = "1"
@@ -92,6 +95,13 @@ _LOOKED_UP: dict[str, Any] = {
     "409": _problem("Several messages have that id: name one by event_type"),
     "422": _problem("No message can have that id or event_type"),
 }
+_LISTED: dict[str, Any] = {
+    **_COMMON,
+    "200": _json("StatusAnswer", "PageAnswer", description="With an id the message; else a page of messages"),
+    "404": _problem("There is no such message; or this stage has no search"),
+    "409": _LOOKED_UP["409"],
+    "422": _problem("No message can have that id or event_type; or a parameter is wrong"),
+}
 _CANCELLED: dict[str, Any] = {
     **_LOOKED_UP,
     "200": _json("StatusAnswer", description="It is cancelled, now or before"),
@@ -103,7 +113,7 @@ _ID = f"the message's id, at most {MAX_ID_BYTES} bytes of UTF-8"
 
 
 def _parameter(name: str, place: str, description: str, **schema: Any) -> dict[str, Any]:
-    said = {"name": name, "in": place, "description": description, "required": name == "id"}
+    said = {"name": name, "in": place, "description": description, "required": place == "path"}
     return {**said, "schema": {"type": "string", **schema}}
 
 
@@ -111,6 +121,13 @@ _ID_IN_PATH = _parameter("id", "path", _ID, **ID_BOUNDS)
 _ID_IN_QUERY = _parameter("id", "query", f"{_ID}; of any characters", **ID_BOUNDS)
 _WHICH = "which of the messages with that id; needed where there are several"
 _EVENT_TYPE = _parameter("event_type", "query", _WHICH, enum=list(CONTRACTS))
+_FILTERS = [
+    _parameter("recipient", "query", "whom the messages are for, in any spelling", maxLength=MAX_RECIPIENT),
+    _parameter("status", "query", "only messages with this status", enum=[*get_args(Status)]),
+    _parameter("template", "query", "only messages of this template"),
+    _parameter("campaign", "query", "only messages of this campaign, or of its run: name#run"),
+    _parameter("cursor", "query", "the page after the one that named it"),
+]
 _NAMING = "the id of a message that has none; those of a list get `key#0`, `key#1` …"
 _KEY = _parameter(KEY_HEADER, "header", _NAMING, pattern=f"^{KEY}$")
 
@@ -149,11 +166,21 @@ def _paths(settings: MessagesApiSettings) -> dict[str, Any]:
         "responses": _POSTED,
         **_needed(settings, "send"),
     }
-    in_path, in_query = [_ID_IN_PATH, _EVENT_TYPE], [_ID_IN_QUERY, _EVENT_TYPE]
+    in_path, in_query = [_ID_IN_PATH, _EVENT_TYPE], [{**_ID_IN_QUERY, "required": True}, _EVENT_TYPE]
+    listed = {
+        "operationId": "list",
+        "summary": "Somebody's messages, or the newest; with an id, where that message is",
+        "description": f"The newest first, {PAGE} a page. With a filter, a page looks at {MOST_LOOKED_AT:,} "
+        "messages at most, and may have fewer. A message is listed once a worker has claimed it, or once it "
+        "waits for its time.",
+        "parameters": [_ID_IN_QUERY, _EVENT_TYPE, *_FILTERS],
+        "responses": _LISTED,
+        **_needed(settings, "read"),
+    }
     return {
         "/messages": {
             "post": post,
-            "get": {"operationId": "statusByQuery", "parameters": in_query, **status},
+            "get": listed,
         },
         "/messages/{id}": {"get": {"operationId": "status", "parameters": in_path, **status}},
         "/messages/cancel": {"post": {"operationId": "cancelByQuery", "parameters": in_query, **cancel}},

@@ -109,4 +109,31 @@ class StatusAnswer(Struct):
     ] = UNSET
 
 
-ANSWERS: tuple[type[Struct], ...] = (SingleAnswer, ListAnswer, StatusAnswer, Problem, GatewayAnswer)
+class ListedMessage(Struct):
+    """A message in a list. What is not known is left out."""
+
+    id: str
+    event_type: str
+    status: str
+    href: Annotated[str, Meta(description="where the rest is, below the API's URL")]
+    put_at: _Moment | UnsetType = UNSET
+    template: str | UnsetType = UNSET
+    subject: Annotated[str | UnsetType, Meta(description="its beginning")] = UNSET
+    to: str | list[str] | UnsetType = UNSET
+    updated_at: _Moment | UnsetType = UNSET
+
+
+class PageAnswer(Struct):
+    """A page of messages, the newest first."""
+
+    messages: list[ListedMessage]
+    looked_at: Annotated[int, Meta(description="how many messages were looked at for this page")]
+    cursor: Annotated[
+        str | UnsetType, Meta(description="asks for the next page; left out: it is the last")
+    ] = UNSET
+
+
+ANSWERS: tuple[type[Struct], ...] = (
+    *(SingleAnswer, ListAnswer, StatusAnswer, PageAnswer),
+    *(Problem, GatewayAnswer),
+)

@@ -319,14 +319,33 @@ def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
     return item
 
 
+MAX_PUTS = 25
+"""Items of one BatchWriteItem."""
+
+
+def batch_put(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> None:
+    """Put items, or replace those of the same key; in as few calls as can be. No key may come twice.
+
+    Raises UnprocessedKeys where DynamoDB goes on leaving some out.
+    """
+    for first in range(0, len(items), MAX_PUTS):
+        left: Any = {table: [{"PutRequest": {"Item": each}} for each in items[first : first + MAX_PUTS]]}
+        for _ in range(_CALLS):
+            left = client.batch_write_item(RequestItems=left).get("UnprocessedItems")
+            if not left:
+                break
+        else:
+            raise UnprocessedKeys(f"{table} could not be written whole: DynamoDB throttles")
+
+
 MAX_KEYS = 100
 """Keys of one call, over all tables."""
-_READS = 4
+_CALLS = 4
 """Calls for the same keys, which the SDK has repeated by itself already where it was throttled."""
 
 
 class UnprocessedKeys(RuntimeError):
-    """DynamoDB did not hand out all that was asked for: whoever asked must try again."""
+    """DynamoDB did not hand out, or take, all that it was asked to: whoever asked must try again."""
 
 
 def batch_get(
@@ -371,5 +390,5 @@ def _read(
         asked = reply.get("UnprocessedKeys")
         # A reply holds 16 MB at most, so large items take several; only those that bring nothing count.
         idle = 0 if got else idle + 1
-        if asked and idle == _READS:
+        if asked and idle == _CALLS:
             raise UnprocessedKeys(f"{' and '.join(asked)} could not be read whole: DynamoDB throttles")

@@ -214,6 +214,26 @@ class InMemoryDynamoDB:
         table.keep(position, new, "")
         return {}
 
+    @_operation("RequestItems")
+    def batch_write_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Puts alone, no key twice."""
+        asked = request["RequestItems"]
+        if not 1 <= sum(map(len, asked.values())) <= BATCH_STATEMENTS:
+            raise Refusal("Too many items requested for the BatchWriteItem call")
+        puts = list[tuple[Table, Position, Item]]()
+        for name, each in asked.items():
+            table = self._table({"TableName": name})
+            items = [copied(put["PutRequest"]["Item"]) for put in each]
+            for new in items:
+                position = table.position({key: new[key] for key in table.keys if key in new})
+                table.check(new, "")
+                puts.append((table, position, new))
+        if len({(id(table), position) for table, position, _ in puts}) < len(puts):
+            raise Refusal("Provided list of item keys contains duplicates")
+        for table, position, new in puts:
+            table.keep(position, new, "")
+        return {"UnprocessedItems": {}}
+
     @_operation("Statements")
     def batch_execute_statement(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """INSERTs of whole items, each attribute a parameter. A key that comes again ends the call in an

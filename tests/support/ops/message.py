@@ -16,9 +16,12 @@ from typer.testing import CliRunner, Result
 from mailroom.aws.dynamo import image_of, plain
 from ops.imports.command import import_
 from ops.messages.failures import failures
+from ops.messages.search import find, list_
 from ops.messages.send import send
 from ops.messages.status import status
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.search import VARIABLES as SEARCH
+from tests.support.ops.search import make_search
 from tests.support.ops.shared import ACCOUNT, REGION
 
 MAILBOX, LEDGER = "mailroom-dev-mailbox", "mailroom-dev-ledger"
@@ -35,12 +38,14 @@ ENVIRONMENT = {
     "DEFAULT_REGION": "US",
     "MAILBOX_TTL_SECONDS": "0",
     "PAYLOAD_TTL_SECONDS": "7776000",
+    **SEARCH,
 }
 """What the HTTP API's function has in its environment."""
 
 app = typer.Typer()
-for command in (send, status, failures):
+for command in (send, status, find, failures):
     app.command()(command)
+app.command("list")(list_)
 app.command("import")(import_)
 
 
@@ -88,6 +93,7 @@ class Stage:
         self.s3 = boto3.client("s3", region_name=REGION)
         self.sqs = boto3.client("sqs", region_name=REGION)
         self._make()
+        make_search(self.dynamodb)
 
     def _make(self) -> None:
         self.s3.create_bucket(Bucket=PAYLOADS)

@@ -12,7 +12,7 @@ from mailroom.api.application import Application
 from mailroom.environment import MessagesApiSettings
 from tests.support.unit.api_answers import Answer, check_described
 from tests.support.unit.events import lambda_context
-from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, TTL, FakeClock
+from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, SEARCH, SEARCH_KEY, TTL, FakeClock
 
 PUBLIC_URL = "https://api.mailroom.example"
 ENVIRONMENT = {
@@ -45,6 +45,8 @@ def settings(**changes: Any) -> MessagesApiSettings:
         "callback_schemes": ["https"],
         "callback_ports": [443],
         "public_url": PUBLIC_URL,
+        "search_table": SEARCH,
+        "search_key_name": SEARCH_KEY,
     }
     return MessagesApiSettings(**{**base, **changes})
 

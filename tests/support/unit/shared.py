@@ -51,6 +51,9 @@ RUNS = "mailroom-test-campaign-runs"
 BUDGETS = "mailroom-test-budgets"
 
 
+SEARCH, SEARCH_KEY = "mailroom-test-search", "mailroom-test-search-key"
+
+
 BUCKET = "mailroom-test-payloads-123456789012-eu-central-1"
 
 

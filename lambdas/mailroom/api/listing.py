@@ -1,0 +1,68 @@
+"""Messages listed: somebody's, or the newest."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from msgspec import Struct
+
+from mailroom.api.answers import JSON, Refusal, Response, response
+from mailroom.api.requests import href_of
+from mailroom.errors import Invalid
+from mailroom.message.message import encode
+from mailroom.search.finder import Filter, Finder, FoundPage
+
+MAX_RECIPIENT = 2048
+"""Characters: as many as a ledger's item keeps of a recipient that is wrong."""
+PARAMETERS = ("recipient", "event_type", "status", "template", "campaign", "cursor")
+
+
+class Listing(Struct, frozen=True):
+    """Answers for one stage. `finder` None: it has no search."""
+
+    finder: Finder | None
+
+    def page(self, query: Mapping[str, str]) -> FoundPage:
+        """A page of messages, the newest first. Raises Refusal: 404 the stage has no search, 422 a parameter
+        is wrong."""
+        if self.finder is None:
+            raise Refusal(
+                HTTPStatus.NOT_FOUND, "this stage has no search: name a message by its id, or set search true"
+            )
+        for name in query:
+            if name not in PARAMETERS:
+                raise Refusal.of_field(
+                    name[:60], f"is no parameter; use {', '.join(PARAMETERS)}, or id alone"
+                )
+        recipient, cursor = query.get("recipient", ""), query.get("cursor", "")
+        wanted = Filter(*(query.get(name, "") for name in Filter.__struct_fields__))
+        if "recipient" in query and not 0 < len(recipient.strip()) <= MAX_RECIPIENT:
+            raise Refusal.of_field(
+                "recipient", f"is empty, or has over {MAX_RECIPIENT} characters; give an address or a number"
+            )
+        try:
+            if recipient:
+                return self.finder.to(recipient, wanted, cursor)
+            return self.finder.newest(wanted, cursor)
+        except Invalid as fault:
+            raise Refusal.of_field(fault.field, fault.problem) from None
+
+
+def of_page(page: FoundPage) -> Response:
+    """The answer that lists messages; without what is not known of each."""
+    listed = [
+        {
+            "id": each.id,
+            "event_type": each.event_type,
+            "status": each.status,
+            "put_at": each.times.get("putAt"),
+            "template": each.template,
+            "subject": each.subject,
+            "to": each.to,
+            "updated_at": each.updated_at,
+            "href": href_of(each.id, each.event_type),
+        }
+        for each in page.messages
+    ]
+    messages = [{name: value for name, value in each.items() if value is not None} for each in listed]
+    more = {} if page.cursor is None else {"cursor": page.cursor}
+    return response(HTTPStatus.OK, JSON, encode({"messages": messages, **more, "looked_at": page.looked_at}))

@@ -1,0 +1,1 @@
+"""Finding messages without their ids: by whom they are for, and the newest first."""

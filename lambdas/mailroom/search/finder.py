@@ -1,0 +1,129 @@
+"""Pages of messages: by whom they are for, or the newest first."""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from mailroom.aws.dynamo import MAX_KEYS, batch_get, plain, string
+from mailroom.errors import Invalid
+from mailroom.ledger.items import where
+from mailroom.ledger.reader import MessageStatus, of_ledger
+from mailroom.message.message import Key
+from mailroom.search.rows import NEWEST, PUT, Rows, forms_of
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+PAGE = 50
+"""Messages of a page."""
+MOST_LOOKED_AT = 1_000
+"""Rows that one page with a filter looks through."""
+
+
+class Filter(Struct, frozen=True):
+    """Which messages are wanted; "": any. `campaign` names one, or one and its run: `spring#2026`."""
+
+    event_type: str = ""
+    status: str = ""
+    template: str = ""
+    campaign: str = ""
+
+    def takes(self, message: MessageStatus) -> bool:
+        """Whether a message is wanted."""
+        asked = (
+            (self.event_type, message.event_type),
+            (self.status, message.status),
+            (self.template, message.template),
+        )
+        of_campaign = not self.campaign or message.id.startswith(f"{self.campaign}#")
+        return of_campaign and all(not wanted or wanted == has for wanted, has in asked)
+
+
+ANY = Filter()
+
+
+class FoundPage(Struct, frozen=True):
+    """A page, the newest message first. `cursor` asks for the next page; None: there is none. `looked_at` is
+    how many messages were looked at for it."""
+
+    messages: list[MessageStatus]
+    cursor: str | None
+    looked_at: int
+
+
+class Finder:
+    """Finds messages of one stage."""
+
+    def __init__(
+        self, client: "DynamoDBClient", search: str, ledger: str, rows: Rows, default_region: str = ""
+    ) -> None:
+        """`search` and `ledger` are tables."""
+        self._client = client
+        self._search = search
+        self._ledger = ledger
+        self._rows = rows
+        self._region = default_region
+
+    def newest(self, wanted: Filter = ANY, cursor: str = "") -> FoundPage:
+        """A page of all messages. Raises Invalid for a cursor that is none, and botocore's errors."""
+        return self._page(NEWEST, wanted, cursor)
+
+    def to(self, recipient: str, wanted: Filter = ANY, cursor: str = "") -> FoundPage:
+        """A page of the messages to one recipient: see `forms_of`. Raises as `newest`, and
+        InvalidSearchKey."""
+        partitions = [self._rows.partition(each) for each in forms_of(recipient, self._region)]
+        return self._page(partitions, wanted, cursor)
+
+    def _page(self, partitions: Sequence[str], wanted: Filter, cursor: str) -> FoundPage:
+        if cursor and not PUT.fullmatch(cursor):
+            raise Invalid("cursor", "is no page's cursor; use the one that came with the page before")
+        # One more than the page has says whether there is another page.
+        at_once = PAGE + 1 if wanted == ANY else MAX_KEYS
+        # Of several partitions each has its share, and some more.
+        limit = at_once if len(partitions) == 1 else 2 * at_once // len(partitions)
+        by_place = (self._rows_of(each, cursor, limit) for each in partitions)
+        rows = heapq.merge(*by_place, key=lambda row: str(row["put"]), reverse=True)
+        found: list[MessageStatus] = []
+        looked_at, last = 0, cursor
+        for row, item in self._with_items(rows, at_once):
+            if len(found) == PAGE or looked_at == MOST_LOOKED_AT:
+                return FoundPage(found, last, looked_at)
+            if row["put"] == last:
+                continue  # it stands in two partitions
+            looked_at, last = looked_at + 1, row["put"]
+            # What was erased, or went to somebody else after all, has this row no more.
+            if any(each.found_by == row["found_by"] for each in self._rows.of(item)):
+                message = of_ledger(item)
+                found += [message] if wanted.takes(message) else []
+        return FoundPage(found, None, looked_at)
+
+    def _rows_of(self, partition: str, cursor: str, limit: int) -> Iterator[dict[str, Any]]:
+        """A partition's rows before the cursor, the newest first; so many a call."""
+        asked: dict[str, Any] = {
+            "Limit": limit,
+            "KeyConditionExpression": "found_by = :found_by",
+            "ExpressionAttributeValues": {":found_by": string(partition)},
+        }
+        if cursor:
+            asked["KeyConditionExpression"] += " AND #put < :cursor"
+            asked["ExpressionAttributeNames"] = {"#put": "put"}
+            asked["ExpressionAttributeValues"][":cursor"] = string(cursor)
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._search, ScanIndexForward=False, **asked
+        )
+        return (plain(each) for page in pages for each in page["Items"])
+
+    def _with_items(
+        self, rows: Iterator[dict[str, Any]], at_once: int
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Each row with its ledger's item; {}: that has gone before it. So many are read at once."""
+        while run := list(islice(rows, at_once)):
+            keys = {Key(row["id"], row["event_type"]) for row in run}
+            asked = {self._ledger: [where(key) for key in keys]}
+            items = batch_get(self._client, asked)[self._ledger]
+            known = {Key(each["id"], each["event_type"]): each for each in items}
+            for row in run:
+                yield row, known.get(Key(row["id"], row["event_type"]), {})

@@ -1,0 +1,48 @@
+"""Writes the rows of messages that the ledger's stream tells of.
+
+A record says only which message to look at: its rows are made of the ledger's item as it stands now. So it
+makes no difference how often, in which order and how late records come; and what was erased stays so.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mailroom.aws import clients
+from mailroom.aws.dynamo import batch_get, batch_put, plain
+from mailroom.aws.secret import CachedSecret
+from mailroom.environment import IndexSettings
+from mailroom.ledger.items import where
+from mailroom.message.message import Key
+from mailroom.search.rows import Rows
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+
+class Indexer:
+    """Works for the ledger's stream. A batch is written whole, or comes again."""
+
+    def __init__(self, settings: IndexSettings, client: "DynamoDBClient", rows: Rows) -> None:
+        self._settings = settings
+        self._client = client
+        self._rows = rows
+
+    @classmethod
+    def of(cls, settings: IndexSettings) -> "Indexer":
+        """What a function's settings describe."""
+        secret = CachedSecret(clients.secretsmanager(), settings.search_key_name, time.time)
+        return cls(settings, clients.dynamodb(), Rows(secret))
+
+    def handle(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Write the rows of all that the records tell of. Raises what DynamoDB and the secret's reader do."""
+        keys = dict.fromkeys(_key_of(each) for each in records)
+        ledger = self._settings.ledger_table
+        items = batch_get(self._client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
+        rows = [row.image for item in items for row in self._rows.of(item)]
+        batch_put(self._client, self._settings.search_table, rows)
+
+
+def _key_of(record: Mapping[str, Any]) -> Key:
+    key = plain(record["dynamodb"]["NewImage"])
+    return Key(key["id"], key["event_type"])

@@ -1,0 +1,127 @@
+"""The rows of the table `search`: one for each recipient of a message, and one among the newest.
+
+A row has the message's key and nothing else of it. Who reads rows asks the ledger for the rest, so a row that
+is late, doubled or left over says nothing wrong.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from mailroom.aws.dynamo import Sets, number, string
+from mailroom.aws.secret import CachedSecret
+from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO
+from mailroom.message.address import bare, spellings, to_e164
+from mailroom.message.message import Key
+
+SHARDS = 8
+"""Partitions that the newest messages are spread over. DynamoDB takes 1,000 writes a second of each
+(https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html)."""
+PUT = re.compile(r"[0-9]{13}#[0-9a-f]{16}", re.ASCII)
+"""A row's place among others: when the message was put, in epoch milliseconds, and a digest of its key."""
+_SHAPE = '{"key": "<random>"}'
+
+
+class InvalidSearchKey(RuntimeError):
+    """The secret is there, but not in the form that hashing needs."""
+
+
+class _Key(Struct, frozen=True):
+    key: Annotated[str, Meta(min_length=16)]
+
+
+class Row(Struct, frozen=True):
+    """One way to a message. `found_by` is a partition, `put` the place in it: see `PUT`."""
+
+    found_by: str
+    put: str
+    key: Key
+    ttl: int
+
+    @property
+    def place(self) -> Sets:
+        """The row's key in DynamoDB's form."""
+        return {"found_by": string(self.found_by), "put": string(self.put)}
+
+    @property
+    def image(self) -> Sets:
+        """The row in DynamoDB's form."""
+        key = {"id": string(self.key.id), "event_type": string(self.key.event_type)}
+        return {**self.place, **key, "ttl": number(self.ttl)}
+
+
+NEWEST = tuple(f"newest#{shard}" for shard in range(SHARDS))
+"""The partitions of the newest messages."""
+
+
+class Rows:
+    """Makes the rows of one stage. Recipients stand in them as a hash with the stage's own key: whoever reads
+    the table alone learns of nobody."""
+
+    def __init__(self, secret: CachedSecret) -> None:
+        self._secret = secret
+
+    def of(self, item: Mapping[str, Any]) -> list[Row]:
+        """All rows of a ledger's item, in plain Python. One that was erased has none, nor has one that an
+        earlier version made, before it has an outcome. Raises InvalidSearchKey and botocore's errors."""
+        put = _put(item)
+        if put is None or ERASED_AT in item:
+            return []
+        key, ttl = Key(item["id"], item["event_type"]), int(item["ttl"])
+        recipients = dict.fromkeys(map(_form, _recipients(item)))
+        places = [NEWEST[int(put[-1], 16) % SHARDS], *map(self.partition, recipients)]
+        return [Row(each, put, key, ttl) for each in places]
+
+    def partition(self, form: str) -> str:
+        """The partition of a recipient, in the one form that `forms_of` names. Raises as `of`."""
+        try:
+            key = msgspec.json.decode(self._secret.current().text, type=_Key).key
+        except (msgspec.DecodeError, UnicodeError):  # its words may quote the secret
+            raise InvalidSearchKey(f"the secret for searching is not {_SHAPE}; put its key back") from None
+        return f"to#{hmac.digest(key.encode(), form.encode(), hashlib.sha256)[:16].hex()}"
+
+
+def forms_of(typed: str, default_region: str = "") -> tuple[str, ...]:
+    """The forms under which a recipient may stand in rows, as somebody has typed it: an address, a number, or
+    whatever else a channel sends to, character by character. `default_region` is where numbers without their
+    country are dialled."""
+    text = typed.strip()
+    if "@" in text:
+        return spellings(_form(text))
+    try:
+        return tuple(dict.fromkeys((to_e164(text, default_region or None), text)))
+    except ValueError:
+        return (text,)
+
+
+def _form(recipient: str) -> str:
+    """The form of a recipient as the ledger has it, where a number is in E.164 already."""
+    if "@" not in recipient:
+        return recipient.strip()
+    try:
+        return bare(recipient)
+    except ValueError:
+        return recipient.strip().lower()
+
+
+def _recipients(item: Mapping[str, Any]) -> Iterator[str]:
+    to = item.get("to") or ()
+    yield from (to,) if isinstance(to, str) else to
+    yield from item.get("recipients") or ()
+    if REDIRECTED_TO in item:
+        yield item[REDIRECTED_TO]
+
+
+def _put(item: Mapping[str, Any]) -> str | None:
+    """The place of an item's rows; None: nothing in it says when, or there is no item ({})."""
+    history = item.get("history") or ()
+    at = item.get("putAt") or (history[0]["at"] if history else None)
+    if at is None:
+        return None
+    digest = hashlib.sha256(f"{item['event_type']}\0{item['id']}".encode()).hexdigest()
+    return f"{int(at):013d}#{digest[:16]}"

@@ -1,0 +1,123 @@
+"""`mailroom find` and `mailroom list`: what support asks first."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
+from tests.support.ops.search import index
+
+AT = 1_795_251_600_000
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        yield stage
+
+
+def know(stage: Stage, id_: str, to: Any = "ada@example.com", channel: str = "mail", **more: Any) -> None:
+    """A message as the ledger has it; each later one was put a second later."""
+    known = int(stage.dynamodb.scan(TableName=LEDGER)["Count"])
+    item = {"id": id_, "event_type": channel, "to": to, "status": "delivered", "ttl": 9_999_999_999}
+    stage.put(LEDGER, **{**item, "putAt": AT + 1_000 * known, **more})
+
+
+def found(*words: str) -> list[str]:
+    return [each["id"] for each in answer(run(*words, "--json"))["messages"]]
+
+
+def test_somebodys_messages_are_found_in_all_spellings_the_newest_first(stage: Stage) -> None:
+    know(stage, "m-1", "ada@bücher.example")
+    know(stage, "m-2", "bob@example.com")
+    know(stage, "m-3", ["bob@example.com", "Ada@bücher.example"])
+    know(stage, "s-1", "+16175551234", "sms")
+    index(stage.dynamodb)
+    assert found("find", "ADA@xn--bcher-kva.example") == ["m-3", "m-1"]
+    assert found("find", "(617) 555-1234") == ["s-1"]
+    assert found("find", "ada@bücher.example", "--channel", "sms") == []
+
+
+def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None:
+    know(stage, "m-1", template="welcome", subject="Welcome, Ada", status="bounced")
+    index(stage.dynamodb)
+    result = run("find", "ada@example.com")
+    for said in ("2026-11-21 09:00:00", "mail", "bounced", "Welcome, Ada", "to ada@example.com", "m-1"):
+        assert said in result.stdout
+    assert "1 messages to ada@example.com in dev." in result.stdout
+    assert answer(run("find", "ada@example.com", "--json")) == {
+        "stage": "dev",
+        "messages": [
+            {
+                "put_at": "2026-11-21T09:00:00.000Z",
+                "id": "m-1",
+                "event_type": "mail",
+                "status": "bounced",
+                "template": "welcome",
+                "subject": "Welcome, Ada",
+                "to": "ada@example.com",
+                "updated_at": None,
+            }
+        ],
+        "more": False,
+        "cursor": None,
+        "looked_at": 1,
+    }
+
+
+def test_a_whole_id_is_found_too_also_before_anybody_has_claimed_it(stage: Stage) -> None:
+    stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@example.com")
+    assert found("find", "order-42") == ["order-42"]
+    assert found("find", "order-4") == []
+
+
+def test_whoever_got_nothing_is_no_success(stage: Stage) -> None:
+    result = run("find", "eve@example.com")
+    assert result.exit_code == 1
+    assert "No messages to eve@example.com in dev." in result.stdout
+
+
+def test_the_newest_come_in_pages_by_a_cursor(stage: Stage) -> None:
+    for at in range(60):
+        know(stage, f"m-{at:02}", f"p{at}@example.com")
+    index(stage.dynamodb)
+    first = answer(run("list", "--json"))
+    assert ([len(first["messages"]), first["more"]]) == [50, True]
+    second = answer(run("list", "--cursor", first["cursor"], "--json"))
+    ids = [each["id"] for each in (*first["messages"], *second["messages"])]
+    assert ids == [f"m-{at:02}" for at in range(59, -1, -1)]
+    assert f"More: --cursor {first['cursor']}" in run("list").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--status", "failed"), ("--template", "welcome"), ("--campaign", "spring"), ("--channel", "sms")],
+)
+def test_a_filter_takes_the_messages_that_have_it(stage: Stage, words: tuple[str, str]) -> None:
+    know(stage, "other")
+    know(stage, "spring#1#ada", "+16175551234", "sms", status="failed", template="welcome")
+    index(stage.dynamodb)
+    assert found("list", *words) == ["spring#1#ada"]
+
+
+def test_a_page_says_among_how_many_it_has_looked(stage: Stage) -> None:
+    for at in range(1_001):
+        know(stage, f"m-{at}", putAt=AT + at)
+    index(stage.dynamodb)
+    result = run("list", "--status", "failed")
+    assert "No messages in dev among 1,000 that were looked at." in " ".join(result.stdout.split())
+    assert "More: --cursor" in result.stdout
+
+
+def test_a_cursor_that_is_none_is_refused(stage: Stage) -> None:
+    result = run("list", "--cursor", "7")
+    assert result.exit_code == 2
+    assert "--cursor: is no page's cursor; use the one that came with the page before." in result.stderr
+
+
+def test_a_stage_without_search_says_what_turns_it_on(stage: Stage) -> None:
+    del stage.functions.environment["SEARCH_TABLE"]
+    result = run("find", "ada@example.com")
+    assert result.exit_code == 2
+    assert "mailroom.dev.search true in cdk.json" in " ".join(result.stderr.split())

@@ -1,0 +1,40 @@
+"""The search of a stage in process: its table and key, and its rows."""
+
+import time
+from typing import Any
+
+import boto3
+
+from mailroom.aws.secret import CachedSecret
+from mailroom.environment import IndexSettings
+from mailroom.search.indexer import Indexer
+from mailroom.search.rows import Rows
+from tests.support.ops.shared import REGION
+from tests.support.unit.searching import record
+
+LEDGER, SEARCH, SEARCH_KEY = "mailroom-dev-ledger", "mailroom-dev-search", "mailroom-dev-search-key"
+VARIABLES = {"SEARCH_TABLE": SEARCH, "SEARCH_KEY_NAME": SEARCH_KEY}
+"""What the API's function knows of it."""
+
+
+def make_search(dynamodb: Any) -> None:
+    """The table and the key."""
+    keys = {"found_by": "HASH", "put": "RANGE"}
+    dynamodb.create_table(
+        TableName=SEARCH,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+    )
+    secrets = boto3.client("secretsmanager", region_name=REGION)
+    secrets.create_secret(Name=SEARCH_KEY, SecretString='{"key": "0123456789abcdefKEY"}')
+
+
+def index(dynamodb: Any) -> None:
+    """Make findable what the ledger has."""
+    settings = IndexSettings(ledger_table=LEDGER, search_table=SEARCH, search_key_name=SEARCH_KEY)
+    secrets = boto3.client("secretsmanager", region_name=REGION)
+    rows = Rows(CachedSecret(secrets, SEARCH_KEY, time.time))
+    items = dynamodb.scan(TableName=LEDGER)["Items"]
+    known = [record(each["id"]["S"], each["event_type"]["S"]) for each in items]
+    Indexer(settings, dynamodb, rows).handle(known)

@@ -1,0 +1,100 @@
+"""GET /messages: somebody's messages, or the newest."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.api_requests import Api
+from tests.support.unit.searching import Search
+from tests.support.unit.shared import Aws, FakeClock, claimed, mail
+
+ADA = "ada@example.com"
+
+
+@pytest.fixture
+def api(aws: Aws, clock: FakeClock) -> Api:
+    return Api(clock, default_region="US")
+
+
+def sent(aws: Aws, ledger: Ledger, clock: FakeClock, *ids: str, **more: Any) -> None:
+    for id_ in ids:
+        ledger.complete(claimed(ledger, mail(id_, **{"to": ADA, **more})), "ses", "0101")
+        clock.advance(1)
+    Search(aws).index()
+
+
+def ids(api: Api, url: str) -> list[str]:
+    return [each["id"] for each in api.get(url).json["messages"]]
+
+
+def test_somebodys_messages_are_listed_with_where_the_rest_of_each_is(
+    api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
+    sent(aws, ledger, clock, "m/1")
+    sent(aws, ledger, clock, "m-2", to="bob@example.com")
+    answer = api.get(f"/messages?recipient={quote('Ada <ADA@example.com>')}")
+    assert (answer.status, answer.json) == (
+        200,
+        {
+            "messages": [
+                {
+                    "id": "m/1",
+                    "event_type": "mail",
+                    "status": "sent",
+                    "put_at": "2026-11-21T09:00:00.000Z",
+                    "subject": "Hello",
+                    "to": ADA,
+                    "updated_at": "2026-11-21T09:00:00.000Z",
+                    "href": "/messages?id=m%2F1&event_type=mail",
+                }
+            ],
+            "looked_at": 1,
+        },
+    )
+    assert api.get(answer.json["messages"][0]["href"]).json["id"] == "m/1"
+
+
+def test_the_newest_are_listed_in_pages(api: Api, aws: Aws, ledger: Ledger, clock: FakeClock) -> None:
+    sent(aws, ledger, clock, *(f"m-{at}" for at in range(60)))
+    first = api.get("/messages").json
+    assert [each["id"] for each in first["messages"]] == [f"m-{at}" for at in range(59, 9, -1)]
+    second = api.get(f"/messages?cursor={quote(first['cursor'])}").json
+    assert ([each["id"] for each in second["messages"]], "cursor" in second) == (
+        [f"m-{at}" for at in range(9, -1, -1)],
+        False,
+    )
+
+
+def test_filters_take_what_has_all_of_them(api: Api, aws: Aws, ledger: Ledger, clock: FakeClock) -> None:
+    sent(aws, ledger, clock, "spring#1#ada")
+    sent(aws, ledger, clock, "m-1", text=None, template="welcome")
+    assert (
+        ids(api, "/messages?campaign=spring") == ids(api, "/messages?campaign=spring%231") == ["spring#1#ada"]
+    )
+    assert ids(api, "/messages?template=welcome&status=sent&event_type=mail") == ["m-1"]
+    assert ids(api, f"/messages?recipient={ADA}&status=bounced") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("recipient=", "recipient"),
+        (f"recipient={'x' * 2049}", "recipient"),
+        ("cursor=7", "cursor"),
+        ("to=ada@example.com", "to"),
+        ("limit=5", "limit"),
+    ],
+)
+def test_a_parameter_that_is_wrong_is_named(api: Api, query: str, field: str) -> None:
+    answer = api.get(f"/messages?{query}")
+    assert (answer.status, answer.fields) == (422, [field])
+
+
+def test_a_stage_without_search_says_so(aws: Aws, clock: FakeClock) -> None:
+    answer = Api(clock, search_table="").get("/messages")
+    assert (answer.status, answer.json["detail"]) == (
+        404,
+        "this stage has no search: name a message by its id, or set search true",
+    )

@@ -1,0 +1,182 @@
+"""Pages of messages: the newest first, each once, however many there are."""
+
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from mailroom.errors import Invalid
+from mailroom.ledger.erasure import Erasure
+from mailroom.ledger.ledger import Ledger
+from mailroom.search.finder import MOST_LOOKED_AT, PAGE, Filter, Finder
+from tests.support.unit.searching import Search, rows_with
+from tests.support.unit.shared import (
+    LEDGER,
+    NOW,
+    NOW_MS,
+    SEARCH,
+    TTL,
+    Aws,
+    FakeClock,
+    before_each_call,
+    claimed,
+    mail,
+)
+
+ADA = "ada@example.com"
+
+
+@pytest.fixture
+def search(aws: Aws) -> Search:
+    return Search(aws)
+
+
+def sent(
+    search: Search, ledger: Ledger, clock: FakeClock, count: int, to: str = ADA, **more: Any
+) -> list[str]:
+    """So many messages, a second apart; their ids, the newest first."""
+    start = len(search.rows())
+    ids = [f"m-{start + at}" for at in range(count)]
+    for id_ in ids:
+        claimed(ledger, mail(id_, **{"to": ADA, **more}))
+        clock.advance(1)
+    search.index()
+    return ids[::-1]
+
+
+def pages(asked: Any) -> list[list[str]]:
+    """The ids of all pages."""
+    found, cursor = [], ""
+    while True:
+        page = asked(cursor=cursor)
+        found.append([each.id for each in page.messages])
+        if page.cursor is None:
+            return found
+        cursor = page.cursor
+
+
+def test_all_messages_come_once_in_pages_the_newest_first(
+    search: Search, ledger: Ledger, clock: FakeClock
+) -> None:
+    ids = sent(search, ledger, clock, 120)
+    for asked in (search.finder.newest, partial(search.finder.to, ADA)):
+        found = pages(asked)
+        assert [len(each) for each in found] == [50, 50, 20]
+        assert [*chain(*found)] == ids
+
+
+@pytest.mark.parametrize(("count", "expected"), [(0, [0]), (PAGE, [50]), (PAGE + 1, [50, 1])])
+def test_a_page_that_is_the_last_one_says_so(
+    search: Search, ledger: Ledger, clock: FakeClock, count: int, expected: list[int]
+) -> None:
+    sent(search, ledger, clock, count)
+    assert [len(each) for each in pages(search.finder.newest)] == expected
+
+
+def test_messages_of_the_same_moment_are_neither_doubled_nor_left_out(search: Search, ledger: Ledger) -> None:
+    for at in range(130):
+        claimed(ledger, mail(id_=f"m-{at}", to=ADA))
+    search.index()
+    for asked in (search.finder.newest, partial(search.finder.to, ADA)):
+        found = [*chain(*pages(asked))]
+        assert (len(found), len(set(found))) == (130, 130)
+
+
+def test_a_cursor_is_stable_while_messages_come(search: Search, ledger: Ledger, clock: FakeClock) -> None:
+    ids = sent(search, ledger, clock, 60)
+    first = search.finder.newest()
+    sent(search, ledger, clock, 10)
+    assert [each.id for each in search.finder.newest(cursor=first.cursor or "").messages] == ids[50:]
+
+
+def test_what_is_told_is_what_the_ledger_says_now(search: Search, ledger: Ledger, clock: FakeClock) -> None:
+    claim = claimed(ledger, mail(to=ADA, text=None, template="welcome"))
+    search.index()
+    ledger.complete(claim, "ses", "0101", {"subject": "Welcome, Ada"})
+    (found,) = search.finder.to(ADA).messages
+    assert (found.event_type, found.template, found.status, found.subject) == (
+        *("mail", "welcome", "sent"),
+        "Welcome, Ada",
+    )
+    assert found.times["putAt"] == "2026-11-21T09:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ids"),
+    [
+        (Filter(event_type="mail"), ["b#1#x", "a#2#x", "a#1#x"]),
+        (Filter(event_type="sms"), []),
+        (Filter(status="sent"), ["a#1#x"]),
+        (Filter(template="welcome"), ["a#2#x"]),
+        (Filter(campaign="a"), ["a#2#x", "a#1#x"]),
+        (Filter(campaign="a#2"), ["a#2#x"]),
+        (Filter(campaign="a#2", status="sent"), []),
+    ],
+)
+def test_filters_take_what_has_all_that_is_asked_for(
+    search: Search, ledger: Ledger, clock: FakeClock, wanted: Filter, ids: list[str]
+) -> None:
+    ledger.complete(claimed(ledger, mail(id_="a#1#x", to=ADA)), "ses", "0101")
+    clock.advance(1)
+    claimed(ledger, mail(id_="a#2#x", to=ADA, text=None, template="welcome"))
+    clock.advance(1)
+    claimed(ledger, mail(id_="b#1#x", to=ADA))
+    search.index()
+    assert search.newest(wanted=wanted) == search.to(ADA, wanted=wanted) == ids
+
+
+def test_a_page_with_a_filter_looks_at_a_thousand_messages_says_so_and_goes_on(
+    search: Search, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    wanted, *_ = sent(search, ledger, clock, 1, text=None, template="rare")
+    for at in range(MOST_LOOKED_AT + 10):
+        aws.put(
+            LEDGER, id=f"x-{at}", event_type="mail", status="sent", ttl=int(NOW), putAt=NOW_MS + 5_000 + at
+        )
+    search.index()
+    first = search.finder.newest(Filter(template="rare"))
+    assert (first.messages, first.looked_at) == ([], MOST_LOOKED_AT)
+    second = search.finder.newest(Filter(template="rare"), first.cursor or "")
+    assert ([each.id for each in second.messages], second.looked_at, second.cursor) == ([wanted], 11, None)
+
+
+def test_a_row_that_was_left_over_shows_nothing(
+    search: Search, ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    ledger.schedule(mail(to=ADA), NOW + 3600)
+    search.index()
+    ledger.schedule(mail(to="bob@example.com"), NOW + 3600)  # its producer has changed whom it is for
+    search.index()
+    assert (search.to(ADA), search.to("bob@example.com")) == ([], ["m-1"])
+    claim = claimed(ledger, mail(to="bob@example.com"))
+    ledger.complete(claim, "ses", "0101")
+    assert Erasure(aws.dynamodb, LEDGER, TTL, clock).empty(claim.key, aws.item())
+    assert (search.to("bob@example.com"), search.newest()) == ([], [])
+
+
+def test_of_however_many_messages_a_page_is_read_and_no_more(
+    search: Search, ledger: Ledger, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent(search, ledger, clock, 200)
+    calls: list[str] = []
+    before_each_call(monkeypatch, calls.append)
+    search.finder.to(ADA)
+    assert calls == ["Query", "BatchGetItem"]
+    calls.clear()
+    search.finder.newest()
+    assert sorted(calls) == ["BatchGetItem", *["Query"] * (len(calls) - 1)]
+    assert len(calls) <= 8 + 1 + 4  # a partition with more than its share of the newest is read on
+
+
+@pytest.mark.parametrize("cursor", ["x", "1795251600000", "1795251600000#0123456789ABCDEF", "1' OR '1"])
+def test_a_cursor_that_is_none_is_refused(search: Search, cursor: str) -> None:
+    with pytest.raises(Invalid, match="is no page's cursor"):
+        search.finder.newest(cursor=cursor)
+
+
+def test_without_a_country_of_the_stage_a_number_needs_its_own(
+    search: Search, ledger: Ledger, aws: Aws
+) -> None:
+    finder = Finder(aws.dynamodb, SEARCH, LEDGER, rows_with())
+    assert finder.to("617 555 1234").messages == []

@@ -1,0 +1,189 @@
+"""Rows of the table `search`: written by what the ledger's stream tells, whenever and however often."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from mailroom.aws.dynamo import UnprocessedKeys, plain
+from mailroom.channels.push.contract import Push
+from mailroom.channels.sms.contract import Sms
+from mailroom.ledger.erasure import Erasure
+from mailroom.ledger.ledger import Ledger
+from mailroom.search.rows import SHARDS, InvalidSearchKey
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.searching import Search, record, rows_with
+from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, item, mail
+
+
+@pytest.fixture
+def search(aws: Aws) -> Search:
+    return Search(aws)
+
+
+def test_a_message_has_a_row_for_each_recipient_and_one_among_the_newest(
+    search: Search, ledger: Ledger, clock: FakeClock
+) -> None:
+    claimed(ledger, mail(to=["Ada <Ada@Example.com>", "bob@example.com"], bcc="eve@example.com"))
+    search.index()
+    found = [plain(each) for each in search.rows()]
+    assert sorted(each["found_by"].partition("#")[0] for each in found) == ["newest", "to", "to", "to"]
+    assert {(each["id"], each["event_type"]) for each in found} == {("m-1", "mail")}
+    assert {each["ttl"] for each in found} == {int(clock() + TTL)}
+    (place,) = {each["put"] for each in found}
+    assert place.startswith(f"{NOW_MS}#")
+
+
+def test_who_reads_the_table_without_its_key_learns_of_nobody(search: Search, ledger: Ledger) -> None:
+    claimed(ledger, mail(to="ada@example.com"))
+    search.index()
+    assert "ada" not in json.dumps(search.rows())
+    item_ = search.aws.item()
+    ours = {each.found_by for each in rows_with().of(item_)}
+    assert ours & {each.found_by for each in rows_with('{"key": "another key of 16"}').of(item_)} == {
+        next(each for each in ours if each.startswith("newest"))
+    }
+
+
+def test_fifty_recipients_find_the_same_mail(search: Search, ledger: Ledger) -> None:
+    everybody = [f"p{at}@example.com" for at in range(50)]
+    claimed(ledger, mail(to=everybody[:1], cc=everybody[1:25], bcc=everybody[25:]))
+    search.index()
+    assert all(search.to(each) == ["m-1"] for each in everybody)
+
+
+@pytest.mark.parametrize(
+    "typed", ["ada@Bücher.example", " Ada@xn--bcher-kva.example ", "Ada <ADA@BÜCHER.example>"]
+)
+def test_an_address_is_found_in_all_its_spellings(search: Search, ledger: Ledger, typed: str) -> None:
+    claimed(ledger, mail(to="Ada@bücher.example"))
+    search.index()
+    assert search.to(typed) == ["m-1"]
+
+
+@pytest.mark.parametrize("typed", ["+16175551234", "(617) 555-1234", "+1 617 555 1234"])
+def test_a_number_is_found_in_all_its_spellings(search: Search, ledger: Ledger, typed: str) -> None:
+    ledger.claim(Sms(id="s-1", event_type="sms", to="+16175551234", text="Hi"))
+    search.index()
+    assert search.to(typed) == ["s-1"]
+
+
+def test_a_devices_token_is_found_as_it_is(search: Search, ledger: Ledger) -> None:
+    ledger.claim(Push(id="p-1", event_type="push", to="aB" * 40, title="Hi"))
+    search.index()
+    assert (search.to("aB" * 40), search.to("ab" * 40)) == (["p-1"], [])
+
+
+def test_what_was_refused_is_found_by_what_stood_in_it(search: Search, ledger: Ledger) -> None:
+    ledger.refuse(item(to="Ada@@example"), "invalid", "to: is no address")
+    search.index()
+    assert search.to("ada@@Example") == ["m-1"]
+
+
+def test_who_got_a_message_in_anothers_place_finds_it_and_so_does_the_other(
+    search: Search, ledger: Ledger
+) -> None:
+    ledger.claim(mail(to="ada@example.com"), redirected_to="team@example.com")
+    search.index()
+    assert search.to("ada@example.com") == search.to("team@example.com") == ["m-1"]
+
+
+def test_late_doubled_and_shuffled_records_leave_the_same_rows(
+    search: Search, ledger: Ledger, clock: FakeClock
+) -> None:
+    for at in range(20):
+        claimed(ledger, mail(id_=f"m-{at}", to=f"p{at}@example.com"))
+    search.index()
+    once = sorted(map(repr, search.rows()))
+    records = search.stream() * 3
+    random.Random(28).shuffle(records)
+    for first in range(0, len(records), 7):
+        clock.advance(60)
+        search.index(records[first : first + 7])
+    assert sorted(map(repr, search.rows())) == once
+
+
+def test_a_batch_that_was_lost_is_made_up_for_by_its_replay_months_later(
+    search: Search, ledger: Ledger, clock: FakeClock
+) -> None:
+    claimed(ledger)
+    lost = search.stream()
+    clock.advance(80 * 86_400)
+    search.index(lost)
+    assert search.to("vincent@example.com") == ["m-1"]
+
+
+def test_a_redrive_months_later_prolongs_the_rows(search: Search, ledger: Ledger, clock: FakeClock) -> None:
+    claimed(ledger)
+    search.index()
+    clock.advance(80 * 86_400)
+    ledger.dead_lettered(KEY)
+    search.index()
+    assert {plain(each)["ttl"] for each in search.rows()} == {int(NOW + 80 * 86_400 + TTL)}
+    assert len(search.rows()) == 2
+
+
+def test_a_replay_after_an_erasure_brings_nobody_back(
+    search: Search, ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claim = claimed(ledger, mail(to="ada@example.com"))
+    ledger.complete(claim, "ses", "0101")
+    late = search.stream()
+    assert Erasure(aws.dynamodb, LEDGER, TTL, clock).empty(KEY, aws.item())
+    search.index(late)
+    assert search.rows() == []
+
+
+def test_a_record_of_what_the_ledger_has_forgotten_is_passed_over(search: Search) -> None:
+    search.index([record("gone")])
+    assert search.rows() == []
+
+
+def test_an_item_of_an_earlier_version_is_found_once_its_history_says_when(search: Search, aws: Aws) -> None:
+    about = {"id": "m-1", "event_type": "mail", "to": "ada@example.com", "ttl": 9_999_999_999}
+    aws.put(LEDGER, **about, status="sending", startedAt=NOW_MS)
+    search.index()
+    assert search.rows() == []
+    aws.put(LEDGER, **about, status="sent", history=[{"at": NOW_MS, "status": "sent"}])
+    search.index()
+    assert search.to("ada@example.com") == ["m-1"]
+
+
+def test_the_newest_are_spread_over_all_partitions(search: Search, ledger: Ledger) -> None:
+    for at in range(100):
+        claimed(ledger, mail(id_=f"m-{at}"))
+    search.index()
+    newest = {plain(each)["found_by"] for each in search.rows()} - {
+        rows_with().partition("vincent@example.com")
+    }
+    assert len(newest) == SHARDS
+
+
+def test_what_dynamodb_did_not_take_is_asked_again_and_then_the_batch_comes_back(
+    aws: Aws, ledger: Ledger
+) -> None:
+    claimed(ledger)
+    calls: list[Any] = []
+
+    def busy(times: int) -> Any:
+        def batch_write_item(real: Any, **request: Any) -> Any:
+            calls.append(request)
+            if len(calls) <= times:
+                return {"UnprocessedItems": request["RequestItems"]}
+            return real(**request)
+
+        return Meddler(aws.dynamodb, batch_write_item=batch_write_item)
+
+    Search(aws, busy(3)).index()
+    assert (len(calls), len(Search(aws).rows())) == (4, 2)
+    calls.clear()
+    with pytest.raises(UnprocessedKeys, match="could not be written whole"):
+        Search(aws, busy(4)).index()
+
+
+@pytest.mark.parametrize("text", ["", "no json", "{}", '{"key": "short"}', '["key"]'])
+def test_a_secret_that_is_no_key_says_so_and_is_not_quoted(text: str) -> None:
+    with pytest.raises(InvalidSearchKey) as raised:
+        rows_with(text).partition("ada@example.com")
+    assert str(raised.value) == ('the secret for searching is not {"key": "<random>"}; put its key back')
