@@ -26,6 +26,8 @@ ITEM_OVERHEAD_BYTES = 100
 """What DynamoDB adds to an item that it keeps, by its developer guide."""
 INDEX_BYTES = 200
 """An entry of the ledger's index of numbers; each text message and each fax has one."""
+ROW_BYTES = 130
+"""A row of the table search."""
 BUDGET_UNITS = 2
 """Write units of the budget for each batch: its item has a number or two for every hour."""
 LOG_BYTES = 1_000
@@ -70,6 +72,7 @@ def parts(path: MessagePath) -> dict[str, float]:
         "composing": composing_cost(path) if path.lane.name == "bulk" else 0.0,
         "the day's budget": budget_cost(path),
         "kept in tables": storage_cost(path),
+        "search": search_cost(path) if path.settings.search else 0.0,
         "PDFs": pdf_cost(path.settings) if path.estimate.stores_pdf else 0.0,
         "logs": _invocations(path) * logs_cost(path.settings),
     }
@@ -146,9 +149,26 @@ def storage_cost(path: MessagePath) -> float:
         ledger += INDEX_BYTES
     mailbox = MAILBOX_BYTES + ITEM_OVERHEAD_BYTES
     byte_days = ledger * retention.ledger_days + mailbox * (retention.mailbox_days or YEAR_DAYS)
+    return byte_days * _byte_day(path)
+
+
+def search_cost(path: MessagePath) -> float:
+    """Making a message to one recipient findable: its ledger's item read, two rows written, and kept as long
+    as the item, with their backups."""
+    rows = 2
+    return float(
+        rows * prices.WRITE_UNIT
+        + prices.READ_UNIT
+        + prices.LAMBDA_REQUEST / prices.DISPATCHED
+        + prices.lambda_time(DISPATCH_SECONDS, path.settings.outcomes.memory_mb)
+        + rows * (ROW_BYTES + ITEM_OVERHEAD_BYTES) * path.settings.retention.ledger_days * _byte_day(path)
+    )
+
+
+def _byte_day(path: MessagePath) -> float:
+    """A byte kept in a table for a day."""
     recoverable = path.settings.deployment.point_in_time_recovery
-    price = prices.TABLE_GB + (prices.RECOVERY_GB if recoverable else 0)
-    return float(byte_days / DAYS / GB * price)
+    return float((prices.TABLE_GB + (prices.RECOVERY_GB if recoverable else 0)) / DAYS / GB)
 
 
 def pdf_cost(settings: Settings) -> float:

@@ -92,17 +92,31 @@ def test_of_faxes_and_webhooks_nothing_is_told(channel: str) -> None:
 
 
 def test_what_is_kept_is_paid_for_by_the_days_with_its_backups() -> None:
-    # Ledger (330 + 100) bytes x 90 days, mailbox (1,000 + 100) x 30, a month of 30.4, 0.25 + 0.20 a GB.
-    month = (430 * 90 + 1_100 * 30) / 30.4 / 1e9
+    # Ledger (396 + 100) bytes x 90 days, mailbox (1,000 + 100) x 30, a month of 30.4, 0.25 + 0.20 a GB.
+    month = (496 * 90 + 1_100 * 30) / 30.4 / 1e9
     days = {"log_days": 90, "mailbox_days": 30}
     assert storage_cost(around("mail", retention=days)) == pytest.approx(month * 0.45)
     bare = around("mail", retention=days, deployment={"point_in_time_recovery": False})
     assert storage_cost(bare) == pytest.approx(month * 0.25)
 
 
+def test_search_is_two_rows_a_read_and_its_part_of_an_invocation() -> None:
+    # 2 writes x 0.625, a read 0.125, a hundredth of 0.20, 0.002 s x 0.25 GB x 13.3334 a GB-second; kept:
+    # 2 rows of 130 + 100 bytes for 90 days of a month of 30.4, at 0.25 + 0.20 a GB.
+    kept = 2 * 230 * 90 / 30.4 * 0.45 / 1000
+    one = 2 * 0.625 + 0.125 + 0.002 + 0.006667 + kept
+    assert parts(around("mail"))["search"] * MILLION == pytest.approx(one, abs=1e-5)
+    without = copy.deepcopy(CONTEXT) | {"prod": {**CONTEXT["prod"], "search": False}}
+    path = MessagePath(load(without, "prod"), Stages(without).lane("prod", "mail", "normal"))
+    assert "search" not in parts(path)
+    found, off = fixed.of_settings(around("mail").settings), fixed.of_settings(path.settings)
+    assert (found.functions - off.functions, found.secrets - off.secrets) == (1, 1)
+    assert (found.alarm_metrics - off.alarm_metrics, found.mapping_metrics - off.mapping_metrics) == (6, 6)
+
+
 def test_what_is_kept_for_ever_is_counted_as_a_years() -> None:
     assert storage_cost(around("mail")) * MILLION == pytest.approx(
-        (430 * 90 + 1_100 * 365) / 30.4 * 0.45 / 1000
+        (496 * 90 + 1_100 * 365) / 30.4 * 0.45 / 1000
     )
     assert any("for ever (counted: a year of it)" in each for each in reckoned().assumptions)
 
