@@ -12,6 +12,7 @@ from mailroom.clock import iso
 from ops.erase.choices import CHOICES, erase_choices, lift_from_ses
 from ops.erase.messages import FoundMessages, MessageErasure, find
 from ops.erase.person import Person
+from ops.erase.search import erase_rows
 from ops.erase.stage import Erased, ErasurePlace, ErasureRun, Goes, Read, StageData
 from ops.options import AsJson, Stage, Yes
 from ops.screen import aws_faults, bar, confirm, plain, print_json, print_line, screen, table_of
@@ -98,8 +99,14 @@ def _survey(survey_run: ErasureRun, step: Step) -> Survey:
         ErasurePlace("ledger", sum(each.ledger is not None for each in found)),
         ErasurePlace("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
         *_choices(survey_run, step),
+        _rows(survey_run, step),
     ]
     return Survey(messages, {each.place: each for each in places})
+
+
+def _rows(run: ErasureRun, step: Step) -> ErasurePlace:
+    with step("search") as read:
+        return erase_rows(run, read)
 
 
 def _choices(run: ErasureRun, step: Step) -> Iterator[ErasurePlace]:
@@ -115,8 +122,9 @@ def _erase(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
     with step("messages") as read:
         messages.erase(first.messages, read)
     ses = lift_from_ses(run)
-    for place in (*messages.places.values(), *_choices(run, step)):
-        first.places[place.place].erased = place.erased
+    # Last: what is erased of a message before leaves nothing that a late record could make rows of.
+    for place in (*messages.places.values(), *_choices(run, step), _rows(run, step)):
+        first.places[place.place].erased += place.erased
         first.places[place.place].kept = place.kept
     answer = _answer(run, first, _survey(survey_run, step))
     return structs.replace(answer, cancelled=messages.cancelled, ses=ses)

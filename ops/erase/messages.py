@@ -19,6 +19,7 @@ from mailroom.ledger.items import ERASED_AT, where
 from mailroom.mailbox import due
 from mailroom.message.message import Key
 from ops.erase.person import Image, Person, Role, hides_all, mentioned_beside_keys, role_of, texts, without
+from ops.erase.search import delete_rows
 from ops.erase.stage import ErasurePlace, ErasureRun, ItemChanged, Read, StageData
 from ops.tables import key_of
 
@@ -138,7 +139,7 @@ class MessageErasure:
         self._data = run.data
         self._erasure = Erasure(run.data.dynamodb, run.data.table("ledger"), run.data.ttl)
         self._clock = run.data.clock
-        self.places = {each: ErasurePlace(each) for each in ("mailbox", "ledger", "payloads")}
+        self.places = {each: ErasurePlace(each) for each in ("mailbox", "ledger", "payloads", "search")}
         self.cancelled = 0
 
     def erase(self, messages: FoundMessages, read: Read) -> None:
@@ -176,6 +177,7 @@ class MessageErasure:
                 self._leave("ledger", key, _CHANGED)
                 return
             self.places["ledger"].erased += 1
+            self.places["search"].erased += delete_rows(self._data, plain(item))
         self._delete(key)
 
     def _delete(self, key: Key) -> None:

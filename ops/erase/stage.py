@@ -13,6 +13,7 @@ from mailroom.ledger.items import where
 from mailroom.message.message import Key
 from ops import stage as stages
 from ops.erase.person import Image, Person
+from ops.messages.search import search_of
 from ops.stage import function_settings
 from ops.tables import segments
 
@@ -88,7 +89,7 @@ class StageData:
     ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
-        """Asks dispatch's environment. Raises Refused where the stage is not
+        """Asks dispatch's environment, and the API's. Raises Refused where the stage is not
         deployed, or by a version with other settings, and ClientError."""
         facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), _DispatchFacts)
         self.session = session
@@ -96,6 +97,9 @@ class StageData:
         self.default_region = facts.default_region
         self.ttl = facts.ledger_ttl_seconds
         self.payloads = facts.payload_bucket
+        search = search_of(session, stage)
+        self.rows = None if search is None else search[1]
+        """Makes the rows of the table search; None: the stage has no search."""
         self.dynamodb = session.client("dynamodb")
         self.s3 = session.client("s3")
         self.clock: Clock = time.time

@@ -129,7 +129,7 @@ def find(
     raise typer.Exit(0 if answer.messages or answer.more else 1)
 
 
-class _Search(Struct, frozen=True, kw_only=True, rename="upper"):
+class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
     """What is asked of the API's environment."""
 
     ledger_table: str
@@ -138,12 +138,20 @@ class _Search(Struct, frozen=True, kw_only=True, rename="upper"):
     default_region: str = ""
 
 
+def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
+    """What the stage knows of its search, and what makes its rows; None: it has none. Raises NotDeployed."""
+    known = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), SearchFacts)
+    if not known.search_table:
+        return None
+    return known, Rows(CachedSecret(session.client("secretsmanager"), known.search_key_name, time.time))
+
+
 def finder_of(session: "boto3.Session", stage: str) -> Finder:
     """Finds messages of a stage. Raises NotDeployed, and Refused where it has no search."""
-    known = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), _Search)
-    if not known.search_table:
+    search = search_of(session, stage)
+    if search is None:
         raise Refused(NO_SEARCH.format(stage=stage))
-    rows = Rows(CachedSecret(session.client("secretsmanager"), known.search_key_name, time.time))
+    known, rows = search
     dynamodb = session.client("dynamodb")
     return Finder(dynamodb, known.search_table, known.ledger_table, rows, known.default_region)
 

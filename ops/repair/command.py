@@ -382,4 +382,4 @@ def _show_batches(answer: Replayed) -> None:
         return
     screen.print(f"{answer.replayed} batches replayed, {answer.left} left.")
     if answer.left:
-        screen.print("Why: the log groups of dispatch and outcomes, by the time of this command.")
+        screen.print("Why: the log groups of these functions, by the time of this command.")

@@ -17,6 +17,8 @@ _PREFIX = "aws/lambda/"
 """Where Lambda puts an on-failure record: aws/lambda/<mapping>/<shard>/<date>/<name>."""
 _DONE = "replayed/"
 _MOST_NAMED = 50
+STREAM_READERS = ("dispatch", "outcomes", "index-messages")
+"""The functions that read a stream; only they are handed batches again."""
 
 
 class FailedBatch(Struct, frozen=True):
@@ -56,7 +58,7 @@ class Replayed(Struct):
 
 
 class FailedBatches:
-    """The failed batches of one stage: the mailbox's are replayed to dispatch, the ledger's to outcomes.
+    """The failed batches of one stage: each is replayed to the function that failed on it.
 
     A batch that went through lies elsewhere from then on, so an interrupted replay is simply run again.
     """
@@ -66,7 +68,7 @@ class FailedBatches:
         self._lambda = session.client("lambda", config=config_for_invocations())
         account = session.client("sts").get_caller_identity()["Account"]
         self._bucket = unprocessed_bucket(stage, account, session.region_name)
-        self._functions = {name(stage, short) for short in ("dispatch", "outcomes")}
+        self._functions = {name(stage, short) for short in STREAM_READERS}
 
     def waiting(self) -> list[tuple[datetime, str]]:
         """What waits, oldest first: only when Lambda wrote it and its key, however many and large the batches
@@ -111,9 +113,7 @@ class FailedBatches:
         """Why not all of it went through; "": it did."""
         # Whoever can write to the bucket must not choose what is invoked.
         if batch.function not in self._functions:
-            return (
-                "its function is not this stage's dispatch or outcomes; see what it is, and delete it by hand"
-            )
+            return "its function reads no stream of this stage; see what it is, and delete it by hand"
         # As compact as Lambda wrote it: a batch may fill the 6 MB that an invocation takes.
         body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
         try:

@@ -67,7 +67,7 @@ def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
     result = run("repair", "--given-up", "--yes")
     assert result.exit_code == 1
     assert "1 batches replayed, 1 left." in result.stdout
-    assert "log groups of dispatch and outcomes" in result.stdout
+    assert "log groups of these functions" in result.stdout
     assert shelf.keys() == [key("one"), f"replayed/{key('two')}"]
 
 

@@ -82,13 +82,14 @@ def test_a_batch_that_goes_through_is_handed_to_dispatch_whole_and_moves_to_repl
     assert shelf.read(f"replayed/{key('one')}") == written
 
 
-def test_a_batch_of_the_ledgers_stream_is_handed_to_outcomes(shelf: Shelf) -> None:
-    shelf.put("one", document(event("a"), function="mailroom-dev-outcomes:$LATEST"))
+@pytest.mark.parametrize("reader", ["outcomes", "index-messages"])
+def test_a_batch_of_the_ledgers_stream_is_handed_to_the_reader_that_failed(shelf: Shelf, reader: str) -> None:
+    shelf.put("one", document(event("a"), function=f"mailroom-dev-{reader}:$LATEST"))
     dispatch = FakeDispatch()
     failed = replaying(dispatch)
     (found,) = batches(failed)
     assert failed.replay(*found).why == ""
-    assert dispatch.invoked == [("mailroom-dev-outcomes", event("a"))]
+    assert dispatch.invoked == [(f"mailroom-dev-{reader}", event("a"))]
 
 
 def test_a_batch_of_any_other_function_is_left_and_invokes_nothing(shelf: Shelf) -> None:
@@ -96,7 +97,7 @@ def test_a_batch_of_any_other_function_is_left_and_invokes_nothing(shelf: Shelf)
     dispatch = FakeDispatch()
     failed = replaying(dispatch)
     (found,) = batches(failed)
-    assert "not this stage's dispatch or outcomes" in failed.replay(*found).why
+    assert "its function reads no stream of this stage" in failed.replay(*found).why
     assert (dispatch.invoked, shelf.keys()) == ([], [key("one")])
 
 

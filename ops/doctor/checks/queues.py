@@ -29,7 +29,7 @@ def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """What Lambda laid into the bucket because dispatch or outcomes failed on it again and again."""
+    """What Lambda laid into the bucket because the reader of a stream failed on it again and again."""
     bucket = unprocessed_bucket(stage.name, stage.account, stage.region)
     found = stage.asked("s3", "list_objects_v2", Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1)
     if found is None:

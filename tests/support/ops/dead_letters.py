@@ -14,6 +14,8 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo import image_of, plain
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.search import VARIABLES as SEARCH
+from tests.support.ops.search import make_search
 from tests.support.ops.shared import ACCOUNT, REGION
 
 STAGE = "dev"
@@ -72,6 +74,8 @@ class Functions:
         }
 
     def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
+        if FunctionName == f"mailroom-{STAGE}-messages-api":
+            return {"Environment": {"Variables": {"LEDGER_TABLE": f"mailroom-{STAGE}-ledger", **SEARCH}}}
         if FunctionName != f"mailroom-{STAGE}-dispatch":
             raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
         return {"Environment": {"Variables": self.dispatch}}
@@ -90,6 +94,7 @@ class Stage(boto3.Session):
         self.s3: Any = super().client("s3")
         for name, keys in TABLES.items():
             self._table(name, keys)
+        make_search(self.dynamodb)
         for bucket in (PAYLOADS, UNPROCESSED):
             self.s3.create_bucket(Bucket=bucket)
         self.urls: dict[str, str] = {}
@@ -162,7 +167,7 @@ class Stage(boto3.Session):
     def everything(self) -> str:
         """All that the stage has, as one text."""
         found = io.StringIO()
-        for table in TABLES:
+        for table in (*TABLES, "search"):
             found.write(json.dumps(self.items(table), default=str))
         for key in self.objects(UNPROCESSED):
             found.write(self.s3.get_object(Bucket=UNPROCESSED, Key=key)["Body"].read().decode())

@@ -1,0 +1,85 @@
+"""Erasing a person from the table by which messages are found."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.ops.test_ops_erase import erased, places, sent
+from tests.support.ops.dead_letters import Stage, erasable
+from tests.support.ops.search import index
+
+AT: dict[str, Any] = {"putAt": 1_795_251_600_000, "ttl": 9_999_999_999}
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with erasable(monkeypatch) as stage:
+        yield stage
+
+
+def rows(stage: Stage) -> list[tuple[str, str]]:
+    """The rows that there are: the kind of each, and the message."""
+    return sorted((each["found_by"].partition("#")[0], each["id"]) for each in stage.items("search"))
+
+
+@pytest.mark.parametrize("typed", ["ada@bücher.example", "Ada <ADA@xn--bcher-kva.example>"])
+@pytest.mark.parametrize("written", ["Ada@Bücher.example", "ada@xn--bcher-kva.example"])
+def test_no_row_leads_to_a_persons_messages_any_more_however_both_were_written(
+    stage: Stage, typed: str, written: str
+) -> None:
+    sent(stage, "m-1", to=written, **AT)
+    sent(stage, "m-2", to="bob@example.com", **AT)
+    index(stage.dynamodb)
+    answer = erased(recipient=typed)
+    assert rows(stage) == [("newest", "m-2"), ("to", "m-2")]
+    assert places(answer, "erased") == {"mailbox": 1, "ledger": 1, "search": 1}
+    assert places(answer, "left") == {}
+
+
+def test_of_a_mail_to_several_the_others_rows_stay(stage: Stage) -> None:
+    to = ["ada@example.com", "bob@example.com"]
+    sent(stage, "m-1", to=to, recipients={each: {} for each in to}, **AT)
+    index(stage.dynamodb)
+    answer = erased()
+    assert rows(stage) == [("newest", "m-1"), ("to", "m-1")]
+    assert places(answer, "erased")["search"] == 1
+    index(stage.dynamodb)
+    assert rows(stage) == [("newest", "m-1"), ("to", "m-1")]
+
+
+def test_a_number_is_found_by_its_one_form(stage: Stage) -> None:
+    sent(stage, "s-1", event_type="sms", to="+16175551234", **AT)
+    index(stage.dynamodb)
+    erased(recipient="+1 (617) 555-1234")
+    assert rows(stage) == []
+
+
+def test_a_row_that_outlived_its_message_goes_too(stage: Stage) -> None:
+    sent(stage, "m-1", **AT)
+    index(stage.dynamodb)
+    for table in ("ledger", "mailbox"):
+        stage.dynamodb.delete_item(
+            TableName=f"mailroom-dev-{table}", Key={"id": {"S": "m-1"}, "event_type": {"S": "mail"}}
+        )
+    assert places(erased(), "erased") == {"search": 1}
+    assert rows(stage) == [("newest", "m-1")]
+
+
+def test_a_look_counts_the_rows_and_leaves_them(stage: Stage) -> None:
+    sent(stage, "m-1", **AT)
+    index(stage.dynamodb)
+    answer = erased("--dry-run")
+    assert places(answer, "found") == {"mailbox": 1, "ledger": 1, "search": 1}
+    assert len(rows(stage)) == 2
+
+
+def test_a_stage_without_search_is_erased_from_all_the_same(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.support.ops import dead_letters
+
+    nothing: dict[str, Any] = {}
+    monkeypatch.setattr(dead_letters, "SEARCH", nothing)
+    sent(stage, "m-1", **AT)
+    assert places(erased(), "erased") == {"mailbox": 1, "ledger": 1}
