@@ -76,6 +76,12 @@ def unprocessed_bucket(stage: str, account: str, region: str) -> str:
     return name(stage, f"unprocessed-{account}-{region}")
 
 
+def caller(session: "boto3.Session") -> str:
+    """Who acts: the ARN that STS has for the credentials, kept in what somebody starts, stops, sends again or
+    erases."""
+    return str(session.client("sts").get_caller_identity()["Arn"])
+
+
 def queue_urls(sqs: "SQSClient", stage: str) -> dict[str, str]:
     """The URLs of a stage's queues by their short names, such as fax-dlq.fifo."""
     pages = sqs.get_paginator("list_queues").paginate(

@@ -64,6 +64,16 @@ def short(time: str | None) -> str:
     return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def ago(time: str, now: str) -> str:
+    """How long ago an ISO 8601 time is, for a list: `5 min ago`; a day or more ago, the date."""
+    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(time)).total_seconds()
+    if seconds < 0 or seconds >= 86_400:
+        return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M}"
+    if seconds < 60:
+        return "just now"
+    return f"{seconds / 60:.0f} min ago" if seconds < 3_600 else f"{seconds / 3_600:.0f} h ago"
+
+
 def speed_of(speed: float) -> str:
     """Messages a second, with no more digits than mean something."""
     return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"

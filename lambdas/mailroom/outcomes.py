@@ -19,7 +19,7 @@ from mailroom.environment import OutcomesSettings
 from mailroom.http.url_policy import host_of
 from mailroom.ledger.items import LedgerChange, change_of
 from mailroom.message.message import MAX_GROUP, Key, encode
-from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
+from mailroom.message.outcome import CODES, DETAIL_TYPE, FAILED, SILENT
 from mailroom.telemetry import about, count, count_by, logger
 
 if TYPE_CHECKING:
@@ -181,12 +181,6 @@ class OutcomeEvent(Struct, frozen=True):
 
 MAX_EVENTS = 10
 """Entries of one PutEvents. They need no count of bytes: none of ours has 20 KB, and a call takes 1 MB."""
-_CODES = {
-    "undelivered": ("error_code", "bounce_type"),
-    "bounced": ("bounce_type",),
-    "complained": ("complaint_type",),
-}
-"""Where the ledger keeps why, for the statuses that a provider reports."""
 
 
 class EventBus:
@@ -202,7 +196,7 @@ class EventBus:
             return None
         item, key = change.new, change.key
         campaign = key.id.partition("#")[0]
-        facts = (item.get(name) for name in _CODES.get(change.status, ()))
+        facts = (item.get(name) for name in CODES.get(change.status, ()))
         return OutcomeEvent(
             event_id=_event_id(change),
             id=key.id,

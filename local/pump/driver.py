@@ -28,7 +28,7 @@ from local.providers.http import iso, iso_milliseconds
 from local.pump.fifo import EmulatedQueue, FifoMapping, Poller
 from local.pump.functions import CONNECTIONS, Functions, Invoked, retry_until_ok
 from local.pump.metrics import LoggedMetrics
-from local.pump.streams import GivenUp, Record, StreamDelivery, StreamMapping, passes
+from local.pump.streams import FirstRecords, GivenUp, Record, StreamDelivery, StreamMapping, passes
 
 DRIVING = "driving "
 """The pump logs this when it has taken over all mappings."""
@@ -111,7 +111,7 @@ class Pump:
 def read_shard(url: str, mapping: StreamMapping, shard: str) -> Iterator[Record]:
     """The shard's records, oldest first, that pass the mapping's filters; ends when the shard is closed."""
     iterator: str | None = None
-    last = ""
+    last, first = "", FirstRecords()
     while True:
         try:
             iterator = iterator or _iterator(url, mapping.stream, shard, last)
@@ -123,7 +123,7 @@ def read_shard(url: str, mapping: StreamMapping, shard: str) -> Iterator[Record]
             continue
         for record in page["Records"]:
             last = record["dynamodb"]["SequenceNumber"]
-            if passes(record, mapping.patterns):
+            if passes(first.told(record), mapping.patterns):
                 yield Record.from_stream(record, mapping.stream)
         iterator = page.get("NextShardIterator")
         if iterator is None:

@@ -101,6 +101,23 @@ def parse(criteria: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     return [json.loads(each["Pattern"]) for each in (criteria or {}).get("Filters", [])]
 
 
+class FirstRecords:
+    """Which records are the first that a stream tells of their item. The emulator leaves out what PartiQL
+    inserts, such as the claims of a batch: DynamoDB tells of that as INSERT, so the first record after it
+    stands for both."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def told(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The record as filters see it."""
+        key = json.dumps(record["dynamodb"]["Keys"], sort_keys=True)
+        if record["eventName"] == "MODIFY" and key not in self._known:
+            record = {**record, "eventName": "INSERT"}
+        self._known.add(key)
+        return record
+
+
 def passes(record: Mapping[str, Any], patterns: Sequence[Mapping[str, Any]]) -> bool:
     """A record passes if any pattern matches, or if there are none."""
     return not patterns or any(_matches(record, pattern) for pattern in patterns)

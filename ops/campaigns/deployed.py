@@ -36,9 +36,9 @@ class RunStart:
     scheduled_at: str
     known: Run | None = None
 
-    def body(self) -> str:
-        """A start of its own, each time."""
-        body = {"campaign": self.campaign, "scheduled_at": self.scheduled_at, "run": self.run}
+    def body(self, by: str) -> str:
+        """A start of its own, each time, by this operator."""
+        body = {"campaign": self.campaign, "scheduled_at": self.scheduled_at, "run": self.run, "by": by}
         return json.dumps(body | {"start": str(uuid4())})
 
 
@@ -48,6 +48,7 @@ class DeployedCampaigns:
 
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self.stage = stage
+        self._session = session
         self._sqs = session.client("sqs")
         self._scheduler = session.client("scheduler")
         self._dynamodb = session.client("dynamodb")
@@ -82,7 +83,7 @@ class DeployedCampaigns:
             url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
         except self._sqs.exceptions.QueueDoesNotExist:
             raise without_campaigns(f"queue {name}", self.stage) from None
-        self._sqs.send_message(QueueUrl=url, MessageBody=start.body())
+        self._sqs.send_message(QueueUrl=url, MessageBody=start.body(stages.caller(self._session)))
 
     def runs(self, campaign: str, most: int) -> list[Run]:
         """The latest runs, newest first. Raises NotDeployed."""
@@ -101,7 +102,7 @@ class DeployedCampaigns:
 
     def stop(self, campaign: str, run: str) -> bool:
         """Let no more of a run be collected or composed. False: it is stopped already."""
-        return self._runs.stop(campaign, run)
+        return self._runs.stop(campaign, run, stages.caller(self._session))
 
     def schedules(self) -> Schedules:
         """The schedules that are deployed, and whether each is enabled, by campaign."""

@@ -73,14 +73,14 @@ def erase(
         person = Person(recipient, data.default_region, channel)
         survey_run = ErasureRun(data, person, keep_choices=keep_choices)
         step = partial(_step, quiet=as_json)
-        first = _survey(survey_run, step)
+        first = take_stock(survey_run, step)
         if not as_json:
             _show_first(first)
         if dry_run:
             answer = _answer(survey_run, first, None)
         else:
             confirm(_question(first, stage, keep_choices), yes=yes)
-            answer = _erase(survey_run, first, step)
+            answer = carry_out(survey_run, first, step)
     if as_json:
         print_json(answer)
     elif not dry_run:
@@ -89,7 +89,7 @@ def erase(
     raise typer.Exit(0 if dry_run or good else 1)
 
 
-def _survey(survey_run: ErasureRun, step: Step) -> Survey:
+def take_stock(survey_run: ErasureRun, step: Step) -> Survey:
     """Find all there is; change nothing."""
     with step("messages") as read:
         messages = find(survey_run.data, survey_run.person, read)
@@ -115,7 +115,7 @@ def _choices(run: ErasureRun, step: Step) -> Iterator[ErasurePlace]:
             yield erase_choices(run, table, read)
 
 
-def _erase(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
+def carry_out(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
     """Erase what was found, and look once more."""
     run = ErasureRun(survey_run.data, survey_run.person, apply=True, keep_choices=survey_run.keep_choices)
     messages = MessageErasure(run)
@@ -126,7 +126,7 @@ def _erase(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
     for place in (*messages.places.values(), *_choices(run, step), _rows(run, step)):
         first.places[place.place].erased += place.erased
         first.places[place.place].kept = place.kept
-    answer = _answer(run, first, _survey(survey_run, step))
+    answer = _answer(run, first, take_stock(survey_run, step))
     return structs.replace(answer, cancelled=messages.cancelled, ses=ses)
 
 

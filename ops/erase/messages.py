@@ -173,7 +173,7 @@ class MessageErasure:
     def _whole(self, key: Key) -> None:
         item = self._data.item("ledger", key)
         if item is not None:
-            if not self._erasure.empty(key, plain(item)):
+            if not self._erasure.empty(key, plain(item), self._data.caller):
                 self._leave("ledger", key, _CHANGED)
                 return
             self.places["ledger"].erased += 1

@@ -14,7 +14,7 @@ from mailroom.message.message import Key
 from ops import stage as stages
 from ops.erase.person import Image, Person
 from ops.messages.search import search_of
-from ops.stage import function_settings
+from ops.stage import caller, function_settings
 from ops.tables import segments
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class StageData:
         self.dynamodb = session.client("dynamodb")
         self.s3 = session.client("s3")
         self.clock: Clock = time.time
+        self.caller = caller(session)
 
     def table(self, short: str) -> str:
         """A table's name."""

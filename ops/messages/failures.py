@@ -1,4 +1,5 @@
-"""`failures`: what failed, and why, out of the ledger's index of failures: one entry a day and channel."""
+"""`failures`: what went wrong, and why: what failed, bounced, was not delivered, or brought a complaint. The
+ledger's index of failures has a partition for each day and channel."""
 
 import heapq
 import itertools
@@ -11,12 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich.text import Text
 
-from mailroom.aws.dynamo import plain as plain_item
+from mailroom.aws.dynamo import MAX_KEYS, batch_get
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso
+from mailroom.ledger.items import where
+from mailroom.message.message import Key
+from mailroom.message.outcome import CODES, FAILED
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, errors, fold, plain, print_answer, right, screen, table_of, whole
 from ops.stage import aws_session, name
@@ -42,17 +46,25 @@ _KEPT = 4
 
 
 class Failure(Struct, frozen=True):
-    """One message that failed: when (ISO 8601), which, whom it was for, and why. `field` is the attribute at
-    fault, or `variable`; "": none is, or the message failed before these were noted."""
+    """One message that went wrong: when (ISO 8601), which, how, whom it was for, and why. `field` is the
+    attribute at fault, or `variable`; `template` and `campaign` are those that it was made of; "": none."""
 
     at: str
     id: str
     event_type: str
+    status: str
     to: str
     reason: str
     message: str
     attempts: int
     field: str = ""
+    template: str = ""
+    campaign: str = ""
+
+    @property
+    def day(self) -> str:
+        """The day (UTC)."""
+        return self.at[:10]
 
     @property
     def why(self) -> str:
@@ -61,12 +73,29 @@ class Failure(Struct, frozen=True):
 
 
 class Count(Struct, frozen=True):
-    """How many of a channel failed for one reason, and by one attribute."""
+    """How many of a channel ended so, for one reason, and by one attribute."""
 
     event_type: str
+    status: str
     reason: str
     count: int
     field: str = ""
+
+
+class FailureFilter(Struct, frozen=True):
+    """Which failures are wanted, by the attributes of `Failure`; "": any."""
+
+    status: str = ""
+    reason: str = ""
+    field: str = ""
+    template: str = ""
+    campaign: str = ""
+    day: str = ""
+
+    def takes(self, failure: Failure) -> bool:
+        """Whether it is wanted."""
+        wanted = structs.asdict(self)
+        return all(not value or value == getattr(failure, name) for name, value in wanted.items())
 
 
 class FailuresAnswer(Struct, frozen=True):
@@ -85,16 +114,23 @@ def failures(
     *,
     since: Annotated[str, typer.Option(help="Since 24h, 2d, 90m, 2026-11-20 or an ISO 8601 time.")] = "24h",
     channel: Annotated[str | None, typer.Option(help="Only messages of this channel.")] = None,
-    reason: Annotated[str | None, typer.Option(help="Only messages with this code, such as invalid.")] = None,
+    status: Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")] = "",
+    reason: Annotated[str, typer.Option(help="Only messages with this code, such as invalid.")] = "",
+    template: Annotated[str, typer.Option(help="Only messages of this template.")] = "",
+    campaign: Annotated[str, typer.Option(help="Only messages of this campaign.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many.")] = 50,
-    summary: Annotated[bool, typer.Option("--summary", help="Count by channel and reason instead.")] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Count by channel, status and reason instead.")
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not mask addresses and numbers.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the messages that failed, the newest first, and why. Addresses and numbers are masked.
+    """Print the messages that failed, bounced, were not delivered, or brought a complaint, the newest first,
+    and why. Addresses and numbers are masked.
 
-    If a message names an unknown channel, find it with --channel and that name. A dead letter has not failed:
-    see mailroom dead-letters list. The exit code is 0, however many messages failed.
+    --since goes by the time at which a message was accepted or given up; its bounce may come later. If a
+    message names an unknown channel, find it with --channel and that name. A dead letter has not failed: see
+    mailroom dead-letters list. The exit code is 0, however many messages failed.
 
     Example: mailroom failures --since 2d --channel mail --summary --stage prod
     """
@@ -104,11 +140,13 @@ def failures(
         client = aws_session().client("dynamodb")
         with errors.status("reading the ledger"):
             channels = [channel] if channel else list(CONTRACTS)
-            items = failed(client, stage, start, now, channels, reason)
-            counts = _counted(items) if summary else []
-            found = [] if summary else list(itertools.islice(items, limit + 1))
-    shown = [failure_of(each, full=full) for each in found[:limit]]
-    answer = FailuresAnswer(stage, iso(start), shown, len(found) > limit, counts)
+            items = failed(client, stage, start, now, channels)
+            wanted = FailureFilter(status, reason, template=template, campaign=campaign)
+            each = (failure_of(item, full=full) for item in items)
+            chosen = (one for one in each if wanted.takes(one))
+            counts = _counted(chosen) if summary else []
+            found = [] if summary else list(itertools.islice(chosen, limit + 1))
+    answer = FailuresAnswer(stage, iso(start), found[:limit], len(found) > limit, counts)
     print_answer(answer, partial(_show, summary=summary), as_json=as_json)
 
 
@@ -153,39 +191,45 @@ def failed(
     start: float,
     end: float,
     channels: list[str],
-    reason: str | None,
     page: int | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The index's items between two times (epoch seconds), the newest first, over all these channels. `page`:
-    how many one call reads, where not all are wanted; None: as many as DynamoDB returns."""
+    """The ledger's items of what went wrong among all that ended between two times (epoch seconds), the
+    newest first, over all these channels. `page`: how many one call reads, where not all are wanted; None: as
+    many as DynamoDB returns."""
     asked: dict[str, Any] = {} if page is None else {"Limit": page}
-    values: dict[str, Any] = {":start": {"N": str(int(start * 1000))}}
-    if reason is not None:
-        asked["FilterExpression"] = "#error.#code = :reason"
-        asked["ExpressionAttributeNames"] = {"#error": "error", "#code": "code"}
-        values[":reason"] = {"S": reason}
+    ledger, since = name(stage, "ledger"), int(start * 1000)
 
     def of_day(failed_on: str) -> Iterator[dict[str, Any]]:
         pages = client.get_paginator("query").paginate(
-            TableName=name(stage, "ledger"),
+            TableName=ledger,
             IndexName=INDEX,
             KeyConditionExpression="failed_on = :day AND completedAt >= :start",
-            ExpressionAttributeValues={**values, ":day": {"S": failed_on}},
+            ExpressionAttributeValues={":start": {"N": str(since)}, ":day": {"S": failed_on}},
             ScanIndexForward=False,
             **asked,
         )
-        return (plain_item(image) for page in pages for image in page["Items"])
+        return (image for page in pages for image in page["Items"])
 
-    for day in days(start, end):
-        runs = [of_day(f"{day}#{channel[:40]}") for channel in channels]
-        yield from heapq.merge(*runs, key=lambda item: int(item["completedAt"]), reverse=True)
+    def of_days() -> Iterator[dict[str, Any]]:
+        for day in days(start, end):
+            runs = [of_day(f"{day}#{channel[:40]}") for channel in channels]
+            yield from heapq.merge(*runs, key=lambda item: int(item["completedAt"]["N"]), reverse=True)
+
+    keys = (where(Key(image["id"]["S"], image["event_type"]["S"])) for image in of_days())
+    # The index has no room for all that is told of a failure.
+    while run := list(itertools.islice(keys, MAX_KEYS if page is None else min(page, MAX_KEYS))):
+        items = {(each["id"], each["event_type"]): each for each in batch_get(client, {ledger: run})[ledger]}
+        for key in run:
+            item = items.get((key["id"]["S"], key["event_type"]["S"]), {})
+            if item.get("status") in FAILED:  # the index may be a moment behind
+                yield item
 
 
-def _counted(items: Iterable[dict[str, Any]]) -> list[Count]:
-    """How many there are by channel, reason and attribute, the most first."""
-    counts = Counter((item["event_type"], *_error(item)[::2]) for item in items)
+def _counted(failures: Iterable[Failure]) -> list[Count]:
+    """How many there are by channel, status, reason and attribute, the most first."""
+    counts = Counter((each.event_type, each.status, each.reason, each.field) for each in failures)
     order = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return [Count(event_type, reason, count, field) for (event_type, reason, field), count in order]
+    return [Count(*key[:3], count, key[3]) for key, count in order]
 
 
 def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
@@ -197,13 +241,31 @@ def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
     else:
         shown, message = recipient(to), _masked_error(item, reason, message)
     return Failure(
-        at, item["id"], item["event_type"], shown, reason, message, int(item.get("attempts", 0)), field
+        at,
+        item["id"],
+        item["event_type"],
+        item["status"],
+        shown,
+        reason,
+        message,
+        int(item.get("attempts", 0)),
+        field,
+        item.get("template", ""),
+        campaign_of(item["id"]),
     )
+
+
+def campaign_of(id_: str) -> str:
+    """The campaign that composed a message, by its id; "": none."""
+    name, *rest = id_.split("#", 2)
+    return name if len(rest) == 2 else ""
 
 
 def _error(item: dict[str, Any]) -> tuple[str, str, str]:
     error = item.get("error") or {}
-    return str(error.get("code", "unknown")), str(error.get("message", "")), str(error.get("field", ""))
+    told = (item.get(each) for each in CODES.get(item["status"], ()))
+    reason = next(filter(None, told), error.get("code", "unknown"))
+    return str(reason), str(error.get("message", "")), str(error.get("field", ""))
 
 
 def _masked_error(item: dict[str, Any], reason: str, message: str) -> str:
@@ -238,19 +300,20 @@ def _masked_token(found: re.Match[str]) -> str:
 def _show(answer: FailuresAnswer, *, summary: bool) -> None:
     span = f"since {short(answer.since)} in {answer.stage}"
     if summary:
-        table = table_of(right("failed"), "channel", "reason", "attribute")
+        table = table_of(right("messages"), "channel", "status", "reason", "attribute")
         for each in answer.counts:
-            table.add_row(f"{each.count:,}", *map(plain, (each.event_type, each.reason, each.field)))
-        said = f"{sum(each.count for each in answer.counts):,} failed {span}."
+            words = (each.event_type, each.status, each.reason, each.field)
+            table.add_row(f"{each.count:,}", *map(plain, words))
+        said = f"{sum(each.count for each in answer.counts):,} went wrong {span}."
     else:
         # Ids and sentences have a line each: beside each other they would be cut at 80 columns.
         table = table_of(whole("when (UTC)"), whole("channel"), fold("message", ratio=1))
         for one in answer.failures:
             message = Text("\n").join(
-                (plain(one.id), plain(f"to {one.to}"), plain(f"{one.why}: {one.message}"))
+                (plain(one.id), plain(f"to {one.to}"), plain(f"{one.status}, {one.why}: {one.message}"))
             )
             table.add_row(short(one.at).removesuffix(" UTC"), plain(one.event_type), message)
-        said = f"{len(answer.failures):,} failed {span}."
+        said = f"{len(answer.failures):,} went wrong {span}."
         if answer.more:
             said = f"The newest {len(answer.failures):,} {span}; --limit shows more, --summary counts all."
     if table.row_count:

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from mailroom.clock import Clock, epoch
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
-from ops.messages.advice import advice
+from ops.messages.advice import advice, commands
 from ops.messages.timeline import timeline
 from ops.options import AsJson, Stage
 from ops.screen import aws_faults, errors, fold, plain, print_json, print_line, screen, table_of
@@ -129,7 +129,7 @@ def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
 def view_of(found: MessageStatus, stage: str, now: float, *, deleted: bool = False) -> MessageView:
     """A message with its advice, at `now` (epoch seconds). `deleted`: the mailbox does not have its item."""
     since = _since(found)
-    said = list(advice(found, stage, now, since, deleted=deleted))
+    said = list(advice(found, commands(found, stage), now, since, deleted=deleted))
     return msgspec.convert({**dataclasses.asdict(found), "since": since, "advice": said}, MessageView)
 
 

@@ -109,7 +109,7 @@ def show(
     Example: mailroom preferences show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = [_opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient, topic)]
+        found = [opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient, topic)]
     if as_json:
         print_json(PreferencesAnswer(stage, found))
     else:
@@ -127,7 +127,7 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
     with aws_faults(stage):
         choices = OptOuts(aws_session(), stage)
         changed = choices.opt_out(recipient, topic)
-        found = [_opted_out(each) for each in choices.of(recipient, topic)]
+        found = [opted_out(each) for each in choices.of(recipient, topic)]
     if as_json:
         print_json(PreferencesAnswer(stage, found))
     else:
@@ -144,7 +144,7 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     Example: mailroom preferences opt-in ada@example.com --topic followers --stage prod
     """
     with aws_faults(stage):
-        old = [_opted_out(each) for each in OptOuts(aws_session(), stage).opt_in(recipient, topic)]
+        old = [opted_out(each) for each in OptOuts(aws_session(), stage).opt_in(recipient, topic)]
     if as_json:
         print_json(PreferencesAnswer(stage, old))
     elif old:
@@ -164,6 +164,6 @@ def _sentence(found: OptedOut) -> str:
     return f"{found.recipient} has received no {found.topic} since {since}: opted out {_BY[found.by]}."
 
 
-def _opted_out(found: OptOut) -> OptedOut:
+def opted_out(found: OptOut) -> OptedOut:
     by: Literal["one_click", "page", "operator"] = "one_click" if found.by == "one-click" else found.by
     return OptedOut(found.recipient, found.topic, iso(found.opted_out_at / 1000), by)

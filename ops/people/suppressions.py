@@ -1,5 +1,6 @@
 """`suppressions`: who gets nothing more, why, and how that is ended; Mailroom's list, and for mail SES's."""
 
+import time
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -9,13 +10,24 @@ from rich.table import Table
 from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import iso
-from mailroom.message.address import spellings, split, to_e164
+from mailroom.clock import iso, milliseconds
+from mailroom.message.address import bare, spellings, split, to_e164
 from mailroom.message.message import Message
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from ops.options import AsJson, Stage, Yes
-from ops.screen import aws_faults, errors, fold, plain, print_json, print_line, screen, table_of, whole
-from ops.stage import aws_session, name
+from ops.screen import (
+    Refused,
+    aws_faults,
+    errors,
+    fold,
+    plain,
+    print_json,
+    print_line,
+    screen,
+    table_of,
+    whole,
+)
+from ops.stage import aws_session, caller, name
 from ops.terminal import Terminal
 from ops.times import short
 
@@ -39,11 +51,12 @@ def _listed_channel(channel: str | None) -> str | None:
     raise typer.BadParameter(f"{channel!r} is not one of {', '.join(CHANNELS)}.")
 
 
-_WHY = {
+WHY = {
     "bounce": "a message to it came back for good",
     "complaint": "it complained",
     "gone": "its provider says that it is no more",
     "stop": "it opted out",
+    "operator": "an operator put it on the list",
 }
 
 
@@ -99,9 +112,16 @@ class Lists:
             for found in self._list.find(channel, forms(channel, recipient)).values()
         ]
 
-    def lift(self, suppression: Suppression) -> bool:
-        """Take a recipient off Mailroom's list. False: somebody else was faster."""
-        return self._list.lift(suppression.recipient, suppression.channel)
+    def add(self, recipient: str, channel: str, why: str) -> bool:
+        """Put a recipient on Mailroom's list, in the form that messages are compared with; `why` is kept.
+        False: it stood there. Raises Refused for what is no recipient of the channel."""
+        form = _canonical(channel, recipient)
+        now = milliseconds(time.time())
+        return self._list.mark(Suppression(form, channel, "operator", now, _told(why, self._session)))
+
+    def lift(self, suppression: Suppression, why: str = "") -> bool:
+        """Take a recipient off Mailroom's list; `why` is kept. False: somebody else was faster."""
+        return self._list.lift(suppression.recipient, suppression.channel, _told(why, self._session))
 
     def lift_from_ses(self, recipient: str) -> Literal["lifted", "not_listed"]:
         """Take an address off SES's list, which all stages of the account share in this region.
@@ -117,6 +137,21 @@ class Lists:
             except ses.exceptions.NotFoundException:
                 continue
         return said
+
+
+def _told(why: str, session: "boto3.Session") -> str:
+    """A reason, and whose it is."""
+    return f"{why.strip()} ({caller(session)})".strip()
+
+
+def _canonical(channel: str, recipient: str) -> str:
+    typed = recipient.strip()
+    try:
+        if channel == "mail":
+            return bare(typed)
+        return to_e164(typed) if channel == "sms" else typed
+    except ValueError as fault:
+        raise Refused(f"{typed!r:.80} {fault}") from None
 
 
 def forms(channel: str, recipient: str) -> tuple[str, ...]:
@@ -150,7 +185,7 @@ def list_(
     Example: mailroom suppressions list --stage prod --channel mail
     """
     with aws_faults(stage):
-        found = [_suppressed(each) for each in Lists(aws_session(), stage).listed(channel)]
+        found = [suppressed(each) for each in Lists(aws_session(), stage).listed(channel)]
     if as_json:
         print_json(SuppressionsAnswer(stage, found))
         return
@@ -166,7 +201,7 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     Example: mailroom suppressions show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = [_suppressed(each) for each in Lists(aws_session(), stage).find(recipient)]
+        found = [suppressed(each) for each in Lists(aws_session(), stage).find(recipient)]
     if as_json:
         print_json(SuppressionsAnswer(stage, found))
     elif found:
@@ -175,6 +210,36 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     else:
         print_line(f"{recipient} is not on the list of {stage}.")
     raise typer.Exit(0 if found else 1)
+
+
+@app.command()
+def add(
+    recipient: Recipient,
+    channel: Annotated[
+        str,
+        typer.Option(callback=_listed_channel, help=f"Nothing more on this channel: {', '.join(CHANNELS)}."),
+    ],
+    reason: Annotated[str, typer.Option(help="Why, for whoever asks later.")],
+    stage: Stage = "dev",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Put a recipient on the list: no message of the channel goes there any more, until somebody lifts that.
+
+    For one topic alone, see mailroom preferences opt-out. Exit code 1: the recipient stood there already.
+
+    Example: mailroom suppressions add ada@example.com --channel mail --reason "asked by phone" --stage prod
+    """
+    with aws_faults(stage):
+        lists = Lists(aws_session(), stage)
+        added = lists.add(recipient, channel, reason)
+        found = [suppressed(each) for each in lists.find(recipient, (channel,))]
+    if as_json:
+        print_json(SuppressionsAnswer(stage, found))
+    else:
+        for each in found:
+            print_line(_sentence(each))
+    raise typer.Exit(0 if added else 1)
 
 
 @app.command()
@@ -188,6 +253,7 @@ def lift(
     ],
     stage: Stage = "dev",
     *,
+    reason: Annotated[str, typer.Option(help="Why, for whoever asks later.")] = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -206,7 +272,7 @@ def lift(
         lists = Lists(aws_session(), stage)
         found = lists.find(recipient, (channel,))
     for each in found:
-        print_line(_sentence(_suppressed(each)), console=say)
+        print_line(_sentence(suppressed(each)), console=say)
     ses: Ses = "not_asked"
     lifted: list[Suppression] = []
     if not found:
@@ -216,11 +282,11 @@ def lift(
             typer.confirm(_question(channel, stage, listed=bool(found)), abort=True, err=as_json)
         ses = _lift_from_ses(lists, recipient, say) if channel == "mail" else "not_asked"
         with aws_faults(stage):
-            lifted = [each for each in found if lists.lift(each)]
+            lifted = [each for each in found if lists.lift(each, reason)]
     for each in lifted:
         print_line(f"{each.recipient} gets {channel} of {stage} again.", console=say)
     if as_json:
-        print_json(Lifted(stage, channel, [_suppressed(each) for each in lifted], ses))
+        print_json(Lifted(stage, channel, [suppressed(each) for each in lifted], ses))
     raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
 
 
@@ -250,7 +316,7 @@ def _question(channel: str, stage: str, *, listed: bool) -> str:
 def _sentence(found: SuppressedRecipient) -> str:
     cause = f" Caused by message {found.message_id}." if found.message_id else ""
     detail = f" ({found.detail})" if found.detail else ""
-    since = f"since {short(found.since)}: {_WHY[found.reason]}{detail}"
+    since = f"since {short(found.since)}: {WHY[found.reason]}{detail}"
     return f"{found.recipient} has received no {found.channel} {since}.{cause}"
 
 
@@ -266,7 +332,7 @@ def _table(found: list[SuppressedRecipient]) -> Table:
     return table
 
 
-def _suppressed(found: Suppression) -> SuppressedRecipient:
+def suppressed(found: Suppression) -> SuppressedRecipient:
     return SuppressedRecipient(
         found.recipient,
         found.channel,

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
 from ops.requeue.selection import MessageRef
-from ops.stage import config_for_invocations, function_settings
+from ops.stage import caller, config_for_invocations, function_settings
 from ops.stage import name as stage_name
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class DeployedStage:
     dispatch: DispatchSettings
     contracts: Mapping[str, type[Message]]
     clock: Clock = time.time
+    caller: Callable[[], str] = lambda: ""
+    """Who acts: see `ops.stage.caller`. It is asked for when something is written."""
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str) -> "DeployedStage":
@@ -64,7 +67,9 @@ class DeployedStage:
         functions = session.client("lambda", config=config_for_invocations())
         dispatch = function_settings(functions, stage_name(stage, "dispatch"), DispatchSettings)
         contracts = contracts_of(dispatch.default_region)
-        return cls(stage, session.client("dynamodb"), session.client("sqs"), functions, dispatch, contracts)
+        dynamodb, sqs = session.client("dynamodb"), session.client("sqs")
+        who = cache(partial(caller, session))
+        return cls(stage, dynamodb, sqs, functions, dispatch, contracts, caller=who)
 
     def name(self, short: str) -> str:
         """The physical name of a table, a queue or a function."""

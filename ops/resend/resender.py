@@ -37,6 +37,8 @@ ARRIVED = {
     "delivered": "it was delivered",
     "complained": "it was delivered, and its recipient complained",
 }
+FORCED = "; --force sends it all the same"
+"""How the reason ends for which a message is not sent again, where the option would send it."""
 _UNREACHED = ("undelivered", "bounced", "suppressed")
 """What an entry of `recipients` says of somebody who has not got it."""
 
@@ -90,10 +92,10 @@ def judge(item: Item, *, force: bool) -> Judgement:
         return Judgement(go=True, why=why, twice=True)
     reached = ARRIVED.get(status) or _partly(item, status)
     if reached:
-        again = "it may arrive twice" if force else "it would arrive twice; --force sends it all the same"
+        again = "it may arrive twice" if force else f"it would arrive twice{FORCED}"
         return Judgement(force, f"{status}: {reached}, so {again}", twice=True)
     if status == "cancelled" and not force:
-        return Judgement(go=False, why="cancelled: its producer took it back; --force sends it all the same")
+        return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")
     said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     why = f"{status}: {said}" if said else status
     # A worker before the one that ended it may have been accepted; an operator ends what nobody can tell of.
@@ -254,7 +256,7 @@ class Resender:
         """Reopen it; the number of the attempt that follows, None: it is not as it was found any more."""
         key = Key(item["id"], item["event_type"])
         token = token_hex(16)
-        attempt = self._stage.ledger(lambda: token).reopen(key, item)
+        attempt = self._stage.ledger(lambda: token).reopen(key, item, self._stage.caller())
         if attempt is not None:
             return attempt
         ours = self._stage.written(key, token)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.pump.driver import ShardLane
-from local.pump.streams import Record, StreamMapping, passes
+from local.pump.streams import FirstRecords, Record, StreamMapping, passes
 from tests.support.local.stream import records
 
 LISTED: dict[str, Any] = {
@@ -83,6 +83,15 @@ def test_filters_choose_records_by_their_pattern(pattern: dict[str, Any], expect
 def test_any_of_several_filters_is_enough_and_none_lets_all_pass() -> None:
     assert passes(INSERTED, [{"eventName": ["REMOVE"]}, {"eventName": ["INSERT"]}])
     assert passes(INSERTED, [])
+
+
+def test_the_first_record_of_an_item_stands_for_its_insert_which_the_emulator_may_leave_out() -> None:
+    first = FirstRecords()
+    changed = {**INSERTED, "eventName": "MODIFY"}
+    assert [first.told(each)["eventName"] for each in (changed, changed)] == ["INSERT", "MODIFY"]
+    other = {**changed, "dynamodb": {**changed["dynamodb"], "Keys": {"id": {"S": "b"}}}}
+    removed = {**other, "eventName": "REMOVE"}
+    assert [first.told(each)["eventName"] for each in (removed, other)] == ["REMOVE", "MODIFY"]
 
 
 def test_an_unknown_filter_operator_is_not_taken_for_a_match() -> None:

@@ -29,7 +29,12 @@ def test_a_start_is_a_message_with_this_minute_as_its_run_and_an_id_of_its_own(w
     assert result.exit_code == 0, result.output
     (body,) = world.started()
     assert len(body.pop("start")) == 36
-    assert body == {"campaign": "weekly", "run": RUN, "scheduled_at": "2026-11-21T14:00:00Z"}
+    assert body == {
+        "campaign": "weekly",
+        "run": RUN,
+        "scheduled_at": "2026-11-21T14:00:00Z",
+        "by": "arn:aws:sts::123456789012:user/moto",
+    }
     assert "weekly is started, run 2026-11-21T14:00Z" in result.stderr
 
 

@@ -115,8 +115,9 @@ def test_a_message_to_the_person_alone_goes_and_its_ledger_item_is_emptied(stage
     (row,) = stage.items("ledger")
     assert row.keys() == {
         *("id", "event_type", "status", "startedAt", "completedAt", "updatedAt", "attempts", "error"),
-        "erased_at",
+        *("erased_at", "erased_by"),
     }
+    assert row["erased_by"] == "arn:aws:sts::123456789012:user/moto"
     assert row["error"] == {"code": "rejected", "message": "erased"}
 
 

@@ -35,7 +35,7 @@ def failed(stage: Stage, id_: str, hours_ago: float, channel: str = "mail", **mo
         LEDGER,
         id=id_,
         event_type=channel,
-        status="failed",
+        status=more.pop("status", "failed"),
         failed_on=f"{day}#{channel}",
         completedAt=int(at * 1000),
         error=error,
@@ -81,10 +81,47 @@ def test_a_summary_counts_by_channel_and_reason_beyond_the_limit(stage: Stage) -
         failed(stage, f"m-{number}", 0.1)
     failed(stage, "s", 0.1, "sms", code="rejected")
     assert answer(run("failures", "--summary", "--limit", "1", "--json"))["counts"] == [
-        {"event_type": "mail", "reason": "invalid", "count": 4, "field": ""},
-        {"event_type": "sms", "reason": "rejected", "count": 1, "field": ""},
+        {"event_type": "mail", "status": "failed", "reason": "invalid", "count": 4, "field": ""},
+        {"event_type": "sms", "status": "failed", "reason": "rejected", "count": 1, "field": ""},
     ]
-    assert "5 failed since" in run("failures", "--summary").stdout
+    assert "5 went wrong since" in run("failures", "--summary").stdout
+
+
+@pytest.mark.parametrize(
+    ("status", "facts", "reason"),
+    [
+        ("bounced", {"bounce_type": "Permanent"}, "Permanent"),
+        ("undelivered", {"error_code": "30003"}, "30003"),
+        ("complained", {"complaint_type": "abuse"}, "abuse"),
+        ("complained", {}, "complaint"),
+    ],
+)
+def test_what_providers_told_later_is_told_as_what_it_is(
+    stage: Stage, status: str, facts: dict[str, str], reason: str
+) -> None:
+    failed(stage, "m-1", 0.1, status=status, code="complaint", message="550 no such user", **facts)
+    (found,) = answer(run("failures", "--json"))["failures"]
+    assert (found["status"], found["reason"], found["message"]) == (status, reason, "550 no such user")
+    assert f"{status}, {reason}: 550 no such user" in run("failures").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--status", "bounced"), ("--template", "welcome"), ("--campaign", "spring"), ("--reason", "Permanent")],
+)
+def test_a_filter_takes_the_failures_that_have_it(stage: Stage, words: tuple[str, str]) -> None:
+    failed(stage, "m-1", 0.1)
+    wrong: dict[str, Any] = {"status": "bounced", "bounce_type": "Permanent", "template": "welcome"}
+    failed(stage, "spring#2026#ada", 0.2, **wrong)
+    assert ids(*words) == ["spring#2026#ada"]
+    assert answer(run("failures", *words, "--summary", "--json"))["counts"] == [
+        {"event_type": "mail", "status": "bounced", "reason": "Permanent", "count": 1, "field": ""}
+    ]
+
+
+def test_what_was_made_good_since_is_not_told_though_the_index_may_still_have_it(stage: Stage) -> None:
+    failed(stage, "m-1", 0.1, status="sent")
+    assert ids() == []
 
 
 def test_whom_it_was_for_is_masked_in_every_word_unless_asked_for(stage: Stage) -> None:
@@ -166,7 +203,7 @@ def test_an_error_is_masked_in_time_by_its_length(piece: str) -> None:
 
 def test_nothing_that_failed_is_an_answer_too(stage: Stage) -> None:
     result = run("failures")
-    assert (result.exit_code, "0 failed since" in result.stdout) == (0, True)
+    assert (result.exit_code, "0 went wrong since" in result.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("typed", ["yesterday", "5y", "2031-01-01", "500d"])

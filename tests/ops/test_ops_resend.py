@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 import pytest
 
 from mailroom.message.message import Key
 from mailroom.recipients.choices import Suppression, Suppressions
 from tests.support.ops.repair import RepairStage, repair_stage, run
+from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail
 
 
@@ -370,7 +372,16 @@ def test_a_reopening_whose_answer_was_lost_is_known_by_its_token(
 
 
 def _client(stage: RepairStage, name: str) -> Any:
+    if name == "sts":
+        return boto3.client("sts", region_name=REGION)
     return stage.functions if name == "lambda" else stage.sqs
+
+
+def test_who_sent_it_again_stands_in_the_ledger(stage: RepairStage) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+    resent("a")
+    assert stage.ledger("a")["reopened_by"] == "arn:aws:sts::123456789012:user/moto"
 
 
 def test_a_stage_that_is_not_deployed_exits_with_2(stage: RepairStage) -> None:

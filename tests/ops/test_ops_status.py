@@ -101,7 +101,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
                 "provider_id": "fx-1",
                 "updatedAt": "2026-11-21T11:00:00Z",
             },
-            "If no worker can find out how it ended, ask telnyx, then run: mailroom repair m",
+            "If no worker can find out how it ended, ask telnyx, then: mailroom repair m",
         ),
         (
             {"status": "sending", "dead_lettered_at": MS, "provider": "telnyx", "provider_id": "fx-1"},

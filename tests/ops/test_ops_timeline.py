@@ -4,7 +4,7 @@ from typing import Any
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import of_ledger, of_mailbox
-from ops.messages.advice import advice
+from ops.messages.advice import advice, commands
 from ops.messages.timeline import meaning, timeline
 
 NOW = epoch("2026-11-21T14:00:00Z")
@@ -169,5 +169,5 @@ def test_a_callback_that_mailroom_refused_says_why_and_blames_no_endpoint() -> N
     (step,) = life(status="sent", callbacks={"sent.1": entry})
     assert step[1] == "failed, 1 try; url: 10.0.0.1 is a private address"
     found = of_ledger({"id": "m", "event_type": "mail", "status": "sent", "callbacks": {"sent.1": entry}})
-    (said,) = advice(found, "dev", NOW, None)
+    (said,) = advice(found, commands(found, "dev"), NOW, None)
     assert said.startswith("Mailroom did not send these callbacks, because it refuses their URL: sent.1.")

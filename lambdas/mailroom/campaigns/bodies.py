@@ -17,12 +17,13 @@ T = TypeVar("T", bound=Struct)
 
 class Start(Struct, frozen=True):
     """Begin a run: a schedule's, or an operator's. `scheduled_at` is ISO 8601; `start` is its id, by which
-    a second copy of the message is known."""
+    a second copy of the message is known; `by` is the operator ("": a schedule)."""
 
     campaign: str
     scheduled_at: str
     run: str
     start: str
+    by: str = ""
 
 
 class Next(Struct, frozen=True):

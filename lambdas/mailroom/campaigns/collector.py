@@ -150,7 +150,7 @@ class Collector(Struct, frozen=True):
 
     def _asked(self, definition: Definition, asked: Start | Next) -> Wait:
         if isinstance(asked, Start):
-            if self.runs.begin(asked.campaign, asked.run, asked.start, asked.scheduled_at):
+            if self.runs.begin(asked.campaign, asked.run, asked.start, asked.scheduled_at, asked.by):
                 logger.info("run begins")
                 count("RunsBegun")
             asked = Next(asked.campaign, asked.run, asked.start, 1)

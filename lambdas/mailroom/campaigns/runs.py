@@ -73,6 +73,9 @@ class Run(Struct, frozen=True, kw_only=True):
     expired: int = 0
     startedAt: int | None = None  # noqa: N815 - the tables' own word
     claim_token: str | None = None
+    started_by: str = ""
+    """The operator of the latest start; "": a schedule."""
+    stopped_by: str = ""
     updatedAt: str = ""  # noqa: N815
 
 
@@ -166,13 +169,15 @@ class Runs(Struct, frozen=True):
         )
         return [convert(plain(item), Run) for item in reply["Items"]]
 
-    def begin(self, campaign: str, run: str, start: str, scheduled_at: str) -> bool:
+    def begin(self, campaign: str, run: str, start: str, scheduled_at: str, by: str = "") -> bool:
         """Start a run, or start it anew from its first page, which ends the chain of an earlier start. False
-        where this start is known already. The first start decides what a run calls now."""
+        where this start is known already. The first start decides what a run calls now. `by` is the operator
+        who starts it ("": a schedule)."""
         return self._try(
             campaign,
             run,
             f"""SET scheduled_at = if_not_exists(scheduled_at, :scheduled_at), #start = :start,
+                started_by = :by,
                 #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
                 {", ".join(f"{each} = :zero" for each in _FRESH)}
             REMOVE startedAt, claim_token, #cursor, trouble
@@ -181,6 +186,7 @@ class Runs(Struct, frozen=True):
             {
                 ":scheduled_at": string(scheduled_at),
                 ":start": string(start),
+                ":by": string(by),
                 ":starts": {"SS": [start]},
                 ":collecting": string("collecting"),
                 ":first": number(1),
@@ -282,17 +288,18 @@ class Runs(Struct, frozen=True):
             {":trouble": string(trouble[:MAX_TROUBLE]), **values_of(over), **self._own(claim)},
         )
 
-    def stop(self, campaign: str, run: str) -> bool:
+    def stop(self, campaign: str, run: str, by: str = "") -> bool:
         """Let nothing more of a run be collected or composed. A worker that is collecting a page does not
-        pass the page on. False where there is no such run, or where it is stopped already."""
+        pass the page on. False where there is no such run, or where it is stopped already. `by` is the
+        operator who stops it."""
         token = token_hex(16)
         try:
             self._write(
                 campaign,
                 run,
-                "SET #state = :stopped, stop_token = :token REMOVE startedAt, claim_token",
+                "SET #state = :stopped, stop_token = :token, stopped_by = :by REMOVE startedAt, claim_token",
                 "attribute_exists(campaign) AND #state <> :stopped",
-                {":stopped": string("stopped"), ":token": string(token)},
+                {":stopped": string("stopped"), ":token": string(token), ":by": string(by)},
             )
         except ConditionFailed as failed:
             # Where it is our own: the SDK's second try, after the answer to the first was lost.

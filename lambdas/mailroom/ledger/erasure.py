@@ -22,7 +22,7 @@ KEPT = frozenset(
         *("startedAt", "submittedAt", "completedAt", "updatedAt", "unsettled_since", "scheduledFor", "ttl"),
         *("sentAt", "deliveredAt", "delayedAt", "undeliveredAt", "bouncedAt", "complainedAt", "failed_on"),
         *("putAt", "delay_type", "bounce_type", "bounce_subtype", "complaint_type", "complaint_subtype"),
-        *("error_code", "segments", "encoding", "error", "history", ERASED_AT),
+        *("error_code", "segments", "encoding", "error", "history", ERASED_AT, "erased_by"),
     )
 )
 """What an emptied item may have. What is not named here goes, also what nobody has thought of yet."""
@@ -54,9 +54,9 @@ class Erasure(LedgerTable):
             entry="cancelled",
         )
 
-    def empty(self, key: Key, item: Mapping[str, Any]) -> bool:
-        """Take what tells of the person out of what is over; `item` is what stands there, in plain Python.
-        False where it has changed since, or is not over.
+    def empty(self, key: Key, item: Mapping[str, Any], by: str = "") -> bool:
+        """Take what tells of the person out of what is over; `item` is what stands there, in plain Python,
+        and `by` says who erases ("": nobody can tell). False where it has changed since, or is not over.
 
         The status stays, so it has no consequence; `updatedAt` and `ttl` stay as well. One attempt more
         counts as ended, so that what its provider tells of the last one is outdated and brings nothing back.
@@ -66,6 +66,8 @@ class Erasure(LedgerTable):
             ERASED_AT: number(item[ERASED_AT] if erased else milliseconds(self._clock())),
             "attempts": number(int(item.get("attempts", 0)) + (0 if erased else 1)),
         }
+        if by and not erased:
+            sets["erased_by"] = string(by)
         if "error" in item:
             sets |= error_of(str(item["error"].get("code", "")), ERASED)
         if "history" in item:

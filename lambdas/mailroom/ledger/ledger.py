@@ -451,19 +451,21 @@ class Ledger(LedgerTable):
             code=code,
         )
 
-    def reopen(self, key: Key, seen: Mapping[str, Any]) -> int | None:
+    def reopen(self, key: Key, seen: Mapping[str, Any], by: str = "") -> int | None:
         """An operator's resend: clear the outcome. The number of the next attempt; None: no outcome yet, its
         recipient was erased, or it is not as `seen` any more, the item by which the resend was judged right.
+        `by` is that operator ("": nobody can tell).
 
         The generation enters `webhook-id`, so that the second life's callbacks are no repeats of the first's.
         """
         same, values = _as_seen(seen)
+        operator: Sets = {"reopened_by": string(by)} if by else {}
         try:
             new = self.write(
                 key,
                 # A new token: whoever still holds the life before must not complete this one. What was told
                 # of that life says nothing about the next one.
-                f"""SET #status = :retrying, claim_token = :claim_token
+                f"""SET #status = :retrying, claim_token = :claim_token{also(assigned(operator))}
                 REMOVE completedAt, startedAt, unsettled_since, unsettled_tries, trouble, dead_lettered_at,
                     provider_id, #error, failed_on, {", ".join(PROVIDER_FACTS)}
                 ADD generation :one""",
@@ -473,6 +475,7 @@ class Ledger(LedgerTable):
                     ":claim_token": string(self.new_token()),
                     ":one": _ONE,
                     **values,
+                    **values_of(operator),
                 },
                 entry="retrying",
                 code="reopened",

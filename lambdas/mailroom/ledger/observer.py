@@ -12,7 +12,7 @@ from msgspec import Struct
 from mailroom.aws.dynamo import ConditionFailed, Sets, also, assigned_once, number, string, values_of
 from mailroom.ledger.items import earlier_than, error_of, facts_of
 from mailroom.ledger.table import LedgerTable
-from mailroom.message.outcome import Event, Facts, Status, rank
+from mailroom.message.outcome import FAILED, Event, Facts, Status, rank
 
 _GOOD = (None, "sent", "delivered")
 _KNOWN = ("undelivered", "delivered")
@@ -87,13 +87,16 @@ def _move(items: LedgerTable, event: Event, said: Verdict, news: Sets) -> dict[s
     """The item after its status went forward, with all that is new. Raises ConditionFailed."""
     current, values = _current(event.attempt)
     earlier = earlier_than(said.status)
-    told, gone, ids = "", "", ""
+    told, ids = "", ""
+    gone = "" if said.status in FAILED else ", failed_on"
     new = {**news, "attempts": number(event.attempt)}
     if said.status in _GOOD or not said.detail:
-        gone = ", #error"
+        gone += ", #error"
     else:
         told = ", #error = :error"
         new |= error_of(said.code, said.detail)
+    if said.status in FAILED:
+        told += ", failed_on = :failed_on"
     if event.found_by_number and event.provider_id is not None:
         # Its sender may have crashed before it could say so: a look-up for another message must not
         # take this one for its own.
@@ -106,7 +109,7 @@ def _move(items: LedgerTable, event: Event, said: Verdict, news: Sets) -> dict[s
         f"""SET #status = :status, attempts = :attempts, completedAt = if_not_exists(completedAt, :now){told}{
             also(assigned_once(news))
         }
-        REMOVE trouble, dead_lettered_at, failed_on{gone}
+        REMOVE trouble, dead_lettered_at{gone}
         {ids}""",
         f"{current} AND #status IN ({', '.join(earlier)})",
         {**items.ended(event.key, said.status), **values_of(new), **values, **earlier},

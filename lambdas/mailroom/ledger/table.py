@@ -21,7 +21,7 @@ from mailroom.aws.dynamo import (
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.ledger.items import LINES, MAX_ERROR, MAX_HISTORY, earlier_than, facts_of, where
 from mailroom.message.message import Key
-from mailroom.message.outcome import Facts, Status
+from mailroom.message.outcome import FAILED, Facts, Status
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -199,11 +199,11 @@ class LedgerTable:
         }
 
     def ended(self, key: Key, status: Status) -> Sets:
-        """The values `:status` and `:now` of a message that gets its outcome now; a failure also enters the
-        sparse index by day and channel, as `:failed_on`."""
+        """The values `:status` and `:now` of a message that gets its outcome now. What its producer did not
+        wish for also enters the sparse index by day and channel, as `:failed_on`."""
         now = self._clock()
         values = {":status": string(status), ":now": number(milliseconds(now))}
-        if status == "failed":
+        if status in FAILED:
             values[":failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
         return values
 

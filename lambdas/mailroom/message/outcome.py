@@ -94,6 +94,12 @@ SILENT: tuple[Status, ...] = ("sending", "scheduled")
 """Statuses that are no outcome: a message passes through them, after a crash even twice."""
 FAILED: tuple[Status, ...] = ("failed", "undelivered", "bounced", "complained")
 """Statuses that a producer did not wish for. `suppressed` is none: nothing went wrong, nothing was sent."""
+CODES: dict[str, tuple[str, ...]] = {
+    "undelivered": ("error_code", "bounce_type"),
+    "bounced": ("bounce_type",),
+    "complained": ("complaint_type",),
+}
+"""Where the ledger keeps why, for the statuses that a provider reports."""
 DETAIL_TYPE = "Message Outcome"
 """The `detail-type` of the events on a bus that tell of an outcome."""
 

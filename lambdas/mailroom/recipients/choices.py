@@ -29,7 +29,7 @@ from mailroom.message.address import spellings
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-Reason = Literal["bounce", "complaint", "gone", "stop"]
+Reason = Literal["bounce", "complaint", "gone", "stop", "operator"]
 
 MAX_DETAIL = 300
 
@@ -107,16 +107,16 @@ class Suppressions(_Table):
             {":at": number(at)},
         )[0]
 
-    def lift(self, recipient: str, channel: str) -> bool:
-        """Take a recipient off the list. False: it did not stand there."""
+    def lift(self, recipient: str, channel: str, why: str = "") -> bool:
+        """Take a recipient off the list; `why` is kept, for people. False: it did not stand there."""
         now = milliseconds(self._clock())
         lifted, item = try_update(
             self.client,
             self.table,
             listed_key(recipient, channel),
-            "SET lifted_at = :now REMOVE reason, #at, detail, message_id, stopped",
+            "SET lifted_at = :now, lifted_why = :why REMOVE reason, #at, detail, message_id, stopped",
             "attribute_exists(reason) OR attribute_exists(stopped)",
-            {":now": number(now)},
+            {":now": number(now), ":why": string(why[:MAX_DETAIL])},
         )
         # At our own time: the SDK's second try, after the answer to the first was lost.
         return lifted or item.get("lifted_at") == now
@@ -233,6 +233,7 @@ _WHY = {
     "complaint": "its owner complained",
     "gone": "its provider dropped it",
     "stop": "its owner opted out",
+    "operator": "an operator put it there",
 }
 
 

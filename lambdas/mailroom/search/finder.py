@@ -67,17 +67,18 @@ class Finder:
         self._rows = rows
         self._region = default_region
 
-    def newest(self, wanted: Filter = ANY, cursor: str = "") -> FoundPage:
-        """A page of all messages. Raises Invalid for a cursor that is none, and botocore's errors."""
-        return self._page(NEWEST, wanted, cursor)
+    def newest(self, wanted: Filter = ANY, cursor: str = "", most: int = PAGE) -> FoundPage:
+        """A page of all messages, of so many at `most`. Raises Invalid for a cursor that is none, and
+        botocore's errors."""
+        return self._page(NEWEST, wanted, cursor, most)
 
     def to(self, recipient: str, wanted: Filter = ANY, cursor: str = "") -> FoundPage:
         """A page of the messages to one recipient: see `forms_of`. Raises as `newest`, and
         InvalidSearchKey."""
         partitions = [self._rows.partition(each) for each in forms_of(recipient, self._region)]
-        return self._page(partitions, wanted, cursor)
+        return self._page(partitions, wanted, cursor, PAGE)
 
-    def _page(self, partitions: Sequence[str], wanted: Filter, cursor: str) -> FoundPage:
+    def _page(self, partitions: Sequence[str], wanted: Filter, cursor: str, most: int) -> FoundPage:
         if cursor and not PUT.fullmatch(cursor):
             raise Invalid("cursor", "is no page's cursor; use the one that came with the page before")
         # One more than the page has says whether there is another page.
@@ -89,7 +90,7 @@ class Finder:
         found: list[MessageStatus] = []
         looked_at, last = 0, cursor
         for row, item in self._with_items(rows, at_once):
-            if len(found) == PAGE or looked_at == MOST_LOOKED_AT:
+            if len(found) == most or looked_at == MOST_LOOKED_AT:
                 return FoundPage(found, last, looked_at)
             if row["put"] == last:
                 continue  # it stands in two partitions

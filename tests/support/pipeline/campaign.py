@@ -50,7 +50,7 @@ class Campaign:
     def start(self) -> None:
         """One start more."""
         start = RunStart(CAMPAIGN, self.run, f"{self._now:%Y-%m-%dT%H:%M:%SZ}")
-        self._pipeline.send(self._pipeline.output("CollectQueueUrl"), [start.body()])
+        self._pipeline.send(self._pipeline.output("CollectQueueUrl"), [start.body("")])
 
     def until_ended(self) -> None:
         """Until everybody's message has its outcome, and nothing more of it is on its way."""

@@ -27,7 +27,7 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from ops.messages.advice import advice
+from ops.messages.advice import advice, commands
 from ops.resend.resender import judge
 from tests.support.unit.fakes import FakeAdapter
 from tests.support.unit.post import Counted, Log, Make, Post
@@ -187,7 +187,8 @@ def test_status_says_that_a_message_in_doubt_may_have_been_sent(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     released_in_doubt(post, ledger, clock)
-    said = " ".join(advice(of_ledger(aws.item()), "dev", clock(), None))
+    found = of_ledger(aws.item())
+    said = " ".join(advice(found, commands(found, "dev"), clock(), None))
     assert said.startswith("It may have been sent by an earlier try, whose outcome is unknown.")
 
 

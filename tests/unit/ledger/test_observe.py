@@ -141,6 +141,25 @@ def test_a_message_held_as_failed_leaves_the_index_of_failures_when_its_delivery
     assert not {"failed_on", "error"} & aws.item().keys()
 
 
+@pytest.mark.parametrize("status", ["undelivered", "bounced", "complained"])
+def test_what_a_provider_gave_up_stands_in_the_index_of_failures_on_the_day_of_that(
+    ledger: Ledger, aws: Aws, clock: FakeClock, status: Status
+) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    clock.advance(86_400)
+    observe(ledger, [told(KEY, status)])
+    found = aws.item()
+    assert (found["failed_on"], found["completedAt"]) == ("2026-11-22#mail", NOW_MS)
+    assert ledger.reopen(KEY, found)
+    assert "failed_on" not in aws.item()
+
+
+def test_a_mail_of_which_one_recipient_bounced_stands_there_too(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    observe(ledger, [told(KEY, "bounced", recipients=("ada@example.com",), several=True)])
+    assert (aws.item()["status"], aws.item()["failed_on"]) == ("bounced", "2026-11-21#mail")
+
+
 def test_a_proof_of_acceptance_takes_the_mark_of_a_dead_letter_and_its_trouble_away(
     ledger: Ledger, aws: Aws
 ) -> None:
