@@ -22,28 +22,43 @@ from starlette.types import ASGIApp
 
 from mailroom.clock import iso
 from ops.console.guard import ADDRESS, Guard, new_home, new_token
-from ops.console.pages import campaigns, dead_letters, failures, form, inbox, message, overview
+from ops.console.pages import (
+    campaigns,
+    dead_letters,
+    failures,
+    form,
+    inbox,
+    message,
+    messages,
+    overview,
+    people,
+)
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
 from ops.screen import Refused, aws_fault_types, print_line, sentences_of
 from ops.terminal import printable
-from ops.times import duration, exactly, short
+from ops.times import ago, duration, exactly, short
 
 if TYPE_CHECKING:
     import boto3
 
 PAGES = (
     Page("/", "Overview", overview.show, menu=True),
-    Page("/message", "Message", message.show, menu=True),
+    Page("/messages", "Messages", messages.show, menu=True),
+    Page("/message", "Message", message.show, of="Messages"),
     Page("/failures", "Failures", failures.show, menu=True),
+    Page("/failures/resend", "Send again", failures.resend, writes=True),
     Page("/dead-letters", "Dead letters", dead_letters.show, menu=True),
     Page("/dead-letters/redrive", "Redrive", dead_letters.redrive, writes=True),
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
     Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
-    Page("/message/mail", "Mail", message.frame),
-    Page("/message/resend", "Resend", message.resend, writes=True),
-    Page("/message/repair", "Repair", message.repair, writes=True),
-    Page("/message/cancel", "Cancel", message.cancel, writes=True),
+    Page("/message/mail", "Mail", message.frame, of="Messages"),
+    Page("/message/resend", "Resend", message.resend, writes=True, of="Messages"),
+    Page("/message/repair", "Repair", message.repair, writes=True, of="Messages"),
+    Page("/message/cancel", "Cancel", message.cancel, writes=True, of="Messages"),
+    Page("/people", "People", people.show, menu=True),
+    Page("/people/change", "Change", people.change, writes=True),
+    Page("/people/erase", "Erase", people.erase, writes=True),
     Page("/send", "Send", form.show, menu=True, writes=True),
     Page("/inbox", "Inbox", inbox.show, menu=True, local=True),
     Page("/inbox/mail", "Mail", inbox.mail, local=True),
@@ -120,6 +135,7 @@ def application(site: Site, home: str) -> ASGIApp:
         "short": short,
         "duration": duration,
         "gap": exactly,
+        "ago": ago,
         "figure": lambda count: f"{count:,}",
         "exact": escape,
     }

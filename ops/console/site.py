@@ -73,7 +73,8 @@ Answer = Shown | Goto | Frame
 
 class Page(Struct, frozen=True):
     """One row of the table of pages. `show` answers; `menu`: every page links to it. `writes`: it takes
-    forms. `local`: only the local stage has it."""
+    forms. `local`: only the local stage has it. `of`: the title of the page of the menu that it belongs to,
+    where its path does not say so."""
 
     path: str
     title: str
@@ -81,6 +82,7 @@ class Page(Struct, frozen=True):
     menu: bool = False
     writes: bool = False
     local: bool = False
+    of: str = ""
 
 
 class _Session:

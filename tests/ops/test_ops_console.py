@@ -1,5 +1,6 @@
 """The console's pages: what each shows, and what each action does."""
 
+import json
 import re
 import threading
 import time
@@ -20,6 +21,7 @@ from tests.support.ops.console import browser as browser
 from tests.support.ops.console import stage as stage
 from tests.support.ops.message import Stage, deployed
 from tests.support.ops.repair import RepairStage
+from tests.support.ops.search import index
 from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
 
@@ -56,10 +58,10 @@ def test_a_message_shows_its_life_with_the_time_between(stage: RepairStage, brow
     words = message(browser, "m").words
     steps = (
         "put into the mailbox",
-        "2026-11-21 14:00:00 UTC claimed by a worker, for attempt 1",
-        "2026-11-21 14:00:02 UTC after 2.0 s sent accepted by SES ses-1",
-        "2026-11-21 14:00:05 UTC after 3.0 s delivered reported by SES",
-        "after 2.0 s callback sent.1 delivered, 2 tries; the endpoint answered 200",
+        "claimed by a worker, for attempt 1 2026-11-21 14:00:00 UTC",
+        "sent accepted by SES ses-1 2026-11-21 14:00:02 UTC after 2.0 s",
+        "delivered reported by SES 2026-11-21 14:00:05 UTC after 3.0 s",
+        "callback sent.1 delivered, 2 tries; the endpoint answered 200 2026-11-21 14:00:07 UTC after 2.0 s",
     )
     places = [words.index(each) for each in steps]
     assert places == sorted(places)
@@ -72,7 +74,9 @@ def test_a_failed_message_says_why_and_what_to_do(stage: RepairStage, browser: B
     stage.put(mail("m"))
     words = message(browser, "m").words
     assert "It was not sent. 550 no (rejected)" in words
-    assert "Fix what the error says, then: mailroom resend m --channel mail --stage dev" in words
+    assert "Fix what the error says, then: send it again" in words
+    assert "Send again …" in words
+    assert "mailroom " not in words  # a button stands where a command would
     assert "Dear Ada Lovelace" in words
     assert '"first_name": "Ada"' in words
 
@@ -265,10 +269,24 @@ def test_numbers_of_the_request_are_numbers(stage: RepairStage, browser: Browser
     assert '"price": 1.5' in message(browser, "m").words
 
 
-def test_a_channel_is_quoted_in_the_commands_of_the_advice(stage: RepairStage, browser: Browser) -> None:
-    stage.put({"id": "m", "event_type": "mail; curl evil.example"})
-    assert "--channel 'mail; curl evil.example'" in browser.get("/message", id="m").words
-    assert "--channel mail; curl" not in browser.get("/message", id="m").words
+def test_a_message_is_titled_by_its_subject_and_says_whom_it_is_for_and_what_goes_along(
+    stage: RepairStage, browser: Browser
+) -> None:
+    attached = [{"ref": "s3://payloads/in/invoice.pdf"}, {"ref": "s3://payloads/x", "filename": "terms.pdf"}]
+    shop = {"from": "Shop <shop@example.com>", "cc": "bob@example.com", "attachments": attached}
+    stage.put(mail("spring#2026#ada", **shop))
+    known: dict[str, Any] = {"to": "ada@example.com", "subject": "Your invoice", "template": "invoice"}
+    stage.know("spring#2026#ada", status="bounced", completedAt=1, **known)
+    page = browser.get("/message", id="spring#2026#ada", channel="mail")
+    assert "<h1>Your invoice</h1>" in page.text
+    for said in (
+        *("bounced mail to ada@example.com", "From Shop <shop@example.com>", "Cc bob@example.com"),
+        *("Attached invoice.pdf", "terms.pdf", "Template invoice", "Campaign spring"),
+        "What keeps ada@example.com from getting it …",
+    ):
+        assert said in page.words
+    assert 'href="/messages?q=ada%40example.com"' in page.text
+    assert 'href="/people?recipient=ada%40example.com"' in page.text
 
 
 # actions
@@ -434,34 +452,73 @@ def test_the_overview_has_a_row_for_each_channel_and_says_what_lies_dead(
             stage.sqs.send_message(QueueUrl=stage.urls[queue], MessageBody="{}")
     page = browser.get("/")
     assert page.status == 200
-    assert "1 dead letter : look why" in page.words
-    assert "mail 3 0 1 " in page.words
-    assert "CloudWatch has no figures of what was accepted and failed" in page.words
+    assert (
+        '<a class="figure bad" id="dead" href="/dead-letters"><b>1</b><span>dead letter</span></a>'
+        in page.text
+    )
+    assert "mail 3 0 1 0" in page.words
+    assert "CloudWatch, which has no figures yet" in page.words
     assert 'hx-trigger="every 5s"' in page.text
 
 
-def test_figures_of_the_last_hour_are_plots_with_words(stage: RepairStage, browser: Browser) -> None:
-    cloudwatch = stage.session.client("cloudwatch")
-    for metric, dimension, count in (
-        ("Sent", {"Name": "service", "Value": "send-mail"}, 600),
-        ("Failed", {"Name": "channel", "Value": "mail"}, 3),
-    ):
-        cloudwatch.put_metric_data(
-            Namespace="Mailroom",
-            MetricData=[
-                {
-                    "MetricName": metric,
-                    "Dimensions": [{"Name": "stage", "Value": "dev"}, dimension],
-                    "Value": count,
-                    "Timestamp": time.time(),
-                }
-            ],
-        )
+def test_what_was_accepted_is_a_plot_and_a_figure_that_leads_to_the_messages(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.session.client("cloudwatch").put_metric_data(
+        Namespace="Mailroom",
+        MetricData=[
+            {
+                "MetricName": "Sent",
+                "Dimensions": [
+                    {"Name": "stage", "Value": "dev"},
+                    {"Name": "service", "Value": "send-mail"},
+                ],
+                "Value": 600,
+                "Timestamp": time.time(),
+            }
+        ],
+    )
     page = browser.get("/")
-    assert "600 accepted" in page.words
-    assert "3 failed" in page.words
-    assert ("0 accepted" in page.words, "no figures" in page.words) == (True, False)  # of other channels
-    assert re.search(r"(1|2|1\.\d+) a second", page.words)  # 600 in five to ten minutes
+    assert '<a class="figure" id="accepted" href="/messages"><b>600</b>' in page.text
+    assert 'aria-label="600 accepted in the last hour"' in page.text
+    assert re.search(r"(1|2|1\.\d+)/s", page.words)  # 600 in five to ten minutes
+
+
+def test_the_overview_and_the_page_of_failures_count_the_same(stage: RepairStage, browser: Browser) -> None:
+    at = time.time() - 60
+    filed: dict[str, Any] = {
+        "failed_on": f"{time.strftime('%Y-%m-%d', time.gmtime(at))}#mail",
+        "completedAt": int(at * 1000),
+    }
+    for id_, status in (("a", "failed"), ("b", "bounced"), ("c", "complained"), ("d", "sent")):
+        stage.know(id_, status=status, **filed)
+    overview = browser.get("/")
+    assert '<a class="figure bad" id="wrong" href="/failures?since=1h"><b>3</b>' in overview.text
+    assert (
+        '<a id="wrong-mail" class="bad-text" href="/failures?since=1h&amp;event_type=mail">3</a>'
+        in overview.text
+    )
+    assert "3 messages" in browser.get("/failures", since="1h", event_type="mail").words
+
+
+def test_rates_are_of_the_newest_mails_beside_what_ses_looks_into(
+    stage: RepairStage, browser: Browser
+) -> None:
+    for at in range(10):
+        status = "bounced" if at == 0 else "delivered"
+        stage.know(f"m-{at}", status=status, to="ada@example.com", putAt=at + 1, ttl=9_999_999_999)
+    stage.know("s", "sms", status="bounced", to="+16175551234", putAt=1, ttl=9_999_999_999)
+    stage.know("waits", status="sending", to="ada@example.com", putAt=1, ttl=9_999_999_999)
+    index(stage.dynamodb)
+    page = browser.get("/")
+    assert "90.0% delivered" in page.words
+    assert "10.0% bounced; SES looks into 5.0%" in page.words
+    assert "0.0% complaints; SES looks into 0.1%" in page.words
+    assert "Rates are of the newest 10 mails" in page.words
+    assert (
+        '<a class="figure bad" id="rate-bounced" href="/messages?event_type=mail&amp;status=bounced">'
+        in page.text
+    )
 
 
 def test_an_alarm_rings_in_words(stage: RepairStage, browser: Browser) -> None:
@@ -491,25 +548,67 @@ def test_a_page_may_be_told_to_stand_still(browser: Browser) -> None:
 # failures, dead letters, campaigns
 
 
-def test_failures_are_counted_by_day_channel_and_reason_and_listed_masked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_failures_are_bars_that_filter_and_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     with deployed(monkeypatch) as stage:
-        day = failed(stage, "a", "invalid")
-        failed(stage, "b", "invalid")
+        day = failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
+        failed(stage, "spring#1#b", "x", status="bounced", bounce_type="Permanent", template="welcome")
         failed(stage, "c", "rejected", "sms", to="+16175551234")
         browser = Browser(stage.session).enter()
-        words = browser.get("/failures").words
-        assert f"{day} sms rejected 1" in words
-        assert f"{day} mail invalid 2" in words
-        assert "***1234" in words
-        assert "+16175551234" not in words
-        assert "mail invalid" not in browser.get("/failures", reason="rejected").words
+        page = browser.get("/failures")
+        for said in (
+            "Status failed 2 bounced 1",
+            f"Day (UTC) {day} 3",
+            "Channel mail 2 sms 1",
+            "Attribute to 1",
+            "Template welcome 1",
+            "Campaign spring 1",
+            "+16175551234 no",
+        ):
+            assert said in page.words
+        for name, value in (
+            *(("status", "bounced"), ("reason", "Permanent"), ("template", "welcome")),
+            ("campaign", "spring"),
+        ):
+            alone = browser.get("/failures", **{name: value})
+            assert "1 message ." in alone.words.replace("message.", "message .")
+            assert "id=spring%231%23b" in alone.text
+            assert f": {value} " in alone.words
+        assert "Nothing went wrong" in browser.get("/failures", event_type="fax").words
         monkeypatch.setattr("ops.console.pages.failures.QUICK", 2)
-        assert "2 failed: the newest alone. Count more" in browser.get("/failures").words
-        all_ = browser.get("/failures", more="1").words
-        assert "3 failed Day" in all_
-        assert "Nothing failed" in browser.get("/failures", channel="fax").words
+        assert "2 messages among the newest 2 that went wrong. Count more" in browser.get("/failures").words
+        assert "3 messages" in browser.get("/failures", more="1").words
+
+
+def test_failures_that_are_shown_are_sent_again_and_what_may_arrive_twice_is_left(
+    stage: RepairStage, browser: Browser
+) -> None:
+    at = time.time() - 60
+    filed: dict[str, Any] = {
+        "failed_on": f"{time.strftime('%Y-%m-%d', time.gmtime(at))}#mail",
+        "completedAt": int(at * 1000),
+    }
+    stage.failed("a", **filed)
+    stage.failed("b", **filed, error={"code": "outcome_unknown", "message": "x"})
+    stage.know("c", status="complained", **filed)
+    for id_ in "abc":
+        stage.put(mail(id_))
+    assert "Send these 3 again …" in browser.get("/failures").words
+    plan = browser.get("/failures/resend", since="24h")
+    assert "1 of 3 messages can be sent again" in plan.words
+    assert "it may arrive twice; open it to decide" in plan.words
+    assert stage.bodies("mail") == []
+    done = browser.post("/failures/resend?since=24h", plan.hidden())
+    assert done.headers["location"] == "/failures?since=24h&done=1&left=0"
+    assert [each["id"] for each in stage.bodies("mail")] == ["a"]
+    assert "1 of them are in their queues again." in browser.get(done.headers["location"]).words
+    again = browser.post("/failures/resend?since=24h", plan.hidden())
+    assert len(stage.bodies("mail")) == 1 or again.headers["location"].endswith("done=1&left=0")
+
+
+@pytest.mark.parametrize("keys", ["", "no", "{}", '[["a"]]', '[["a", 1]]', json.dumps([["a", "b"]] * 51)])
+def test_a_form_of_failures_that_is_not_whole_sends_nothing(browser: Browser, keys: str) -> None:
+    refused = browser.post("/failures/resend", {"keys": keys})
+    assert (refused.status, "no longer whole" in refused.words) == (400, True)
 
 
 def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> str:

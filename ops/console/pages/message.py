@@ -15,6 +15,9 @@ from mailroom.content.payloads import Payloads
 from mailroom.ledger.reader import LedgerReader, MessageStatus
 from ops.campaigns.dry_run import Sample, Samples
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from ops.messages.advice import advice, buttons
+from ops.messages.failures import campaign_of
+from ops.messages.search import row_of
 from ops.messages.status import reader_of, view_of
 from ops.messages.timeline import meaning, timeline
 from ops.repair.command import FOLLOWS, SENTENCES
@@ -22,7 +25,7 @@ from ops.repair.judge import PATIENCE_SECONDS, Cure, Diagnosis
 from ops.repair.repairs import Repairs, Word
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
-from ops.resend.resender import Resender
+from ops.resend.resender import FORCED, Resender
 from ops.screen import Refused
 from stacks.paths import ROOT
 
@@ -35,6 +38,9 @@ _BUTTONS: dict[Cure, dict[str, str]] = {
     "redrive": {"redrive": "Put its dead letter back"},
     "end": {"sent": "End it as sent", "failed": "End it as failed"},
 }
+_VERBS: dict[Action, str] = {"resend": "Send again", "repair": "Repair", "cancel": "Cancel"}
+_LISTED = ("bounced", "complained", "suppressed")
+"""Statuses for which the recipient's page says what keeps messages from reaching it."""
 _DONE = {
     "resend": "You have sent it to its queue again.",
     "repair": "You have repaired it.",
@@ -54,11 +60,19 @@ def show(site: Site, asked: Asked) -> Answer:
     (message,) = found
     item = _reader(site).item(message.id, message.event_type)
     now = site.clock()
+    view = view_of(message, site.stage, now, deleted=item is None)
+    row = row_of(message)
     return Shown(
         template="message.html",
-        title=message.id,
+        title=row.headline,
         values={
-            "view": view_of(message, site.stage, now, deleted=item is None),
+            "view": view,
+            "headline": row.headline,
+            "recipients": _recipients(message),
+            "campaign": campaign_of(message.id),
+            "advice": advice(message, buttons(site.stage), now, view.since, deleted=item is None),
+            "listed": _recipients(message)[:3] if message.status in _LISTED else [],
+            "verbs": _VERBS,
             "meaning": meaning(message),
             "steps": timeline(message, now),
             "request": None
@@ -66,6 +80,7 @@ def show(site: Site, asked: Asked) -> Answer:
             else json.dumps(item, indent=2, ensure_ascii=False, default=_json),
             "sample": None if asked.update else _sample(site, item),
             "heads": _heads(item or {}),
+            "attachments": _attachments(item or {}),
             "actions": _actions(site, message, item),
             "done": _DONE.get(asked["done"]),
         },
@@ -95,7 +110,8 @@ def resend(site: Site, asked: Asked) -> Answer:
         if sent.result == "unqueued":
             raise Refused(f"{asked['id']}: {sent.why}.")
         return _done(asked, "resend") if sent.result == "resent" else _refused(asked, "resend", sent.why)
-    sentences = [f"{found.why[:1].upper()}{found.why[1:]}."]
+    why = found.why.removesuffix(FORCED)
+    sentences = [f"{why[:1].upper()}{why[1:]}."]
     if ready:
         kept = (
             "what the ledger kept of it" if found.event_type == "fax" else "the item that the mailbox has now"
@@ -195,6 +211,19 @@ def _sample(site: Site, item: Mapping[str, Any] | None) -> Sample | None:
         return Sample(item["id"], problem=f"{fault}")
 
 
+def _recipients(message: MessageStatus) -> list[str]:
+    return [message.to] if isinstance(message.to, str) else message.to or []
+
+
+def _attachments(item: Mapping[str, Any]) -> list[str]:
+    """The files of a mail by their names, as its recipient sees them."""
+    attached = item.get("attachments")
+    if item.get("event_type") != "mail" or not isinstance(attached, list):
+        return []
+    files = [each for each in attached if isinstance(each, Mapping)]
+    return [str(each.get("filename") or str(each.get("ref", "")).rpartition("/")[2]) for each in files]
+
+
 def _heads(item: Mapping[str, Any]) -> dict[str, str]:
     """What stands above a message. Of other channels, all but the topic are variables of the producer."""
     names = ("from", "cc", "bcc", "reply_to", "topic") if item.get("event_type") == "mail" else ("topic",)
@@ -250,8 +279,15 @@ def _plan(
     **more: Any,
 ) -> Answer:
     """What an action will do. `hidden` goes with the form; None: it cannot be done."""
-    values = {"action": action, "sentences": sentences, "hidden": hidden, "force": False, "cures": {}, **more}
-    return Shown(template="message_action.html", title=f"{action.capitalize()} {asked['id']}", values=values)
+    values = {
+        "action": _VERBS[action],
+        "sentences": sentences,
+        "hidden": hidden,
+        "force": False,
+        "cures": {},
+        **more,
+    }
+    return Shown(template="message_action.html", title=f"{_VERBS[action]}: {asked['id']}", values=values)
 
 
 def _done(asked: Asked, action: Action) -> Answer:

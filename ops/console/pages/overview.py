@@ -1,5 +1,6 @@
-"""The overview: a channel a row, what its queues hold, what it sent in the last hour, and what rings."""
+"""The overview: how the stage does, a channel a row, and what rings."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -8,15 +9,23 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
+from mailroom.search.finder import Filter
+from ops.console.pages.failures import QUICK, newest
+from ops.console.pages.messages import finder_at
 from ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site
 from ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
 from ops.doctor.stage import ConfiguredStage
+from ops.messages.failures import FailureFilter, failed
 from ops.requeue.stage import DeployedStage
 from ops.stage import is_dead, prefix
 from ops.times import speed_of
+from stacks.settings.monitoring import Monitoring
 
 SNAPSHOT_SECONDS = 4.0
 """Several tabs share a look at the queues. The plots are kept for longer, where CloudWatch bills a look."""
+SAMPLE = 500
+"""Mails that rates are of."""
+ACCEPTED = ("sent", "delivered", "undelivered", "bounced", "complained")
 BAR_MINUTES, BARS = 5, 12
 """A plot is of an hour."""
 _PERIOD = BAR_MINUTES * 60
@@ -37,8 +46,9 @@ class Plot(Struct, frozen=True):
 
 
 class ChannelRow(Struct, frozen=True):
-    """One channel. `accepted` and `failed` None: CloudWatch has no figures. `limit`: messages a second that
-    the settings allow (None: no limit, or the settings are not here); `pace`: those of the last minutes."""
+    """One channel. `accepted` None: CloudWatch has no figures. `wrong` counts what went wrong, by the ledger.
+    `limit`: messages a second that the settings allow (None: no limit, or the settings are not here);
+    `pace`: those of the last minutes."""
 
     channel: str
     waiting: int
@@ -46,18 +56,42 @@ class ChannelRow(Struct, frozen=True):
     dead: int
     oldest_seconds: float | None
     accepted: Plot | None
-    failed: Plot | None
+    wrong: int
     pace: float | None
     limit: float | None
 
     @property
     def pace_words(self) -> str:
-        """Both in a sentence."""
-        limit = "no limit" if self.limit is None else f"limit {speed_of(self.limit)} a second"
-        if self.pace is None:
-            return limit
-        pace = "under 0.1" if 0 < self.pace < 0.1 else speed_of(self.pace)
-        return f"{pace} a second, {limit}"
+        """The pace, beside its limit."""
+        slow = self.pace is not None and 0 < self.pace < 0.1
+        pace = "under 0.1" if slow else speed_of(self.pace or 0.0)
+        return f"{pace}/s" if self.limit is None else f"{pace} of {speed_of(self.limit)}/s"
+
+
+class Rate(Struct, frozen=True):
+    """The part of the newest mails that ended so, beside what SES looks into (None: the more the better)."""
+
+    name: str
+    status: str
+    part: float
+    limit: float | None = None
+
+    @property
+    def words(self) -> str:
+        """In percent."""
+        return f"{self.part:.2%}" if self.part < 0.01 and self.part else f"{self.part:.1%}"
+
+    @property
+    def high(self) -> bool:
+        """Whether SES would look into it."""
+        return self.limit is not None and self.part >= self.limit
+
+
+class Rates(Struct, frozen=True):
+    """What became of the newest mails that were accepted."""
+
+    mails: int
+    rates: list[Rate]
 
 
 def show(site: Site, _: Asked) -> Answer:
@@ -69,15 +103,28 @@ def show(site: Site, _: Asked) -> Answer:
     seconds = SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
     traffic = site.kept("traffic", partial(_traffic, site, lanes), seconds)
     configured = site.kept("configured", lambda: ConfiguredStage.read(site.stage))
+    wrong, more = site.kept("wrong", partial(_wrong, site, list(lanes)), seconds)
     rows = [
-        _row(channel, names, snapshot, traffic, configured, site.clock()) for channel, names in lanes.items()
+        _row(channel, names, snapshot, traffic, wrong[channel], configured, site.clock())
+        for channel, names in lanes.items()
     ]
     named = {each.name for row in lanes for each in _of(row, snapshot)}
     others = [each for each in snapshot.queues if each.name not in named]
     measured = any(row.accepted for row in rows)
     return Shown(
         template="overview.html",
-        values={"snapshot": snapshot, "rows": rows, "others": others, "measured": measured},
+        values={
+            "snapshot": snapshot,
+            "rows": rows,
+            "others": others,
+            "measured": measured,
+            "accepted": sum(sum(row.accepted.counts) for row in rows if row.accepted),
+            "wrong": sum(wrong.values()),
+            "more_wrong": more,
+            "rates": site.kept(
+                "rates", partial(_rates, site), KEPT_SECONDS / 4 if site.stage == "local" else KEPT_SECONDS
+            ),
+        },
     )
 
 
@@ -97,6 +144,7 @@ def _row(
     lanes: Sequence[str],
     snapshot: Snapshot,
     traffic: Mapping[str, list[int]],
+    wrong: int,
     configured: ConfiguredStage,
     now: float,
 ) -> ChannelRow:
@@ -104,7 +152,6 @@ def _row(
     alive = [each for each in queues if not is_dead(each.name)]
     nothing = [0] * BARS if traffic else []
     accepted = _sum(traffic[name] for name in lanes if name in traffic) or nothing
-    failed = traffic.get(f"failed {channel}", nothing)
     rates = [each.senders.rate for each in configured.lanes if each.channel == channel]
     limits = [each for each in rates if each is not None]
     recent = sum(accepted[-2:]) / (_PERIOD + now % _PERIOD) if accepted else None  # the last bar is not over
@@ -115,9 +162,40 @@ def _row(
         sum(each.holds for each in queues if is_dead(each.name)),
         max((each.oldest_seconds for each in alive if each.oldest_seconds is not None), default=None),
         _plot(accepted, "accepted") if accepted else None,
-        _plot(failed, "failed") if failed else None,
+        wrong,
         recent,
         sum(limits) if limits and len(limits) == len(rates) else None,
+    )
+
+
+def _wrong(site: Site, channels: Sequence[str]) -> tuple[Counter[str], bool]:
+    """How many went wrong in the last hour, by channel, as the page of failures counts them; and whether
+    there are more."""
+    now = site.clock()
+    found = failed(site.client("dynamodb"), site.stage, now - 3600, now, list(channels), QUICK + 1)
+    failures, more = newest(found, FailureFilter(), QUICK)
+    return Counter(each.event_type for each in failures), more
+
+
+def _rates(site: Site) -> Rates | None:
+    """What became of the newest mails, without the provider's own figures; None: nobody can tell."""
+    finder = finder_at(site)
+    if finder is None:
+        return None
+    mails = finder.newest(Filter(event_type="mail"), most=SAMPLE).messages
+    counts = Counter(each.status for each in mails)
+    accepted = sum(counts[each] for each in ACCEPTED)
+    if not accepted:
+        return None
+    ses = Monitoring().ses
+    delivered = counts["delivered"] + counts["complained"]
+    return Rates(
+        accepted,
+        [
+            Rate("delivered", "delivered", delivered / accepted),
+            Rate("bounced", "bounced", counts["bounced"] / accepted, ses.bounce_rate),
+            Rate("complaints", "complained", counts["complained"] / accepted, ses.complaint_rate),
+        ],
     )
 
 
@@ -130,16 +208,13 @@ def _plot(counts: list[int], verb: str) -> Plot:
 
 
 def _traffic(site: Site, lanes: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
-    """What CloudWatch counted in the last hour, a number for each bar: of what was accepted by the queue's
-    name, of what failed by `failed` and the channel. What it says nothing of is left out."""
+    """What CloudWatch counted in the last hour, a number for each bar: of what was accepted, by the
+    queue's name. What it says nothing of is left out."""
     stage = {"Name": "stage", "Value": site.stage}
     asked = {
-        **{
-            name: ("Sent", {"Name": "service", "Value": f"send-{name.removeprefix(prefix(site.stage))}"})
-            for names in lanes.values()
-            for name in names
-        },
-        **{f"failed {each}": ("Failed", {"Name": "channel", "Value": each}) for each in lanes},
+        name: ("Sent", {"Name": "service", "Value": f"send-{name.removeprefix(prefix(site.stage))}"})
+        for names in lanes.values()
+        for name in names
     }
     end = datetime.fromtimestamp(site.clock() // _PERIOD * _PERIOD + _PERIOD, UTC)
     start = end - timedelta(minutes=BAR_MINUTES * BARS)

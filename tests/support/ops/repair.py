@@ -21,6 +21,8 @@ from mailroom.message.message import Key
 from ops.repair.command import repair
 from ops.resend.command import resend
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.search import VARIABLES as SEARCH
+from tests.support.ops.search import make_search
 from tests.support.ops.shared import REGION
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
@@ -107,6 +109,7 @@ class RepairStage:
             ("preferences", ("recipient", "topic")),
         ):
             self._create(f"mailroom-dev-{name}", keys)
+        make_search(self.dynamodb)
         self.urls = {
             short: self.sqs.create_queue(
                 QueueName=f"mailroom-dev-{short}", Attributes={"VisibilityTimeout": "360"}
@@ -176,6 +179,13 @@ class RepairStage:
         self.sqs.set_queue_attributes(QueueUrl=self.urls[short], Attributes={"RedrivePolicy": policy})
 
     def _create(self, table: str, keys: tuple[str, str]) -> None:
+        indexed = {"failed_on": "HASH", "completedAt": "RANGE"} if table == LEDGER else {}
+        index = {
+            "IndexName": "failures",
+            "KeySchema": [{"AttributeName": key, "KeyType": kind} for key, kind in indexed.items()],
+            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["error", "to", "attempts"]},
+        }
+        types = {**dict.fromkeys((*keys, *indexed), "S"), **({"completedAt": "N"} if indexed else {})}
         self.dynamodb.create_table(
             TableName=table,
             BillingMode="PAY_PER_REQUEST",
@@ -183,7 +193,8 @@ class RepairStage:
                 {"AttributeName": keys[0], "KeyType": "HASH"},
                 {"AttributeName": keys[1], "KeyType": "RANGE"},
             ],
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": of} for key, of in types.items()],
+            **({"GlobalSecondaryIndexes": [index]} if indexed else {}),
         )
 
     def _variables(self) -> dict[str, dict[str, str]]:
@@ -220,6 +231,7 @@ class RepairStage:
             "mailroom-dev-outcomes": outcomes,
             "mailroom-dev-send-webhook": webhook,
             "mailroom-dev-send-mail": mail,
+            "mailroom-dev-messages-api": {"LEDGER_TABLE": LEDGER, "DEFAULT_REGION": "US", **SEARCH},
         }
 
 
