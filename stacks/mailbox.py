@@ -6,6 +6,7 @@ from aws_cdk import App
 from aws_cdk import aws_dynamodb as dynamodb
 
 from mailroom.ledger.items import LINES
+from mailroom.recipients.choices import TOPICS
 from stacks.constructs.search import Search
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import PrivateBucket, StreamTable, Table
@@ -42,6 +43,13 @@ class MailboxStack(StageStack):
         # As long: nobody who has opted out may hear of a topic again because time has passed.
         self.preferences = Table(
             self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
+        )
+        # How many have opted out of a topic since a campaign. An item leaves the index when somebody opts in.
+        self.preferences.add_global_secondary_index(
+            index_name=TOPICS,
+            partition_key=dynamodb.Attribute(name="topic", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="opted_out_at", type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
         )
         # A table of its own: the ledger's stream would start a function for every batch that is counted.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")

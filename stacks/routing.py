@@ -97,17 +97,22 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
     """How the ledger's stream is read for search: within the bounds of `outcomes`. Search has a reader of its
     own, so that no fault there holds up a callback or a fax's next attempt. DynamoDB advises at most two
     readers of a stream (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
+    campaigns = sorted(settings.campaigns.enabled)
+    filters = [
+        '{"eventName":["INSERT"]}',
+        # A claim may name other recipients than the schedule did, and what ended late is kept for longer.
+        _changes(status=["sending", *FAILED]),
+    ]
+    if campaigns:  # their messages are counted by how they ended
+        of_campaigns: list[object] = [{"prefix": f"{name}#"} for name in campaigns]
+        filters.append(_changes(id=of_campaigns, status=[{"anything-but": [*SILENT]}]))
     return StreamWork(
         function="index-messages",
         table=ledger,
-        filters=[
-            '{"eventName":["INSERT"]}',
-            # A claim may name other recipients than the schedule did, and what ended late is kept for longer.
-            _changes(status=["sending", *FAILED]),
-        ],
+        filters=filters,
         limits=settings.outcomes,
-        grants=search.write(ledger),
-        environment=IndexSettings(ledger_table=ledger.table_name, **search.fields),
+        grants=search.write(ledger, counts=bool(campaigns)),
+        environment=IndexSettings(ledger_table=ledger.table_name, **search.fields, campaigns=campaigns),
     )
 
 

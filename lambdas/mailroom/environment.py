@@ -298,6 +298,8 @@ class IndexSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     ledger_table: str
     search_table: str
     search_key_name: str
+    campaigns: Sequence[str] = ()
+    """Those whose messages are counted by how they ended."""
 
 
 class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):

@@ -19,6 +19,7 @@ STREAM_RETENTION_SECONDS = 24 * 3600
 MISSING = object()
 # AWS's comparison operators that the stacks use.
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "prefix": lambda value, wanted: isinstance(value, str) and value.startswith(wanted),
     "exists": lambda value, wanted: (value is not MISSING) == wanted,
     "anything-but": lambda value, wanted: (
         value is not MISSING and value not in (wanted if isinstance(wanted, list) else [wanted])

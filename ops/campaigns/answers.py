@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from rich.panel import Panel
 from rich.table import Table
 
 from mailroom.campaigns.runs import Run, State
 from ops.campaigns.dry_run import DryRunAnswer
 from ops.campaigns.files import CampaignRow
+from ops.campaigns.results import Results
 from ops.estimates.days import days_table
 from ops.screen import fold, lines, plain, print_line, right, screen, table_of, whole
+from stacks.settings.monitoring import Monitoring
 
 SHOWN_FAULTS = 20
 MEANING = {
@@ -50,7 +52,11 @@ class RunStatus(Struct, frozen=True):
     left_out: int
     failed: int
     expired: int
+    started_by: str
+    stopped_by: str
     updated_at: str
+    results: Results | None
+    """None: it was not asked for, or the stage has no search."""
 
 
 class RunsAnswer(Struct, frozen=True):
@@ -68,15 +74,16 @@ class CampaignsAnswer(Struct, frozen=True):
     campaigns: list[CampaignRow]
 
 
-def run_status(run: Run) -> RunStatus:
-    shared = {name: getattr(run, name) for name in RunStatus.__struct_fields__ if name != "updated_at"}
-    return RunStatus(**shared, updated_at=run.updatedAt)
+def run_status(run: Run, results: Results | None = None) -> RunStatus:
+    own = ("updated_at", "results")
+    shared = {name: getattr(run, name) for name in RunStatus.__struct_fields__ if name not in own}
+    return RunStatus(**shared, updated_at=run.updatedAt, results=results)
 
 
-def print_run(run: Run) -> None:
+def print_run(run: Run, results: Results | None = None) -> None:
     screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
     table = table_of("", right(), fold(), box=None, show_header=False)
-    for row in _rows(run):
+    for row in (*_rows(run), *(_results(results) if results else ())):
         table.add_row(*map(plain, row))
     screen.print(table)
     if run.trouble:
@@ -98,7 +105,44 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
     yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"
     if run.expired:
         yield "expired", f"{run.expired:,}", "were composed too late, and get no message"
+    if run.started_by:
+        yield "started", "", f"by {run.started_by}"
+    if run.stopped_by:
+        yield "stopped", "", f"by {run.stopped_by}"
     yield "changed", "", run.updatedAt
+
+
+def _results(results: Results) -> Iterable[tuple[str, str, str]]:
+    """How the messages ended."""
+    rates = Monitoring().ses
+    for name, count, said in (
+        ("under way", results.under_way, "without an outcome yet"),
+        ("accepted", results.accepted, "by the provider"),
+        ("delivered", results.arrived, percent(results.part(results.arrived))),
+        (
+            "bounced",
+            results.bounced,
+            f"{percent(results.part(results.bounced))} (SES: {rates.bounce_rate:.1%})",
+        ),
+        (
+            "complained",
+            results.complained,
+            f"{percent(results.part(results.complained))} (SES: {rates.complaint_rate:.2%})",
+        ),
+        ("undelivered", results.undelivered, percent(results.part(results.undelivered))),
+        ("failed", results.failed, "were not sent"),
+        ("suppressed", results.suppressed, "get nothing, or nothing of the topic"),
+        ("cancelled", results.cancelled, "were taken back"),
+    ):
+        if count or name in ("accepted", "delivered", "bounced", "complained", "failed"):
+            yield name, f"{count:,}", said
+    if results.opted_out_since is not None:
+        yield "opted out since", f"{results.opted_out_since:,}", "of the topic"
+
+
+def percent(part: float | None) -> str:
+    """A part in percent; "": of nothing."""
+    return "" if part is None else f"{part:.2%}" if 0 < part < 0.01 else f"{part:.1%}"
 
 
 def runs_table(runs: Iterable[Run]) -> Table:
@@ -113,8 +157,8 @@ def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
     headings = ("campaign", "channel", "audience", "schedule", "deployment", "last run")
     table = table_of(*map(fold, headings))
     for row in rows:
-        shown = structs.replace(row, deployment=row.deployment.replace("_", " "))
-        table.add_row(*map(plain, structs.astuple(shown)))
+        shown = (row.campaign, row.channel, row.audience, row.when, row.deployment.replace("_", " "))
+        table.add_row(*map(plain, (*shown, row.last_run)))
     return table
 
 

@@ -12,6 +12,7 @@ from ops.campaigns.day import CampaignDay
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.dry_run import DryRun, Samples
 from ops.campaigns.files import CampaignFiles, campaign_rows
+from ops.campaigns.results import ResultsReader
 from ops.options import AsJson, Stage, Yes
 from ops.screen import aws_faults, bar, confirm, errors, print_answer, print_json, print_line, screen
 from ops.stage import aws_session
@@ -82,20 +83,23 @@ def status(
     run: Annotated[str | None, typer.Option(help=f"{RUN} Default: the latest run.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a run has come, and which entries of its audience are faulty.
+    """Show how far a run has come, how its messages ended, and which entries of its audience are faulty.
 
     Exit code 1: the campaign has no run yet.
 
     Example: mailroom campaign status weekly-followers --stage prod
     """
     with aws_faults(stage):
-        CampaignFiles().read(name)
+        topic = CampaignFiles().read(name).get("topic")
         campaigns = DeployedCampaigns(aws_session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
+        reader = ResultsReader(aws_session(), stage)
+        results = [reader.of(each, topic) for each in found]
     if as_json:
-        print_json(RunsAnswer(stage, name, [run_status(each) for each in found]))
+        runs = [run_status(each, ended) for each, ended in zip(found, results, strict=True)]
+        print_json(RunsAnswer(stage, name, runs))
     elif found:
-        view.print_run(found[0])
+        view.print_run(found[0], results[0])
         if len(found) > 1:
             screen.print("\nBefore:")
             screen.print(view.runs_table(found[1:]))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from ops.campaigns.deployed import DeployedCampaigns
+from ops.campaigns.schedule import words_of
 from ops.screen import NotDeployed, Refused
 from stacks.merging import merged
 from stacks.paths import CAMPAIGN_FILE, ROOT
@@ -62,13 +63,14 @@ do not enable it any more, and its schedule goes on."""
 
 
 class CampaignRow(Struct, frozen=True):
-    """One campaign: `standing` is its state in the stage, `last_run` the latest run and its state ("":
-    none)."""
+    """One campaign: `when` is its schedule in words, `standing` its state in the stage, `last_run` the latest
+    run and its state ("": none)."""
 
     campaign: str
     channel: str
     audience: str
     schedule: str
+    when: str
     deployment: Deployment = field(name="standing")
     last_run: str
 
@@ -96,6 +98,9 @@ def campaign_rows(files: CampaignFiles, campaigns: DeployedCampaigns) -> list[Ca
             channel=str(settings.get("channel", "")),
             audience=str(settings.get("audience", {}).get("kind", "")),
             schedule=f"{schedule.get('cron')} {schedule.get('time_zone', 'UTC')}" if schedule else "by hand",
+            when=words_of(str(schedule.get("cron")), schedule.get("time_zone", "UTC"), campaigns.clock())
+            if schedule
+            else "by hand",
             deployment=deployment,
             last_run=last_run,
         )

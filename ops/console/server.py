@@ -51,6 +51,7 @@ PAGES = (
     Page("/dead-letters", "Dead letters", dead_letters.show, menu=True),
     Page("/dead-letters/redrive", "Redrive", dead_letters.redrive, writes=True),
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
+    Page("/campaigns/start", "Start", campaigns.start, writes=True),
     Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
     Page("/message/mail", "Mail", message.frame, of="Messages"),
     Page("/message/resend", "Resend", message.resend, writes=True, of="Messages"),

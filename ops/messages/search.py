@@ -132,7 +132,7 @@ def find(
 class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
     """What is asked of the API's environment."""
 
-    ledger_table: str
+    ledger_table: str = ""
     search_table: str = ""
     search_key_name: str = ""
     default_region: str = ""

@@ -54,10 +54,15 @@ class Search(Construct):
         )
         self._read_key = Grant(["secretsmanager:GetSecretValue"], [secret])
 
-    def write(self, ledger: Table) -> list[Grant]:
-        """What making messages findable takes."""
-        puts = Grant(["dynamodb:BatchWriteItem"], [self._table.plain_arn])
-        return [puts, Grant(["dynamodb:BatchGetItem"], [ledger.table_arn]), self._read_key]
+    def write(self, ledger: Table, *, counts: bool) -> list[Grant]:
+        """What making messages findable takes; with `counts` also what counting those of campaigns does."""
+        actions = ["dynamodb:BatchWriteItem", *(["dynamodb:UpdateItem"] if counts else [])]
+        read = [ledger.table_arn, *([self._table.plain_arn] if counts else [])]
+        return [
+            Grant(actions, [self._table.plain_arn]),
+            Grant(["dynamodb:BatchGetItem"], read),
+            self._read_key,
+        ]
 
     def read(self, ledger: Table) -> list[Grant]:
         """What finding messages takes: their rows, the key, and the ledger's items."""

@@ -708,7 +708,8 @@ def test_campaigns_show_how_far_a_run_is_and_stop_it(world: World) -> None:
     world.collected(recipients=40, composed=30, existed=2)
     assert "weekly mail csv" in browser.get("/campaigns").words
     runs = browser.get("/campaigns", campaign="weekly")
-    assert "32 of 40 recipients have an outcome." in runs.words
+    assert "32 of 40 recipients have their message, or are known to get none." in runs.words
+    assert "This stage has no search, so nobody counts how the messages ended." in runs.words
     assert '<progress max="40" value="32"' in runs.text
     plan = browser.get("/campaigns/stop", campaign="weekly", run=RUN)
     assert "composes no further message. 40 recipients were collected." in plan.words

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mailroom.message.outcome import FAILED
+from mailroom.message.outcome import FAILED, SILENT
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import variant
 
@@ -39,6 +39,22 @@ def test_it_is_told_of_new_messages_of_claims_and_of_what_went_wrong(dev: Templa
             "dynamodb": {"NewImage": {"status": {"S": ["sending", *FAILED]}}},
         },
     ]
+
+
+def test_with_campaigns_it_is_told_of_all_that_becomes_of_their_messages_and_may_count_them(
+    everything: Templates, dev: Templates
+) -> None:
+    routing = everything["routing"]
+    mapping = routing.mapping("mailroom-dev-index-messages")
+    *_, pattern = (json.loads(each["Pattern"]) for each in mapping["FilterCriteria"]["Filters"])
+    names = ["csv", "dynamodb", "jsonl", "module", "postgresql"]
+    assert pattern["dynamodb"]["NewImage"] == {
+        "id": {"S": [{"prefix": f"{name}#"} for name in names]},
+        "status": {"S": [{"anything-but": [*SILENT]}]},
+    }
+    assert json.loads(routing.environment("mailroom-dev-index-messages")["CAMPAIGNS"]) == names
+    assert routing.policy("mailroom-dev-index-messages")["dynamodb:UpdateItem"] == {TABLE}
+    assert "dynamodb:UpdateItem" not in dev["routing"].policy("mailroom-dev-index-messages")
 
 
 def test_no_sender_and_no_producer_of_the_stage_has_any_right_to_it(whole: Templates) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Reason = Literal["bounce", "complaint", "gone", "stop", "operator"]
 
 MAX_DETAIL = 300
+TOPICS = "topics"
+"""The index of opt-outs, by topic and time."""
 
 
 class Suppression(Struct, frozen=True):
@@ -208,6 +210,17 @@ class Preferences(_Table):
             {":now": number(now)},
         )
         return back or item.get("opted_in_at") == now
+
+    def opted_out_since(self, topic: str, since: int) -> int:
+        """How many have opted out of a topic since then (epoch milliseconds), and not opted in again."""
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.table,
+            IndexName=TOPICS,
+            Select="COUNT",
+            KeyConditionExpression="topic = :topic AND opted_out_at >= :since",
+            ExpressionAttributeValues={":topic": string(topic), ":since": number(since)},
+        )
+        return sum(page["Count"] for page in pages)
 
     def _now(self) -> int:
         return milliseconds(self._clock())

@@ -1,7 +1,7 @@
 """Pages of messages: by whom they are for, or the newest first."""
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from mailroom.errors import Invalid
 from mailroom.ledger.items import where
 from mailroom.ledger.reader import MessageStatus, of_ledger
 from mailroom.message.message import Key
-from mailroom.search.rows import NEWEST, PUT, Rows, forms_of
+from mailroom.search.rows import NEWEST, PUT, Rows, forms_of, partitions_of, run_row
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -70,6 +70,8 @@ class Finder:
     def newest(self, wanted: Filter = ANY, cursor: str = "", most: int = PAGE) -> FoundPage:
         """A page of all messages, of so many at `most`. Raises Invalid for a cursor that is none, and
         botocore's errors."""
+        if "#" in wanted.campaign:  # a run has partitions of its own
+            return self._page(partitions_of(wanted.campaign), wanted, cursor, most)
         return self._page(NEWEST, wanted, cursor, most)
 
     def to(self, recipient: str, wanted: Filter = ANY, cursor: str = "") -> FoundPage:
@@ -96,10 +98,14 @@ class Finder:
                 continue  # it stands in two partitions
             looked_at, last = looked_at + 1, row["put"]
             # What was erased, or went to somebody else after all, has this row no more.
-            if any(each.found_by == row["found_by"] for each in self._rows.of(item)):
+            if row["found_by"] in self._partitions_of(item):
                 message = of_ledger(item)
                 found += [message] if wanted.takes(message) else []
         return FoundPage(found, None, looked_at)
+
+    def _partitions_of(self, item: Mapping[str, Any]) -> set[str]:
+        of_run = run_row(item)
+        return {each.found_by for each in (*self._rows.of(item), *([of_run] if of_run else []))}
 
     def _rows_of(self, partition: str, cursor: str, limit: int) -> Iterator[dict[str, Any]]:
         """A partition's rows before the cursor, the newest first; so many a call."""

@@ -14,6 +14,7 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.environment import IndexSettings
 from mailroom.ledger.items import where
 from mailroom.message.message import Key
+from mailroom.search.results import Tallies
 from mailroom.search.rows import Rows
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Indexer:
     """Works for the ledger's stream. A batch is written whole, or comes again."""
 
     def __init__(self, settings: IndexSettings, client: "DynamoDBClient", rows: Rows) -> None:
+        self._tallies = Tallies(client, settings.search_table, settings.campaigns)
         self._settings = settings
         self._client = client
         self._rows = rows
@@ -35,12 +37,16 @@ class Indexer:
         return cls(settings, clients.dynamodb(), Rows(secret))
 
     def handle(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write the rows of all that the records tell of. Raises what DynamoDB and the secret's reader do."""
-        keys = dict.fromkeys(_key_of(each) for each in records)
-        ledger = self._settings.ledger_table
-        items = batch_get(self._client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
+        """Write the rows of all that the records tell of, and count those of campaigns. Raises what DynamoDB
+        and the secret's reader do, and Uncounted."""
+        items = self._items(dict.fromkeys(_key_of(each) for each in records))
         rows = [row.image for item in items for row in self._rows.of(item)]
         batch_put(self._client, self._settings.search_table, rows)
+        self._tallies.count(items, self._items)
+
+    def _items(self, keys: Iterable[Key]) -> list[dict[str, Any]]:
+        ledger = self._settings.ledger_table
+        return batch_get(self._client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
 
 
 def _key_of(record: Mapping[str, Any]) -> Key:

@@ -59,6 +59,23 @@ NEWEST = tuple(f"newest#{shard}" for shard in range(SHARDS))
 """The partitions of the newest messages."""
 
 
+def partitions_of(run: str) -> tuple[str, ...]:
+    """The partitions of a run's messages; `run` is its campaign and its name: `spring#2026`."""
+    return tuple(f"run#{run}#{shard}" for shard in range(SHARDS))
+
+
+def run_row(item: Mapping[str, Any]) -> Row | None:
+    """The row of a ledger's item among those of its run, as its id names it; None: it is of none, or was
+    erased."""
+    campaign, _, rest = str(item.get("id", "")).partition("#")
+    run, _, recipient = rest.partition("#")
+    put = _put(item)
+    if not (campaign and run and recipient) or put is None or ERASED_AT in item:
+        return None
+    shard = int(put[-1], 16) % SHARDS
+    return Row(f"run#{campaign}#{run}#{shard}", put, Key(item["id"], item["event_type"]), int(item["ttl"]))
+
+
 class Rows:
     """Makes the rows of one stage. Recipients stand in them as a hash with the stage's own key: whoever reads
     the table alone learns of nobody."""

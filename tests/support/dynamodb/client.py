@@ -25,11 +25,13 @@ KEY_BYTES = (2048, 1024)
 PAGE_BYTES = 1_000_000
 BATCH_KEYS = 100
 BATCH_STATEMENTS = 25
+TRANSACTION_ITEMS = 100
 BATCH_BYTES = 16 * 1024 * 1024
 _INSERT = re.compile(r"""INSERT INTO "(?P<table>[^"]+)" VALUE \{(?P<fields>('[^']+': \?(, )?)+)\}""")
 _FIELD = re.compile(r"'([^']+)': \?")
 _FAILED = "ConditionalCheckFailedException"
-_ERRORS = (_FAILED, "ResourceInUseException", "ResourceNotFoundException")
+_CANCELLED = "TransactionCanceledException"
+_ERRORS = (_FAILED, "ResourceInUseException", "ResourceNotFoundException", _CANCELLED)
 Position = tuple[Any, ...]
 """Where an item stands in the order of a table or of an index."""
 Operation = Callable[..., dict[str, Any]]
@@ -137,6 +139,8 @@ class InMemoryDynamoDB:
         except Refusal as refusal:
             answer: Any = {"Error": {"Code": refusal.code, "Message": str(refusal)}}
             answer["ResponseMetadata"] = {"HTTPStatusCode": 400}
+            if refusal.reasons:
+                answer["CancellationReasons"] = refusal.reasons
             if refusal.item is not None:
                 answer["Item"] = copied(refusal.item)
             raise _error(refusal.code)(answer, name) from None
@@ -233,6 +237,31 @@ class InMemoryDynamoDB:
         for table, position, new in puts:
             table.keep(position, new, "")
         return {"UnprocessedItems": {}}
+
+    @_operation("TransactItems")
+    def transact_write_items(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Updates alone, each of another item: all of them, or none."""
+        updates = [each["Update"] for each in request["TransactItems"]]
+        if not 1 <= len(updates) <= TRANSACTION_ITEMS:
+            raise Refusal("Member must have length between 1 and 100")
+        places = [(each["TableName"], self._table(each).position(each["Key"])) for each in updates]
+        if len(set(places)) < len(places):
+            raise Refusal("Transaction request cannot include multiple operations on one item")
+        before = {place: self.tables[place[0]].items.get(place[1]) for place in places}
+        reasons = []
+        for each in updates:
+            try:
+                _OPERATIONS["UpdateItem"](self, each)
+                reasons.append({"Code": "None"})
+            except Refusal as refused:
+                reasons.append({"Code": refused.code.removesuffix("Exception"), "Message": f"{refused}"})
+        if any(each["Code"] != "None" for each in reasons):
+            for (table, position), item in before.items():
+                items = self.tables[table].items
+                items.pop(position, None)
+                items.update({} if item is None else {position: item})
+            raise Refusal("Transaction cancelled", _CANCELLED, reasons=reasons)
+        return {}
 
     @_operation("Statements")
     def batch_execute_statement(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Stored values are never changed in place, so an item that was read before a write stays as it was.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -14,12 +14,20 @@ Item = dict[str, Value]
 
 
 class Refusal(Exception):
-    """DynamoDB's answer where it refuses; `item` is what stood in the way of a failed condition."""
+    """DynamoDB's answer where it refuses; `item` stood in the way of a failed condition, `reasons` say
+    why a transaction was cancelled."""
 
-    def __init__(self, message: str, code: str = "ValidationException", item: Item | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        code: str = "ValidationException",
+        item: Item | None = None,
+        reasons: Sequence[Mapping[str, str]] = (),
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.item = item
+        self.reasons = reasons
 
 
 def unknown(what: str) -> NoReturn:

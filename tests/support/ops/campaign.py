@@ -10,10 +10,13 @@ import boto3
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
+from mailroom.aws.dynamo import image_of
 from mailroom.budget import Budget, PerDay
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import PageClaim, Runs
 from ops import cli
+from tests.support.ops.search import VARIABLES as SEARCH
+from tests.support.ops.search import make_search
 from tests.support.ops.shared import REGION
 
 NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
@@ -132,6 +135,50 @@ class World:
         assert isinstance(claim, PageClaim)
         self.runs.advance(claim, None, recipients, faults)
         self.runs.count("weekly", run, counts or {"composed": 38, "existed": 2})
+
+    def counted(self, opted_out: int = 0, **statuses: int) -> None:
+        """The stage has search, and has counted how the messages of RUN ended; so many opted out since."""
+        make_search(self.dynamodb)
+        self.functions.variables = {
+            **self.functions.variables,
+            **SEARCH,
+            "LEDGER_TABLE": "mailroom-dev-ledger",
+        }
+        tally = {"found_by": f"tally#weekly#{RUN}", "put": "0", "ttl": 9_999_999_999, **statuses}
+        self.dynamodb.put_item(TableName=SEARCH["SEARCH_TABLE"], Item=image_of(tally))
+        self.dynamodb.create_table(
+            TableName="mailroom-dev-preferences",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[
+                {"AttributeName": "recipient", "KeyType": "HASH"},
+                {"AttributeName": "topic", "KeyType": "RANGE"},
+            ],
+            AttributeDefinitions=[
+                {"AttributeName": "recipient", "AttributeType": "S"},
+                {"AttributeName": "topic", "AttributeType": "S"},
+                {"AttributeName": "opted_out_at", "AttributeType": "N"},
+            ],
+            GlobalSecondaryIndexes=[
+                {
+                    "IndexName": "topics",
+                    "KeySchema": [
+                        {"AttributeName": "topic", "KeyType": "HASH"},
+                        {"AttributeName": "opted_out_at", "KeyType": "RANGE"},
+                    ],
+                    "Projection": {"ProjectionType": "KEYS_ONLY"},
+                }
+            ],
+        )
+        for at in range(opted_out + 1):
+            # The first one had opted out before the run.
+            moment = int((NOW - 86_400 + (172_800 if at else 0)) * 1000)
+            item = {
+                "recipient": f"p{at}@example.com",
+                "topic": "followers",
+                "opted_out_at": moment,
+                "by": "page",
+            }
+            self.dynamodb.put_item(TableName="mailroom-dev-preferences", Item=image_of(item))
 
     def limited(self, per_day: int, sent: int) -> None:
         """The day of mail has a limit, a tenth of it for codes; bulk has sent so many."""

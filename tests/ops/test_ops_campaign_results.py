@@ -1,0 +1,133 @@
+"""A campaign's results: at the command line, and in the console with a start and a stop."""
+
+import json
+from typing import Any
+
+from tests.support.ops.campaign import RUN, World, run
+from tests.support.ops.console import Browser
+
+ENDED = {"sent": 2, "delivered": 30, "bounced": 3, "complained": 1, "failed": 2, "suppressed": 2}
+ME = "arn:aws:sts::123456789012:user/moto"
+
+
+def results(world: World) -> dict[str, Any]:
+    answer = json.loads(run("campaign", "status", "weekly", "--json").stdout)
+    found: dict[str, Any] = answer["runs"][0]["results"]
+    return found
+
+
+def test_how_the_messages_of_a_run_ended_is_told_with_rates_beside_sess_limits(world: World) -> None:
+    world.collected(recipients=42, composed=40, opted_out=1)
+    world.counted(opted_out=3, **ENDED)
+    assert results(world) == {
+        "put": 40,
+        "under_way": 1,
+        "undelivered": 0,
+        "cancelled": 0,
+        "opted_out_since": 3,
+        **ENDED,
+    }
+    shown = " ".join(run("campaign", "status", "weekly").stdout.split())
+    for said in (
+        "under way 1 without an outcome yet",
+        "accepted 36 by the provider",
+        "delivered 31 86.1%",
+        "bounced 3 8.3% (SES: 5.0%)",
+        "complained 1 2.8% (SES: 0.10%)",
+        "opted out since 3 of the topic",
+    ):
+        assert said in shown
+
+
+def test_a_stage_without_search_counts_nothing_and_says_how_far_the_run_is(world: World) -> None:
+    world.collected()
+    assert results(world) is None
+    assert "bounced" not in run("campaign", "status", "weekly").stdout
+
+
+def test_who_started_and_who_stopped_a_run_is_told(world: World) -> None:
+    world.runs.begin("weekly", RUN, "s-1", "2026-11-21T13:59:00Z", "arn:aws:sts::1:user/ada")
+    run("campaign", "stop", "weekly", "--run", RUN, "--yes")
+    shown = " ".join(run("campaign", "status", "weekly").stdout.split())
+    assert "started by arn:aws:sts::1:user/ada" in shown
+    assert f"stopped by {ME}" in shown
+
+
+def test_the_console_shows_results_that_lead_to_the_messages(world: World) -> None:
+    world.collected(recipients=40, composed=40)
+    world.counted(opted_out=3, delivered=36, bounced=4)
+    page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
+    for said in ("40 recipients", "40 put", "36 delivered, 90.0%", "4 bounced, 10.0%", "3 opted out since"):
+        assert said in page.words
+    assert '<span class="status done">done</span>' in page.text
+    assert "campaign=weekly%232026-11-21T14%3A00Z&amp;status=bounced" in page.text
+    assert "Stop …" not in page.words  # nothing is left to stop
+
+
+def answers(world: World) -> None:
+    """The functions of a stage with a dry run of two recipients."""
+    item = {"id": f"weekly#{RUN}#ada", "event_type": "mail", "to": "ada@example.com", "first_name": "Ada"}
+    people = [{"key": "ada", "variables": {}}]
+    world.functions.answers = {
+        "collect": lambda _: {
+            "recipients": 2,
+            "refused": 1,
+            "faults": ["line 3"],
+            "samples": people,
+            "cursor": None,
+        },
+        "compose": lambda _: {
+            "items": [{**item, "template": "weekly", "topic": "followers"}],
+            "opted_out": [],
+            "left_out": [],
+            "failed": [],
+        },
+    }
+
+
+def test_the_console_starts_a_campaign_once_somebody_has_seen_what_it_will_do(
+    world: World,
+) -> None:
+    answers(world)
+    browser = Browser(world.session).enter()
+    assert "Start …" in browser.get("/campaigns", campaign="weekly").words
+    first = browser.get("/campaigns/start", campaign="weekly")
+    assert "Nothing is written or sent." in first.words
+    looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look"})
+    assert looked.headers["location"] == "/campaigns/start?campaign=weekly&look=1"
+    browser.site.jobs["start weekly"].wait()
+    page = browser.get(looked.headers["location"])
+    now = page.hidden()["run"]
+    for said in (
+        f"2 recipients, in run {now}",
+        "1 faulty entries of the audience",
+        "line 3",
+        "News for Ada",
+        "Start it, to 2",
+    ):
+        assert said in page.words
+    assert world.started() == []
+    started = browser.post("/campaigns/start", {**page.hidden(), "step": "start"})
+    assert started.headers["location"] == "/campaigns?campaign=weekly"
+    (body,) = world.started()
+    assert (body["campaign"], body["run"], body["by"]) == ("weekly", now, ME)
+    again = browser.post("/campaigns/start", {**page.hidden(), "step": "start"})
+    assert (again.status, len(world.started())) == (400, 1)
+
+
+def test_nobody_starts_what_nobody_has_looked_at_nor_what_is_not_enabled(world: World) -> None:
+    browser = Browser(world.session).enter()
+    refused = browser.post("/campaigns/start", {"campaign": "weekly", "run": RUN, "step": "start"})
+    assert "Look first, then start." in refused.words
+    assert "draft is not enabled in dev" in browser.get("/campaigns/start", campaign="draft").words
+    assert "Start …" not in browser.get("/campaigns", campaign="draft").words
+    assert world.started() == []
+
+
+def test_a_dry_run_that_fails_says_why(world: World) -> None:
+    answers(world)
+    world.functions.error = "Unhandled"
+    browser = Browser(world.session).enter()
+    looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look"})
+    browser.site.jobs["start weekly"].wait()
+    assert "mailroom-dev-collect failed" in browser.get(looked.headers["location"]).words

@@ -1,0 +1,139 @@
+"""The console's page of a person: what keeps messages from them, what they got, and all of it erased."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.ops.console import Browser
+from tests.support.ops.dead_letters import Stage, erasable
+from tests.support.ops.search import index
+
+ADA = "ada@example.com"
+ME = "arn:aws:sts::123456789012:user/moto"
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with erasable(monkeypatch) as stage:
+        yield stage
+
+
+@pytest.fixture
+def browser(stage: Stage) -> Browser:
+    return Browser(stage).enter()
+
+
+def bounced(stage: Stage) -> None:
+    """A mail to Ada that bounced, for which she gets nothing more."""
+    known = {"to": ADA, "subject": "Your invoice", "putAt": int(time.time() * 1000), "ttl": 9_999_999_999}
+    over = {"completedAt": 2, "updatedAt": "2026-11-21T09:00:00.000Z", "attempts": 1}
+    stage.put("ledger", id="m-1", event_type="mail", status="bounced", **known, **over)
+    stage.put("suppressions", recipient=ADA, channel="mail", reason="bounce", at=1, message_id="m-1")
+    index(stage.dynamodb)
+
+
+def test_what_keeps_messages_from_somebody_and_what_they_got_stands_on_one_page(
+    stage: Stage, browser: Browser
+) -> None:
+    bounced(stage)
+    stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
+    page = browser.get("/people", recipient=" Ada <ADA@example.com> ")
+    for said in (
+        "suppressed mail since",
+        "a message to it came back for good",
+        "By message m-1",
+        "news since",
+    ):
+        assert said in page.words
+    assert "bounced Your invoice ada@example.com" in page.words
+
+
+def test_a_suppression_is_lifted_with_its_reason_after_the_page_has_said_what_follows(
+    stage: Stage, browser: Browser
+) -> None:
+    bounced(stage)
+    stage.ses.listed.add(ADA)
+    plan = browser.get("/people/change", do="lift", recipient=ADA, channel="mail", why="new mailbox")
+    assert "ada@example.com gets mail of this stage again." in plan.words
+    assert "SES's own list too" in plan.words
+    assert stage.ses.listed == {ADA}
+    done = browser.post("/people/change", plan.hidden())
+    assert "ada@example.com gets mail again." in browser.get(done.headers["location"]).words
+    (row,) = stage.items("suppressions")
+    assert ("reason" in row, row["lifted_why"]) == (False, f"new mailbox ({ME})")
+    assert stage.ses.listed == set()
+
+
+def test_somebody_is_suppressed_and_opted_out_and_in_by_hand(stage: Stage, browser: Browser) -> None:
+    for do, more, left in (
+        ("suppress", {"channel": "mail", "why": "asked by phone"}, ("suppressions", 1)),
+        ("opt-out", {"topic": "news"}, ("preferences", 1)),
+    ):
+        plan = browser.get("/people/change", do=do, recipient=f"Ada <{ADA}>", **more)
+        assert len(stage.items(left[0])) == 0
+        browser.post("/people/change", plan.hidden())
+        assert len(stage.items(left[0])) == left[1]
+    page = browser.get("/people", recipient=ADA)
+    assert f"an operator put it on the list. asked by phone ({ME})" in page.words
+    plan = browser.get("/people/change", do="opt-in", recipient=ADA, topic="news")
+    browser.post("/people/change", plan.hidden())
+    assert "Of no topic." in browser.get("/people", recipient=ADA).words
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"do": "burn"}, "There is no such change."),
+        ({"do": "suppress", "channel": "mail"}, "why: is missing"),
+        ({"do": "suppress", "channel": "fax", "why": "x", "recipient": ADA}, "use mail, sms, push"),
+        ({"do": "suppress", "channel": "mail", "why": "x", "recipient": "no@"}, "is not a mail address"),
+        ({"do": "opt-out", "topic": " "}, "topic: is missing"),
+    ],
+)
+def test_a_change_that_is_wrong_changes_nothing(
+    stage: Stage, browser: Browser, form: dict[str, str], said: str
+) -> None:
+    refused = browser.post("/people/change", form)
+    assert (refused.status, said in refused.words) == (400, True)
+    assert stage.items("suppressions") == stage.items("preferences") == []
+
+
+def test_a_person_is_erased_once_somebody_has_seen_what_there_is_and_typed_the_recipient(
+    stage: Stage, browser: Browser
+) -> None:
+    bounced(stage)
+    assert "Nothing is changed." in browser.get("/people/erase", recipient=ADA).words
+    looked = browser.post("/people/erase", {"recipient": ADA, "step": "look"})
+    browser.site.jobs[f"erase {ADA}"].wait()
+    page = browser.get(looked.headers["location"])
+    assert "ledger 1 payloads 0 preferences 0 suppressions 1 search 1" in page.words
+    refused = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": "bob@example.com"})
+    assert (refused.status, len(stage.items("suppressions"))) == (400, 1)
+    erased = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
+    browser.site.jobs[f"erase {ADA}"].wait()
+    assert f"{ADA} is erased from dev." in browser.get(erased.headers["location"]).words
+    assert stage.items("suppressions") == stage.items("search") == []
+    assert "to" not in stage.item("ledger", "m-1")
+
+
+def test_choices_are_kept_where_that_is_asked_for(stage: Stage, browser: Browser) -> None:
+    bounced(stage)
+    browser.post("/people/erase", {"recipient": ADA, "step": "look"})
+    browser.site.jobs[f"erase {ADA}"].wait()
+    browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA, "keep": "1"})
+    browser.site.jobs[f"erase {ADA}"].wait()
+    assert len(stage.items("suppressions")) == 1
+
+
+def test_nobody_is_erased_whom_nobody_has_looked_for(stage: Stage, browser: Browser) -> None:
+    bounced(stage)
+    refused = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
+    assert (refused.status, "Look first, then erase." in refused.words) == (400, True)
+    assert len(stage.items("search")) == 2
+
+
+def test_what_is_no_recipient_is_refused_by_the_look(browser: Browser) -> None:
+    looked = browser.post("/people/erase", {"recipient": "ada", "step": "look"})
+    browser.site.jobs["erase ada"].wait()
+    assert "is no mail address" in browser.get(looked.headers["location"]).words

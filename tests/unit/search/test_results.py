@@ -1,0 +1,172 @@
+"""A campaign's results: each message of a run counted once, as what it is."""
+
+import random
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from mailroom.environment import IndexSettings
+from mailroom.ledger.erasure import Erasure
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
+from mailroom.message.message import Key
+from mailroom.search.finder import Filter
+from mailroom.search.indexer import Indexer
+from mailroom.search.results import Tallies, Uncounted
+from tests.support.told import told
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.searching import Search, record, rows_with
+from tests.support.unit.shared import LEDGER, SEARCH, TTL, Aws, FakeClock, claimed, mail
+
+RUN = "2026-11-21T09:00Z"
+
+
+class Counting(Search):
+    """A stage that counts the messages of the campaign `spring`."""
+
+    def __init__(self, aws: Aws, client: Any = None) -> None:
+        super().__init__(aws)
+        known = {"ledger_table": LEDGER, "search_table": SEARCH, "search_key_name": "key"}
+        settings = IndexSettings(**known, campaigns=["spring"])
+        self.indexer = Indexer(settings, client or aws.dynamodb, rows_with())
+
+    def results(self) -> dict[str, int]:
+        return dict(Tallies(self.aws.dynamodb, SEARCH).of_run("spring", RUN))
+
+
+@pytest.fixture
+def counting(aws: Aws) -> Counting:
+    return Counting(aws)
+
+
+def sent(ledger: Ledger, who: str, campaign: str = "spring") -> Key:
+    id_ = f"{campaign}#{RUN}#{who}"
+    ledger.complete(claimed(ledger, mail(id_, to=f"{who}@example.com")), "ses", "0101")
+    return Key(id_, "mail")
+
+
+def test_each_message_of_a_run_is_counted_as_what_it_is(counting: Counting, ledger: Ledger) -> None:
+    keys = [sent(ledger, f"p{at}") for at in range(10)]
+    claimed(ledger, mail(f"spring#{RUN}#waits"))
+    counting.index()
+    assert counting.results() == {"sent": 10}
+    observe(ledger, [told(keys[0], "delivered")])
+    observe(ledger, [told(keys[1], "bounced")])
+    observe(ledger, [told(keys[2], "complained")])
+    counting.index()
+    assert counting.results() == {"sent": 7, "delivered": 1, "bounced": 1, "complained": 1}
+
+
+def test_records_that_come_late_twice_and_in_any_order_count_once(counting: Counting, ledger: Ledger) -> None:
+    order = random.Random(28)
+    keys = [sent(ledger, f"p{at}") for at in range(40)]
+    for key in keys:
+        counting.index(order.choices([record(each.id) for each in keys], k=30))
+        observe(ledger, [told(key, order.choice(["delivered", "bounced"]))])
+    for _ in range(20):
+        counting.index(order.choices([record(each.id) for each in keys], k=30))
+    counting.index()
+    found = [counting.aws.item(key.id)["status"] for key in keys]
+    assert counting.results() == {each: found.count(each) for each in set(found)}
+
+
+def test_what_is_sent_again_is_counted_as_what_it_becomes(counting: Counting, ledger: Ledger) -> None:
+    key = sent(ledger, "ada")
+    observe(ledger, [told(key, "bounced")])
+    counting.index()
+    assert counting.results() == {"bounced": 1}
+    ledger.reopen(key, counting.aws.item(key.id))
+    counting.index()
+    assert counting.results() == {}
+    ledger.complete(claimed(ledger, mail(key.id, to="ada@example.com", attempt=2)), "ses", "0102")
+    counting.index()
+    assert counting.results() == {"sent": 1}
+
+
+def test_more_than_fit_a_transaction_are_counted_by_several(counting: Counting, ledger: Ledger) -> None:
+    for at in range(230):
+        sent(ledger, f"p{at}")
+    counting.index()
+    assert counting.results() == {"sent": 230}
+
+
+def test_what_only_looks_like_a_campaigns_message_is_not_counted(counting: Counting, ledger: Ledger) -> None:
+    sent(ledger, "ada", "winter")
+    ledger.complete(claimed(ledger, mail("spring#alone")), "ses", "0101")
+    ledger.complete(claimed(ledger, mail("spring##")), "ses", "0101")
+    counting.index()
+    assert counting.results() == {}
+    assert {each["found_by"]["S"].partition("#")[0] for each in counting.rows()} == {"newest", "to"}
+
+
+def test_a_run_is_listed_by_itself_and_by_how_its_messages_ended(
+    counting: Counting, ledger: Ledger, clock: FakeClock
+) -> None:
+    sent(ledger, "ada")
+    clock.advance(1)
+    observe(ledger, [told(sent(ledger, "bob"), "bounced")])
+    sent(ledger, "eve", "winter")
+    counting.index()
+    of_run = f"spring#{RUN}"
+    assert counting.newest(wanted=Filter(campaign=of_run)) == [f"{of_run}#bob", f"{of_run}#ada"]
+    assert counting.newest(wanted=Filter(campaign=of_run, status="bounced")) == [f"{of_run}#bob"]
+
+
+def test_an_erased_message_stays_counted_and_is_listed_no_more(
+    counting: Counting, ledger: Ledger, clock: FakeClock
+) -> None:
+    key = sent(ledger, "ada")
+    counting.index()
+    Erasure(counting.aws.dynamodb, LEDGER, TTL, clock).empty(key, counting.aws.item(key.id))
+    counting.index()
+    assert counting.results() == {"sent": 1}
+    assert counting.newest(wanted=Filter(campaign=f"spring#{RUN}")) == []
+
+
+def test_a_worker_that_another_overtakes_counts_nothing_twice(
+    counting: Counting, ledger: Ledger, aws: Aws
+) -> None:
+    key = sent(ledger, "ada")
+    met: list[int] = []
+
+    def overtaken(real: Any, **request: Any) -> Any:
+        if not met:  # between its reads and its write the message is delivered, and the other counts that
+            met.append(1)
+            observe(ledger, [told(key, "delivered")])
+            counting.index()
+        return real(**request)
+
+    Counting(aws, Meddler(aws.dynamodb, transact_write_items=overtaken)).index()
+    assert counting.results() == {"delivered": 1}
+
+
+def test_where_others_never_let_go_the_batch_comes_back(counting: Counting, ledger: Ledger, aws: Aws) -> None:
+    sent(ledger, "ada")
+
+    def conflict(real: Any, **_: Any) -> Any:
+        reasons = [{"Code": "TransactionConflict"}, {"Code": "None"}]
+        raise real.__self__.exceptions.TransactionCanceledException(
+            {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}, "Transact"
+        )
+
+    with pytest.raises(Uncounted, match="was not counted"):
+        Counting(aws, Meddler(aws.dynamodb, transact_write_items=conflict)).index()
+    counting.index()
+    assert counting.results() == {"sent": 1}
+
+
+def test_a_transaction_that_is_wrong_is_no_conflict(counting: Counting, ledger: Ledger, aws: Aws) -> None:
+    sent(ledger, "ada")
+
+    def wrong(real: Any, **_: Any) -> Any:
+        raise real.__self__.exceptions.TransactionCanceledException(
+            {
+                "Error": {"Code": "TransactionCanceledException"},
+                "CancellationReasons": [{"Code": "ValidationError"}],
+            },
+            "Transact",
+        )
+
+    with pytest.raises(ClientError):
+        Counting(aws, Meddler(aws.dynamodb, transact_write_items=wrong)).index()
