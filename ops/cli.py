@@ -22,6 +22,7 @@ PANELS = {
         "status": "ops.messages.status:status",
         "find": "ops.messages.search:find",
         "list": "ops.messages.search:list_",
+        "cancel": "ops.messages.cancel:cancel",
         "failures": "ops.messages.failures:failures",
         "console": "ops.console.command:console",
         "doctor": "ops.doctor.command:doctor",

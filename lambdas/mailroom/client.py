@@ -10,6 +10,7 @@ An item is checked here for its key alone; dispatch judges the rest, and the led
 Sending the same again, after a crash or an answer that was lost, is always safe.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,14 +19,16 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
-from mailroom.ledger.reader import LedgerReader, MessageStatus
+from mailroom.clock import epoch
+from mailroom.ledger.reader import READY, REMEMBERED_SECONDS, LedgerReader, MessageStatus
+from mailroom.ledger.withdrawal import withdraw
 from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, in_order
 
 if TYPE_CHECKING:
     from boto3.session import Session
     from types_boto3_dynamodb import DynamoDBClient
 
-__all__ = ["Ambiguous", "Mailroom", "MessageStatus", "SendResult", "Summary"]
+__all__ = ["Ambiguous", "Mailroom", "MessageStatus", "NotCancelled", "SendResult", "Summary"]
 
 KEPT_PROBLEMS = 1000
 """How many problems a summary lists; it counts all."""
@@ -85,12 +88,22 @@ class Ambiguous(LookupError):
         self.event_types = event_types
 
 
+class NotCancelled(Exception):
+    """Raised if a message cannot be taken back. `status` is where it is; None: there is no such message."""
+
+    def __init__(self, id_: str, status: MessageStatus | None) -> None:
+        stands = "there is no such message" if status is None else f"it is {status.status}"
+        super().__init__(f"{id_!r} was not cancelled: {stands}; only what waits can be")
+        self.status = status
+
+
 class Mailroom:
     """The mailbox and ledger of one stage, with credentials and region of `session` (default: boto3's).
 
-    It needs dynamodb:PutItem on the mailbox, GetItem and Query on mailbox and ledger, and for items over
-    400 KB s3:PutObject on the payload bucket, whose name is made from the account's number unless
-    `payload_bucket` gives it. `workers` is how many puts `send_many` may have under way.
+    It needs dynamodb:PutItem on the mailbox, GetItem and Query on mailbox and ledger; to cancel UpdateItem on
+    the ledger; and for items over 400 KB s3:PutObject on the payload bucket, whose name is made from the
+    account's number unless `payload_bucket` gives it. `workers` is how many puts `send_many` may have under
+    way.
 
     `mailbox_days` is for how long an item stays in the mailbox that has no ttl of its own, counted from its
     send_at; None: for ever. With less than 15, dispatch refuses items that wait for a send_at. Where the
@@ -125,7 +138,8 @@ class Mailroom:
             None if mailbox_days is None else mailbox_days * DAY,
             oversize=Oversize(s3, lambda: self._bucket, payload_days * DAY),
         )
-        self._reader = LedgerReader(dynamodb, f"mailroom-{stage}-ledger", f"mailroom-{stage}-mailbox")
+        self._dynamodb, self._ledger = dynamodb, f"mailroom-{stage}-ledger"
+        self._reader = LedgerReader(dynamodb, self._ledger, f"mailroom-{stage}-mailbox")
 
     @cached_property
     def _bucket(self) -> str:
@@ -189,6 +203,41 @@ class Mailroom:
         if len(found) > 1:
             raise Ambiguous(id, [each.event_type for each in found])
         return found[0] if found else None
+
+    def cancel(self, id: str, event_type: str | None = None) -> MessageStatus:  # noqa: A002
+        """Take back a message that waits for its time; once more changes nothing. Returns where it is then.
+
+        The ledger's condition and a sender's claim exclude each other, so a message that is cancelled is not
+        sent. Raises NotCancelled where there is no such message, or it waits for nothing; Ambiguous and
+        botocore's errors as `status`.
+        """
+        found = self.status(id, event_type)
+        if found is not None and found.status in (READY, "scheduled"):
+            self._withdraw(found)
+            found = self.status(id, found.event_type)
+        if found is None or found.status != "cancelled":
+            raise NotCancelled(id, found)
+        return found
+
+    def _withdraw(self, found: MessageStatus) -> None:
+        item = self._reader.item(found.id, found.event_type) or {}
+        callback_url = item.get("callback_url")
+        now = time.time()
+        due = epoch(found.scheduled_for) if found.scheduled_for else 0.0
+        # What is due goes to its sender at once; what waits with its content does so whatever its item says.
+        if due <= now and not (found.waits_with_content or not item):
+            return
+        withdraw(
+            self._dynamodb,
+            self._ledger,
+            found.id,
+            found.event_type,
+            now=now,
+            ttl=REMEMBERED_SECONDS,
+            to=found.to,
+            callback_url=callback_url if isinstance(callback_url, str) else None,
+            due=due,
+        )
 
 
 def _fault(item: Mapping[str, Any]) -> str:

@@ -58,7 +58,7 @@ def commands(found: MessageStatus, stage: str) -> Steps:
         suppression=f"mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom "
         "suppressions lift",
         suppressions=f"mailroom suppressions list --stage {stage}",
-        cancel="cancel it in the console or by the API",
+        cancel=f"mailroom cancel {which}",
     )
 
 
@@ -160,14 +160,14 @@ def _scheduled(found: MessageStatus, steps: Steps, now: float, *, deleted: bool)
         why = str((found.trouble or {}).get("message", "")).removeprefix("it ")
         return (
             f"It {why}, about {short(found.scheduled_for)}. It waits with its content, and is sent even if "
-            f"its item is deleted. To take it back, {steps.cancel}."
+            f"its item is deleted. To take it back: {steps.cancel}"
         )
     if deleted and not found.waits_with_content:
         return f"Its item was deleted: at {short(found.scheduled_for)} it ends as cancelled, and is not sent."
     if found.scheduled_for and now - epoch(found.scheduled_for) > LATE_SECONDS:
         late = duration(now - epoch(found.scheduled_for))
         return f"It is {late} late. Requeue it: {steps.repair}"
-    return f"It waits for {short(found.scheduled_for)}. To take it back, delete its item."
+    return f"It waits for {short(found.scheduled_for)}. To take it back: {steps.cancel}"
 
 
 def _ended(found: MessageStatus, steps: Steps) -> Iterator[str]:

@@ -183,7 +183,7 @@ def test_a_scheduled_message_whose_item_is_gone_ends_as_cancelled(stage: Stage) 
         "Its item was deleted: at 2099-11-21 15:00:00 UTC it ends as cancelled" in run("status", "m").stdout
     )
     stage.put(MAILBOX, id="m", event_type="mail", to="a@example.com", send_at=due)
-    assert "To take it back, delete its item." in run("status", "m").stdout
+    assert "To take it back: mailroom cancel m --channel mail" in run("status", "m").stdout
 
 
 def test_a_message_that_waits_for_the_days_quota_says_about_when_and_is_no_deleted_one(stage: Stage) -> None:

@@ -18,6 +18,7 @@ from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed, lies_too_deep
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger.withdrawal import TAKEN_BACK
 from mailroom.mailbox import MailboxWriter, PutResult
 from mailroom.message.address import has_control
 from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
@@ -33,7 +34,6 @@ _METRICS: dict[Result, str] = {
     "failed": "ApiFailed",
 }
 
-TAKEN_BACK = "it was taken back by the API before its send_at"
 WAITING = frozenset((READY, "scheduled"))
 
 

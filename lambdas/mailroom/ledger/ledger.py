@@ -39,6 +39,7 @@ from mailroom.ledger.items import (
     where,
 )
 from mailroom.ledger.table import LedgerTable
+from mailroom.ledger.withdrawal import UNCLAIMED, withdraw
 from mailroom.message.message import Key, Message, key_of
 from mailroom.message.outcome import Facts, Status
 
@@ -54,9 +55,6 @@ _NEXT_CLAIM = """
     AND attribute_not_exists(completedAt)
     AND attempts = :ended"""
 _OWN = "claim_token = :own AND attribute_not_exists(completedAt)"
-# A token outlives its claim's release.
-_UNCLAIMED = """attribute_not_exists(startedAt) AND attribute_not_exists(completedAt)
-    AND attribute_not_exists(claim_token)"""
 _ONE = number(1)
 _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell any more how it ended"
 
@@ -346,7 +344,7 @@ class Ledger(LedgerTable):
                 key,
                 f"""SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error{told}
                 REMOVE trouble, dead_lettered_at""",
-                _UNCLAIMED,
+                UNCLAIMED,
                 {
                     **self.ended(key, "failed"),
                     **values_of({**error_of(code, message, field), **about, **first}),
@@ -369,7 +367,7 @@ class Ledger(LedgerTable):
         return self.try_write(
             message.key,
             f"SET #status = :scheduled, scheduledFor = :due{told}",
-            _UNCLAIMED,
+            UNCLAIMED,
             {
                 ":scheduled": string("scheduled"),
                 ":due": string(iso(due)),
@@ -385,7 +383,7 @@ class Ledger(LedgerTable):
             key,
             """SET #status = :status, completedAt = :now, #error = :error
             REMOVE trouble, dead_lettered_at""",
-            f"{_UNCLAIMED} AND attribute_exists(id) AND scheduledFor >= :since",
+            f"{UNCLAIMED} AND attribute_exists(id) AND scheduledFor >= :since",
             {
                 **self.ended(key, "cancelled"),
                 ":since": string(iso(since)),
@@ -401,7 +399,7 @@ class Ledger(LedgerTable):
             key,
             """SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error
             REMOVE trouble, dead_lettered_at""",
-            f"{_UNCLAIMED} AND attribute_exists(id)",
+            f"{UNCLAIMED} AND attribute_exists(id)",
             {**self.ended(key, "failed"), **values_of(error_of("content_gone", message))},
             entry="failed",
             code="content_gone",
@@ -415,24 +413,11 @@ class Ledger(LedgerTable):
         callback_url: str | None = None,
         due: float = 0,
     ) -> bool:
-        """Cancel a message that no worker has claimed, even if the ledger has no item yet. A sender that
-        receives the message drops it. `to`, `callback_url` and `due` (epoch seconds) are the message's. False
-        if a worker has claimed it, or if it has ended."""
-        about = addressing_of(to, callback_url)
-        once = {name: about.pop(name) for name in ("callbacks",) if name in about} | self.first_seen()
-        told = also(assigned(about)) + also(assigned_once(once))
-        return self.try_write(
-            key,
-            f"""SET #status = :status, completedAt = :now, #error = :error{told}
-            REMOVE trouble, dead_lettered_at""",
-            _UNCLAIMED,
-            {
-                **self.ended(key, "cancelled"),
-                ":ttl": self.ttl_past(due),
-                **values_of({**error_of("cancelled", message), **about, **once}),
-            },
-            entry="cancelled",
-        )
+        """Cancel a message that no worker has claimed: see `withdrawal.withdraw`."""
+        id_, event_type = key.id, key.event_type
+        about: dict[str, Any] = {"message": message, "to": to, "callback_url": callback_url, "due": due}
+        now, ttl = self._clock(), self._ttl
+        return withdraw(self._client, self._table, id_, event_type, now=now, ttl=ttl, **about)
 
     def leave_out(
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
@@ -445,7 +430,7 @@ class Ledger(LedgerTable):
             key,
             f"""SET #status = :status, completedAt = :now, #error = :error{told}
             REMOVE trouble, dead_lettered_at""",
-            _UNCLAIMED,
+            UNCLAIMED,
             {**self.ended(key, "suppressed"), **values_of({**error_of(code, message), **about, **first})},
             entry="suppressed",
             code=code,

@@ -16,6 +16,7 @@ from mailroom.ledger.reader import LedgerReader, MessageStatus
 from ops.campaigns.dry_run import Sample, Samples
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from ops.messages.advice import advice, buttons
+from ops.messages.cancel import states_of
 from ops.messages.failures import campaign_of
 from ops.messages.search import row_of
 from ops.messages.status import reader_of, view_of
@@ -245,8 +246,7 @@ def _json(value: Any) -> Any:
 
 
 def _states(site: Site) -> States:
-    deployed = _deployed(site)
-    return States(_reader(site), deployed.ledger(lambda: ""), deployed.contracts, site.clock)
+    return site.kept("states", lambda: states_of(site.session, _deployed(site), site.clock))
 
 
 def _seen(deployed: DeployedStage, asked: Asked) -> str:

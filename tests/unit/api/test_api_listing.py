@@ -70,9 +70,7 @@ def test_the_newest_are_listed_in_pages(api: Api, aws: Aws, ledger: Ledger, cloc
 def test_filters_take_what_has_all_of_them(api: Api, aws: Aws, ledger: Ledger, clock: FakeClock) -> None:
     sent(aws, ledger, clock, "spring#1#ada")
     sent(aws, ledger, clock, "m-1", text=None, template="welcome")
-    assert (
-        ids(api, "/messages?campaign=spring") == ids(api, "/messages?campaign=spring%231") == ["spring#1#ada"]
-    )
+    assert ids(api, "/messages?campaign=spring") == ["spring#1#ada"]
     assert ids(api, "/messages?template=welcome&status=sent&event_type=mail") == ["m-1"]
     assert ids(api, f"/messages?recipient={ADA}&status=bounced") == []
 

@@ -8,10 +8,11 @@ from typing import Any
 import boto3
 import pytest
 
-from mailroom.client import Ambiguous, Mailroom, SendResult, Summary
+from mailroom.client import Ambiguous, Mailroom, NotCancelled, SendResult, Summary
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, Aws, claimed, item
+from mailroom.message.message import Key
+from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, Aws, claimed, item, mail
 
 
 @pytest.fixture
@@ -177,3 +178,71 @@ def test_an_id_of_several_messages_asks_which(mailroom: Mailroom, aws: Aws) -> N
     with pytest.raises(Ambiguous, match="mail, sms") as caught:
         mailroom.status("m-1")
     assert caught.value.event_types == ["mail", "sms"]
+
+
+def waiting(mailroom: Mailroom, **changes: Any) -> None:
+    """A message that waits for its time."""
+    assert mailroom.send(item(send_at=iso(time.time() + 3600), **changes)).ok
+
+
+def test_what_waits_is_taken_back_and_status_says_so_at_once(
+    mailroom: Mailroom, aws: Aws, ledger: Ledger
+) -> None:
+    waiting(mailroom, callback_url="https://shop.example/told")
+    for _ in range(2):
+        assert mailroom.cancel("m-1").status == "cancelled"
+    found = mailroom.status("m-1")
+    assert (found and found.status, found and found.error) == (
+        "cancelled",
+        {"code": "cancelled", "message": "it was taken back before its send_at"},
+    )
+    row = aws.item()
+    assert (row["callback_url"], row["callbacks"], row["history"][0]["status"]) == (
+        "https://shop.example/told",
+        {},
+        "cancelled",
+    )
+    assert row["ttl"] >= time.time() + 3600 + 90 * 86_400 - 60  # its schedule still fires
+    assert type(ledger.claim(mail())).__name__ == "Completed"
+
+
+def test_what_waits_with_its_content_is_taken_back_too(mailroom: Mailroom, ledger: Ledger) -> None:
+    ledger.schedule(mail(), time.time() + 3600, "day_used_up", "it waits for the day's quota")
+    assert mailroom.cancel("m-1").status == "cancelled"
+
+
+def test_the_client_and_the_ledger_take_back_by_one_write(
+    mailroom: Mailroom, aws: Aws, ledger: Ledger
+) -> None:
+    waiting(mailroom)
+    mailroom.cancel("m-1")
+    by_client = aws.item()
+    ledger.withdraw(Key("m-2", "mail"), "it was taken back before its send_at", "vincent@example.com")
+    by_ledger = aws.item("m-2")
+    own = {"id", "completedAt", "updatedAt", "putAt", "ttl", "history"}
+    assert {name: by_client[name] for name in by_client.keys() - own} == {
+        name: by_ledger[name] for name in by_ledger.keys() - own
+    }
+    assert by_client.keys() == by_ledger.keys()
+
+
+@pytest.mark.parametrize("changes", [{}, {"send_at": "2020-01-01T00:00:00Z"}, {"send_at": "soon"}])
+def test_what_waits_for_no_time_is_not_taken_back(
+    mailroom: Mailroom, aws: Aws, changes: dict[str, Any]
+) -> None:
+    mailroom.send(item(**changes))
+    with pytest.raises(NotCancelled, match=r"it is (ready|forgotten)") as raised:
+        mailroom.cancel("m-1")
+    assert raised.value.status is not None
+    assert aws.item() == {}
+
+
+def test_what_is_claimed_or_over_or_nowhere_is_not_taken_back(mailroom: Mailroom, ledger: Ledger) -> None:
+    with pytest.raises(NotCancelled, match="there is no such message"):
+        mailroom.cancel("m-1")
+    claim = claimed(ledger)
+    with pytest.raises(NotCancelled, match="it is sending"):
+        mailroom.cancel("m-1")
+    ledger.complete(claim, "ses", "0101")
+    with pytest.raises(NotCancelled, match="it is sent"):
+        mailroom.cancel("m-1", "mail")

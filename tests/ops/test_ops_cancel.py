@@ -1,0 +1,48 @@
+"""`mailroom cancel`: a message taken back, and `status` says so at once."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from ops.messages.cancel import cancel
+from tests.support.ops.repair import RepairStage, repair_stage
+from tests.support.pipeline.items import mail
+
+app = typer.Typer()
+app.command()(cancel)
+LATER = "2099-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    with repair_stage(monkeypatch) as stage:
+        yield stage
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+
+
+def test_what_waits_is_taken_back_and_the_answer_is_its_status(stage: RepairStage) -> None:
+    stage.put(mail("m", send_at=LATER))
+    for _ in range(2):
+        result = run("m", "--json")
+        assert (result.exit_code, json.loads(result.stdout)["status"]) == (0, "cancelled")
+    assert stage.ledger("m")["status"] == "cancelled"
+    assert "it was taken back before its send_at (cancelled)" in run("m").stdout
+
+
+def test_what_waits_for_nothing_is_not_taken_back(stage: RepairStage) -> None:
+    stage.failed("m")
+    result = run("m")
+    assert result.exit_code == 2
+    assert "m is not cancelled: it is failed and waits for no time to come" in " ".join(result.stderr.split())
+
+
+def test_a_message_that_nobody_knows_is_said_to_be_none(stage: RepairStage) -> None:
+    result = run("nobody")
+    assert result.exit_code == 2
+    assert "there is no such message" in result.stderr
