@@ -99,13 +99,16 @@ class _Muted:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Within, nothing is counted: an operator's command has neither an invocation at whose end metrics are
-    written nor a namespace, and its standard output is its answer's."""
+    """Within, nothing is counted, and nothing is logged of what goes well: an operator's command has neither
+    an invocation at whose end metrics are written nor a namespace, and says itself what it has done."""
     before, _Muted.now = _Muted.now, True
+    level = logger.log_level
+    logger.setLevel("WARNING")
     try:
         yield
     finally:
         _Muted.now = before
+        logger.setLevel(level)
 
 
 def count(name: str, value: int = 1) -> None:

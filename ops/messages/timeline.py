@@ -98,7 +98,9 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
             kind = _kind(str(entry.get("status")))
             yield Step(str(entry["at"]), f"callback {name}", _callback(entry), kind)
     for recipient, entry in found.recipients.items():
-        yield from _told(entry, f"to {recipient}, reported by {provider}")
+        # That the provider accepted the message is one fact, not one for each of them.
+        news = {name: at for name, at in entry.items() if name != "sentAt"}
+        yield from _told(news, f"to {recipient}, reported by {provider}")
 
 
 def _life(found: MessageStatus) -> list[dict[str, Any]]:

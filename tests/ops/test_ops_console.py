@@ -643,7 +643,7 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     stage.know("m", status="sending", trouble={"code": "misconfigured", "message": "no such sender"})
     stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody='{"id": "m", "event_type": "mail"}')
     listed = browser.get("/dead-letters")
-    assert "mail 1 0 Details" in listed.words
+    assert "mail 1 0 See why" in listed.words
     looked = browser.get("/dead-letters", queue="mail").words
     assert "m mail Why" in looked
     assert "no such sender (misconfigured)" in looked

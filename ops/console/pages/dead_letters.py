@@ -81,7 +81,9 @@ def redrive(site: Site, asked: Asked) -> Answer:
     """What a redrive would do, and then does; while it runs, how far it is."""
     job = site.jobs.get(asked["queue"])  # a job's page asks AWS nothing: its links have the queue's own name
     if job is not None and asked.form is None and asked["run"]:
-        return Shown(template="redrive.html", title=f"Redrive {job.queue}", values={"job": job})
+        return Shown(
+            template="redrive.html", title=f"Put back the dead letters of {job.queue}", values={"job": job}
+        )
     if job is not None and asked.form is not None and asked["stop"]:
         job.stopping = True
         return _to(job.queue)
@@ -114,7 +116,7 @@ def _plan(planned: Redrive, shown: int | None = None) -> Shown:
     values = {"job": None, "planned": planned, "sentences": sentences, "shown": shown}
     return Shown(
         template="redrive.html",
-        title=f"Redrive {planned.queue.queue}",
+        title=f"Put back the dead letters of {planned.queue.queue}",
         values=values,
         status=200 if shown is None else 400,
     )

@@ -22,6 +22,21 @@ from ops.stage import function_variables, name
 
 VARIABLES = "variables"
 """The field for attributes that only a template knows, a line each."""
+_LABELS = {
+    "id": "Id",
+    "pdf_url": "URL of the PDF",
+    "payload_ref": "Object with the content",
+    "ttl": "Goes from the mailbox at",
+    "cc": "Copy to",
+    "bcc": "Blind copy to",
+    "html": "HTML",
+    "url": "URL",
+    "media_urls": "URLs of media",
+    "callback_url": "Callback URL",
+}
+"""What attributes are called, where their names in words do not say it."""
+_ALIASES = ("email",)
+"""Attributes that are another's second name."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
 _OPTIONS = ("subject", "text", "template", "topic", "lane", "send_at", "callback_url")
 """Options of `mailroom send` with the attribute's own name; the others are set by --set."""
@@ -38,6 +53,11 @@ class Field(Struct, frozen=True):
     several: bool
     json: bool
     choices: list[str]
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return _LABELS.get(self.name, self.name.replace("_", " ").capitalize())
 
 
 def show(site: Site, asked: Asked) -> Answer:
@@ -126,7 +146,7 @@ def fields_of(channel: str) -> list[Field]:
                 [each for each in schema.get("enum", ()) if isinstance(each, str)],
             )
         )
-    return [each for each in fields if each.name != "event_type"]
+    return [each for each in fields if each.name not in ("event_type", "payload_prefix", *_ALIASES)]
 
 
 def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:

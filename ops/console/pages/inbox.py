@@ -20,6 +20,7 @@ from mailroom.aws.dynamo import string
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from ops.messages.failures import campaign_of
 from ops.screen import Refused
 from ops.stage import name
 from ops.webhook_key import key_of, spelt_host
@@ -76,7 +77,7 @@ def show(site: Site, asked: Asked) -> Answer:
         case "push":
             found = [{**each, "shown": _notification(each["content"])} for each in _newest(tab)]
         case _:
-            found = _newest(tab)
+            found = [{**each, "campaign": campaign_of(_id_of(each))} for each in _newest(tab)]
     values = {"tab": tab, "tabs": TABS, "counts": counts, "found": found[::-1][:LISTED]}
     return Shown(template="inbox.html", values=values)
 
@@ -84,12 +85,16 @@ def show(site: Site, asked: Asked) -> Answer:
 def mail(_site: Site, asked: Asked) -> Answer:
     """One mail, as a mail program would show it."""
     found = _mail(asked)
-    correlation = found["content"]["headers"].get("X-Correlation-ID", "")
     return Shown(
         template="inbox_mail.html",
         title=found["content"]["subject"] or "(no subject)",
-        values={"mail": found, "content": found["content"], "id": _decoded(correlation)},
+        values={"mail": found, "content": found["content"], "id": _id_of(found)},
     )
+
+
+def _id_of(mail: Item) -> str:
+    """The id of a mail's message."""
+    return _decoded(mail["content"].get("headers", {}).get("X-Correlation-ID", ""))
 
 
 def frame(_site: Site, asked: Asked) -> Answer:

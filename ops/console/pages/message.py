@@ -28,6 +28,7 @@ from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
 from ops.resend.resender import FORCED, Resender
 from ops.screen import Refused
+from ops.stage import function_variables, name
 from stacks.paths import ROOT
 
 RENDERED = tuple(name for name, each in CHANNELS.items() if each.rendered)
@@ -80,7 +81,7 @@ def show(site: Site, asked: Asked) -> Answer:
             if item is None or asked.update
             else json.dumps(item, indent=2, ensure_ascii=False, default=_json),
             "sample": None if asked.update else _sample(site, item),
-            "heads": _heads(item or {}),
+            "heads": _sender(site, message) | _heads(item or {}),
             "attachments": _attachments(item or {}),
             "actions": _actions(site, message, item),
             "done": _DONE.get(asked["done"]),
@@ -223,6 +224,17 @@ def _attachments(item: Mapping[str, Any]) -> list[str]:
         return []
     files = [each for each in attached if isinstance(each, Mapping)]
     return [str(each.get("filename") or str(each.get("ref", "")).rpartition("/")[2]) for each in files]
+
+
+def _sender(site: Site, message: MessageStatus) -> dict[str, str]:
+    """Whom a mail comes from whose item does not say so: the first of the stage's senders."""
+    if message.event_type != "mail":
+        return {}
+    variables = site.kept(
+        "send-mail", lambda: function_variables(site.session.client("lambda"), name(site.stage, "send-mail"))
+    )
+    senders = json.loads(variables.get("MAIL_SENDERS", "[]"))
+    return {"from": senders[0]} if senders else {}
 
 
 def _heads(item: Mapping[str, Any]) -> dict[str, str]:
