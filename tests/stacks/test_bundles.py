@@ -35,6 +35,7 @@ HANDLERS = {
     "dead_letters": COMMON | ZONES | {"dead_letters.py"},
     "dispatch_scheduled": COMMON | ZONES | {"dispatch_scheduled.py"} | RECIPIENTS,
     "feedback": COMMON | {"feedback.py"} | RECIPIENTS,
+    "index_messages": COMMON | {"index_messages.py", "idna"},
     "outcomes": COMMON | ZONES | {"outcomes.py"},
     "retry_fax": COMMON | {"retry_fax.py", "phonenumbers"},
     "send_fax": COMMON | HTTP | {"send_fax.py", "phonenumbers", "twilio"},
@@ -53,6 +54,7 @@ FUNCTIONS = {
     "dead_letters": ("dead-letters", "dead-letters"),
     "dispatch_scheduled": ("routing", "dispatch-scheduled"),
     "feedback": ("feedback", "feedback"),
+    "index_messages": ("routing", "index-messages"),
     "outcomes": ("routing", "outcomes"),
     "retry_fax": ("fax", "retry-fax"),
     "send_fax": ("fax", "send-fax"),
@@ -101,6 +103,10 @@ for name in {modules}:
 WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info"}
 LAMBDA = Target("aarch64-manylinux_2_28")
 every_handler = pytest.mark.parametrize("handler", HANDLERS)
+
+
+def test_no_handler_is_left_out() -> None:
+    assert {*HANDLERS} == {each.stem for each in LAMBDAS.glob("*.py")}
 
 
 @pytest.fixture(scope="session")
