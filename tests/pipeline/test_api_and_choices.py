@@ -11,7 +11,7 @@ from local.demo.campaign import has_link, link_of
 from local.harness.expected import Item
 from tests.support.pipeline.campaign import TOPIC, Campaign, Reply, asked, operator, signed
 from tests.support.pipeline.items import mail
-from tests.support.pipeline.shared import ACCEPTED, Pipeline, until
+from tests.support.pipeline.shared import ACCEPTED, ENDED_SECONDS, Pipeline, until
 
 ONE_CLICK = b"List-Unsubscribe=One-Click"
 FORM = "application/x-www-form-urlencoded"
@@ -46,6 +46,25 @@ def test_a_message_that_is_posted_is_sent_and_its_status_can_be_asked_for(
     assert (status, found["id"], found["event_type"], found["attempts"]) == (200, id_, "mail", 1)
     assert found["status"] in ACCEPTED
     assert "Dear" not in json.dumps(found)
+
+
+def test_somebodys_messages_are_found_by_the_api_and_by_command_the_newest_first(
+    pipeline: Pipeline, api: str
+) -> None:
+    for id_ in ("found-1", "found-2"):
+        post(api, mail(id_, email="Finn@Example.com"))
+        pipeline.one_mail(id_)
+
+    def found() -> list[str]:
+        reply = signed("GET", f"{api}/messages?recipient={quote('finn@EXAMPLE.com')}")
+        return [each["id"] for each in json.loads(reply.body)["messages"]]
+
+    until(lambda: len(found()) == 2, ENDED_SECONDS, lambda: f"search has {found()}")
+    assert set(found()) == {"found-1", "found-2"}
+    told = json.loads(operator(pipeline, "find", "finn@example.com", "--stage", "local", "--json").stdout)
+    assert {each["id"] for each in told["messages"]} == {"found-1", "found-2"}
+    listed = json.loads(signed("GET", f"{api}/messages").body)["messages"]
+    assert {"found-1", "found-2"} <= {each["id"] for each in listed}
 
 
 def test_the_same_again_sends_nothing_more_and_another_of_that_id_is_refused(

@@ -78,6 +78,13 @@ def test_an_operator_starts_a_run_and_sees_how_it_went(pipeline: Pipeline) -> No
     status = operator(pipeline, "campaign", "status", CAMPAIGN, "--run", "by-hand", *stage)
     (run,) = json.loads(status.stdout)["runs"]
     assert (run["state"], run["composed"]) == ("collected", len(campaign.expected))
+
+    def counted() -> int:
+        said = operator(pipeline, "campaign", "status", CAMPAIGN, "--run", "by-hand", *stage)
+        results = json.loads(said.stdout)["runs"][0]["results"]
+        return sum(results[each] for each in ("sent", "delivered", "bounced", "complained", "failed"))
+
+    until(lambda: counted() == len(campaign.expected), RUN_SECONDS, lambda: f"{counted()} have ended")
     listed = operator(pipeline, "campaign", "list", "--stage", "local", "--json")
     (row,) = [each for each in json.loads(listed.stdout)["campaigns"] if each["campaign"] == CAMPAIGN]
     assert row["standing"] == "enabled"

@@ -107,7 +107,7 @@ def test_the_documented_deploy_makes_every_stack(deployed: str) -> None:
 
 def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promises(deployed: str) -> None:
     dynamodb = LocalSession().client("dynamodb", endpoint_url=deployed, config=patient())
-    tables = ("mailbox", "ledger", "suppressions", "preferences", "dead-letters", "budgets")
+    tables = ("mailbox", "ledger", "suppressions", "preferences", "dead-letters", "budgets", "search")
     assert set(dynamodb.list_tables()["TableNames"]) == {f"mailroom-dev-{name}" for name in tables}
     sqs = LocalSession().client("sqs", endpoint_url=deployed, config=patient())
     queues = {each.rpartition("/")[2] for each in sqs.list_queues()["QueueUrls"]}
@@ -120,11 +120,12 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     rings = {f"mailroom-dev-{name}-{why}" for name in (*names, "fax") for why in RINGS}
     functions = (
         *("send-mail", "send-mail-bulk", "send-sms", "send-fax", "retry-fax", "send-webhook", "feedback"),
-        *("dispatch", "outcomes", "dispatch-scheduled", "dead-letters"),
+        *("dispatch", "outcomes", "index-messages", "dispatch-scheduled", "dead-letters"),
         *("messages-api", "unsubscribe", "twilio-callbacks"),
     )
     fails = {f"mailroom-dev-{name}-{why}" for name in functions for why in FAILS}
-    late = {f"mailroom-dev-{name}-{why}" for name in ("dispatch", "outcomes") for why in LATE}
+    readers = ("dispatch", "outcomes", "index-messages")
+    late = {f"mailroom-dev-{name}-{why}" for name in readers for why in LATE}
     rates = (f"ses-{of}-rate{end}" for of in ("bounce", "complaint") for end in ("", "-warning"))
     days = ("mail-day-used-up", "mail-day-used-up-warning")
     others = {

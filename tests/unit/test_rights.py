@@ -87,7 +87,7 @@ def test_what_nobody_can_judge_yet_is_an_error() -> None:
     with pytest.raises(LookupError, match="denies"):
         list(grants_of(F, [policy({"Effect": "Deny", "Action": "a:b", "Resource": "x"})]))
     for service, operation in (
-        ("dynamodb", "TransactWriteItems"),
+        ("dynamodb", "TransactGetItems"),
         ("kms", "Decrypt"),
         ("s3", "DeleteObject"),
     ):
@@ -128,6 +128,15 @@ def test_lambda_asks_for_logs_and_for_what_its_mappings_need() -> None:
             "dynamodb:ListStreams",
         ),
     }
+
+
+def test_a_secret_that_is_named_is_granted_by_its_name_or_by_its_arn() -> None:
+    read = "secretsmanager:GetSecretValue"
+    key = Request(F, read, "mailroom-local-search-key")
+    for resource in (key.resource, arn("secretsmanager", f"secret:{key.resource}-??????")):
+        assert allowed(key, {"Action": read, "Resource": resource})
+    another = arn("secretsmanager", "secret:mailroom-local-fax-??????")
+    assert not allowed(key, {"Action": read, "Resource": another})
 
 
 class Stage(Rights):
@@ -185,6 +194,8 @@ called("dynamodb", "get_item", TableName="mailroom-local-ledger", Key={"id": {"S
 called("dynamodb", "query", TableName="mailroom-local-ledger", IndexName="lines", KeyConditionExpression="x")
 called("dynamodb", "batch_get_item", RequestItems={"mailroom-local-ledger": {"Keys": [key]}})
 called("dynamodb", "batch_execute_statement", Statements=[{"Statement": insert, "Parameters": [key["id"]]}])
+updated = {"TableName": "mailroom-local-ledger", "Key": key, "UpdateExpression": "SET secret = words"}
+called("dynamodb", "transact_write_items", TransactItems=[{"Update": updated}])
 entry = {"Id": "0", "MessageBody": "secret words"}
 url = "http://localhost/000000000000/mailroom-local-mail"
 called("sqs", "send_message_batch", QueueUrl=url, Entries=[entry])
@@ -234,6 +245,7 @@ def test_every_call_of_a_process_is_recorded_once_by_names_and_becomes_what_iam_
             ("dynamodb:Query", f"{LEDGER}/index/lines", ()),
             ("dynamodb:BatchGetItem", LEDGER, ()),
             ("dynamodb:PartiQLInsert", LEDGER, ()),
+            ("dynamodb:UpdateItem", LEDGER, ()),
             ("sqs:SendMessage", QUEUE, ()),
             ("s3:GetObject", "arn:aws:s3:::b/k", ()),
             ("s3:GetObject", "arn:aws:s3:::b/signed", ()),

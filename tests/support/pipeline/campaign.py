@@ -5,6 +5,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -81,12 +82,14 @@ class Campaign:
         return found
 
 
-def operator(pipeline: Pipeline, *words: str) -> subprocess.CompletedProcess[str]:
+def operator(
+    pipeline: Pipeline, *words: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """The command line, pointed at the stage."""
     return subprocess.run(
         [sys.executable, "-m", "ops", *words],
         cwd=REPOSITORY,
-        env=os.environ | pipeline.running.variables() | {"NO_PROXY": "*"},
+        env={**os.environ, **pipeline.running.variables(), "NO_PROXY": "*", **(environment or {})},
         capture_output=True,
         text=True,
         timeout=120,

@@ -26,6 +26,14 @@ class Request:
     resource: str
     context: Context = ()
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resource as the call names it, and for a secret that is named without its ARN the ARN too: AWS
+        ends it with six characters. A reference to a secret is a name in the emulator and an ARN on AWS."""
+        secret = self.action == "secretsmanager:GetSecretValue" and not self.resource.startswith("arn:")
+        named = arn("secretsmanager", f"secret:{self.resource}-abcdef")
+        return (self.resource, named) if secret else (self.resource,)
+
     def __str__(self) -> str:
         keys = "".join(f", {key} {value}" for key, value in self.context)
         return f"{self.function}: {self.action} on {self.resource}{keys}"
@@ -47,7 +55,7 @@ class Grant:
         return (
             (self.function, self.action) == (request.function, request.action)
             # IAM knows no brackets.
-            and fnmatchcase(request.resource, self.resource.replace("[", "[[]"))
+            and any(fnmatchcase(each, self.resource.replace("[", "[[]")) for each in request.resources)
             and all(
                 _holds(operator, key, _listed(expected), dict(request.context))
                 for operator, keys in self.conditions.items()
@@ -105,8 +113,10 @@ Asked = list[tuple[str, str, Context]]
 
 def _of_dynamodb(operation: str, names: Mapping[str, Any]) -> Asked:
     match operation:
-        case "BatchGetItem":
-            return [("dynamodb:BatchGetItem", _table(each), ()) for each in names["Tables"]]
+        case "BatchGetItem" | "BatchWriteItem":
+            return [(f"dynamodb:{operation}", _table(each), ()) for each in names["Tables"]]
+        case "TransactWriteItems":  # each of its operations is an action of its own
+            return [("dynamodb:UpdateItem", _table(each), ()) for each in names["Tables"]]
         case "BatchExecuteStatement":
             found = [each.split('"') for each in names["Statements"]]
             return [
@@ -119,6 +129,8 @@ def _of_dynamodb(operation: str, names: Mapping[str, Any]) -> Asked:
 
 
 def _of_sqs(operation: str, names: Mapping[str, Any]) -> Asked:
+    if operation == "ListQueues":
+        return [("sqs:ListQueues", "*", ())]
     queue = names["QueueUrl"].rpartition("/")[2]
     return [(f"sqs:{operation.removesuffix('Batch')}", arn("sqs", queue), ())]
 
@@ -130,7 +142,8 @@ def _of_s3(operation: str, names: Mapping[str, Any]) -> Asked:
 
 
 def _of_secrets(operation: str, names: Mapping[str, Any]) -> Asked:
-    return [("secretsmanager:GetSecretValue", names["SecretId"], ())] if operation == "GetSecretValue" else []
+    secret = names["SecretId"]
+    return [("secretsmanager:GetSecretValue", secret, ())] if operation == "GetSecretValue" else []
 
 
 def _of_ses(operation: str, names: Mapping[str, Any]) -> Asked:
@@ -152,6 +165,8 @@ def _of_sns(operation: str, names: Mapping[str, Any]) -> Asked:
 
 
 def _of_scheduler(operation: str, names: Mapping[str, Any]) -> Asked:
+    if operation == "ListSchedules":
+        return [("scheduler:ListSchedules", "*", ())]
     if operation != "CreateSchedule":
         return []
     schedule = arn("scheduler", f"schedule/{names['GroupName']}/{names['Name']}")
@@ -164,8 +179,20 @@ def _of_events(operation: str, names: Mapping[str, Any]) -> Asked:
     return [(f"events:{operation}", arn("events", f"event-bus/{each}"), ()) for each in buses]
 
 
+def _of_cloudwatch(operation: str, _names: Mapping[str, Any]) -> Asked:
+    reads = ("GetMetricData", "DescribeAlarms")  # of all metrics and alarms, or of none
+    return [(f"cloudwatch:{operation}", "*", ())] if operation in reads else []
+
+
+def _of_lambda(operation: str, names: Mapping[str, Any]) -> Asked:
+    function = arn("lambda", f"function:{names['FunctionName']}")
+    return [(f"lambda:{operation}", function, ())] if operation == "GetFunctionConfiguration" else []
+
+
 _SERVICES: Mapping[str, Callable[[str, Mapping[str, Any]], Asked]] = {
+    "cloudwatch": _of_cloudwatch,
     "dynamodb": _of_dynamodb,
+    "lambda": _of_lambda,
     "events": _of_events,
     "s3": _of_s3,
     "scheduler": _of_scheduler,

@@ -15,7 +15,8 @@ from botocore.client import BaseClient
 
 NAMES = (
     *("TableName", "IndexName", "QueueUrl", "Bucket", "Key", "SecretId", "GroupName", "Name"),
-    *("TopicArn", "TargetArn", "PlatformApplicationArn", "FromEmailAddress", "ConfigurationSetName"),
+    *("FunctionName", "TopicArn", "TargetArn", "PlatformApplicationArn"),
+    *("FromEmailAddress", "ConfigurationSetName"),
 )
 """Parameters that name what a call is about. DynamoDB's `Key` is an item's, and no text."""
 
@@ -30,6 +31,9 @@ def _names(parameters: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: parameters[name] for name in NAMES if isinstance(parameters.get(name), str)}
     if "RequestItems" in parameters:
         found["Tables"] = sorted(parameters["RequestItems"])
+    if "TransactItems" in parameters:
+        # Of a transaction that updates.
+        found["Tables"] = sorted({each["Update"]["TableName"] for each in parameters["TransactItems"]})
     if "Statements" in parameters:
         # PartiQL up to its table, such as `INSERT INTO "mailroom-local-ledger`.
         found["Statements"] = sorted({_up_to_table(each["Statement"]) for each in parameters["Statements"]})

@@ -1,0 +1,103 @@
+"""The role of docs/support.md: what a support team does, asked of IAM as the functions' calls are."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from local.aws import ACCOUNT, REGION, STAGE
+from local.stage.workspace import REPOSITORY
+from mailroom.campaigns.runs import Runs
+from mailroom.clock import iso
+from tests.support import ROOT
+from tests.support.pipeline.campaign import CAMPAIGN, operator
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.recorded import RECORDER
+from tests.support.pipeline.rights import Grant, Request, grants_of, requests_of
+from tests.support.pipeline.shared import Pipeline
+
+WHO = "support@example.com"
+COMMANDS = (
+    ("find", WHO),
+    ("list",),
+    ("status", "for-support"),
+    ("failures", "--since", "1h"),
+    ("suppressions", "show", WHO),
+    ("preferences", "show", WHO),
+    ("campaign", "list"),
+    ("campaign", "status", CAMPAIGN),
+)
+PAGES = (
+    "/",
+    "/messages",
+    f"/messages?q={quote(WHO)}",
+    "/message?id=for-support",
+    "/failures",
+    f"/people?recipient={quote(WHO)}",
+    "/campaigns",
+    f"/campaigns?campaign={CAMPAIGN}",
+    "/dead-letters",
+)
+
+
+@pytest.fixture
+def asked(pipeline: Pipeline, tmp_path: Path) -> set[Request]:
+    """What IAM was asked for the commands and the console's pages."""
+    pipeline.put(mail("for-support", email=WHO))
+    runs = Runs(pipeline.dynamodb, pipeline.output("RunsTableName"))
+    runs.begin(CAMPAIGN, "for-support", "start", iso(time.time()))
+    pipeline.until_ended("for-support")
+    recording = {
+        "AWS_LAMBDA_FUNCTION_NAME": "support",
+        "PYTHONPATH": str(RECORDER),
+        "RECORDED_CALLS": str(tmp_path),
+    }
+    for words in COMMANDS:
+        done = operator(pipeline, *words, "--stage", STAGE, environment=recording)
+        assert done.returncode in (0, 1), done.stderr  # 1: there is something to tell
+    environment = os.environ | pipeline.running.variables() | recording
+    console = [sys.executable, "-m", "ops", "console", "--stage", STAGE, "--no-browser"]
+    with subprocess.Popen(
+        console, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        try:
+            browser = urllib.request.build_opener(
+                urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(CookieJar())
+            )
+            browser.open(url, timeout=60).close()
+            home = url.partition("/?")[0]
+            for path in PAGES:
+                with browser.open(home + path, timeout=60) as page:
+                    assert "AWS refused" not in page.read().decode()
+        finally:
+            process.terminate()
+    lines = {line for file in tmp_path.iterdir() for line in file.read_text().splitlines()}
+    return {request for line in lines for request in requests_of("support", *json.loads(line))}
+
+
+def granted() -> list[Grant]:
+    """By the policy of the page, its placeholders filled in."""
+    text = (ROOT / "docs/support.policy.json").read_text()
+    for word, value in (("STAGE", STAGE), ("REGION", REGION), ("ACCOUNT", ACCOUNT)):
+        text = re.sub(rf"\b{word}\b", value, text)
+    policy: Any = json.loads(text)
+    return [*grants_of("support", [policy])]
+
+
+def test_the_role_of_a_support_team_allows_what_it_does_and_nothing_else(asked: set[Request]) -> None:
+    grants = granted()
+    denied = sorted(str(each) for each in asked if not any(grant.allows(each) for grant in grants))
+    assert not denied, "\n".join(["Put these into docs/support.policy.json:", *denied])
+    unused = sorted(str(each) for each in grants if not any(map(each.allows, asked)))
+    assert not unused, "\n".join(["Take these from docs/support.policy.json:", *unused])
