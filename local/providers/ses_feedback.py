@@ -54,7 +54,11 @@ class SuppressionList:
         return address.lower() in self._listed
 
     def handle(self, request: Request) -> Reply:
-        """Answer a GET or DELETE of one address; the request's path starts with SUPPRESSION_PATH."""
+        """Answer a PUT, or a GET or DELETE of one address; the request's path starts with SUPPRESSION_PATH."""
+        if request.method == "PUT":
+            put = json.loads(request.body)
+            self.add(put["EmailAddress"], put["Reason"], time.time(), {})
+            return json_reply(HTTPStatus.OK, {})
         address = unquote(request.route.removeprefix(SUPPRESSION_PATH).strip("/"))
         with self._lock:
             found = self._listed.get(address.lower())

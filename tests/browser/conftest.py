@@ -44,6 +44,10 @@ class Stage:
         """Put a message into a dead-letter queue."""
         self._ask({"dead": {"queue": queue, "body": body}})
 
+    def list_at_ses(self, address: str) -> None:
+        """Let SES bounce mails to an address: it is put onto the account's own suppression list."""
+        self._ask({"listed": address})
+
     def mailroom(self, *words: str) -> None:
         """Run a command of the operator's."""
         self._ask({"mailroom": words})

@@ -2,8 +2,8 @@
 
 It prints one line of JSON when it is up: the URLs of the console and of the providers' simulators. Then each
 line of standard input is a command, and is answered with a line: {"put": item} puts it into the mailbox,
-{"dead": {"queue": …, "body": …}} into a dead-letter queue, and {"mailroom": [word, …]} runs that command. The
-stage ends with standard input.
+{"dead": {"queue": …, "body": …}} into a dead-letter queue, {"listed": address} an address onto SES's own
+suppression list, and {"mailroom": [word, …]} runs that command. The stage ends with standard input.
 """
 
 import json
@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 
+from local.aws import LocalSession, patient
 from local.harness.stage_client import StageClient
 from local.stage import lifecycle
 from local.stage.workspace import DOT_LOCAL, Workspace
@@ -36,6 +37,11 @@ def main() -> None:
             elif "mailroom" in command:
                 words = [sys.executable, "-m", "ops", *command["mailroom"], "--stage", "local"]
                 subprocess.run(words, env=os.environ | running.variables(), check=True, stdout=sys.stderr)
+            elif "listed" in command:
+                ses = LocalSession().client(
+                    "sesv2", endpoint_url=running.endpoints.providers, config=patient()
+                )
+                ses.put_suppressed_destination(EmailAddress=command["listed"], Reason="BOUNCE")
             else:
                 dead = command["dead"]
                 url = stage.sqs.get_queue_url(QueueName=f"mailroom-local-{dead['queue']}-dlq")["QueueUrl"]

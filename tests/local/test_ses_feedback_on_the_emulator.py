@@ -60,4 +60,7 @@ def test_the_accounts_suppression_list_speaks_ses_v2(stage: Stage) -> None:
     for call in (stage.ses.get_suppressed_destination, stage.ses.delete_suppressed_destination):
         with pytest.raises(stage.ses.exceptions.NotFoundException):
             call(EmailAddress=address)
+    stage.ses.put_suppressed_destination(EmailAddress=address, Reason="BOUNCE")
+    found = stage.ses.get_suppressed_destination(EmailAddress=address)["SuppressedDestination"]
+    assert (found["EmailAddress"], found["Reason"]) == (address, "BOUNCE")
     stage.heard(99, seconds=1.5)
