@@ -54,7 +54,7 @@ class SuppressionList:
         return address.lower() in self._listed
 
     def handle(self, request: Request) -> Reply:
-        """Answer a PUT, or a GET or DELETE of one address; the request's path starts with SUPPRESSION_PATH."""
+        """Answer a PUT, or a GET or DELETE of one address; its path starts with SUPPRESSION_PATH."""
         if request.method == "PUT":
             put = json.loads(request.body)
             self.add(put["EmailAddress"], put["Reason"], time.time(), {})
