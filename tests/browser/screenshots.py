@@ -10,6 +10,8 @@ PICTURES = ROOT / "docs" / "pictures"
 DESK, PHONE = (1200, 760), (390, 760)
 MOST = 1_740
 """Pixels from top to bottom."""
+EVE = "eve@example.com"
+"""Whom mails do not reach."""
 WHO = ("ada", "grace", "mary")
 ORDER = """<div style="font: 16px system-ui; max-width: 34rem; margin: 1rem auto; color: #222">
 <h1 style="font-size: 1.4rem; color: #0b5cad">Your order is on its way</h1><p>Dear Ada,</p>
@@ -19,7 +21,9 @@ ORDER = """<div style="font: 16px system-ui; max-width: 34rem; margin: 1rem auto
 <tr><td>Punched cards</td><td align="right">500</td></tr></table><p>Yours,<br>the shop</p></div>"""
 SHOTS = [
     ("overview", "/", DESK, "light"),
+    ("messages", "/messages", DESK, "light"),
     ("message", "/message?id=order-42", DESK, "light"),
+    ("people", f"/people?recipient={EVE}", DESK, "light"),
     ("message-phone", "/message?id=letter-0", PHONE, "dark"),
     ("failures", "/failures", DESK, "light"),
     ("dead-letters", "/dead-letters?queue=mail", DESK, "dark"),
@@ -50,7 +54,7 @@ def main() -> None:
                 _shoot(page, "mail")
             with _visit(stage, chromium) as page:
                 page.goto("./send?channel=mail")
-                page.get_by_label("id", exact=True).fill("welcome-17")
+                page.get_by_label("Id", exact=True).fill("welcome-17")
                 page.get_by_role("button", name="Look at it first").click()
                 _shoot(page, "send")
     finally:
@@ -81,10 +85,12 @@ def _until_at_rest(stage: Stage, chromium: Any) -> None:
     with _visit(stage, chromium) as page:
         for path, words in (
             ("/inbox?channel=webhook", "Fax sent successfully"),
-            ("/campaigns?campaign=weekly-followers", "5 of 5 recipients"),
+            ("/campaigns?campaign=weekly-followers", "done"),
         ):
             page.goto(f".{path}")
-            page.get_by_text(words).first.wait_for(timeout=1000 * (deadline - time.monotonic()))
+            page.get_by_text(words, exact=words == "done").first.wait_for(
+                timeout=1000 * (deadline - time.monotonic())
+            )
     time.sleep(2 * LATE_SECONDS)  # until the figures are there too
 
 
@@ -98,6 +104,9 @@ def _send(stage: Stage) -> None:
         stage.put(**mail, id=f"welcome-{at}", to=f"{who}@example.com")
         stage.put(**mail, id=f"invoice-{at}", to=f"rejected+{at}@{at_ses}")
         stage.bury("mail", {**mail, "id": f"late-{at}", "to": f"{who}@example.com", "attempt": 1})
+    stage.list_at_ses(EVE)
+    stage.put(**mail, id="welcome-eve", to=EVE)
+    stage.mailroom("preferences", "opt-out", EVE, "--topic", "followers")
     stage.put(**mail, id="reminder-1", to="ada@", **told)
     stage.put(id="reminder-2", event_type="mail", to="ada@example.com", template="reminder")
     texts = (

@@ -57,7 +57,13 @@ def test_the_console_shows_results_that_lead_to_the_messages(world: World) -> No
     world.collected(recipients=40, composed=40)
     world.counted(opted_out=3, delivered=36, bounced=4)
     page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
-    for said in ("40 recipients", "40 put", "36 delivered, 90.0%", "4 bounced, 10.0%", "3 opted out since"):
+    for said in (
+        "40 recipients",
+        "40 put",
+        "36 delivered, 90.0%",
+        "4 bounced, 10.0%; SES looks into 5.0%",
+        "3 opted out since",
+    ):
         assert said in page.words
     assert '<span class="status done">done</span>' in page.text
     assert "campaign=weekly%232026-11-21T14%3A00Z&amp;status=bounced" in page.text

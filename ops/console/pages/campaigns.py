@@ -19,6 +19,7 @@ from ops.estimates.forecast import Forecast, Sending
 from ops.estimates.lanes import Assumed, Stages
 from ops.estimates.quotas import NEW_TABLE_WRITES
 from ops.screen import Refused, aws_fault_types, sentences_of
+from stacks.settings.monitoring import Monitoring
 from stacks.settings.sentences import SettingsError
 
 LATEST = 10
@@ -53,13 +54,19 @@ class RunRow(Struct, frozen=True):
         found = self.results
         if found is None:
             return []
+        ses = Monitoring().ses
         rows = [
             ("put", found.put, "", ""),
             ("under way", found.under_way, "", ""),
             ("accepted", found.accepted, "", ""),
             ("delivered", found.arrived, percent(found.part(found.arrived)), "delivered"),
-            ("bounced", found.bounced, percent(found.part(found.bounced)), "bounced"),
-            ("complained", found.complained, percent(found.part(found.complained)), "complained"),
+            ("bounced", found.bounced, _beside(found.part(found.bounced), ses.bounce_rate), "bounced"),
+            (
+                "complained",
+                found.complained,
+                _beside(found.part(found.complained), ses.complaint_rate),
+                "complained",
+            ),
             ("undelivered", found.undelivered, percent(found.part(found.undelivered)), "undelivered"),
             ("failed", found.failed, "", "failed"),
             ("suppressed", found.suppressed, "", "suppressed"),
@@ -68,6 +75,11 @@ class RunRow(Struct, frozen=True):
             rows.append(("opted out since", found.opted_out_since, "", ""))
         always = ("put", "accepted", "delivered", "bounced", "complained", "failed")
         return [row for row in rows if row[1] or row[0] in always]
+
+
+def _beside(part: float | None, limit: float) -> str:
+    """A rate beside the one at which SES looks into the account; "": there is no rate yet."""
+    return "" if part is None else f"{percent(part)}; SES looks into {percent(limit)}"
 
 
 class StartJob:

@@ -1,0 +1,80 @@
+"""What makes messages findable, stopped at every call; the ledger's stream hands the batch out again."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from mailroom.environment import IndexSettings
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
+from mailroom.message.message import Key
+from mailroom.search.indexer import Indexer
+from mailroom.search.results import Tallies
+from tests.support.dynamodb import in_memory_client
+from tests.support.faults.outside import Clock, Outside, Side, Stopped
+from tests.support.faults.world import create_table
+from tests.support.told import told
+from tests.support.unit.searching import record, rows_with
+from tests.support.unit.shared import LEDGER, SEARCH, claimed, mail
+
+RUN = "2026-11-21T09:00Z"
+KEYS = [Key(f"spring#{RUN}#p{at}", "mail") for at in range(3)]
+BATCH = [record(key.id) for key in KEYS]
+SETTINGS = IndexSettings(
+    ledger_table=LEDGER, search_table=SEARCH, search_key_name="key", campaigns=("spring",)
+)
+
+
+class SearchWorld:
+    """Three messages of a run that were sent, of which nothing is findable yet."""
+
+    def __init__(self) -> None:
+        self.outside, self.dynamodb = Outside(), in_memory_client()
+        create_table(self.dynamodb, LEDGER)
+        create_table(self.dynamodb, SEARCH, "found_by", "put")
+        self.ledger = Ledger(self.dynamodb, LEDGER, lease=60, ttl=86_400, clock=Clock())
+        for key in KEYS:
+            self.ledger.complete(claimed(self.ledger, mail(key.id)), "ses", "0101")
+
+    def index(self) -> None:
+        """A new process is given the batch."""
+        calls = ("batch_get_item", "batch_write_item", "transact_write_items")
+        Indexer(SETTINGS, self.outside.watch(self.dynamodb, *calls), rows_with()).handle(BATCH)
+
+    def bounce(self) -> None:
+        """SES tells of the first one."""
+        observe(self.ledger, [told(KEYS[0], "bounced")])
+
+    def found(self) -> tuple[list[Any], dict[str, int]]:
+        """The places and keys of all rows, and the run's tally."""
+        rows = [each for each in self.dynamodb.scan(TableName=SEARCH)["Items"] if "id" in each]
+        places = sorted((each["found_by"]["S"], each["put"]["S"], each["id"]["S"]) for each in rows)
+        return places, dict(Tallies(self.dynamodb, SEARCH).of_run("spring", RUN))
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_wherever_it_stops_each_message_is_found_and_counted_once(side: Side) -> None:
+    whole = SearchWorld()
+    whole.index()
+    rows, tally = whole.found()
+    assert (len(rows), tally) == (9, {"sent": 3})  # by recipient, among the newest, and of the run
+    for at in range(len(whole.outside.calls)):
+        world = SearchWorld()
+        world.outside.stop = (at, side)
+        with pytest.raises(Stopped):
+            world.index()
+        world.index()
+        assert world.found() == (rows, tally), world.outside.stopped_at
+
+
+def test_a_status_that_changes_at_any_call_is_counted_as_what_it_becomes() -> None:
+    for at in itertools.count():
+        world = SearchWorld()
+        world.outside.intrude = (at, world.bounce)
+        world.index()
+        if at >= len(world.outside.calls):
+            break
+        world.index()  # the change has a record of its own
+        assert world.found()[1] == {"sent": 2, "bounced": 1}, at
+    assert at > 2
