@@ -151,7 +151,7 @@ schema: .venv/.ready ## write what is made of the code: docs/*.schema.json of it
 	@for channel in $$(PYTHONPATH=lambdas $(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
 	@$(PY) -m ops schema --event --output docs/event.schema.json
 
-bench: setup ## measure the figures of docs/measured.md; writes bench/results.json
+bench: setup .local/oracle/.ready ## measure the figures of docs/measured.md; writes bench/results.json
 	@$(PY) -m bench
 
 proof: .venv/.ready .local/proof/.ready ## let senders die at every call, and count what was sent twice, lost or stuck

@@ -21,7 +21,7 @@ PAGES = {
     "message": "/message?id=m-7&channel=mail",
     "mail in its frame": "/message/mail?id=m-7&channel=mail",
     "resend": "/message/resend?id=m-0&channel=mail",
-    "settle": "/message/settle?id=m-7&channel=mail",
+    "repair": "/message/repair?id=m-7&channel=mail",
     "failures": "/failures",
     # A look into a queue polls it for a second, and is asked for.
     "dead letters": "/dead-letters",
