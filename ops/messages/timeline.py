@@ -96,7 +96,7 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
     for name, entry in found.callbacks.items():
         if "at" in entry:
             kind = _kind(str(entry.get("status")))
-            yield Step(str(entry["at"]), f"callback {name}", _callback(entry), kind)
+            yield Step(str(entry["at"]), "callback", _callback(name, entry), kind)
     for recipient, entry in found.recipients.items():
         # That the provider accepted the message is one fact, not one for each of them.
         news = {name: at for name, at in entry.items() if name != "sentAt"}
@@ -156,10 +156,13 @@ def _name(found: MessageStatus) -> str:
     return _NAMES.get(found.provider or "", found.provider or "")
 
 
-def _callback(entry: Mapping[str, Any]) -> str:
+def _callback(name: str, entry: Mapping[str, Any]) -> str:
+    status, _, attempt = name.rpartition(".")
+    became = "taken" if entry.get("status") == "delivered" else entry.get("status")
     tries, code = entry.get("tries"), entry.get("code")
     answered = f"the endpoint answered {code}" if code else entry.get("reason", "the endpoint did not answer")
-    return f"{entry.get('status')}, {tries} {'try' if tries == 1 else 'tries'}; {answered}"
+    made = f"{tries} {'try' if tries == 1 else 'tries'}"
+    return f"of {status}, attempt {attempt}: {became}, {made}; {answered}"
 
 
 def _kind(word: str) -> str:

@@ -61,7 +61,8 @@ def test_a_message_shows_its_life_with_the_time_between(stage: RepairStage, brow
         "claimed by a worker, for attempt 1 2026-11-21 14:00:00 UTC",
         "sent accepted by SES ses-1 2026-11-21 14:00:02 UTC after 2.0 s",
         "delivered reported by SES 2026-11-21 14:00:05 UTC after 3.0 s",
-        "callback sent.1 delivered, 2 tries; the endpoint answered 200 2026-11-21 14:00:07 UTC after 2.0 s",
+        "callback of sent, attempt 1: taken, 2 tries; the endpoint answered 200",
+        "2026-11-21 14:00:07 UTC after 2.0 s",
     )
     places = [words.index(each) for each in steps]
     assert places == sorted(places)

@@ -116,7 +116,7 @@ def test_each_recipient_and_each_callback_has_its_steps() -> None:
     )
     assert steps == [
         ("delivered", "to ada@example.com, reported by SES", None),
-        ("callback sent.1", "failed, 9 tries; the endpoint did not answer", 5.0),
+        ("callback", "of sent, attempt 1: failed, 9 tries; the endpoint did not answer", 5.0),
     ]
 
 
@@ -167,7 +167,7 @@ def test_a_callback_that_mailroom_refused_says_why_and_blames_no_endpoint() -> N
         "reason": "url: 10.0.0.1 is a private address",
     }
     (step,) = life(status="sent", callbacks={"sent.1": entry})
-    assert step[1] == "failed, 1 try; url: 10.0.0.1 is a private address"
+    assert step[1] == "of sent, attempt 1: failed, 1 try; url: 10.0.0.1 is a private address"
     found = of_ledger({"id": "m", "event_type": "mail", "status": "sent", "callbacks": {"sent.1": entry}})
     (said,) = advice(found, commands(found, "dev"), NOW, None)
     assert said.startswith("Mailroom did not send these callbacks, because it refuses their URL: sent.1.")

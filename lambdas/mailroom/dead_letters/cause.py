@@ -127,32 +127,32 @@ class Cause(Struct, frozen=True):
 
 _UNDISPATCHED = Cause(
     "undispatched",
-    "its time came and it was not dispatched; see the log of dispatch-scheduled, then redrive it",
+    "its time came and it was not dispatched; see the log of dispatch-scheduled, then put it back",
 )
 _UNRECORDED = Cause(
-    "unrecorded", "a provider's event did not get into the ledger; see the log of feedback, then redrive it"
+    "unrecorded", "a provider's event did not get into the ledger; see the log of feedback, then put it back"
 )
 _SUPERSEDED = Cause("superseded", "a later attempt at its message has begun: this is a stale copy; delete it")
 _UNCLAIMED = Cause(
     "unclaimed",
     "no worker has claimed it: its function failed before it could, or did not reach the ledger; "
-    "see the log of its function, then redrive it",
+    "see the log of its function, then put it back",
 )
 _UNKNOWN = Cause(
     "outcome_unknown",
     "a worker claimed it and did not say what became of it, so it may have been sent; see the log of its "
-    "sender, then redrive it: the next worker looks for evidence first",
+    "sender, then put it back: the next worker looks for evidence first",
 )
 _UNSENT = Cause(
-    "unsent", "every worker gave it back unsent and left no word why; see its sender's log, then redrive it"
+    "unsent", "every worker gave it back unsent and left no word why; see its sender's log, then put it back"
 )
 
-_TROUBLE = "{}; put that right, then redrive it"
+_TROUBLE = "{}; put that right, then put it back"
 _TROUBLES = {
-    "retry": "not taken for as long as it may wait: {}; redrive it when that is over",
-    "in_doubt": "{}, and it is not sent again by itself; ask its provider, then end it, or redrive it to "
+    "retry": "not taken for as long as it may wait: {}; put it back when that is over",
+    "in_doubt": "{}, and it is not sent again by itself; ask its provider, then end it, or put it back to "
     "send it once more",
-    "unprepared": "it could not be made ready ({}); see the log of its sender, then redrive it",
+    "unprepared": "it could not be made ready ({}); see the log of its sender, then put it back",
 }
 """Causes by the code of what kept a message from being sent."""
 
@@ -210,7 +210,7 @@ def _undelivered(dead_letter: DeadLetter) -> Cause:
     return Cause(
         "undelivered",
         f"EventBridge Scheduler could not send it: {dead_letter.undelivered}; "
-        "put that right, then redrive it",
+        "put that right, then put it back",
     )
 
 
@@ -221,9 +221,9 @@ def _of_campaign(dead_letter: DeadLetter, subject: Subject) -> Cause:
         sentence = (
             f"a page of campaign {subject.detail}, was not collected; `mailroom campaign status` says why"
         )
-        return Cause("uncollected", f"{sentence}; fix it, then redrive it, or start the run again")
+        return Cause("uncollected", f"{sentence}; fix it, then put it back, or start the run again")
     sentence = f"people of campaign {subject.detail}, were not all composed; see the log of compose"
-    return Cause("uncomposed", f"{sentence}, fix it, then redrive it: nobody gets a second message")
+    return Cause("uncomposed", f"{sentence}, fix it, then put it back: nobody gets a second message")
 
 
 def _of_callback(name: str, item: Item) -> Cause:
@@ -232,12 +232,12 @@ def _of_callback(name: str, item: Item) -> Cause:
     if not isinstance(result, Mapping):
         return Cause(
             "callback_unsent",
-            f"callback {name} was never answered for; see the log of send-webhook, then redrive it",
+            f"callback {name} was never answered for; see the log of send-webhook, then put it back",
         )
     answer = "no answer" if result.get("code") is None else f"HTTP {result['code']}"
     why = f" ({result['reason']})" if "reason" in result else ""
     return Cause(
         "callback_refused",
         f"callback {name} was not taken in {result.get('tries')} tries, the last got {answer}{why}; "
-        "fix the endpoint, then redrive it",
+        "fix the endpoint, then put it back",
     )

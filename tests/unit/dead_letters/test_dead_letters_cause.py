@@ -63,16 +63,16 @@ def test_a_third_attempt_is_judged_by_the_attempts_that_ended(item: dict[str, An
 @pytest.mark.parametrize(
     ("trouble", "sentence"),
     [
-        (TROUBLE, "the sender is not verified; put that right, then redrive it"),
+        (TROUBLE, "the sender is not verified; put that right, then put it back"),
         (
             {"code": "retry", "message": "HTTP 429"},
-            "not taken for as long as it may wait: HTTP 429; redrive it when that is over",
+            "not taken for as long as it may wait: HTTP 429; put it back when that is over",
         ),
         (
             {"code": "unprepared", "message": "ClientError"},
-            "it could not be made ready (ClientError); see the log of its sender, then redrive it",
+            "it could not be made ready (ClientError); see the log of its sender, then put it back",
         ),
-        ({"code": "new", "message": "{braces} stay"}, "{braces} stay; put that right, then redrive it"),
+        ({"code": "new", "message": "{braces} stay"}, "{braces} stay; put that right, then put it back"),
     ],
 )
 def test_what_kept_a_message_from_being_sent_is_said_with_the_next_step(

@@ -38,7 +38,7 @@ def test_a_letter_is_told_of_in_one_line_with_all_that_a_person_needs_and_withou
     assert (line["queue"], line["id"], line["event_type"], line["receives"]) == ("mail-dlq", "m-1", "mail", 1)
     assert line["cause"] == {
         "code": "misconfigured",
-        "message": "the sender is not verified; put that right, then redrive it",
+        "message": "the sender is not verified; put that right, then put it back",
     }
     assert line["sent_at"].endswith("Z")
     assert line["message_id"]
@@ -259,7 +259,7 @@ def test_a_dead_callback_says_what_its_endpoint_answered(office: Office, aws: Aw
     assert line["cause"] == {
         "code": "callback_refused",
         "message": "callback sent.1 was not taken in 20 tries, the last got HTTP 503; "
-        "fix the endpoint, then redrive it",
+        "fix the endpoint, then put it back",
     }
 
 
