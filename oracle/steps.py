@@ -16,6 +16,7 @@ from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.items import LINES, where
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
+from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
 from tests.support.told import WORDS, told
@@ -94,6 +95,7 @@ class Side:
         self._tokens = 0
         self.ledger = Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock, new_token=self._token)
         self.erasure = Erasure(client, LEDGER, TTL, clock)
+        self.withdrawals = Withdrawals(client, LEDGER, TTL, clock)
         self.claims: list[Claimed] = []
         self._seen: dict[Key, dict[str, Any]] = {}
 
@@ -225,8 +227,13 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
         call.message.key, call.word, side.clock.now + call.moment
     ),
     "lose": lambda side, call: side.ledger.lose(call.message.key, call.word),
-    "withdraw": lambda side, call: side.ledger.withdraw(
-        call.message.key, call.word, call.to, call.message.callback_url, side.clock.now + call.moment
+    "withdraw": lambda side, call: side.withdrawals.withdraw(
+        call.message.id,
+        call.message.event_type,
+        call.word,
+        to=call.to,
+        callback_url=call.message.callback_url,
+        due=side.clock.now + call.moment,
     ),
     "leave_out": lambda side, call: side.ledger.leave_out(
         call.message.key, call.to, None, "opted_out", call.word

@@ -21,7 +21,7 @@ from botocore.config import Config
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import READY, REMEMBERED_SECONDS, LedgerReader, MessageStatus
-from mailroom.ledger.withdrawal import withdraw
+from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, in_order
 
 if TYPE_CHECKING:
@@ -227,13 +227,9 @@ class Mailroom:
         # What is due goes to its sender at once; what waits with its content does so whatever its item says.
         if due <= now and not (found.waits_with_content or not item):
             return
-        withdraw(
-            self._dynamodb,
-            self._ledger,
+        Withdrawals(self._dynamodb, self._ledger, REMEMBERED_SECONDS, time.time).withdraw(
             found.id,
             found.event_type,
-            now=now,
-            ttl=REMEMBERED_SECONDS,
             to=found.to,
             callback_url=callback_url if isinstance(callback_url, str) else None,
             due=due,

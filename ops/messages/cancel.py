@@ -8,6 +8,7 @@ import typer
 from mailroom.api.answers import Refusal
 from mailroom.api.messages import States
 from mailroom.clock import Clock
+from mailroom.ledger.withdrawal import Withdrawals
 from ops.messages.status import MessageView, reader_of, show, view_of
 from ops.options import AsJson, Stage
 from ops.requeue.stage import DeployedStage
@@ -52,4 +53,6 @@ def cancel(
 
 def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:
     """What takes a stage's messages back, as its API does."""
-    return States(reader_of(session, deployed.stage), deployed.ledger(lambda: ""), deployed.contracts, clock)
+    ttl = deployed.dispatch.ledger_ttl_seconds
+    withdrawals = Withdrawals(deployed.dynamodb, deployed.name("ledger"), ttl, clock)
+    return States(reader_of(session, deployed.stage), withdrawals, deployed.contracts, clock)

@@ -17,7 +17,7 @@ def table(after: str) -> set[str]:
     assert rest, f"the page lacks {after!r}"
     rows = re.findall(r"^\| (`.*?) \|", rest.partition("\n\n")[2].partition("\n\n")[0], re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
-    return {re.sub(r"^(<\w+>|dispatch|outcomes)-", "", name) for name in named}
+    return {re.sub(r"^(<\w+>|dispatch|outcomes|index-messages)-", "", name) for name in named}
 
 
 def test_the_alarms_to_page_for_are_those_that_the_dashboard_shows_first() -> None:

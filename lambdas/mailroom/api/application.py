@@ -24,8 +24,8 @@ from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.environment import MessagesApiSettings
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import LedgerReader
+from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.search.finder import Finder
 from mailroom.search.rows import Rows
@@ -132,7 +132,8 @@ def _intake(settings: MessagesApiSettings, clock: Clock) -> Intake:
 
 def _states(settings: MessagesApiSettings, clock: Clock) -> States:
     reader = LedgerReader(clients.dynamodb(), settings.ledger_table, settings.mailbox_table, clock)
-    return States(reader, Ledger.of(settings), contracts_of(settings.default_region), clock)
+    withdrawals = Withdrawals(clients.dynamodb(), settings.ledger_table, settings.ledger_ttl_seconds, clock)
+    return States(reader, withdrawals, contracts_of(settings.default_region), clock)
 
 
 def _finder(settings: MessagesApiSettings, clock: Clock) -> Finder | None:

@@ -4,6 +4,7 @@ looked up: where they are. Messages taken back, while they wait for their time."
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -16,9 +17,8 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock, epoch
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed, lies_too_deep
-from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
-from mailroom.ledger.withdrawal import TAKEN_BACK
+from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.mailbox import MailboxWriter, PutResult
 from mailroom.message.address import has_control
 from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
@@ -150,7 +150,7 @@ class States(Struct, frozen=True):
     """Answers for one stage."""
 
     reader: LedgerReader
-    ledger: Ledger
+    withdrawals: Withdrawals
     contracts: Mapping[str, type[Message]]
     clock: Clock = time.time
 
@@ -185,17 +185,18 @@ class States(Struct, frozen=True):
 
     def _withdraw(self, status: MessageStatus) -> None:
         key = Key(status.id, status.event_type)
+        withdraw = partial(self.withdrawals.withdraw, key.id, key.event_type)
         if status.waits_with_content:
-            cancelled = self.ledger.withdraw(key, TAKEN_BACK, due=epoch(status.scheduled_for or ""))
+            cancelled = withdraw(due=epoch(status.scheduled_for or ""))
         elif (item := self.reader.item(key.id, key.event_type)) is None:
             # Its producer took it back: that counts at its time, and may as well count now.
-            cancelled = self.ledger.withdraw(key, TAKEN_BACK)
+            cancelled = withdraw()
         else:
             message = self.waiting(item)
             if message is None:
                 raise _past(status)
-            cancelled = self.ledger.withdraw(
-                key, TAKEN_BACK, message.recipient, message.callback_url, due=message.due() or 0
+            cancelled = withdraw(
+                to=message.recipient, callback_url=message.callback_url, due=message.due() or 0
             )
         if cancelled:
             logger.info("cancelled", extra=about(key))

@@ -24,6 +24,7 @@ from mailroom.aws.dynamo import (
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
+from mailroom.ledger import UNCLAIMED
 from mailroom.ledger.claims import UNASKED, Claim, Claimed, accounts_of, tried, why_not_claimed
 from mailroom.ledger.items import (
     PROVIDER_FACTS,
@@ -39,7 +40,6 @@ from mailroom.ledger.items import (
     where,
 )
 from mailroom.ledger.table import LedgerTable
-from mailroom.ledger.withdrawal import UNCLAIMED, withdraw
 from mailroom.message.message import Key, Message, key_of
 from mailroom.message.outcome import Facts, Status
 
@@ -404,20 +404,6 @@ class Ledger(LedgerTable):
             entry="failed",
             code="content_gone",
         )
-
-    def withdraw(
-        self,
-        key: Key,
-        message: str,
-        to: str | list[str] | None = None,
-        callback_url: str | None = None,
-        due: float = 0,
-    ) -> bool:
-        """Cancel a message that no worker has claimed: see `withdrawal.withdraw`."""
-        id_, event_type = key.id, key.event_type
-        about: dict[str, Any] = {"message": message, "to": to, "callback_url": callback_url, "due": due}
-        now, ttl = self._clock(), self._ttl
-        return withdraw(self._client, self._table, id_, event_type, now=now, ttl=ttl, **about)
 
     def leave_out(
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str

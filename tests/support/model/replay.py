@@ -8,6 +8,7 @@ from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
+from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
 from tests.support.model.ledger import DONE, LOST, NOT_CERTAIN, Answer, Call, Item
@@ -128,9 +129,11 @@ class Replay:
 
     def _decided(self, call: Call) -> bool:
         match call.verb:
-            case "withdraw" | "cancel":
-                decide = getattr(self._ledger, call.verb)
-                return bool(decide(KEY, "taken back"))
+            case "withdraw":
+                withdrawals = Withdrawals(self._client, LEDGER, TTL, self._clock)
+                return withdrawals.withdraw(KEY.id, KEY.event_type)
+            case "cancel":
+                return self._ledger.cancel(KEY, "taken back")
             case "refuse":
                 return self._ledger.refuse({"id": KEY.id, "event_type": KEY.event_type}, "invalid", "no")
         assert call.seen is not None

@@ -11,7 +11,6 @@ import pytest
 from mailroom.client import Ambiguous, Mailroom, NotCancelled, SendResult, Summary
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Key
 from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, Aws, claimed, item, mail
 
 
@@ -209,21 +208,6 @@ def test_what_waits_is_taken_back_and_status_says_so_at_once(
 def test_what_waits_with_its_content_is_taken_back_too(mailroom: Mailroom, ledger: Ledger) -> None:
     ledger.schedule(mail(), time.time() + 3600, "day_used_up", "it waits for the day's quota")
     assert mailroom.cancel("m-1").status == "cancelled"
-
-
-def test_the_client_and_the_ledger_take_back_by_one_write(
-    mailroom: Mailroom, aws: Aws, ledger: Ledger
-) -> None:
-    waiting(mailroom)
-    mailroom.cancel("m-1")
-    by_client = aws.item()
-    ledger.withdraw(Key("m-2", "mail"), "it was taken back before its send_at", "vincent@example.com")
-    by_ledger = aws.item("m-2")
-    own = {"id", "completedAt", "updatedAt", "putAt", "ttl", "history"}
-    assert {name: by_client[name] for name in by_client.keys() - own} == {
-        name: by_ledger[name] for name in by_ledger.keys() - own
-    }
-    assert by_client.keys() == by_ledger.keys()
 
 
 @pytest.mark.parametrize("changes", [{}, {"send_at": "2020-01-01T00:00:00Z"}, {"send_at": "soon"}])

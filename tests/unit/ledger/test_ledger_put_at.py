@@ -8,6 +8,7 @@ from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger, NewClaim
+from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.message.message import Message
 from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, item, mail
 
@@ -20,7 +21,7 @@ FIRST: list[Callable[[Ledger], object]] = [
 ]
 UNNOTED: list[Callable[[Ledger], object]] = [
     lambda ledger: ledger.claim(mail()),
-    lambda ledger: ledger.withdraw(KEY, "taken back"),
+    lambda ledger: Withdrawals(ledger._client, LEDGER, TTL, ledger._clock).withdraw(KEY.id, KEY.event_type),
     lambda ledger: ledger.leave_out(KEY, "ada@example.com", "news", "opted_out", "no"),
     lambda ledger: ledger.schedule(mail(), NOW + 3600, "outside_window", "waits", NOW + 3600),
 ]
