@@ -86,9 +86,7 @@ class Tallies:
         )
         found: Counter[str] = Counter()
         for slot in map(plain, reply["Items"]):
-            found.update(
-                {name: value for name, value in slot.items() if name not in ("found_by", "put", "ttl")}
-            )
+            found.update({name: value for name, value in slot.items() if name not in _NO_COUNTS})
         return +found
 
     def _changes(self, rows: Mapping[Key, Row], read: Read) -> list[_Change]:
