@@ -33,7 +33,10 @@ NO_SEARCH = (
 Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
 Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
 Template = Annotated[str, typer.Option(help="Only messages of this template.")]
-Campaign = Annotated[str, typer.Option(help="Only messages of this campaign, or of its run: NAME#RUN.")]
+Campaign = Annotated[
+    str,
+    typer.Option(help="Only messages of this campaign; NAME#RUN: of that run, once they have an outcome."),
+]
 Cursor = Annotated[str, typer.Option(help="Go on with the page after this one; the page before names it.")]
 
 

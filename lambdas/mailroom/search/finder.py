@@ -2,7 +2,8 @@
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -87,7 +88,8 @@ class Finder:
         at_once = PAGE + 1 if wanted == ANY else MAX_KEYS
         # Of several partitions each has its share, and some more.
         limit = at_once if len(partitions) == 1 else 2 * at_once // len(partitions)
-        by_place = (self._rows_of(each, cursor, limit) for each in partitions)
+        with ThreadPoolExecutor(len(partitions)) as pool:  # the console's AWS may be far away
+            by_place = list(pool.map(self._rows_of, partitions, repeat(cursor), repeat(limit)))
         rows = heapq.merge(*by_place, key=lambda row: str(row["put"]), reverse=True)
         found: list[MessageStatus] = []
         looked_at, last = 0, cursor
@@ -108,7 +110,7 @@ class Finder:
         return {each.found_by for each in (*self._rows.of(item), *([of_run] if of_run else []))}
 
     def _rows_of(self, partition: str, cursor: str, limit: int) -> Iterator[dict[str, Any]]:
-        """A partition's rows before the cursor, the newest first; so many a call."""
+        """A partition's rows before the cursor, the newest first; so many a call. The first call is made."""
         asked: dict[str, Any] = {
             "Limit": limit,
             "KeyConditionExpression": "found_by = :found_by",
@@ -118,10 +120,10 @@ class Finder:
             asked["KeyConditionExpression"] += " AND #put < :cursor"
             asked["ExpressionAttributeNames"] = {"#put": "put"}
             asked["ExpressionAttributeValues"][":cursor"] = string(cursor)
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._search, ScanIndexForward=False, **asked
-        )
-        return (plain(each) for page in pages for each in page["Items"])
+        paginator = self._client.get_paginator("query")
+        pages = iter(paginator.paginate(TableName=self._search, ScanIndexForward=False, **asked))
+        first = next(pages)
+        return (plain(each) for page in chain([first], pages) for each in page["Items"])
 
     def _with_items(
         self, rows: Iterator[dict[str, Any]], at_once: int
