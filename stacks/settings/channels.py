@@ -148,8 +148,9 @@ OWN_SECTIONS = ("fax", "webhook")
 """Event types that are no row: each has a stack and a section of its own."""
 QUEUES = {"scheduled", "fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
 FUNCTIONS = {
-    *("dispatch", "dispatch-scheduled", "outcomes", "send-fax", "retry-fax", "send-webhook"),
-    *("feedback", "twilio-callbacks", "dead-letters", "collect", "compose", "messages-api", "unsubscribe"),
+    *("dispatch", "dispatch-scheduled", "outcomes", "index-messages", "send-fax", "retry-fax"),
+    *("send-webhook", "feedback", "twilio-callbacks", "dead-letters", "collect", "compose"),
+    *("messages-api", "unsubscribe"),
 }
 WITH_OWN_NEEDS = ("mail", "sms", "push")
 """Rows whose sender has needs of its own: NEEDS in stacks/channels.py. Other rows name what theirs needs."""
