@@ -97,7 +97,7 @@ def list_(
         with errors.status("reading the ledger"):
             page = asked(partial(finder.newest, wanted, cursor))
     answer = _answer(stage, page, [])
-    print_answer(answer, partial(_show, what=f"messages in {stage}"), as_json=as_json)
+    print_answer(answer, partial(_show, which=f"in {stage}"), as_json=as_json)
 
 
 def find(
@@ -128,7 +128,7 @@ def find(
             by_id = [] if cursor else with_id(session, stage, text, wanted)
             page = asked(partial(finder.to, text, wanted, cursor))
     answer = _answer(stage, page, by_id)
-    print_answer(answer, partial(_show, what=f"messages to {text} in {stage}"), as_json=as_json)
+    print_answer(answer, partial(_show, which=f"to {text} in {stage}"), as_json=as_json)
     raise typer.Exit(0 if answer.messages or answer.more else 1)
 
 
@@ -194,7 +194,7 @@ def _answer(stage: str, page: FoundPage, first: list[MessageStatus]) -> FoundAns
     return FoundAnswer(stage, rows, page.cursor is not None, page.cursor, page.looked_at)
 
 
-def _show(answer: FoundAnswer, *, what: str) -> None:
+def _show(answer: FoundAnswer, *, which: str) -> None:
     table = table_of(whole("put (UTC)"), whole("channel"), whole("status"), fold("message", ratio=1))
     for each in answer.messages:
         lines = dict.fromkeys((each.headline, f"to {each.recipient}", each.id))
@@ -207,7 +207,7 @@ def _show(answer: FoundAnswer, *, what: str) -> None:
     if table.row_count:
         screen.print(table)
     count = f"{len(answer.messages):,}" if answer.messages else "No"
-    said = f"{count} {what}"
+    said = f"{count} {'message' if len(answer.messages) == 1 else 'messages'} {which}"
     if answer.looked_at >= MOST_LOOKED_AT:
         said += f" among {answer.looked_at:,} that were looked at"
     screen.print(plain(f"{said}."), soft_wrap=True)

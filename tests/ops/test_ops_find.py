@@ -45,7 +45,7 @@ def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None
     result = run("find", "ada@example.com")
     for said in ("2026-11-21 09:00:00", "mail", "bounced", "Welcome, Ada", "to ada@example.com", "m-1"):
         assert said in result.stdout
-    assert "1 messages to ada@example.com in dev." in result.stdout
+    assert "1 message to ada@example.com in dev." in result.stdout
     assert answer(run("find", "ada@example.com", "--json")) == {
         "stage": "dev",
         "messages": [
