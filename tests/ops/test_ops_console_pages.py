@@ -31,7 +31,7 @@ def test_of_two_clicks_at_once_one_starts_a_redrive(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     die(stage, 3)
-    both, gate, depth, job = threading.Barrier(2), threading.Event(), stages.depth, dead_letters.Job
+    both, gate, depth, job = threading.Barrier(2), threading.Event(), stages.depth, dead_letters.RedriveJob
     send, made, replies = DeadLetterMover._send, [], []
 
     def together(sqs: Any, url: str) -> Any:
@@ -52,7 +52,7 @@ def test_of_two_clicks_at_once_one_starts_a_redrive(
 
     monkeypatch.setattr("ops.repair.dead_letters.depth", together)
     monkeypatch.setattr(DeadLetterMover, "_send", held)
-    monkeypatch.setattr(dead_letters, "Job", noted)
+    monkeypatch.setattr(dead_letters, "RedriveJob", noted)
     clicks = [threading.Thread(target=click) for _ in range(2)]
     for thread in clicks:
         thread.start()

@@ -1,6 +1,5 @@
 """Campaigns: how each stands in the stage, its runs and their results, a start and a stop."""
 
-import threading
 from functools import partial
 from typing import Any
 
@@ -13,12 +12,13 @@ from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples
 from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.campaigns.results import Results, ResultsReader
+from ops.console.job import Job
 from ops.console.site import Answer, Asked, Goto, Shown, Site, link
 from ops.estimates.days import DayShare
 from ops.estimates.forecast import Forecast, Sending
 from ops.estimates.lanes import Assumed, Stages
 from ops.estimates.quotas import NEW_TABLE_WRITES
-from ops.screen import Refused, aws_fault_types, sentences_of
+from ops.screen import Refused
 from stacks.settings.monitoring import Monitoring
 from stacks.settings.sentences import SettingsError
 
@@ -82,33 +82,18 @@ def _beside(part: float | None, limit: float) -> str:
     return "" if part is None else f"{percent(part)}; SES looks into {percent(limit)}"
 
 
-class StartJob:
-    """A dry run in a thread of its own: `answer` when it has ended well, `sentences` when it has not.
-    `counted` is how many recipients it has found so far."""
+class StartJob(Job):
+    """A dry run: `answer` when it has ended well. `counted` is how many recipients it has found so far."""
 
     def __init__(self, dry_run: DryRun, samples: Samples, starting: RunStart, stage: str) -> None:
+        super().__init__(stage)
         self.starting = starting
         self.counted = 0
         self.answer: DryRunAnswer | None = None
-        self.sentences: list[str] = []
-        self.stopping = False
-        self._thread = threading.Thread(target=partial(self._run, dry_run, samples, stage))
-        self._thread.start()
+        self.begin(partial(self._run, dry_run, samples))
 
-    @property
-    def running(self) -> bool:
-        """Whether it goes on."""
-        return self._thread.is_alive()
-
-    def wait(self) -> None:
-        """Return when it is over."""
-        self._thread.join()
-
-    def _run(self, dry_run: DryRun, samples: Samples, stage: str) -> None:
-        try:
-            self.answer = dry_run.run(samples, self._count)
-        except aws_fault_types() as error:
-            self.sentences = sentences_of(error, stage)
+    def _run(self, dry_run: DryRun, samples: Samples) -> None:
+        self.answer = dry_run.run(samples, self._count)
 
     def _count(self, count: int) -> None:
         self.counted = count

@@ -5,11 +5,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from ops.console.job import Job
 from ops.console.site import Answer, Asked, Goto, Shown, Site, link
 from ops.dead_letters.command import count_letters, find_letters
 from ops.dead_letters.queues import DeadQueues
 from ops.repair.dead_letters import Redrive, Redriven
-from ops.screen import Refused, aws_fault_types, sentences_of
+from ops.screen import Refused
 
 LISTED = 50
 FEW = 10
@@ -23,38 +24,26 @@ class Stopped(Exception):
     """Somebody stopped the redrive."""
 
 
-class Job:
-    """A redrive in a thread of its own. `answer` when it has ended well, `sentences` when it has not."""
+class RedriveJob(Job):
+    """A redrive. `answer` when it has ended well."""
 
     def __init__(self, planned: Redrive, stage: str) -> None:
-        self.queue, self.stage = planned.queue.queue, stage
+        super().__init__(stage)
+        self.queue = planned.queue.queue
         self.done, self.total = 0, len(planned.only) or planned.found
         self.answer: Redriven | None = None
-        self.sentences: list[str] = []
-        self.stopping = False
         self._planned = planned
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
+        self.begin(self._move)
 
-    @property
-    def running(self) -> bool:
-        """Whether it goes on."""
-        return self._thread.is_alive()
+    def remains(self) -> list[str]:
+        """How many were moved."""
+        return [f"{self.done} were moved before that, and stay so. A few more may be in both queues."]
 
-    def wait(self) -> None:
-        """Return when it is over."""
-        self._thread.join()
-
-    def _run(self) -> None:
+    def _move(self) -> None:
         try:
             self.answer = self._planned.run(self._advance)
         except Stopped:
             self.sentences = [f"It was stopped. {self.done} were moved, and stay so."]
-        except aws_fault_types() as error:
-            self.sentences = [
-                *sentences_of(error, self.stage),
-                f"{self.done} were moved before that, and stay so. A few more may be in both queues.",
-            ]
 
     def _advance(self, done: int, total: int | None = None, name: str | None = None) -> None:  # noqa: ARG002
         self.done, self.total = done, max(done, total or self.total)
@@ -97,7 +86,7 @@ def redrive(site: Site, asked: Asked) -> Answer:
         job = site.jobs.get(queue.queue)
         if job is not None and job.running:
             raise Refused(f"The dead letters of {queue.queue} are on their way already.")
-        site.jobs[queue.queue] = Job(planned, site.stage)
+        site.jobs[queue.queue] = RedriveJob(planned, site.stage)
     return _to(queue.queue)
 
 

@@ -1,57 +1,35 @@
-"""A person's erasure in a thread of its own: first a look, then, once somebody has agreed, the erasing."""
+"""A person's erasure: first a look, then, once somebody has agreed, the erasing."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ops.console.job import Job
 from ops.erase.command import Survey, carry_out, take_stock
 from ops.erase.person import Person
 from ops.erase.stage import Erased, ErasureRun, Read, StageData
-from ops.screen import aws_fault_types, sentences_of
 
 if TYPE_CHECKING:
     import boto3
 
 
-class EraseJob:
-    """`survey` is what the look has found (None: it is not over), `answer` what became of it, `sentences` why
-    it ended before that. `step` and `read`: where it is, and how much it has read there."""
+class EraseJob(Job):
+    """`survey` is what the look has found (None: it is not over), `answer` what became of it. `step` and
+    `read`: where it is, and how much it has read there."""
 
     def __init__(self, session: "boto3.Session", stage: str, who: str) -> None:
+        super().__init__(stage)
         self.survey: Survey | None = None
         self.answer: Erased | None = None
-        self.sentences: list[str] = []
         self.step, self.read = "", 0
-        self.stopping = False
-        self._stage = stage
         self._make: Callable[[], StageData] = lambda: StageData(session, stage)
         self._who = who
         self._run: ErasureRun | None = None
-        self._begin(self._look)
-
-    @property
-    def running(self) -> bool:
-        """Whether it goes on."""
-        return self._thread.is_alive()
-
-    def wait(self) -> None:
-        """Return when it is over."""
-        self._thread.join()
+        self.begin(self._look)
 
     def erase(self, *, keep_choices: bool) -> None:
         """Erase what was found."""
-        self._begin(lambda: self._erase(keep_choices))
-
-    def _begin(self, work: Callable[[], None]) -> None:
-        def run() -> None:
-            try:
-                work()
-            except aws_fault_types() as error:
-                self.sentences = sentences_of(error, self._stage)
-
-        self._thread = threading.Thread(target=run)
-        self._thread.start()
+        self.begin(lambda: self._erase(keep_choices))
 
     def _look(self) -> None:
         data = self._make()
