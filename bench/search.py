@@ -1,4 +1,4 @@
-"""How long a page takes among many messages. On DynamoDB Local: the emulator reads a whole table for it."""
+"""How long a page takes among many messages. DynamoDB Local, for the emulator reads a whole partition."""
 
 import statistics
 import time

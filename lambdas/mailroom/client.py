@@ -222,10 +222,9 @@ class Mailroom:
     def _withdraw(self, found: MessageStatus) -> None:
         item = self._reader.item(found.id, found.event_type) or {}
         callback_url = item.get("callback_url")
-        now = time.time()
         due = epoch(found.scheduled_for) if found.scheduled_for else 0.0
         # What is due goes to its sender at once; what waits with its content does so whatever its item says.
-        if due <= now and not (found.waits_with_content or not item):
+        if item and due <= time.time() and not found.waits_with_content:
             return
         Withdrawals(self._dynamodb, self._ledger, REMEMBERED_SECONDS, time.time).withdraw(
             found.id,

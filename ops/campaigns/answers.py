@@ -12,7 +12,6 @@ from ops.campaigns.files import CampaignRow
 from ops.campaigns.results import Results
 from ops.estimates.days import days_table
 from ops.screen import fold, lines, plain, print_line, right, screen, table_of, whole
-from stacks.settings.monitoring import Monitoring
 
 SHOWN_FAULTS = 20
 MEANING = {
@@ -112,37 +111,22 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
     yield "changed", "", run.updatedAt
 
 
+_SAID = {
+    "under way": "without an outcome yet",
+    "accepted": "by the provider",
+    "failed": "were not sent",
+    "suppressed": "get nothing, or nothing of the topic",
+    "cancelled": "were taken back",
+    "opted out since": "of the topic",
+}
+"""What a figure without a rate means."""
+
+
 def _results(results: Results) -> Iterable[tuple[str, str, str]]:
     """How the messages ended."""
-    rates = Monitoring().ses
-    for name, count, said in (
-        ("under way", results.under_way, "without an outcome yet"),
-        ("accepted", results.accepted, "by the provider"),
-        ("delivered", results.arrived, percent(results.part(results.arrived))),
-        (
-            "bounced",
-            results.bounced,
-            f"{percent(results.part(results.bounced))} (SES: {rates.bounce_rate:.1%})",
-        ),
-        (
-            "complained",
-            results.complained,
-            f"{percent(results.part(results.complained))} (SES: {rates.complaint_rate:.2%})",
-        ),
-        ("undelivered", results.undelivered, percent(results.part(results.undelivered))),
-        ("failed", results.failed, "were not sent"),
-        ("suppressed", results.suppressed, "get nothing, or nothing of the topic"),
-        ("cancelled", results.cancelled, "were taken back"),
-    ):
-        if count or name in ("accepted", "delivered", "bounced", "complained", "failed"):
-            yield name, f"{count:,}", said
-    if results.opted_out_since is not None:
-        yield "opted out since", f"{results.opted_out_since:,}", "of the topic"
-
-
-def percent(part: float | None) -> str:
-    """A part in percent; "": of nothing."""
-    return "" if part is None else f"{part:.2%}" if 0 < part < 0.01 else f"{part:.1%}"
+    for each in results.figures:
+        if each.name != "put":  # the run has said so
+            yield each.name, f"{each.count:,}", each.rate or _SAID.get(each.name, "")
 
 
 def runs_table(runs: Iterable[Run]) -> Table:

@@ -10,9 +10,20 @@ from mailroom.recipients.choices import Preferences
 from mailroom.search.results import Tallies
 from ops.messages.search import search_of
 from ops.stage import name
+from stacks.settings.monitoring import Monitoring
 
 if TYPE_CHECKING:
     import boto3
+
+
+class Figure(Struct, frozen=True):
+    """How many messages, and which part of the accepted ones they are in words ("": of no interest). `status`
+    lists them ("": none does)."""
+
+    name: str
+    count: int
+    rate: str = ""
+    status: str = ""
 
 
 class Results(Struct, frozen=True):
@@ -43,9 +54,39 @@ class Results(Struct, frozen=True):
         """How many were delivered; a complaint follows a delivery."""
         return self.delivered + self.complained
 
-    def part(self, count: int) -> float | None:
-        """The part of the accepted messages that a count is; None: none was accepted."""
-        return count / self.accepted if self.accepted else None
+    @property
+    def figures(self) -> list[Figure]:
+        """What people want to know: what matters always, and whatever else there is."""
+        ses = Monitoring().ses
+        always = [
+            Figure("put", self.put),
+            Figure("accepted", self.accepted),
+            Figure("delivered", self.arrived, self._rate(self.arrived), "delivered"),
+            Figure("bounced", self.bounced, self._rate(self.bounced, ses.bounce_rate), "bounced"),
+            Figure(
+                "complained", self.complained, self._rate(self.complained, ses.complaint_rate), "complained"
+            ),
+            Figure("failed", self.failed, status="failed"),
+        ]
+        others = [
+            Figure("under way", self.under_way),
+            Figure("undelivered", self.undelivered, self._rate(self.undelivered), "undelivered"),
+            Figure("suppressed", self.suppressed, status="suppressed"),
+            Figure("cancelled", self.cancelled, status="cancelled"),
+        ]
+        since = [] if self.opted_out_since is None else [Figure("opted out since", self.opted_out_since)]
+        return [*always, *(each for each in others if each.count), *since]
+
+    def _rate(self, count: int, limit: float = 0) -> str:
+        """The part of the accepted messages; `limit` is the one at which SES looks into the account."""
+        if not self.accepted:
+            return ""
+        beside = f"; SES looks into {_percent(limit)}" if limit else ""
+        return _percent(count / self.accepted) + beside
+
+
+def _percent(part: float) -> str:
+    return f"{part:.2%}" if 0 < part < 0.01 else f"{part:.1%}"
 
 
 class ResultsReader:

@@ -32,8 +32,8 @@ def test_how_the_messages_of_a_run_ended_is_told_with_rates_beside_sess_limits(w
         "under way 1 without an outcome yet",
         "accepted 36 by the provider",
         "delivered 31 86.1%",
-        "bounced 3 8.3% (SES: 5.0%)",
-        "complained 1 2.8% (SES: 0.10%)",
+        "bounced 3 8.3%; SES looks into 5.0%",
+        "complained 1 2.8%; SES looks into 0.10%",
         "opted out since 3 of the topic",
     ):
         assert said in shown

@@ -147,7 +147,7 @@ _UNSENT = Cause(
     "unsent", "every worker gave it back unsent and left no word why; see its sender's log, then put it back"
 )
 
-_TROUBLE = "{}; put that right, then put it back"
+_TROUBLE = "{}; fix that, then put it back"
 _TROUBLES = {
     "retry": "not taken for as long as it may wait: {}; put it back when that is over",
     "in_doubt": "{}, and it is not sent again by itself; ask its provider, then end it, or put it back to "
@@ -209,8 +209,7 @@ def _undelivered(dead_letter: DeadLetter) -> Cause:
     # SQS did not bring it here, and so knows no queue that it came from.
     return Cause(
         "undelivered",
-        f"EventBridge Scheduler could not send it: {dead_letter.undelivered}; "
-        "put that right, then put it back",
+        f"EventBridge Scheduler could not send it: {dead_letter.undelivered}; fix that, then put it back",
     )
 
 

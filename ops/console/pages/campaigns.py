@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.campaigns.runs import Run
-from ops.campaigns.answers import MEANING, percent
+from ops.campaigns.answers import MEANING
 from ops.campaigns.day import CampaignDay
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples
@@ -19,7 +19,6 @@ from ops.estimates.forecast import Forecast, Sending
 from ops.estimates.lanes import Assumed, Stages
 from ops.estimates.quotas import NEW_TABLE_WRITES
 from ops.screen import Refused
-from stacks.settings.monitoring import Monitoring
 from stacks.settings.sentences import SettingsError
 
 LATEST = 10
@@ -46,40 +45,6 @@ class RunRow(Struct, frozen=True):
         """Whether everybody has a message that has ended. Without results nobody can tell."""
         ended = self.results is not None and not self.results.under_way
         return self.run.state == "collected" and self.accounted == self.run.recipients and ended
-
-    @property
-    def figures(self) -> list[tuple[str, int, str, str]]:
-        """Each result: its name, how many, which part of the accepted messages, and the status that lists
-        them ("": none does)."""
-        found = self.results
-        if found is None:
-            return []
-        ses = Monitoring().ses
-        rows = [
-            ("put", found.put, "", ""),
-            ("under way", found.under_way, "", ""),
-            ("accepted", found.accepted, "", ""),
-            ("delivered", found.arrived, percent(found.part(found.arrived)), "delivered"),
-            ("bounced", found.bounced, _beside(found.part(found.bounced), ses.bounce_rate), "bounced"),
-            (
-                "complained",
-                found.complained,
-                _beside(found.part(found.complained), ses.complaint_rate),
-                "complained",
-            ),
-            ("undelivered", found.undelivered, percent(found.part(found.undelivered)), "undelivered"),
-            ("failed", found.failed, "", "failed"),
-            ("suppressed", found.suppressed, "", "suppressed"),
-        ]
-        if found.opted_out_since is not None:
-            rows.append(("opted out since", found.opted_out_since, "", ""))
-        always = ("put", "accepted", "delivered", "bounced", "complained", "failed")
-        return [row for row in rows if row[1] or row[0] in always]
-
-
-def _beside(part: float | None, limit: float) -> str:
-    """A rate beside the one at which SES looks into the account; "": there is no rate yet."""
-    return "" if part is None else f"{percent(part)}; SES looks into {percent(limit)}"
 
 
 class StartJob(Job):

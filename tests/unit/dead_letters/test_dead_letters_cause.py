@@ -63,7 +63,7 @@ def test_a_third_attempt_is_judged_by_the_attempts_that_ended(item: dict[str, An
 @pytest.mark.parametrize(
     ("trouble", "sentence"),
     [
-        (TROUBLE, "the sender is not verified; put that right, then put it back"),
+        (TROUBLE, "the sender is not verified; fix that, then put it back"),
         (
             {"code": "retry", "message": "HTTP 429"},
             "not taken for as long as it may wait: HTTP 429; put it back when that is over",
@@ -72,7 +72,7 @@ def test_a_third_attempt_is_judged_by_the_attempts_that_ended(item: dict[str, An
             {"code": "unprepared", "message": "ClientError"},
             "it could not be made ready (ClientError); see the log of its sender, then put it back",
         ),
-        ({"code": "new", "message": "{braces} stay"}, "{braces} stay; put that right, then put it back"),
+        ({"code": "new", "message": "{braces} stay"}, "{braces} stay; fix that, then put it back"),
     ],
 )
 def test_what_kept_a_message_from_being_sent_is_said_with_the_next_step(
@@ -89,7 +89,7 @@ def test_a_key_that_was_not_dispatched_says_so() -> None:
 def test_what_scheduler_could_not_send_says_why() -> None:
     found = cause({"status": "scheduled"}, queue="scheduled-dlq", undelivered="AccessDenied: no")
     assert found.code == "undelivered"
-    assert "AccessDenied: no; put that right" in found.message
+    assert "AccessDenied: no; fix that" in found.message
 
 
 @pytest.mark.parametrize(

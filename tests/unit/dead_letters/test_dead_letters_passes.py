@@ -38,7 +38,7 @@ def test_a_letter_is_told_of_in_one_line_with_all_that_a_person_needs_and_withou
     assert (line["queue"], line["id"], line["event_type"], line["receives"]) == ("mail-dlq", "m-1", "mail", 1)
     assert line["cause"] == {
         "code": "misconfigured",
-        "message": "the sender is not verified; put that right, then put it back",
+        "message": "the sender is not verified; fix that, then put it back",
     }
     assert line["sent_at"].endswith("Z")
     assert line["message_id"]
