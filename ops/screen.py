@@ -214,6 +214,11 @@ def print_json(answer: object) -> None:
     typer.echo(escaped(msgspec.json.encode(answer).decode()))
 
 
+def percent(part: float) -> str:
+    """A part of a whole: 0.0831 as `8.3%`; what is under a hundredth has a figure more."""
+    return f"{part:.2%}" if 0 < part < 0.01 else f"{part:.1%}"
+
+
 def plain(text: str) -> Text:
     """What others wrote, on one line: a line break in it must not pass for the end of an entry."""
     return lines(text.replace("\n", "�"))

@@ -9,6 +9,7 @@ from mailroom.clock import epoch
 from mailroom.recipients.choices import Preferences
 from mailroom.search.results import Tallies
 from ops.messages.search import search_of
+from ops.screen import percent
 from ops.stage import name
 from stacks.settings.monitoring import Monitoring
 
@@ -81,12 +82,8 @@ class Results(Struct, frozen=True):
         """The part of the accepted messages; `limit` is the one at which SES looks into the account."""
         if not self.accepted:
             return ""
-        beside = f"; SES looks into {_percent(limit)}" if limit else ""
-        return _percent(count / self.accepted) + beside
-
-
-def _percent(part: float) -> str:
-    return f"{part:.2%}" if 0 < part < 0.01 else f"{part:.1%}"
+        beside = f"; SES looks into {percent(limit)}" if limit else ""
+        return percent(count / self.accepted) + beside
 
 
 class ResultsReader:

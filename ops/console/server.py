@@ -35,7 +35,7 @@ from ops.console.pages import (
 )
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
-from ops.screen import Refused, aws_fault_types, print_line, sentences_of
+from ops.screen import Refused, aws_fault_types, percent, print_line, sentences_of
 from ops.terminal import printable
 from ops.times import ago, duration, exactly, short
 
@@ -137,6 +137,7 @@ def application(site: Site, home: str) -> ASGIApp:
         "duration": duration,
         "gap": exactly,
         "ago": ago,
+        "percent": percent,
         "figure": lambda count: f"{count:,}",
         "exact": escape,
     }

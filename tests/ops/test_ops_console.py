@@ -514,7 +514,7 @@ def test_rates_are_of_the_newest_mails_beside_what_ses_looks_into(
     page = browser.get("/")
     assert "90.0% delivered" in page.words
     assert "10.0% bounced; SES looks into 5.0%" in page.words
-    assert "0.0% complaints; SES looks into 0.1%" in page.words
+    assert "0.0% complaints; SES looks into 0.10%" in page.words
     assert "Rates are of the newest 10 mails" in page.words
     assert (
         '<a class="figure bad" id="rate-bounced" href="/messages?event_type=mail&amp;status=bounced">'

@@ -77,11 +77,6 @@ class Rate(Struct, frozen=True):
     limit: float | None = None
 
     @property
-    def words(self) -> str:
-        """In percent."""
-        return f"{self.part:.2%}" if self.part < 0.01 and self.part else f"{self.part:.1%}"
-
-    @property
     def high(self) -> bool:
         """Whether SES would look into it."""
         return self.limit is not None and self.part >= self.limit
