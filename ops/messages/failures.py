@@ -19,7 +19,7 @@ from mailroom.aws.dynamo import MAX_KEYS, batch_get
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso
 from mailroom.ledger.items import where
-from mailroom.message.message import Key
+from mailroom.message.message import Key, run_of
 from mailroom.message.outcome import CODES, FAILED
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, errors, fold, plain, print_answer, right, screen, table_of, whole
@@ -251,14 +251,8 @@ def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
         int(item.get("attempts", 0)),
         field,
         item.get("template", ""),
-        campaign_of(item["id"]),
+        run_of(item["id"])[0],
     )
-
-
-def campaign_of(id_: str) -> str:
-    """The campaign that composed a message, by its id; "": none."""
-    name, *rest = id_.split("#", 2)
-    return name if len(rest) == 2 else ""
 
 
 def _error(item: dict[str, Any]) -> tuple[str, str, str]:

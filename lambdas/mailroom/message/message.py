@@ -57,6 +57,14 @@ HELD = {DAY_USED_UP: "it waits for the day's quota", OUTSIDE_WINDOW: "it waits u
 """For what a message waits with its content: the code and the sentence of its `trouble`."""
 
 
+def run_of(id_: str) -> tuple[str, str]:
+    """The campaign and the run that composed a message, by its id, `campaign#run#key`; two times "": none.
+    A producer may write such an id too."""
+    campaign, _, rest = id_.partition("#")
+    run, _, key = rest.partition("#")
+    return (campaign, run) if campaign and run and key else ("", "")
+
+
 class Key(Struct, frozen=True):
     """What identifies a message: the mailbox's and the ledger's primary key."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.aws.dynamo import batch_get, number, plain, string
-from mailroom.message.message import Key
+from mailroom.message.message import Key, run_of
 from mailroom.search.rows import Row, run_row
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Tallies:
         of_runs: dict[str, dict[Key, Row]] = defaultdict(dict)
         for item in items:
             row = run_row(item)
-            if row is not None and item["id"].partition("#")[0] in self._campaigns:
+            if row is not None and run_of(item["id"])[0] in self._campaigns:
                 of_runs[row.found_by.rpartition("#")[0]][row.key] = row
         for run, rows in of_runs.items():
             for _ in range(_ROUNDS):

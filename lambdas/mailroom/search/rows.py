@@ -17,7 +17,7 @@ from mailroom.aws.dynamo import Sets, number, string
 from mailroom.aws.secret import CachedSecret
 from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO
 from mailroom.message.address import bare, spellings, to_e164
-from mailroom.message.message import Key
+from mailroom.message.message import Key, run_of
 
 SHARDS = 8
 """Partitions that the newest messages are spread over. DynamoDB takes 1,000 writes a second of each
@@ -67,10 +67,9 @@ def partitions_of(run: str) -> tuple[str, ...]:
 def run_row(item: Mapping[str, Any]) -> Row | None:
     """The row of a ledger's item among those of its run, as its id names it; None: it is of none, or was
     erased."""
-    campaign, _, rest = str(item.get("id", "")).partition("#")
-    run, _, recipient = rest.partition("#")
+    campaign, run = run_of(item.get("id", ""))
     put = _put(item)
-    if not (campaign and run and recipient) or put is None or ERASED_AT in item:
+    if not campaign or put is None or ERASED_AT in item:
         return None
     shard = int(put[-1], 16) % SHARDS
     return Row(f"run#{campaign}#{run}#{shard}", put, Key(item["id"], item["event_type"]), int(item["ttl"]))

@@ -19,8 +19,8 @@ from standardwebhooks import Webhook
 from mailroom.aws.dynamo import string
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
+from mailroom.message.message import run_of
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
-from ops.messages.failures import campaign_of
 from ops.screen import Refused
 from ops.stage import name
 from ops.webhook_key import key_of, spelt_host
@@ -77,7 +77,7 @@ def show(site: Site, asked: Asked) -> Answer:
         case "push":
             found = [{**each, "shown": _notification(each["content"])} for each in _newest(tab)]
         case _:
-            found = [{**each, "campaign": campaign_of(_id_of(each))} for each in _newest(tab)]
+            found = [{**each, "campaign": run_of(_id_of(each))[0]} for each in _newest(tab)]
     values = {"tab": tab, "tabs": TABS, "counts": counts, "found": found[::-1][:LISTED]}
     return Shown(template="inbox.html", values=values)
 

@@ -13,11 +13,11 @@ from mailroom.api.messages import WAITING, States
 from mailroom.channels.contracts import CHANNELS
 from mailroom.content.payloads import Payloads
 from mailroom.ledger.reader import LedgerReader, MessageStatus
+from mailroom.message.message import run_of
 from ops.campaigns.dry_run import Sample, Samples
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from ops.messages.advice import advice, buttons
 from ops.messages.cancel import states_of
-from ops.messages.failures import campaign_of
 from ops.messages.search import row_of
 from ops.messages.status import reader_of, view_of
 from ops.messages.timeline import meaning, timeline
@@ -71,7 +71,7 @@ def show(site: Site, asked: Asked) -> Answer:
             "view": view,
             "headline": row.headline,
             "recipients": _recipients(message),
-            "campaign": campaign_of(message.id),
+            "campaign": run_of(message.id)[0],
             "advice": advice(message, buttons(site.stage), now, view.since, deleted=item is None),
             "listed": _recipients(message)[:3] if message.status in _LISTED else [],
             "verbs": _VERBS,
