@@ -32,6 +32,10 @@ PANELS = {
         "plan": "ops.plan.command:plan",
         "cost": "ops.cost.command:cost",
     },
+    "Templates": {
+        "render": "ops.templates.render:render",
+        "template": "ops.templates.command:app",
+    },
     "Sending to many": {
         "campaign": "ops.campaigns.commands:app",
         "import": "ops.imports.command:import_",

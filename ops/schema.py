@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from mailroom.channels.contracts import CHANNELS, CONTRACTS, OURS
-from mailroom.message.message import MAX_ID_BYTES
+from mailroom.channels.contracts import CHANNELS, CONTRACTS
+from mailroom.message.message import MAX_ID_BYTES, OURS
 from mailroom.outcomes import OutcomeEvent
 
 

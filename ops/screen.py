@@ -136,6 +136,17 @@ def print_line(text: str, style: str = "", console: Terminal = screen) -> None:
     console.print(plain(text), style=style, soft_wrap=True)
 
 
+def print_lines(text: str) -> None:
+    """Print a text of several lines, as it is."""
+    for line in text.strip("\n").splitlines():
+        print_line(line)
+
+
+def ended(sentence: str) -> str:
+    """A sentence with its end, which may be a question."""
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
 def at_a_terminal() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin.isatty()

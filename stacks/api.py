@@ -23,6 +23,7 @@ from stacks.constructs.grants import Grant
 from stacks.constructs.http_api import ApiStage, server_errors
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import RANDOM_KEY, Secret, bucket_name
+from stacks.constructs.templates import read_templates, templates_fields
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
 from stacks.settings.channels import OWN_SECTIONS
@@ -197,7 +198,9 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
                 [f"{bucket}/{OVERSIZE}/*"],
                 wildcard="What is too large for an item is named by a hash of its content.",
             ),
+            *read_templates(stack, settings, "*", "It looks at the templates of all channels."),
         ],
+        templates=".",
         environment=MessagesApiSettings(
             **storage.common,
             **storage.put,
@@ -206,6 +209,9 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
             callback_schemes=settings.webhook.allowed_schemes,
             callback_ports=settings.webhook.allowed_ports,
             default_region=settings.default_region,
+            mail_senders=settings.mail.senders,
+            fax_senders=settings.fax.senders if settings.fax else (),
+            **templates_fields(settings, ""),
             public_url=public_url,
             jwt_issuer=jwt.issuer if jwt else "",
             jwt_scopes=jwt.scopes.model_dump() if jwt and jwt.scopes else {},
@@ -224,7 +230,6 @@ def _callers(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
         return {}
     return {
         "callers": {name: CallerLimit(**each.model_dump()) for name, each in settings.api.callers.items()},
-        "mail_senders": settings.mail.senders,
         "budgets_table": storage.budgets.plain_name,
     }
 

@@ -11,6 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from mailroom.campaigns.definition import LANE, Csv, DynamoTable, JsonLines
+from mailroom.content.versions import CURRENT
 from mailroom.environment import (
     COMPOSE_KEPT_BACK_SECONDS,
     CollectSettings,
@@ -21,6 +22,7 @@ from mailroom.environment import (
 from stacks.constructs.grants import Grant, scheduler_role
 from stacks.constructs.stage import StageStack, pascal
 from stacks.constructs.storage import TTL, Table
+from stacks.constructs.templates import read_templates, templates_bucket
 from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import MailboxStack
 from stacks.settings.campaigns import compose_polling
@@ -73,6 +75,7 @@ class CampaignsStack(StageStack):
                 # Its own as well: there it puts where the next page begins.
                 Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
                 *self._look_at_day(),
+                *read_templates(self, settings, CURRENT),
                 *read_audiences(self, self._campaigns),
                 *read_secrets(settings, databases),
             ],
@@ -83,6 +86,7 @@ class CampaignsStack(StageStack):
                 run_ttl_seconds=settings.campaigns.run_days * DAY,
                 lease_seconds=rules.lease,
                 **self._limits(),
+                templates_bucket=templates_bucket(settings),
                 databases=_connections(settings, databases),
             ),
             extras=extras(settings, self._campaigns, databases),

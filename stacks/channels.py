@@ -15,6 +15,7 @@ from stacks.api import ApiStack
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import bucket_name, provider_secret
+from stacks.constructs.templates import read_templates, templates_fields
 from stacks.constructs.worker import Work, Worker
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
@@ -163,8 +164,9 @@ def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
 def _mail(stack: ChannelsStack) -> Needs:
     """The senders' addresses, the configuration set, the links for opting out, and the templates."""
     settings = stack.settings
+    templates = read_templates(stack, settings, "mail/*", PUBLISHED)
     return Needs(
-        grants=[_send_email(stack, settings), stack.find_unwilling(), stack.api.secret.read()],
+        grants=[_send_email(stack, settings), stack.find_unwilling(), stack.api.secret.read(), *templates],
         kind=MailSender,
         own={
             **stack.unwilling(),
@@ -173,6 +175,7 @@ def _mail(stack: ChannelsStack) -> Needs:
             "unsubscribe_url": stack.api.unsubscribe_url,
             "unsubscribe_secret_arn": stack.api.secret.secret_arn,
             "max_attachment_bytes": settings.mail.max_attachment_bytes,
+            **templates_fields(settings, "mail"),
         },
         templates="mail",
     )
@@ -236,8 +239,9 @@ def _sms(stack: ChannelsStack) -> Needs:
     assert section is not None  # a rule refuses a row without its section
     of_provider = _by_twilio if section.provider == "twilio" else _by_aws
     grants, provider = of_provider(stack, section)
+    templates = read_templates(stack, stack.settings, "sms/*", PUBLISHED)
     return Needs(
-        grants=[*grants, stack.find_unwilling(), stack.mark_suppressed()],
+        grants=[*grants, *templates, stack.find_unwilling(), stack.mark_suppressed()],
         by_number=True,
         kind=SmsSender,
         own={
@@ -248,6 +252,7 @@ def _sms(stack: ChannelsStack) -> Needs:
             "max_segments": section.max_segments,
             "media_seconds": section.media_seconds,
             "clock_skew_seconds": section.clock_skew_seconds,
+            **templates_fields(stack.settings, "sms"),
             **provider,
         },
         templates="sms",
@@ -298,6 +303,7 @@ def _identity(sender: str) -> tuple[str, str, str]:
     return "sender-id", f"{sender}/*", "A sender id is registered once for each country that it sends to."
 
 
+PUBLISHED = "Publishers choose the names of templates."
 NEEDS: Mapping[str, Callable[[ChannelsStack], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
 """The channels whose provider needs more than a row says: a section of settings, templates, other grants."""
 

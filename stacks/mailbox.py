@@ -1,4 +1,4 @@
-"""The tables and the payload bucket: what must outlive every deployment."""
+"""The tables and buckets: what must outlive every deployment."""
 
 from typing import Any
 
@@ -55,6 +55,11 @@ class MailboxStack(StageStack):
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
         self.search = Search(self, settings) if settings.search else None
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
+        self.templates = (
+            PrivateBucket(self, "Templates", settings, keep_days=None) if settings.templates.publish else None
+        )
+        if self.templates:
+            publish(self, TemplatesBucketName=self.templates.bucket_name)
         self.common: dict[str, Any] = {
             "ledger_table": self.ledger.table_name,
             "ledger_ttl_seconds": settings.retention.ledger_days * DAY,

@@ -9,6 +9,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
+from mailroom.content.versions import CURRENT
 from mailroom.environment import (
     DispatchScheduledSettings,
     DispatchSettings,
@@ -22,6 +23,7 @@ from stacks.constructs.search import Search
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import StreamTable
 from stacks.constructs.stream import StreamReader, StreamWork
+from stacks.constructs.templates import read_templates, templates_bucket
 from stacks.constructs.worker import Work, Worker
 from stacks.fax import FaxStack
 from stacks.mailbox import MailboxStack
@@ -188,6 +190,7 @@ class RoutingStack(StageStack):
             Grant(["sqs:SendMessage"], [worker.queue.queue_arn for worker in reached]),
             Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
             *schedules.create,
+            *read_templates(self, settings, CURRENT),
         ]
         fields: dict[str, Any] = {
             **storage.common,
@@ -198,6 +201,8 @@ class RoutingStack(StageStack):
             "default_region": settings.default_region,
             "callback_schemes": settings.webhook.allowed_schemes,
             "callback_ports": settings.webhook.allowed_ports,
+            "templates_bucket": templates_bucket(settings),
+            "unknown": settings.items.unknown,
         }
         dispatch = StreamWork(
             function="dispatch",

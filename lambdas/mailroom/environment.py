@@ -75,6 +75,10 @@ class MailSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
     unsubscribe_url: str
     unsubscribe_secret_arn: str
     templates: str = "templates/mail"
+    templates_bucket: str = ""
+    """Where published versions of templates lie; "": the stage publishes none."""
+    unknown: Literal["allow", "refuse"] = "allow"
+    """What becomes of an attribute that nobody uses."""
 
 
 class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
@@ -96,6 +100,8 @@ class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
     media_seconds: int
     clock_skew_seconds: Seconds
     templates: str = "templates/sms"
+    templates_bucket: str = ""
+    unknown: Literal["allow", "refuse"] = "allow"
 
 
 class PushSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
@@ -200,6 +206,7 @@ class CollectSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     limits: dict[str, DayLimit] = {}
     databases: dict[str, DatabaseSettings] = {}
     campaigns: str = "campaigns.json"
+    templates_bucket: str = ""
 
 
 class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):
@@ -244,6 +251,10 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     callers: dict[str, CallerLimit] = {}
     """What each caller may send; empty: every caller may send all."""
     mail_senders: Sequence[str] = ()
+    fax_senders: Sequence[str] = ()
+    templates: str = "templates"
+    templates_bucket: str = ""
+    unknown: Literal["allow", "refuse"] = "allow"
     budgets_table: str = ""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
@@ -313,6 +324,10 @@ class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
     callback_schemes: Sequence[str]
     callback_ports: Sequence[int]
     default_region: str = ""
+    templates_bucket: str = ""
+    """Where it stands which published versions of templates count; "": the stage publishes none."""
+    unknown: Literal["allow", "refuse"] = "allow"
+    """What becomes of an attribute that nobody uses."""
     schedule_group: str
     schedule_role_arn: str
     schedule_target_arn: str

@@ -33,7 +33,7 @@ MAX_QUEUED_BYTES = 1024 * 1024 - 4096
 STAYS = frozenset(
     (
         *("id", "event_type", "send_at", "expires_at", "lane", "topic", "callback_url", "ttl", "attempt"),
-        *("window", "time_zone"),
+        *("window", "time_zone", "template", "template_version", "locale"),
         *("to", "email", "cc", "bcc", "platform", "url"),
     )
 )

@@ -109,10 +109,18 @@ def _common(change: LedgerChange) -> dict[str, Any]:
 
 
 def _told_by(change: LedgerChange) -> dict[str, Any]:
-    """What each callback ends with: when, and which attribute of the item was at fault."""
+    """What each callback ends with: when, of which published template, and which attribute of the item was at
+    fault."""
     field = _error(change).get("field")
     at_fault = {"field": field} if field and change.status == "failed" else {}
-    return {"timestamp": int(change.at), "timestamp_ms": round(change.at * 1000), **at_fault}
+    more = {**_template(change), **at_fault}
+    return {"timestamp": int(change.at), "timestamp_ms": round(change.at * 1000), **more}
+
+
+def _template(change: LedgerChange) -> dict[str, Any]:
+    """The template and its version, where that was published."""
+    names = ("template", "template_version") if "template_version" in change.new else ()
+    return {name: change.new[name] for name in names if name in change.new}
 
 
 def _sentence(change: LedgerChange) -> str:

@@ -178,4 +178,9 @@ def content_of(mail: dict[str, Any]) -> dict[str, Any]:
             {"name": each["FileName"], "size": len(base64.b64decode(each.get("RawContent", "")))}
             for each in message.get("Attachments") or []
         ],
+        "images": {
+            each["ContentId"]: f"data:{each['ContentType']};base64,{each['RawContent']}"
+            for each in message.get("Attachments") or []
+            if each.get("ContentId")  # shown in the HTML
+        },
     }

@@ -10,7 +10,7 @@ from ops.campaigns import answers as view
 from ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from ops.campaigns.day import CampaignDay
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
-from ops.campaigns.dry_run import DryRun, Samples
+from ops.campaigns.dry_run import DryRun, samples_of
 from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.campaigns.results import ResultsReader
 from ops.options import AsJson, Stage, Yes
@@ -69,7 +69,7 @@ def start(
         starting = campaigns.starting(name, run, new=new or dry_run)
         day = CampaignDay.of(aws_session(), stage, str(files.read(name).get("channel")), campaigns.clock)
         if dry_run:
-            raise typer.Exit(_dry_run(files, starting, stage, day, as_json=as_json))
+            raise typer.Exit(_dry_run(starting, stage, day, as_json=as_json))
         confirm(_question(starting, stage, day), yes=yes)
         campaigns.start(starting)
     _say_started(starting, stage, as_json=as_json)
@@ -166,13 +166,12 @@ def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
     )
 
 
-def _dry_run(
-    files: CampaignFiles, starting: RunStart, stage: str, day: CampaignDay | None, *, as_json: bool
-) -> int:
+def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json: bool) -> int:
     """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
-    samples = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
+    session = aws_session()
+    samples = samples_of(session, stage, CampaignFiles().templates)
     with bar("counting recipients", quiet=as_json) as advance:
-        answer = DryRun(aws_session(), starting, stage).run(
+        answer = DryRun(session, starting, stage).run(
             samples, lambda count: advance(count, name=f"{count:,} recipients counted")
         )
     if day is not None:

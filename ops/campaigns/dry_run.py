@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.channels.contracts import contracts_of
-from mailroom.channels.mail.contract import Mail
-from mailroom.channels.sms.contract import Sms
+from mailroom.channels.preview import Previews
 from mailroom.content.payloads import Payloads
-from mailroom.content.templates import Content, Templates
 from mailroom.errors import Invalid, Malformed
-from mailroom.message.message import Message, parse
+from mailroom.message.message import parse
 from ops import stage as stages
 from ops.campaigns.deployed import RunStart, without_campaigns
 from ops.estimates.days import DayShare
+from ops.messages.items import rules_of
 from ops.screen import Refused
 from ops.stage import config_for_invocations
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 SAMPLES = 3
 MAX_FAULTS = 20
-UNSUBSCRIBE_URL = "https://example.com/unsubscribe/made-up"
-"""Shown in place of a recipient's own link, which the sender signs."""
 
 
 class Sample(Struct, frozen=True):
@@ -110,12 +107,21 @@ class DryRun:
         return dict(answer)
 
 
-class Samples:
-    """Renders items. `templates` is the folder that has one for each channel; `default_region` is where a
-    number without its country is dialled. Without `payloads`, items whose content is elsewhere have none."""
+def samples_of(session: "boto3.Session", stage: str, templates: Path) -> "Samples":
+    """What renders items as the senders of a deployed stage would, with the templates of that folder. Raises
+    Refused."""
+    rules = rules_of(session, stage)
+    return Samples(rules.previews(session.client("s3"), templates), rules.default_region)
 
-    def __init__(self, templates: Path, default_region: str = "", payloads: Payloads | None = None) -> None:
-        self._templates = templates
+
+class Samples:
+    """Renders items as the senders of a stage would. `default_region` is where a number without its country
+    is dialled. Without `payloads`, items whose content is elsewhere have none."""
+
+    def __init__(
+        self, previews: Previews, default_region: str = "", payloads: Payloads | None = None
+    ) -> None:
+        self._previews = previews
         self._payloads = payloads
         self._contracts = contracts_of(default_region)
 
@@ -126,34 +132,14 @@ class Samples:
             message = parse(item, self._contracts)
             if self._payloads and message.payload_ref:
                 message = parse(self._payloads.expand(message, message.payload_ref), self._contracts)
-            content = self._content(message)
+            found = self._previews.look(message)
         except (Invalid, Malformed) as problem:
             return Sample(id_, problem=str(problem))
         to = message.recipient
         return Sample(
             id_,
             to if isinstance(to, str) else ", ".join(to),
-            content.subject,
-            content.text or "",
-            content.html or "",
+            found.subject,
+            found.text or "",
+            found.html or "",
         )
-
-    def _content(self, message: Message) -> Content:
-        folder = Templates(self._templates / message.event_type)
-        if isinstance(message, Mail):
-            if message.inline:
-                return Content(message.subject or "", message.html, message.text)
-            return folder.render(message.template or "default", _variables(message))
-        if isinstance(message, Sms):
-            text = message.text or ""
-            return Content(
-                "", None, folder.text(message.template, message.variables) if message.template else text
-            )
-        title, body = (str(message.variables.get(name) or "") for name in ("title", "body"))
-        return Content(title, None, body)
-
-
-def _variables(mail: Mail) -> dict[str, Any]:
-    """The variables that the mail's sender hands over: one addressee of a topic has a link to leave it."""
-    link = {"unsubscribe_url": UNSUBSCRIBE_URL} if mail.topic and len(mail.addressees) == 1 else {}
-    return {**mail.variables, **link}

@@ -17,7 +17,6 @@ from ops.imports.refused import RefusedLines
 from ops.imports.source import FileEntries, Source
 from ops.messages.items import Rules
 from ops.screen import bar
-from stacks.paths import TEMPLATES
 
 if TYPE_CHECKING:
     import boto3
@@ -75,7 +74,9 @@ class Import:
         self._rules = rules
         self._quiet = quiet
         self._entries = FileEntries(source, options)
-        self._items = Items(options, rules.lanes, rules.validator(session.client("s3")))
+        s3 = session.client("s3")
+        self._previews = rules.previews(s3)
+        self._items = Items(options, rules.lanes, rules.validator(s3), self._previews)
         if options.format == "csv":
             self._items.check_header(self._entries.header)
         self._numbered = self._items.numbered(self._entries.columns())
@@ -98,7 +99,7 @@ class Import:
                     self._counts.put += 1
                     samples += [item] if len(samples) < SAMPLES else []
                 advance(entry.end.offset, self._source.size, f"checking, {self._counts.lines:,} lines")
-        rendering = Samples(TEMPLATES, self._rules.default_region)
+        rendering = Samples(self._previews, self._rules.default_region)
         rendered = [shown(rendering.render(each)) for each in samples]
         return self._answer("done", dry_run=True, samples=rendered)
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mailroom.campaigns.file_formats import FileEntry
+from mailroom.channels.preview import Previews
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import address
@@ -63,10 +64,13 @@ class Items:
     """Makes items by the options. `lanes` are those of each channel of the stage: messages take the one for
     bulk, if the channel has it, unless a line or an option has another."""
 
-    def __init__(self, options: Options, lanes: Mapping[str, list[str]], validator: Validator) -> None:
+    def __init__(
+        self, options: Options, lanes: Mapping[str, list[str]], validator: Validator, previews: Previews
+    ) -> None:
         self._options = options
         self._lanes = lanes
         self._validator = validator
+        self._previews = previews
         self._numbered = bool(options.id_prefix) and not options.id_column
 
     def check_header(self, header: list[str]) -> None:
@@ -108,7 +112,7 @@ class Items:
                 return None
         try:
             item = self.item(line, entry.values)
-            self._validator.validate(item)
+            self._previews.check(self._validator.validate(item))
         except Invalid as fault:
             return self.fault(line, fault.field, fault.problem)
         except Malformed as fault:

@@ -48,7 +48,7 @@ def cancel(
         answer: MessageView = view_of(found, stage, now)
         print_json(answer)
     else:
-        show(found, stage, now)
+        show(found, view_of(found, stage, now), now)
 
 
 def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:

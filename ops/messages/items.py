@@ -1,7 +1,8 @@
 """Items as operators write them: attributes as text, and the rules by which a deployed stage judges items."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 import msgspec
 from msgspec import Struct, structs
@@ -12,14 +13,18 @@ from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import MailboxWriter, Oversize
+from mailroom.message.message import Message
 from ops.screen import Refused
 from ops.stage import function_settings
 from ops.stage import name as stage_name
+from stacks.paths import TEMPLATES
 
 if TYPE_CHECKING:
     import boto3
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_s3 import S3Client
+
+    from mailroom.channels.preview import Previews
 
 NOT_TYPED = ("variables", "attempt")
 """Fields of the model that no producer writes."""
@@ -98,16 +103,32 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     default_region: str = ""
     mailbox_ttl_seconds: float = 0
     payload_ttl_seconds: float = 0
+    mail_senders: list[str] = []
+    fax_senders: list[str] = []
+    templates_bucket: str = ""
+    unknown: Literal["allow", "refuse"] = "allow"
 
     def validator(self, s3: "S3Client") -> Validator:
         """Judges items as the stage does; it asks nothing of AWS."""
         return Validator(
-            contracts_of(self.default_region),
+            self.contracts(),
             self.lanes,
             payloads=Payloads(s3, self.payload_bucket),
             callbacks=UrlPolicy(schemes=self.callback_schemes, ports=self.callback_ports),
             waiting=UNDELAYED & self.lanes.keys(),
+            strict=self.unknown == "refuse",
         )
+
+    def contracts(self) -> dict[str, type[Message]]:
+        """The contracts of its channels."""
+        return contracts_of(self.default_region)
+
+    def previews(self, s3: "S3Client", templates: Path | None = None) -> "Previews":
+        """What the stage's senders would make of messages, with the templates of that folder (None: of this
+        repository), and those that the stage publishes."""
+        from mailroom.channels.preview import Previews  # Jinja is 100 ms that no --help waits for
+
+        return Previews.of(self, templates or TEMPLATES, s3)
 
     def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> MailboxWriter:
         """Puts items as the stage's entrance does; what is over 400 KB goes into the payload bucket."""

@@ -19,11 +19,13 @@ from mailroom.message.message import decode
 from ops.messages.items import Rules, attributes_of, pairs, rules_of
 from ops.messages.status import reader_of
 from ops.options import AsJson, Stage
-from ops.screen import Refused, aws_faults, print_answer, print_line, screen, status
+from ops.screen import Refused, aws_faults, ended, print_answer, print_line, screen, status
 from ops.stage import aws_session, config_for_puts
 
 if TYPE_CHECKING:
     import boto3
+
+    from mailroom.channels.preview import Preview
 
 STDIN = "-"
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
@@ -51,6 +53,8 @@ class SendAnswer(Struct, frozen=True, kw_only=True):
     status: str | None = None
     error: str | None = None
     provider_id: str | None = None
+    unused: list[str] = []
+    """Attributes that neither the channel nor the template uses."""
 
 
 def send(
@@ -136,25 +140,31 @@ def wait_for(
         pause = min(_LONGEST_POLL, pause * 1.5)
 
 
-def judge(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> Rules:
-    """The rules of the stage, if the item is by them. Raises Invalid, which names the attribute, or
-    Malformed."""
-    rules = rules_of(session, stage)
-    rules.validator(session.client("s3")).validate(item)
-    return rules
+def judge(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> "tuple[Rules, Preview]":
+    """The rules of the stage, if the item is by them, and what its sender would make of it. Raises Invalid,
+    which names the attribute, or Malformed."""
+    rules, s3 = rules_of(session, stage), session.client("s3")
+    message = rules.validator(s3).validate(item)
+    return rules, rules.previews(s3).look(message)
 
 
 def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAnswer:
     """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
     try:
-        rules = judge(session, stage, item)
+        rules, preview = judge(session, stage, item)
     except (Invalid, Malformed) as fault:
-        raise Refused(f"Not put: {fault}.") from None
+        raise Refused(ended(f"Not put: {fault}")) from None
     dynamodb = session.client("dynamodb", config=config_for_puts(1))
     written = rules.writer(dynamodb, session.client("s3")).put(item)
     if written.state in ("refused", "failed"):
         raise Refused(f"Not put: {written.error}.")
-    return SendAnswer(id=item["id"], event_type=item["event_type"], stage=stage, result=written.state)
+    return SendAnswer(
+        id=item["id"],
+        event_type=item["event_type"],
+        stage=stage,
+        result=written.state,
+        unused=preview.unused,
+    )
 
 
 def _read(place: str) -> dict[str, Any]:
@@ -218,6 +228,8 @@ def new_id(channel: str) -> str:
 def _show(sent: SendAnswer) -> None:
     print_line(f"{sent.id}  ({sent.event_type}, {sent.stage})", "bold")
     screen.print(_SAID[sent.result])
+    if sent.unused:
+        print_line(f"Nothing uses {', '.join(sent.unused)}: see docs/messages.md.")
     if sent.status is not None:
         words = f"{sent.status}: {sent.error}" if sent.error else sent.status
         print_line(f"It is {words}")

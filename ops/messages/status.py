@@ -2,20 +2,23 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
-from msgspec import Struct
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct, structs
 from rich.table import Column, Table
 
 from mailroom.clock import Clock, epoch
+from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
+from mailroom.message.message import Templated, parse
 from ops.messages.advice import advice, commands
 from ops.messages.timeline import timeline
 from ops.options import AsJson, Stage
-from ops.screen import aws_faults, errors, fold, plain, print_json, print_line, screen, table_of
+from ops.screen import Refused, aws_faults, errors, fold, plain, print_json, print_line, screen, table_of
 from ops.stage import aws_session
 from ops.stage import name as stage_name
 from ops.times import exactly, short
@@ -46,6 +49,7 @@ class MessageView(Struct, frozen=True, kw_only=True):
     provider: str | None
     provider_id: str | None
     template: str | None
+    template_version: int | None
     subject: str | None
     scheduled_for: str | None
     updated_at: str | None
@@ -55,6 +59,8 @@ class MessageView(Struct, frozen=True, kw_only=True):
     callbacks: dict[str, dict[str, Any]]
     recipients: dict[str, dict[str, Any]]
     advice: list[str]
+    unused: list[str] = []
+    """Attributes of its item that neither the channel nor the template uses."""
 
 
 class Status(Struct, frozen=True):
@@ -82,16 +88,21 @@ def status(
     Example: mailroom status order-42 --stage prod
     """
     with aws_faults(stage):
-        reader = reader_of(aws_session(), stage)
+        session = aws_session()
+        reader = reader_of(session, stage)
         found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
         deleted = {each.event_type for each in found if is_deleted(reader, each)}
+        idle = {each.event_type: unused_of(session, stage, reader, each) for each in found}
     now = time.time()
+    views = [
+        view_of(each, stage, now, deleted=each.event_type in deleted, unused=idle[each.event_type])
+        for each in found
+    ]
     if as_json:
-        views = [view_of(each, stage, now, deleted=each.event_type in deleted) for each in found]
         print_json(Status(id_, stage, views))
     elif found:
-        for each in found:
-            show(each, stage, now, deleted=each.event_type in deleted)
+        for each, view in zip(found, views, strict=True):
+            show(each, view, now)
     else:
         there = f"{channel} {id_}" if channel else id_
         print_line(f"There is no message {there} in {stage}.")
@@ -126,16 +137,42 @@ def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
     return LedgerReader(session.client("dynamodb"), *tables)
 
 
-def view_of(found: MessageStatus, stage: str, now: float, *, deleted: bool = False) -> MessageView:
+def view_of(
+    found: MessageStatus, stage: str, now: float, *, deleted: bool = False, unused: Sequence[str] = ()
+) -> MessageView:
     """A message with its advice, at `now` (epoch seconds). `deleted`: the mailbox does not have its item."""
     since = _since(found)
     said = list(advice(found, commands(found, stage), now, since, deleted=deleted))
-    return msgspec.convert({**dataclasses.asdict(found), "since": since, "advice": said}, MessageView)
+    known = {**dataclasses.asdict(found), "since": since, "advice": said, "unused": unused}
+    return msgspec.convert(known, MessageView)
 
 
-def show(found: MessageStatus, stage: str, now: float, *, deleted: bool = False) -> None:
-    """Print one message as it is at `now` (epoch seconds). `deleted`: the mailbox does not have its item."""
-    message = view_of(found, stage, now, deleted=deleted)
+def titled(template: str, version: int | None) -> str:
+    """A template, with its version where that was published."""
+    return f"{template}, version {version}" if version else template
+
+
+def unused_of(session: "boto3.Session", stage: str, reader: LedgerReader, found: MessageStatus) -> list[str]:
+    """The attributes of a message's item that change nothing; [] where the item is gone, or where its
+    template cannot be looked at: the status is worth showing without."""
+    from mailroom.content.versions import DEPLOYED
+    from ops.messages.items import rules_of  # boto3 is 150 ms that no --help waits for
+
+    item = reader.item(found.id, found.event_type)
+    if item is None:
+        return []
+    try:
+        rules = rules_of(session, stage)
+        message = parse(item, rules.contracts())
+        if isinstance(message, Templated):
+            message = structs.replace(message, template_version=found.template_version or DEPLOYED)
+        return rules.previews(session.client("s3")).unused(message)
+    except (Invalid, Malformed, Refused, ClientError, BotoCoreError):
+        return []
+
+
+def show(found: MessageStatus, message: MessageView, now: float) -> None:
+    """Print one message as it is at `now` (epoch seconds)."""
     print_line(f"{message.id}  ({message.event_type})", "bold")
     facts = table_of(Column(style="dim"), fold(), box=None, show_header=False)
     since = f" since {short(message.since)}" if message.since else ""
@@ -176,13 +213,14 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
     facts = {
         "to": ", ".join(to) if isinstance(to, list) else to,
         "subject": message.subject,
-        "template": message.template,
+        "template": message.template and titled(message.template, message.template_version),
         "error": error and f"{error.get('message')} ({error.get('code')})",
         "trouble": trouble and f"{trouble.get('message')} ({trouble.get('code')})",
         "provider": message.provider and f"{message.provider} {message.provider_id or ''}".strip(),
         "attempts": message.attempts and f"{message.attempts} ended",
         **{name: f"{detail}" for name, detail in message.details.items()},
         "changed": message.updated_at and short(message.updated_at),
+        "unused": ", ".join(message.unused),
     }
     return ((name, f"{value}") for name, value in facts.items() if value)
 

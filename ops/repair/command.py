@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from mailroom.clock import iso
 from mailroom.ledger.reader import of_ledger
 from ops.dead_letters.queues import DeadQueues
-from ops.messages.status import show
+from ops.messages.status import show, view_of
 from ops.options import AsJson, Stage, Yes
 from ops.repair.dead_letters import Redrive, Redriven
 from ops.repair.given_up import FailedBatches, Replayed
@@ -224,7 +224,8 @@ def _end(
     if not asking.as_json:
         for _, message in judged:
             if message.ledger is not None:
-                show(of_ledger(message.ledger), deployed.stage, deployed.clock())
+                found, now = of_ledger(message.ledger), deployed.clock()
+                show(found, view_of(found, deployed.stage, now), now)
     if can and not dry_run:
         named = ", ".join(f"{each.key.event_type} {each.key.id}" for _, each in can[:_SHOWN])
         more = f" and {len(can) - _SHOWN:,} more" if len(can) > _SHOWN else ""

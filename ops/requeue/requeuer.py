@@ -106,8 +106,11 @@ class Requeuer:
 
     def entry(self, reference: str, item: Item, attempt: int) -> tuple[str, Entry]:
         """The queue's URL, and the message for it; not of a fax, whose message outcomes makes. Raises Invalid
-        for what has no queue. What has expired goes there all the same: its worker ends it."""
+        for what has no queue. What has expired goes there all the same: its worker ends it. It has the
+        version of its template that counts now, as what dispatch queues."""
         message = self._parsed(item, attempt)
+        if self._stage.versions is not None:
+            item = self._stage.versions.bound(message, item)
         kinds = {"channel": message.event_type, "type": message.kind}
         body = encode({**item, "attempt": attempt})
         url = self._routes[message.event_type][message.lane]

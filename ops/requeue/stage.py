@@ -11,6 +11,7 @@ from msgspec import Struct
 from mailroom.aws.dynamo import batch_get, plain, string
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
+from mailroom.content.versions import CurrentVersions
 from mailroom.environment import DispatchSettings
 from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger
@@ -57,6 +58,8 @@ class DeployedStage:
     dispatch: DispatchSettings
     contracts: Mapping[str, type[Message]]
     clock: Clock = time.time
+    versions: CurrentVersions | None = None
+    """Of templates; None: the stage publishes none."""
     caller: Callable[[], str] = lambda: ""
     """Who acts: see `ops.stage.caller`. It is asked for when something is written."""
 
@@ -69,7 +72,9 @@ class DeployedStage:
         contracts = contracts_of(dispatch.default_region)
         dynamodb, sqs = session.client("dynamodb"), session.client("sqs")
         who = cache(partial(caller, session))
-        return cls(stage, dynamodb, sqs, functions, dispatch, contracts, caller=who)
+        bucket = dispatch.templates_bucket
+        versions = CurrentVersions(session.client("s3"), bucket) if bucket else None
+        return cls(stage, dynamodb, sqs, functions, dispatch, contracts, versions=versions, caller=who)
 
     def name(self, short: str) -> str:
         """The physical name of a table, a queue or a function."""

@@ -19,6 +19,7 @@ import jsii
 from aws_cdk import Annotations, BundlingOptions, DockerImage, ILocalBundling, Stack
 from aws_cdk import aws_lambda as lambda_
 
+from mailroom.content.templates import EXAMPLES
 from stacks.paths import BUNDLES, LAMBDAS, ROOT, TEMPLATES
 
 # Twilio's client that does not block: no function awaits.
@@ -185,7 +186,8 @@ class Bundle:
         # A template can be made before the handler is written: the build says then that it is missing.
         yield from library_files([*code, handler.read_bytes() if handler.exists() else b""])
         if self.templates:
-            yield from (file for file in (TEMPLATES / self.templates).rglob("*") if file.is_file())
+            files = (TEMPLATES / self.templates).rglob("*")
+            yield from (each for each in files if each.is_file() and each.parent.name != EXAMPLES)
 
     def packages(self) -> Path:
         """The folder of the installed requirements, kept for the next build that wants the same."""

@@ -91,9 +91,12 @@ def bucket_name(settings: Settings, short: str) -> str:
 
 
 class PrivateBucket(s3.Bucket):
-    """Named after its construct in lower case; encrypted, TLS only; objects go after `keep_days`."""
+    """Named after its construct in lower case; encrypted, TLS only; objects go after `keep_days` (None: they
+    stay)."""
 
-    def __init__(self, scope: Construct, construct_id: str, settings: Settings, *, keep_days: int) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, settings: Settings, *, keep_days: int | None
+    ) -> None:
         super().__init__(
             scope,
             construct_id,
@@ -105,7 +108,7 @@ class PrivateBucket(s3.Bucket):
             minimum_tls_version=1.2,
             lifecycle_rules=[
                 s3.LifecycleRule(
-                    expiration=Duration.days(keep_days),
+                    expiration=None if keep_days is None else Duration.days(keep_days),
                     abort_incomplete_multipart_upload_after=Duration.days(1),
                 )
             ],

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from mailroom.channels.sms.text import MAX_SEGMENTS
 from stacks.settings.api import Api
 from stacks.settings.channels import Channel
 from stacks.settings.sections import HttpProvider, fixed
@@ -62,7 +63,7 @@ class Sms(HttpProvider):
     default_region: Region | None = None
     """Where a number without its country code is, as ISO 3166 has it, such as US; null: numbers must be
     international."""
-    max_segments: int = fixed(10)
+    max_segments: int = fixed(MAX_SEGMENTS)
     """The longest message, in the parts that a phone puts together and a provider bills."""
     media_seconds: int = fixed(3_600)
     """How long Twilio may fetch media from the payload bucket. A URL ends with the credentials that signed

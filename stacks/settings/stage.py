@@ -8,6 +8,7 @@ from pydantic import Field
 from stacks.settings.api import Api, api_faults
 from stacks.settings.campaigns import Campaigns, campaign_section_faults
 from stacks.settings.channels import Channel, LaneRow, Mail, channels_faults, lane_rows
+from stacks.settings.content import Items, Templates
 from stacks.settings.databases import Database
 from stacks.settings.dead_letters import DeadLetters
 from stacks.settings.deploy import Deploy, Deployment
@@ -41,6 +42,8 @@ class Settings(Section):
     webhook: Webhook = Webhook()
     recipients: Recipients | None = None
     """null lets the stage reach everybody."""
+    templates: Templates = Templates()
+    items: Items = Items()
     dispatch: Stream = Stream()
     outcomes: Outcomes = Outcomes()
     search: bool = True

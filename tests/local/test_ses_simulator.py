@@ -88,6 +88,7 @@ def test_an_accepted_mail_is_kept_with_all_it_said(bench: Bench) -> None:
         "html": None,
         "headers": {"X-Correlation-ID": "YQ"},
         "attachments": [{"name": "a.pdf", "size": 5}],
+        "images": {},
     }
 
 

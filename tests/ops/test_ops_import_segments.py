@@ -8,6 +8,7 @@ import pytest
 from tests.support.docs_pages import Page
 from tests.support.ops.message import Stage, answer, deployed, run, write
 from tests.support.segment import CSV, JSON_LINES
+from tests.support.unit.shelf import Shelf
 
 (WORDS,) = (
     words[3:-3]  # without the stage and --dry-run
@@ -27,6 +28,14 @@ MAILS = {
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     with deployed(monkeypatch) as stage:
         yield stage
+
+
+@pytest.fixture(autouse=True)
+def templates(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The one of the page's example."""
+    root = tmp_path_factory.mktemp("templates")
+    Shelf(root / "mail").put("spring", subject="Spring", text="Dear {{ first_name }}")
+    monkeypatch.setattr("ops.messages.items.TEMPLATES", root)
 
 
 @pytest.fixture

@@ -215,3 +215,23 @@ def test_what_was_put_just_now_is_looked_for_again_before_anything_is_said(stage
     stage.put(MAILBOX, id="n", event_type="mail", to="a@example.com")
     (found,) = settled(lambda: reader.find("n"), lambda: NOW + sum(slept), sleep)
     assert (found.status, sum(slept) <= 10) == ("ready", True)
+
+
+def test_what_nothing_uses_is_named_with_the_version_that_was_sent(stage: Stage) -> None:
+    attributes = {"template": "default", "first_name": "Ada", "last_name": "L", "shoe": 7, "subject": "Hi"}
+    stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", **attributes)
+    stage.put(LEDGER, id="m", event_type="mail", status="sent", to=["ada@example.com"], template="default")
+    assert "shoe, subject" in run("status", "m").stdout
+    assert answer(run("status", "m", "--json"))["messages"][0]["unused"] == ["shoe", "subject"]
+
+
+def test_a_published_version_is_named_and_one_that_cannot_be_read_hides_nothing_else(stage: Stage) -> None:
+    stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", template="a", shoe=7)
+    stage.put(LEDGER, id="m", event_type="mail", status="sent", template="a", template_version=7)
+    assert "a, version 7" in run("status", "m").stdout
+    assert answer(run("status", "m", "--json"))["messages"][0]["template_version"] == 7
+
+
+def test_what_a_push_has_beside_its_contract_is_used_by_nothing(stage: Stage) -> None:
+    stage.put(MAILBOX, id="p", event_type="push", to="token", platform="ios", title="Hi", shoe=7)
+    assert answer(run("status", "p", "--json"))["messages"][0]["unused"] == ["shoe"]

@@ -29,7 +29,7 @@ DATABASE = {"psycopg", "psycopg_binary", "psycopg_binary.libs", "psycopg_pool"}
 HANDLERS = {
     "collect": COMMON | DATABASE | {"collect.py", "campaigns.json"},
     "compose": COMMON | DATABASE | ZONES | {"compose.py", "campaigns.json"} | RECIPIENTS,
-    "messages_api": COMMON | ZONES | {"messages_api.py"} | RECIPIENTS,
+    "messages_api": COMMON | ZONES | RECIPIENTS | SEGMENTS | TEMPLATED | {"messages_api.py", "itsdangerous"},
     "unsubscribe": COMMON | {"unsubscribe.py", "idna", "itsdangerous"},
     "dispatch": COMMON | ZONES | {"dispatch.py"} | RECIPIENTS,
     "dead_letters": COMMON | ZONES | {"dead_letters.py"},
@@ -70,7 +70,7 @@ LATER = {
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
     "phonenumbers": "import mailroom.message.address as of; of.to_e164('+16175551234')",
     "twilio": "import mailroom.{provider}",
-    "sms_toolkit": "import mailroom.channels.sms.adapter as of; of.segments_of('Hello')",
+    "sms_toolkit": "import mailroom.channels.sms.text as of; of.segments_of('Hello')",
     "jinja2": "import mailroom.content.templates",
     "itsdangerous": "import mailroom.recipients.unsubscribe_links",
     "psycopg": "import psycopg, psycopg_pool",
@@ -84,7 +84,7 @@ PROVIDERS = {
 """The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
 EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
 """What the stack puts there: the definitions of its campaigns."""
-TEMPLATES_OF = {"send_mail": "mail", "send_sms": "sms"}
+TEMPLATES_OF = {"send_mail": "mail", "send_sms": "sms", "messages_api": "."}
 LISTING = """
 import site, sys
 from pathlib import Path
@@ -348,12 +348,13 @@ def test_of_twilios_package_a_callbacks_check_takes_one_module(built: dict[tuple
 
 
 @pytest.mark.parametrize(("handler", "own"), TEMPLATES_OF.items())
-def test_a_sender_takes_its_own_channels_templates_alone(
+def test_a_sender_takes_its_own_channels_templates_alone_and_no_examples(
     built: dict[tuple[str, str], Path], handler: str, own: str
 ) -> None:
     templates = built[handler, LAMBDA.platform] / "templates"
-    assert [each.name for each in templates.iterdir()] == [own]
-    assert list(templates.glob(f"{own}/default/body.txt"))
+    assert {each.name for each in templates.iterdir()} == ({"mail", "sms"} if own == "." else {own})
+    assert list(templates.glob(f"{'*' if own == '.' else own}/default/body.txt"))
+    assert not list(templates.rglob("*.json"))
 
 
 def test_the_mail_sender_s_bundle_stays_small(built: dict[tuple[str, str], Path]) -> None:

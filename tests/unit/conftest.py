@@ -9,6 +9,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.s3.models import s3_backends
 from moto.scheduler.models import scheduler_backends
 from moto.sqs.models import sqs_backends
 
@@ -40,6 +41,7 @@ from tests.support.unit.shared import (
     SEARCH_KEY,
     SENDER,
     SUPPRESSIONS,
+    TEMPLATES,
     TTL,
     Aws,
     FakeClock,
@@ -133,7 +135,8 @@ def _make(aws: Aws) -> None:
     boto3.client("secretsmanager").create_secret(Name=SEARCH_KEY, SecretString=secret)
     for name in QUEUES:
         aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
-    aws.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+    for bucket in (BUCKET, TEMPLATES):
+        aws.s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
     aws.scheduler.create_schedule_group(Name=GROUP)
     aws.sesv2.create_email_identity(EmailIdentity=SENDER.split("<")[1].rstrip(">"))
 
@@ -146,6 +149,7 @@ def aws(_world: Aws) -> Aws:
     for queue in sqs_backends["123456789012"][REGION].queues.values():
         queue._messages.clear()
         queue.pending_messages.clear()
+    s3_backends["123456789012"]["aws"].buckets[TEMPLATES].keys.clear()
     for group in scheduler_backends["123456789012"][REGION].schedule_groups.values():
         group.schedules.clear()
     return _world

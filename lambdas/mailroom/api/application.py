@@ -5,8 +5,10 @@ import gzip
 import re
 import time
 from collections.abc import Mapping
+from functools import cache, partial
 from http import HTTPStatus
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -30,6 +32,9 @@ from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.search.finder import Finder
 from mailroom.search.rows import Rows
 from mailroom.telemetry import logger
+
+if TYPE_CHECKING:
+    from mailroom.channels.preview import Previews
 
 _ASSUMED = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.*", re.DOTALL)
 """The ARN of an assumed role: every session of a role is the same caller."""
@@ -116,6 +121,7 @@ def _intake(settings: MessagesApiSettings, clock: Clock) -> Intake:
         callbacks=UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports),
         clock=clock,
         waiting=UNDELAYED & settings.lanes.keys(),
+        strict=settings.unknown == "refuse",
     )
     oversize = Oversize(
         clients.s3(), lambda: settings.payload_bucket, settings.payload_ttl_seconds or None, clock=clock
@@ -127,7 +133,13 @@ def _intake(settings: MessagesApiSettings, clock: Clock) -> Intake:
         oversize=oversize,
         clock=clock,
     )
-    return Intake(validator, writer)
+    return Intake(validator, writer, cache(partial(_previews, settings)))
+
+
+def _previews(settings: MessagesApiSettings) -> "Previews":
+    from mailroom.channels.preview import Previews  # 100 ms, only where a message comes in
+
+    return Previews.of(settings, Path(settings.templates))
 
 
 def _states(settings: MessagesApiSettings, clock: Clock) -> States:

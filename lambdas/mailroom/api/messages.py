@@ -3,14 +3,15 @@ looked up: where they are. Messages taken back, while they wait for their time."
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import UNSET, Struct, UnsetType
 
-from mailroom.api.answers import EntryAnswer, Refusal, Result, entry_of
+from mailroom.api.answers import Checked, EntryAnswer, Refusal, Result, entry_of
 from mailroom.api.callers import ANYBODY, Caller
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
@@ -23,6 +24,9 @@ from mailroom.mailbox import MailboxWriter, PutResult
 from mailroom.message.address import has_control
 from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
 from mailroom.telemetry import about, count, logger
+
+if TYPE_CHECKING:
+    from mailroom.channels.preview import Previews
 
 WORKERS = 16
 """Puts at a time: 1,000 of 10 ms each take less than a second of waiting."""
@@ -37,11 +41,21 @@ _METRICS: dict[Result, str] = {
 WAITING = frozenset((READY, "scheduled"))
 
 
+class Look(Struct, frozen=True):
+    """What its sender would make of a message: how much of it was `checked`, and which attributes change
+    nothing; see EntryAnswer."""
+
+    checked: Checked | UnsetType = UNSET
+    unused: list[str] | UnsetType = UNSET
+
+
 class Intake(Struct, frozen=True):
     """The entrance of one stage. The same entries again, after any crash, end as the first time."""
 
     validator: Validator
     writer: MailboxWriter
+    previews: "Callable[[], Previews] | None" = None
+    """What the senders would make of messages; None: nobody asks."""
     workers: int = WORKERS
 
     def take(self, entries: Sequence[Any], prefix: str | None, caller: Caller = ANYBODY) -> list[EntryAnswer]:
@@ -52,40 +66,62 @@ class Intake(Struct, frozen=True):
         first: dict[Key, int] = {}
         again: list[int] = []
         recipients = 0
+        looks = dict[int, Look]()
         for at, entry in enumerate(entries):
-            judged = self._judged(entry, prefix, caller)
+            judged = self._judged(entry, prefix, caller, alone=len(entries) == 1)
             if isinstance(judged, EntryAnswer):
                 taken[at] = judged
-            elif judged.key in first:
+                continue
+            message, looks[at] = judged
+            if message.key in first:
                 again.append(at)
             else:
-                first[judged.key] = at
-                recipients += len(judged.reached) or 1
+                first[message.key] = at
+                recipients += len(message.reached) or 1
         caller.spend(recipients)
         # Of two entries with one key the first counts, so the second waits until that one stands there.
         for wave in (list(first.values()), again):
-            taken |= self._put(wave, entries)
+            taken |= self._put(wave, entries, looks)
         _report(taken.values())
         return [taken[at] for at in range(len(entries))]
 
-    def _judged(self, entry: Any, prefix: str | None, caller: Caller) -> Message | EntryAnswer:
+    def _judged(
+        self, entry: Any, prefix: str | None, caller: Caller, *, alone: bool
+    ) -> tuple[Message, Look] | EntryAnswer:
         try:
             _check_key(entry)
             message = self.validator.validate(entry)
             caller.check(message)
             if prefix != "":
                 message.check_objects(prefix)
+            return message, self._look(message, alone=alone)
         except Invalid as fault:
             return _faulty("refused", entry, fault.field, fault.problem)
         except Malformed as fault:
             return _faulty("refused", entry, "item", str(fault))
-        return message
 
-    def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, EntryAnswer]:
+    def _look(self, message: Message, *, alone: bool) -> Look:
+        """What its sender would make of a message: one that comes `alone` is rendered, of others the names
+        are checked. Where that cannot be known now, it is its sender's to judge. Raises Invalid."""
+        if self.previews is None:
+            return Look()
+        try:
+            if not alone or message.payload_ref is not None:
+                self.previews().check(message)
+                return Look(checked="names")
+            unused = self.previews().look(message).unused
+            return Look(checked="content", unused=unused or UNSET)
+        except (ClientError, BotoCoreError):
+            logger.warning("a message's template was not looked at", exc_info=True)
+            return Look()
+
+    def _put(
+        self, wave: list[int], entries: Sequence[Any], looks: Mapping[int, Look]
+    ) -> dict[int, EntryAnswer]:
         items = [entries[at] for at in wave]
         workers = min(self.workers, len(items))
         written = self.writer.put_all(items, workers) if items else []
-        return {at: _taken(entries[at], each) for at, each in zip(wave, written, strict=True)}
+        return {at: _taken(entries[at], each, looks[at]) for at, each in zip(wave, written, strict=True)}
 
 
 def _held(entry: Any, prefix: str | None) -> Any:
@@ -110,11 +146,18 @@ def _check_key(entry: Any) -> None:
             raise Invalid(name, "is no string, or empty; use a string")
 
 
-def _taken(entry: Mapping[str, Any], written: PutResult) -> EntryAnswer:
+def _taken(entry: Mapping[str, Any], written: PutResult, look: Look) -> EntryAnswer:
     key = Key(entry["id"], entry["event_type"])
     match written.state:
         case "accepted" | "existed":
-            return EntryAnswer(written.state, key.id, key.event_type, href=href_of(key.id, key.event_type))
+            return EntryAnswer(
+                written.state,
+                key.id,
+                key.event_type,
+                href=href_of(key.id, key.event_type),
+                checked=look.checked,
+                unused=look.unused,
+            )
         case "conflict" | "refused":
             return _faulty(written.state, entry, written.field, written.problem)
     logger.error("not put into the mailbox", extra=about(key), error=written.error)

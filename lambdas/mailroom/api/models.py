@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from mailroom.api.answers import EntryAnswer
+from mailroom.api.answers import CHECKED, UNUSED, Checked, EntryAnswer
 
 _Moment = Annotated[str, Meta(description="ISO 8601, UTC", examples=["2026-11-21T09:00:00.000Z"])]
 _Reason = Annotated[
@@ -40,6 +40,8 @@ class SingleAnswer(Struct):
     href: Annotated[
         str, Meta(description="where its status is", examples=["/messages/welcome-17?event_type=mail"])
     ]
+    checked: Annotated[Checked | UnsetType, Meta(description=CHECKED)] = UNSET
+    unused: Annotated[list[str] | UnsetType, Meta(description=UNUSED)] = UNSET
 
 
 class Problem(Struct):
@@ -95,6 +97,7 @@ class StatusAnswer(Struct):
     provider: str | UnsetType = UNSET
     provider_id: Annotated[str | UnsetType, Meta(description="its name there")] = UNSET
     template: str | UnsetType = UNSET
+    template_version: Annotated[int | UnsetType, Meta(description="of a published template")] = UNSET
     subject: Annotated[str | UnsetType, Meta(description="its beginning")] = UNSET
     scheduled_for: _Moment | UnsetType = UNSET
     updated_at: _Moment | UnsetType = UNSET

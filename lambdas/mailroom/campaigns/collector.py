@@ -44,6 +44,7 @@ from mailroom.campaigns.runs import (
 )
 from mailroom.campaigns.sources import audience_of, databases_of
 from mailroom.clock import Clock, iso
+from mailroom.content.versions import CurrentVersions, versions_of
 from mailroom.environment import CollectSettings, DayLimit
 from mailroom.errors import ClaimLost, Invalid, Malformed
 from mailroom.ledger.claims import InProgress
@@ -71,6 +72,8 @@ class Collector(Struct, frozen=True):
     databases: Connections | None = None
     rooms: Mapping[str, PageRoom] = MappingProxyType({})
     """By channel, where the day has a limit."""
+    versions: CurrentVersions | None = None
+    """Of templates; None: the stage publishes none."""
     clock: Clock = time.time
 
     @classmethod
@@ -91,6 +94,7 @@ class Collector(Struct, frozen=True):
             audience_queue_url=settings.audience_queue_url,
             databases=databases_of(settings.databases),
             rooms={name: _room(settings, name, limit) for name, limit in settings.limits.items()},
+            versions=versions_of(settings.templates_bucket),
         )
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +154,10 @@ class Collector(Struct, frozen=True):
 
     def _asked(self, definition: Definition, asked: Start | Next) -> Wait:
         if isinstance(asked, Start):
-            if self.runs.begin(asked.campaign, asked.run, asked.start, asked.scheduled_at, asked.by):
+            templates = None if self.versions is None else self.versions.of(definition.channel)
+            if self.runs.begin(
+                asked.campaign, asked.run, asked.start, asked.scheduled_at, asked.by, templates
+            ):
                 logger.info("run begins")
                 count("RunsBegun")
             asked = Next(asked.campaign, asked.run, asked.start, 1)

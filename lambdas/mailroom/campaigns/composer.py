@@ -7,21 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mailroom.aws import clients, queues
 from mailroom.campaigns.bodies import Chunk, as_json, chunk_of
 from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import Draft, Drafter, expiry
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import Run, Runs
 from mailroom.campaigns.sources import databases_of
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
+from mailroom.content.versions import version_for
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox import MailboxWriter
-from mailroom.message.message import Key
+from mailroom.message.message import Key, parse
 from mailroom.recipients.choices import Preferences
 from mailroom.telemetry import count, logger
 
@@ -148,10 +149,26 @@ class Composer(Struct, frozen=True):
             to = item.get("to") or item.get("email")
             key = Key(item["id"], item["event_type"])
             self.ledger.leave_out(key, to, item.get("topic"), why.code, why.sentence)
-        self._put(wanted, tally)
+        self._put([self._bound(draft, run) for draft in wanted], tally)
         self._count(chunk, tally)
         if tally["failed"]:
             raise Uncomposed(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
+
+    def _bound(self, draft: Draft, run: Run | None) -> Draft:
+        """The draft with the version of its template that the run began with."""
+        if run is None or run.templates is None:
+            return draft
+        try:
+            message = parse(draft.item, self.drafter.contracts)
+        except Invalid:
+            return draft  # put as it is: dispatch refuses it and says why
+        templates = run.templates
+        version = version_for(message, lambda _: templates)
+        return (
+            draft
+            if version is None
+            else structs.replace(draft, item={**draft.item, "template_version": version})
+        )
 
     def _count(self, chunk: Chunk, tally: Counter[str]) -> None:
         self.runs.count(chunk.campaign, chunk.run, tally)

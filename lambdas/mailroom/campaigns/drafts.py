@@ -20,7 +20,7 @@ from mailroom.telemetry import logger
 
 Item = dict[str, Any]
 
-ADDRESS = frozenset({"to", "email", "platform", "time_zone"})
+ADDRESS = frozenset({"to", "email", "platform", "time_zone", "locale"})
 """Attributes of a message that an audience may give. Its other columns are variables, and a column named like
 a further attribute (`bcc`, `headers`) is dropped: the author of a file need not be allowed to send."""
 

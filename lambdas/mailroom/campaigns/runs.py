@@ -20,6 +20,7 @@ from mailroom.aws.dynamo import (
     Value,
     also,
     assigned,
+    image_of,
     number,
     plain,
     string,
@@ -73,6 +74,9 @@ class Run(Struct, frozen=True, kw_only=True):
     expired: int = 0
     startedAt: int | None = None  # noqa: N815 - the tables' own word
     claim_token: str | None = None
+    templates: dict[str, int] | None = None
+    """The versions of templates that its messages have, by name; None: those that count when each is
+    queued."""
     started_by: str = ""
     """The operator of the latest start; "": a schedule."""
     stopped_by: str = ""
@@ -169,15 +173,24 @@ class Runs(Struct, frozen=True):
         )
         return [convert(plain(item), Run) for item in reply["Items"]]
 
-    def begin(self, campaign: str, run: str, start: str, scheduled_at: str, by: str = "") -> bool:
+    def begin(
+        self,
+        campaign: str,
+        run: str,
+        start: str,
+        scheduled_at: str,
+        by: str = "",
+        templates: Mapping[str, int] | None = None,
+    ) -> bool:
         """Start a run, or start it anew from its first page, which ends the chain of an earlier start. False
         where this start is known already. The first start decides what a run calls now. `by` is the operator
-        who starts it ("": a schedule)."""
+        who starts it ("": a schedule); `templates` are the versions that its messages have, by the
+        templates' names (None: those that count when each is queued)."""
         return self._try(
             campaign,
             run,
             f"""SET scheduled_at = if_not_exists(scheduled_at, :scheduled_at), #start = :start,
-                started_by = :by,
+                started_by = :by, templates = :templates,
                 #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
                 {", ".join(f"{each} = :zero" for each in _FRESH)}
             REMOVE startedAt, claim_token, #cursor, trouble
@@ -187,6 +200,7 @@ class Runs(Struct, frozen=True):
                 ":scheduled_at": string(scheduled_at),
                 ":start": string(start),
                 ":by": string(by),
+                ":templates": image_of({"templates": templates})["templates"],
                 ":starts": {"SS": [start]},
                 ":collecting": string("collecting"),
                 ":first": number(1),

@@ -9,7 +9,7 @@ import msgspec
 from mailroom.channels import fax, mail, push, sms, webhook
 from mailroom.channels.channel import Channel
 from mailroom.channels.sms.contract import sms_in
-from mailroom.message.message import MAX_ID_BYTES, Message
+from mailroom.message.message import MAX_ID_BYTES, OURS, Message
 
 CHANNELS: dict[str, Channel] = {
     "mail": mail.CHANNEL,
@@ -30,8 +30,6 @@ def contracts_of(default_region: str) -> dict[str, type[Message]]:
 
 UNDELAYED = frozenset(name for name, each in CHANNELS.items() if not each.delayable)
 """Channels whose queue cannot delay a message: dispatch keeps an attribute of theirs to itself."""
-OURS = ("variables", "attempt", "payload_prefix")
-"""Fields of the model that no producer writes."""
 ID_BOUNDS: dict[str, Any] = {
     "minLength": 1,
     "maxLength": MAX_ID_BYTES,

@@ -37,6 +37,10 @@ class Payloads:
         self._client = client
         self._bucket = bucket
 
+    def ref(self, key: str) -> str:
+        """How an object of the bucket is named."""
+        return f"s3://{self._bucket}/{key}"
+
     def key(self, field: str, ref: str) -> str:
         """The key in `s3://bucket/key`. Raises Invalid for any other place."""
         prefix = f"s3://{self._bucket}/"

@@ -25,7 +25,16 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateSyntaxError, nodes, pass_context
+from jinja2 import (
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    meta,
+    nodes,
+    pass_context,
+)
 from jinja2.filters import do_sum, do_tojson, do_wordwrap
 from jinja2.runtime import Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
@@ -254,7 +263,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             autoescape=lambda name: name is not None and name.endswith(".html"),
             undefined=StrictUndefined,
             finalize=_written,
-            auto_reload=False,
+            auto_reload=folder.is_absolute(),  # a bundle's, which never changes, is relative
         )
         self.globals.pop("lipsum")
         known: dict[str, Any] = {**self.filters, "sum": _sum, "tojson": _tojson, "wordwrap": _wordwrap}
@@ -269,6 +278,29 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         parts = list(parts)
         spend(sum(map(len, parts)))
         return "".join(parts)
+
+    def source(self, name: str) -> str | None:
+        """A template's text; None: there is no such template."""
+        assert self.loader is not None
+        try:
+            return self.loader.get_source(self, name)[0]
+        except TemplateNotFound:
+            return None
+
+    def variables(self, names: Iterable[str]) -> frozenset[str]:
+        """The variables that these templates use, and those that they refer to. Which one is included where a
+        variable names it, nobody can tell: all are, then. Raises TemplateError."""
+        found, seen, waiting = set[str](), set[str](), [*names]
+        while waiting:
+            name = waiting.pop()
+            source = None if name in seen else self.source(name)
+            seen.add(name)
+            if source is not None:
+                tree = self.parse(source, name)
+                found |= meta.find_undeclared_variables(tree)
+                for each in meta.find_referenced_templates(tree):
+                    waiting += self.list_templates() if each is None else [each]
+        return frozenset(found)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         template = super()._parse(source, name, filename)

@@ -19,6 +19,7 @@ from mailroom.aws.queues import MAX_DELAY_SECONDS, Entry
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
+from mailroom.content.versions import CurrentVersions, versions_of
 from mailroom.environment import DispatchSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
 class Validator:
     """Validates items for one stage. `lanes` are those of each of its channels; `waiting` are the channels
-    whose queue cannot delay a message: their delayed messages carry an attribute of the system's own."""
+    whose queue cannot delay a message: their delayed messages carry an attribute of the system's own.
+    `strict`: attributes that nobody uses are refused, but where a template may use them, which its sender
+    knows."""
 
     def __init__(
         self,
@@ -45,7 +48,9 @@ class Validator:
         callbacks: UrlPolicy,
         clock: Clock = time.time,
         waiting: Collection[str] = (),
+        strict: bool = False,
     ) -> None:
+        self._strict = strict
         self._contracts = {name: contracts[name] for name in lanes}
         self._lanes = lanes
         self._payloads = payloads
@@ -71,6 +76,8 @@ class Validator:
 
     def _check(self, message: Message) -> None:
         now = self._clock()
+        if self._strict and not message.may_use:
+            message.check_names((), strict=True)
         if message.attempt != 1:
             raise Invalid("attempt", "is the system's own; name that attribute otherwise")
         self._callbacks.validate("callback_url", message.callback_url)
@@ -166,6 +173,8 @@ class Dispatcher(Struct, frozen=True):
     sqs: "SQSClient"
     clock: Clock = time.time
     delayed_routes: Mapping[str, str] = MappingProxyType({})
+    versions: CurrentVersions | None = None
+    """Of templates; None: the stage publishes none."""
 
     @classmethod
     def of(cls, settings: DispatchSettings) -> "Dispatcher":
@@ -178,6 +187,7 @@ class Dispatcher(Struct, frozen=True):
                 payloads=Payloads(clients.s3(), settings.payload_bucket),
                 callbacks=UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports),
                 waiting=settings.delayed_routes,
+                strict=settings.unknown == "refuse",
             ),
             ledger=Ledger.of(settings),
             schedules=ScheduleWriter(
@@ -189,6 +199,7 @@ class Dispatcher(Struct, frozen=True):
             ),
             sqs=clients.sqs(),
             delayed_routes=settings.delayed_routes,
+            versions=versions_of(settings.templates_bucket),
         )
 
     def dispatch(
@@ -296,7 +307,7 @@ class Dispatcher(Struct, frozen=True):
 
     def _read(self, item: Mapping[str, Any]) -> tuple[Message, str]:
         message = self.validator.validate(item)
-        body = encode(item)
+        body = encode(item if self.versions is None else self.versions.bound(message, item))
         if len(body.encode()) > queues.MAX_BYTES - 1024:
             raise Invalid("item", "is over 1 MiB as JSON; put the content in the payload bucket")
         return message, body

@@ -64,6 +64,7 @@ class MessageStatus:
     provider: str | None = None
     provider_id: str | None = None
     template: str | None = None
+    template_version: int | None = None
     subject: str | None = None
     scheduled_for: str | None = None
     updated_at: str | None = None
@@ -171,6 +172,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("provider"),
         item.get("provider_id"),
         item.get("template"),
+        item.get("template_version"),
         item.get("subject"),
         item.get("scheduledFor"),
         item.get("updatedAt"),

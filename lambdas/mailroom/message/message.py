@@ -8,6 +8,7 @@ import re
 from collections.abc import Container, Mapping
 from contextlib import suppress
 from decimal import Decimal, DecimalException
+from functools import cache
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import msgspec
@@ -48,6 +49,13 @@ MAX_SUBJECT = 200
 
 MAX_TOPIC = 64
 """Characters of a topic: it stands in the link by which one opts out, and a header has its bounds."""
+
+OURS = ("variables", "attempt", "payload_prefix")
+"""Fields of a message that no producer writes."""
+
+MISTAKABLE = 6
+"""Letters of a name from which another spelling of that name is taken for a mistake: `topics`, `emails` and
+`texts` are everyday variables of a template."""
 
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
 
@@ -190,9 +198,9 @@ class Message(Struct, frozen=True, kw_only=True):
         return structs.replace(self, **dict.fromkeys(self.addressing) | {self.addressing[0]: to})
 
     @property
-    def headline(self) -> Mapping[str, str]:
-        """What lists of messages show beside the recipient, and the ledger keeps: `template` and `subject`,
-        as far as the item has them."""
+    def headline(self) -> Mapping[str, str | int]:
+        """What lists of messages show beside the recipient, and the ledger keeps: `template` with its version
+        and `subject`, as far as the item has them."""
         return {}
 
     @property
@@ -225,8 +233,37 @@ class Message(Struct, frozen=True, kw_only=True):
         """The queue message's attribute `type`: what the content is made of, where channels differ in it."""
         return self.event_type
 
+    @property
+    def may_use(self) -> bool:
+        """Whether a template, which is not known here, may use what the contract does not name."""
+        return False
+
+    def unused(self, used: Container[str]) -> list[str]:
+        """The attributes that change nothing: neither the contract names them, nor are they among the
+        variables that its template has `used`."""
+        return [name for name in self.variables.keys() - _names(type(self)) if name not in used]
+
+    def misspelt(self) -> dict[str, str]:
+        """The attributes that the contract does not name and that are names of the contract in another
+        spelling: `sendAt`, `reply-to` and `attachment`, each with the name that they are taken for."""
+        meant = _spellings(type(self))
+        found = {name: meant.get(_spelling(name)) for name in self.variables.keys() - _names(type(self))}
+        return {name: right for name, right in found.items() if right is not None}
+
+    def check_names(self, used: Container[str], *, strict: bool = False) -> None:
+        """Raise Invalid for a misspelt attribute that is not among the variables that its template has
+        `used`: the message would go out without what the attribute says. `strict`: for any that is not."""
+        misspelt = self.misspelt()
+        for name in sorted(self.unused(used)):
+            if name in misspelt:
+                raise Invalid(name, f"is used by nothing here; did you mean `{misspelt[name]}`?")
+            if strict:
+                raise Invalid(name, "is used by nothing here, which `items.unknown` refuses; leave it out")
+
     def check(self) -> None:
         """Raise Invalid for what types alone cannot say; subclasses go on with `super().check()`."""
+        if not self.may_use:
+            self.check_names(())
         due, expiry = self.due(), self.expiry()
         if due is not None and expiry is not None and due >= expiry:
             raise Invalid("send_at", "lies after expires_at; it would expire before it is sent")
@@ -286,7 +323,68 @@ class Message(Struct, frozen=True, kw_only=True):
         return expiry is not None and expiry <= now
 
 
+_TEMPLATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_LOCALE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,6}", re.ASCII)
+"""The form of BCP 47 (RFC 5646, 2.1). Languages of four letters and more have never been registered."""
+
+
+class Templated(Message, frozen=True, kw_only=True):
+    """What the contracts share whose content may be a template's.
+
+    Every attribute of the item, named here or not, is a variable of the template.
+    """
+
+    template: Annotated[
+        str | None, Meta(description="a folder of the channel's templates; of a mail `default`")
+    ] = None
+    locale: Annotated[
+        str | None, Meta(description="its recipient's language, fr-CA (BCP 47); the template's own")
+    ] = None
+    template_version: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="a published version, 0 the deployed one; what counts when it is queued"),
+    ] = None
+
+    @property
+    def template_name(self) -> str | None:
+        """The template that makes its content; None: none does, or its payload names one."""
+        return self.template
+
+    @property
+    def headline(self) -> Mapping[str, str | int]:
+        said = {"template": self.template_name, "template_version": self.template_version}
+        return {name: value for name, value in said.items() if value}
+
+    def check_template(self, beside: str | None) -> None:
+        """Raise Invalid for what cannot name a template, or names one beside the content that the attribute
+        `beside` gives (None: there is none)."""
+        if self.locale is not None and not _LOCALE.fullmatch(self.locale):
+            raise Invalid("locale", f"{self.locale!r:.60} is no language tag; use one like fr or fr-CA")
+        if self.template is not None:
+            if not _TEMPLATE.fullmatch(self.template):
+                raise Invalid("template", "is not a template's name; use letters, digits, - and _")
+            if beside is not None:
+                raise Invalid("template", f"stands beside {beside}; use one or the other")
+
+
 M = TypeVar("M", bound=Message)
+
+
+@cache
+def _names(contract: type[Message]) -> frozenset[str]:
+    return frozenset(contract.__struct_encode_fields__)
+
+
+@cache
+def _spellings(contract: type[Message]) -> dict[str, str]:
+    """The contract's names that may be mistaken, by their spelling."""
+    bare = {_spelling(name): name for name in contract.__struct_encode_fields__ if name not in OURS}
+    return {spelling: name for spelling, name in bare.items() if len(spelling) >= MISTAKABLE}
+
+
+def _spelling(name: str) -> str:
+    """A name without what people write in different ways: case, `_`, `-`, and the s of a plural."""
+    return name.lower().replace("_", "").replace("-", "").removesuffix("s")
 
 
 def key_of(item: Mapping[str, Any]) -> Key:

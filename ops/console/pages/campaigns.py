@@ -9,7 +9,7 @@ from mailroom.campaigns.runs import Run
 from ops.campaigns.answers import MEANING
 from ops.campaigns.day import CampaignDay
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
-from ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples
+from ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, samples_of
 from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.campaigns.results import Results, ResultsReader
 from ops.console.job import Job
@@ -90,8 +90,7 @@ def start(site: Site, asked: Asked) -> Answer:
             return Goto(link("/campaigns", campaign=name))
         if job is None or not job.running:
             starting = _campaigns(site).starting(name, None, new=True)
-            region = files.stage(site.stage).get("sms", {}).get("default_region") or ""
-            samples = Samples(files.templates, region)
+            samples = samples_of(site.session, site.stage, files.templates)
             dry_run = DryRun(site.session, starting, site.stage)
             site.jobs[key] = StartJob(dry_run, samples, starting, site.stage)
         return Goto(link("/campaigns/start", campaign=name, look="1"))

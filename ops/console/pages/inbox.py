@@ -29,7 +29,8 @@ LISTED = 50
 TABS = {name: each.messages for name, each in CHANNELS.items()}
 _TOLD = {"status", "message", "timestamp", "timestamp_ms"}
 _CALLBACKS = (_TOLD | {"id", "event_type"}, _TOLD | {"fax_id"})
-"""The names in the body of a callback, but for `field`; a fax's has its own."""
+"""The names in the body of a callback; a fax's has its own."""
+_SOMETIMES = {"field", "template", "template_version"}
 _SECONDS = 10.0
 
 Item = dict[str, Any]
@@ -98,8 +99,12 @@ def _id_of(mail: Item) -> str:
 
 
 def frame(_site: Site, asked: Asked) -> Answer:
-    """Its HTML, for the frame."""
-    return Frame(_mail(asked)["content"]["html"] or "")
+    """Its HTML, for the frame, with the images that were sent along."""
+    content = _mail(asked)["content"]
+    html = content["html"] or ""
+    for content_id, image in content.get("images", {}).items():
+        html = html.replace(f"cid:{content_id}", image)
+    return Frame(html)
 
 
 def message(site: Site, asked: Asked) -> Answer:
@@ -180,7 +185,7 @@ def _webhook(site: Site, webhook_id: str, tries: list[Item]) -> ReceivedWebhook:
         payload = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         payload = None
-    callback = isinstance(payload, dict) and {*payload} - {"field"} in _CALLBACKS
+    callback = isinstance(payload, dict) and {*payload} - _SOMETIMES in _CALLBACKS
     if callback:
         id_, channel = payload.get("id", payload.get("fax_id")), payload.get("event_type", "fax")
         url = link("/message", id=f"{id_}", channel=f"{channel}")

@@ -18,8 +18,9 @@ from ops.campaigns.dry_run import Sample, Samples
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from ops.messages.advice import advice, buttons
 from ops.messages.cancel import states_of
+from ops.messages.items import rules_of
 from ops.messages.search import row_of
-from ops.messages.status import reader_of, view_of
+from ops.messages.status import reader_of, titled, view_of
 from ops.messages.timeline import meaning, timeline
 from ops.repair.command import FOLLOWS, SENTENCES
 from ops.repair.judge import PATIENCE_SECONDS, Cure, Diagnosis
@@ -29,7 +30,6 @@ from ops.requeue.stage import DeployedStage
 from ops.resend.resender import FORCED, Resender
 from ops.screen import Refused
 from ops.stage import function_variables, name
-from stacks.paths import ROOT
 
 RENDERED = tuple(name for name, each in CHANNELS.items() if each.rendered)
 """Channels whose content is made of the item; the others send what it says."""
@@ -80,7 +80,8 @@ def show(site: Site, asked: Asked) -> Answer:
             "request": None
             if item is None or asked.update
             else json.dumps(item, indent=2, ensure_ascii=False, default=_json),
-            "sample": None if asked.update else _sample(site, item),
+            "sample": None if asked.update else _sample(site, item, message),
+            "of_template": titled(message.template or "", message.template_version),
             "heads": _sender(site, message) | _heads(item or {}),
             "attachments": _attachments(item or {}),
             "actions": _actions(site, message, item),
@@ -92,7 +93,8 @@ def show(site: Site, asked: Asked) -> Answer:
 def frame(site: Site, asked: Asked) -> Answer:
     """A mail's HTML, for the frame on its page."""
     item = _reader(site).item(asked["id"], asked["channel"])
-    sample = _sample(site, item)
+    found = _reader(site).find(asked["id"], asked["channel"])
+    sample = _sample(site, item, found[0]) if found else None
     return Frame(sample.html if sample else "")
 
 
@@ -201,14 +203,17 @@ def _deployed(site: Site) -> DeployedStage:
     return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
 
 
-def _sample(site: Site, item: Mapping[str, Any] | None) -> Sample | None:
-    """The item rendered again; None: there is nothing to render."""
+def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) -> Sample | None:
+    """The item rendered again, with the version of its template that the ledger has; None: there is nothing
+    to render."""
     if item is None or item["event_type"] not in RENDERED:
         return None
     try:
-        dispatch = _deployed(site).dispatch
-        payloads = Payloads(site.client("s3"), dispatch.payload_bucket)
-        return Samples(ROOT / "templates", dispatch.default_region, payloads).render(item)
+        rules = site.kept("rules", lambda: rules_of(site.session, site.stage))
+        payloads = Payloads(site.client("s3"), rules.payload_bucket)
+        return Samples(rules.previews(site.client("s3")), rules.default_region, payloads).render(
+            {**item, "template_version": message.template_version} if message.template_version else item
+        )
     except (ClientError, BotoCoreError) as fault:  # the rest of the page is worth showing
         return Sample(item["id"], problem=f"{fault}")
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mailroom.campaigns.bodies import chunk_of, collect_body
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.fax.contract import item_of
+from mailroom.channels.preview import Previews
 from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms import twilio as twilio_sms
 from mailroom.channels.sms.twilio_account import account_of
@@ -371,7 +372,7 @@ def _imported(kind: Any, **changes: Any) -> Callable[[Aws], Callable[[Any], obje
 
     def open_(_aws: Aws) -> Callable[[Any], object]:
         path = Path(tempfile.mkdtemp()) / "file"
-        judge = Items(options, RULES.lanes, validator())
+        judge = Items(options, RULES.lanes, validator(), Previews(ROOT / "templates", mail_senders=()))
 
         def read(text: str) -> None:
             path.write_bytes(text.encode("utf-8", "surrogateescape"))

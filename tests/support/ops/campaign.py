@@ -15,6 +15,7 @@ from mailroom.budget import Budget, PerDay
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import PageClaim, Runs
 from ops import cli
+from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
 from tests.support.ops.shared import REGION
@@ -47,6 +48,10 @@ Answer = Callable[[dict[str, Any]], dict[str, Any]]
 """A function's answer to a dry run's question."""
 
 
+API = {name: value for name, value in ENVIRONMENT.items() if name not in SEARCH}
+"""A stage without search."""
+
+
 class FakeFunctions:
     """The Lambda client: the functions that have an answer are there; `error` makes them fail."""
 
@@ -62,7 +67,7 @@ class FakeFunctions:
         """The environment of each."""
 
     def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
-        return {"Environment": {"Variables": self.variables}}
+        return {"Environment": {"Variables": {**API, **self.variables}}}
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
         short, question = FunctionName.removeprefix("mailroom-dev-"), json.loads(Payload)["dry_run"]

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo import image_of, plain
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
 from tests.support.ops.shared import ACCOUNT, REGION
@@ -75,7 +76,8 @@ class Functions:
 
     def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
         if FunctionName == f"mailroom-{STAGE}-messages-api":
-            return {"Environment": {"Variables": {"LEDGER_TABLE": f"mailroom-{STAGE}-ledger", **SEARCH}}}
+            variables = {**ENVIRONMENT, "LEDGER_TABLE": f"mailroom-{STAGE}-ledger", **SEARCH}
+            return {"Environment": {"Variables": variables}}
         if FunctionName != f"mailroom-{STAGE}-dispatch":
             raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
         return {"Environment": {"Variables": self.dispatch}}

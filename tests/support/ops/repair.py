@@ -21,6 +21,7 @@ from mailroom.message.message import Key
 from ops.repair.command import repair
 from ops.resend.command import resend
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
 from tests.support.ops.shared import REGION
@@ -231,7 +232,7 @@ class RepairStage:
             "mailroom-dev-outcomes": outcomes,
             "mailroom-dev-send-webhook": webhook,
             "mailroom-dev-send-mail": mail,
-            "mailroom-dev-messages-api": {"LEDGER_TABLE": LEDGER, "DEFAULT_REGION": "US", **SEARCH},
+            "mailroom-dev-messages-api": {**ENVIRONMENT, "LEDGER_TABLE": LEDGER, **SEARCH},
         }
 
 

@@ -8,6 +8,7 @@ import pytest
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from mailroom.content.payloads import Payloads
+from mailroom.content.versions import CurrentVersions
 from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
@@ -27,6 +28,7 @@ def made(
     dynamodb: Any = None,
     scheduler: Any = None,
     lanes: str = "both",
+    versions: CurrentVersions | None = None,
 ) -> Dispatcher:
     routes = {"normal": aws.urls["mail"], "bulk": aws.urls["mail-bulk"]}
     if lanes == "normal":
@@ -50,6 +52,7 @@ def made(
         ),
         sqs=sqs or aws.sqs,
         clock=clock,
+        versions=versions,
     )
 
 

@@ -57,6 +57,9 @@ SEARCH, SEARCH_KEY = "mailroom-test-search", "mailroom-test-search-key"
 BUCKET = "mailroom-test-payloads-123456789012-eu-central-1"
 
 
+TEMPLATES = "mailroom-test-templates-123456789012-eu-central-1"
+
+
 QUEUES = ("mail", "mail-bulk", "scheduled", "collect", "audience")
 
 

@@ -9,7 +9,17 @@ import pytest
 from mailroom.recipients.choices import Preferences
 from tests.support.unit.events import failures, lambda_context, sqs_event
 from tests.support.unit.functions import Load
-from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, PREFERENCES, RUNS, Aws, FakeClock
+from tests.support.unit.publishing import choose
+from tests.support.unit.shared import (
+    BUCKET,
+    LEDGER,
+    MAILBOX,
+    PREFERENCES,
+    RUNS,
+    TEMPLATES,
+    Aws,
+    FakeClock,
+)
 
 AT = "2026-11-18T13:00:00Z"
 RUN = "2026-11-18T13:00Z"
@@ -102,3 +112,26 @@ def test_a_dry_run_of_both_writes_nothing(aws: Aws, campaign: Load, monkeypatch:
     for table in (MAILBOX, LEDGER, RUNS):
         assert aws.dynamodb.scan(TableName=table)["Items"] == []
     assert aws.receive("audience") == []
+
+
+def test_a_run_s_messages_have_the_versions_that_counted_when_it_began(
+    aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEMPLATES_BUCKET", TEMPLATES)
+    choose(aws, default=7)
+    bodies = collected(aws, campaign, monkeypatch)
+    choose(aws, default=8)
+    monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
+    assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
+    assert aws.item(f"weekly#{RUN}#1", "mail", MAILBOX)["template_version"] == 7
+
+
+def test_a_run_that_began_with_the_deployed_template_keeps_to_it(
+    aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEMPLATES_BUCKET", TEMPLATES)
+    bodies = collected(aws, campaign, monkeypatch)
+    choose(aws, default=8)
+    monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
+    assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
+    assert aws.item(f"weekly#{RUN}#1", "mail", MAILBOX)["template_version"] == 0

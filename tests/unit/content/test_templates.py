@@ -80,7 +80,7 @@ NO_TEXTS = {"new_followers": 3, "followers": ["<followers>", "Eve"]}
 @pytest.mark.parametrize("name", Templates(OURS).names())
 def test_every_template_of_ours_renders_from_its_variables_alone(name: str) -> None:
     parser = Environment(autoescape=True)
-    sources = [path.read_text(encoding="utf-8") for path in (OURS / name).iterdir()]
+    sources = [path.read_text(encoding="utf-8") for path in (OURS / name).glob("*.*")]
     wanted = set().union(*(meta.find_undeclared_variables(parser.parse(source)) for source in sources))
     content = Templates(OURS).render(name, {each: NO_TEXTS.get(each, f"<{each}>") for each in wanted})
     assert content.subject

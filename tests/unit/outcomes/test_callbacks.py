@@ -222,3 +222,9 @@ def test_the_attribute_that_was_at_fault_is_named_to_who_asked() -> None:
     error = {"code": "invalid", "message": "to: is missing", "field": "to"}
     assert told(status="failed", error=error).payload["field"] == "to"
     assert "field" not in told(status="sent", error=error).payload
+
+
+def test_a_callback_names_the_published_version_of_its_template() -> None:
+    published = told({**MAIL, "template": "welcome", "template_version": 7}, status="sent").payload
+    assert (published["template"], published["template_version"]) == ("welcome", 7)
+    assert "template" not in told({**MAIL, "template": "welcome"}, status="sent").payload

@@ -7,12 +7,10 @@ from typing import Any, Protocol
 import msgspec
 
 from mailroom.aws import clients
-from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState
+from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState, check_sender
 from mailroom.channels.provider import OpenedProvider, Provider, Unconfigured
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
-from mailroom.errors import Invalid
-from mailroom.message.address import to_e164
 from mailroom.message.message import encoded
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 
@@ -63,13 +61,7 @@ class FaxAdapter(OpenedProvider[FaxProvider]):
         return Sent(ours[0]) if len(ours) == 1 else Unknowable()
 
     def _sender(self, message: Fax) -> str:
-        if message.from_ is None:
-            return self._settings.fax_senders[0]
-        number = to_e164(message.from_)
-        if number not in self._settings.fax_senders:
-            known = ", ".join(self._settings.fax_senders)
-            raise Invalid("from", f"is not among this stage's fax numbers; use one of {known}")
-        return number
+        return check_sender(message, self._settings.fax_senders)
 
     def _media_url(self, message: Fax) -> str:
         if message.pdf_url is not None:

@@ -1,12 +1,13 @@
 """The contract of a fax: what an item with `event_type: "fax"`, or a body of the fax queue, may say."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct, field
 
 from mailroom.errors import Invalid, Malformed
+from mailroom.message.address import to_e164
 from mailroom.message.message import MAX_ATTEMPT, MAX_REF_BYTES, Message, number
 
 _URL = re.compile(r"https://[!-~]{1,2000}")
@@ -70,6 +71,16 @@ class Fax(Message, frozen=True, kw_only=True):
             raise Invalid("pdf_url", "give the PDF once: pdf_url, or payload_ref in the payload bucket")
         if self.pdf_url is not None and not _URL.fullmatch(self.pdf_url):
             raise Invalid("pdf_url", "is not an https URL; use https://host/file.pdf")
+
+
+def check_sender(fax: Fax, senders: Sequence[str]) -> str:
+    """The number that the fax comes from. Raises Invalid where that is none of the stage's `senders`."""
+    if fax.from_ is None:
+        return senders[0]
+    number = to_e164(fax.from_)
+    if number not in senders:
+        raise Invalid("from", f"is not among this stage's fax numbers; use one of {', '.join(senders)}")
+    return number
 
 
 def item_of(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field, structs
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.address import has_control
-from mailroom.message.message import MAX_SUBJECT, Message
+from mailroom.message.message import MAX_SUBJECT, Templated
 
 MAX_OWN_HEADERS = 12
 """SES v2 takes 15 a mail. X-Correlation-ID is ours, and so are two of a mail with a topic."""
@@ -60,6 +60,10 @@ def _value_fault(value: Any) -> str | None:
     return None
 
 
+_CONTENT_ID = re.compile(r"[A-Za-z0-9._@-]{1,78}", re.ASCII)
+"""SES takes 1 to 78 characters; these need no escaping in a header, nor in a URL (RFC 2392)."""
+_CID = re.compile(r"""(?:\b(?:src|background)\s*=\s*["']?|\burl\(["']?)cid:([^"'\s>)]+)""", re.IGNORECASE)
+"""An image of the HTML that is sent along."""
 MAX_RECIPIENTS = 50
 """SES v2: to, cc and bcc of one mail together."""
 MAX_ATTACHMENTS = 20
@@ -74,9 +78,12 @@ class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
     ref: Annotated[str, Meta(description="s3://bucket/key in the stage's payload bucket")]
     filename: Annotated[str | None, Meta(description="default: the last part of the key")] = None
     content_type: Annotated[str | None, Meta(description="default: guessed from the filename")] = None
+    content_id: Annotated[
+        str | None, Meta(description="of an image in the HTML, which names it as cid: and this")
+    ] = None
 
 
-class Mail(Message, frozen=True, kw_only=True):
+class Mail(Templated, frozen=True, kw_only=True):
     """A mail: `to` (or `email`), and a template's name or a subject with text and/or html.
 
     Every attribute of the item, named here or not, is a variable of the template.
@@ -89,7 +96,6 @@ class Mail(Message, frozen=True, kw_only=True):
 
     to: Annotated[Addresses | None, Meta(description=f"one address or up to {MAX_RECIPIENTS}")] = None
     email: Annotated[Addresses | None, Meta(description="the same as `to`, which wins")] = None
-    template: Annotated[str | None, Meta(description="a folder under templates/mail/; `default`")] = None
     subject: str | None = None
     text: str | None = None
     html: str | None = None
@@ -136,11 +142,11 @@ class Mail(Message, frozen=True, kw_only=True):
         return structs.replace(super().redirected(to), headers=own, topic=topic)
 
     @property
-    def headline(self) -> Mapping[str, str]:
+    def headline(self) -> Mapping[str, str | int]:
         """Of a template's mail the subject is known when it is rendered, of a payload's when that is read."""
         if self.inline:
             return {"subject": self.subject[:MAX_SUBJECT]} if self.subject else {}
-        return {"template": self.template or "default"} if self.template or not self.payload_ref else {}
+        return super().headline
 
     @property
     def objects(self) -> list[tuple[str, str]]:
@@ -156,6 +162,21 @@ class Mail(Message, frozen=True, kw_only=True):
         return "template"
 
     @property
+    def template_name(self) -> str | None:
+        if self.inline:
+            return None
+        return self.template or (None if self.payload_ref else "default")
+
+    @property
+    def may_use(self) -> bool:
+        return not self.inline
+
+    def unused(self, used: Container[str]) -> list[str]:
+        """Also a subject that a template does not use: the template has one of its own."""
+        beside = self.subject is not None and self.may_use and "subject" not in used
+        return [*super().unused(used), *(["subject"] if beside else [])]
+
+    @property
     def inline(self) -> bool:
         """Whether the content stands in the item itself."""
         return self.text is not None or self.html is not None
@@ -167,6 +188,7 @@ class Mail(Message, frozen=True, kw_only=True):
             normalised("from", [self.from_])
         self._check_content()
         check_headers(self.headers, topical=self.topic is not None)
+        self._check_content_ids()
 
     def _check_recipients(self) -> None:
         name = "to" if self.to is not None else "email"
@@ -182,15 +204,32 @@ class Mail(Message, frozen=True, kw_only=True):
         for field_, addresses in ((name, recipients), ("cc", cc), ("bcc", bcc), ("reply_to", reply_to)):
             normalised(field_, addresses)
 
+    def _check_content_ids(self) -> None:
+        seen = set[str]()
+        for at, each in enumerate(self.attachments):
+            if each.content_id is None:
+                continue
+            name = f"attachments[{at}].content_id"
+            if not _CONTENT_ID.fullmatch(each.content_id):
+                raise Invalid(name, "is not 1 to 78 of letters, digits and .-_@; use one like logo")
+            if each.content_id in seen:
+                raise Invalid(name, f"{each.content_id} is another attachment's as well; use each once")
+            seen.add(each.content_id)
+
+    def check_images(self, html: str | None) -> None:
+        """Raise Invalid where the HTML shows an attachment that the mail does not have."""
+        shown = set(_CID.findall(html or ""))
+        if missing := shown - {each.content_id for each in self.attachments}:
+            name = min(missing)
+            raise Invalid(
+                "attachments", f"the HTML shows cid:{name:.78}, and none has that content_id; add it"
+            )
+
     def _check_content(self) -> None:
         if self.subject is not None and address.has_control(self.subject):
             raise Invalid("subject", "holds a line break or control character; use one line of plain text")
-        if self.template is not None:
-            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", self.template):
-                raise Invalid("template", "is not a template's name; use letters, digits, - and _")
-            if self.inline:
-                raise Invalid("template", "stands beside text or html; use one or the other")
-        elif self.payload_ref is None:
+        self.check_template("text or html" if self.inline else None)
+        if self.template is None and self.payload_ref is None:
             if self.subject is None and self.inline:
                 raise Invalid("subject", "is missing beside text or html; add it, or name a template")
             if self.subject is not None and not self.inline:

@@ -4,7 +4,7 @@ import mimetypes
 import time
 from collections.abc import Container, Sequence
 from email.utils import formataddr
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -21,7 +21,7 @@ from mailroom.channels.mail.contract import (
 )
 from mailroom.channels.provider import ask_aws, refused
 from mailroom.content.payloads import Payloads
-from mailroom.content.templates import Content, Templates
+from mailroom.content.templates import Content, Templates, templates_of
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
@@ -70,10 +70,12 @@ class SesMail:
         configuration_set: str,
         max_attachment_bytes: int,
         links: Links | None = None,
+        strict: bool = False,
     ) -> None:
-        """`links` may be None where no mail has a topic."""
+        """`links` may be None where no mail has a topic. `strict`: what nobody uses is refused."""
         self._client = client
         self._links = links
+        self._strict = strict
         self._templates = templates
         self._payloads = payloads
         self._default_sender = address.normalise(senders[0])
@@ -87,12 +89,13 @@ class SesMail:
         secret = CachedSecret(clients.secretsmanager(), settings.unsubscribe_secret_arn, time.time)
         return cls(
             clients.sesv2(settings.submit_seconds),
-            Templates(Path(settings.templates)),
+            templates_of(settings),
             Payloads(clients.s3(), settings.payload_bucket),
             senders=settings.mail_senders,
             configuration_set=settings.configuration_set,
             max_attachment_bytes=settings.max_attachment_bytes,
             links=Links(secret, settings.unsubscribe_url),
+            strict=settings.unknown == "refuse",
         )
 
     def prepare(self, message: Mail) -> Request:
@@ -114,14 +117,16 @@ class SesMail:
     def _request(self, message: Mail, link: str | None) -> Request:
         reference = message.reference
         headers = {"X-Correlation-ID": reference.text, **_unsubscribe(link), **message.headers}
+        content = self._content(message, link)
+        message.check_images(content.html)
         simple = {
-            **_simple(self._content(message, link)),
+            **_simple(content),
             "Headers": [{"Name": name, "Value": value} for name, value in headers.items()],
         }
         if message.attachments:
             simple["Attachments"] = self._attachments(message.attachments)
         request: Request = {
-            "FromEmailAddress": self._sender(message),
+            "FromEmailAddress": self.sender_of(message),
             "Destination": _destination(message),
             "Content": {"Simple": simple},
             # A tag's value takes no dot, so the attempt is a tag of its own.
@@ -156,17 +161,20 @@ class SesMail:
         return self._links.url(addressees[0], mail.topic)
 
     def _content(self, mail: Mail, link: str | None) -> Content:
+        self._templates.check_names(mail, strict=self._strict)
         if mail.inline:
             return Content(mail.subject or "", mail.html, mail.text)
         variables = mail.variables if link is None else {**mail.variables, LINK: link}
         try:
-            return self._templates.render(mail.template or "default", variables)
+            name, version = mail.template or "default", mail.template_version
+            return self._templates.render(name, variables, locale=mail.locale, version=version)
         except Invalid as fault:
             if fault.field == LINK and LINK not in variables:
                 raise Invalid(LINK, _ONE_ALONE) from None
             raise
 
-    def _sender(self, mail: Mail) -> str:
+    def sender_of(self, mail: Mail) -> str:
+        """Whom the mail is from. Raises Invalid for anybody but a sender of the stage."""
         if mail.from_ is None:
             return self._default_sender
         name, bare = address.split(mail.from_)
@@ -220,7 +228,10 @@ def _part(at: int, attachment: Attachment, content: bytes) -> dict[str, Any]:
     kind = attachment.content_type or _guessed(filename) or "application/octet-stream"
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
         raise Invalid(f"attachments[{at}].content_type", "is no media type; use one like application/pdf")
-    return {"FileName": filename, "ContentType": kind, "RawContent": content}
+    part = {"FileName": filename, "ContentType": kind, "RawContent": content}
+    if attachment.content_id is None:
+        return part
+    return {**part, "ContentId": attachment.content_id, "ContentDisposition": "INLINE"}
 
 
 def _guessed(filename: str) -> str | None:

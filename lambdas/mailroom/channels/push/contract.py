@@ -68,7 +68,7 @@ class Push(Message, frozen=True, kw_only=True):
         return (self.recipient,) if ENDPOINT.fullmatch(self.recipient) else ()
 
     @property
-    def headline(self) -> Mapping[str, str]:
+    def headline(self) -> Mapping[str, str | int]:
         """Its title, as a subject."""
         return {"subject": self.title[:MAX_SUBJECT]} if self.title else {}
 

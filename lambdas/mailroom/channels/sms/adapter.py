@@ -2,21 +2,21 @@
 
 from collections.abc import Callable, Container
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from mailroom.aws import clients
 from mailroom.channels.provider import OpenedProvider, Provider
-from mailroom.channels.sms.contract import Sms, SmsRequest, check_text, sms_in
+from mailroom.channels.sms.contract import Sms, SmsRequest, sms_in
+from mailroom.channels.sms.text import checked, text_of
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import Adapter, Delivery, to_people
 from mailroom.delivery.worker import Tools
 from mailroom.environment import SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom.message.outcome import Evidence, Facts, Unknowable
+from mailroom.message.outcome import Evidence, Unknowable
 
 if TYPE_CHECKING:
     from mailroom.content.templates import Templates
@@ -68,7 +68,8 @@ class SmsAdapter(OpenedProvider[SmsProvider]):
         return structs.replace(parse(item, {message.event_type: self.contract}), to=message.to)
 
     def _request(self, message: Sms, media: tuple[str, ...]) -> SmsRequest:
-        text = self._text(message)
+        templates = None if message.template is None else self._templates
+        text = text_of(message, templates, strict=self._settings.unknown == "refuse")
         # A message with media is billed as one, and its text is not cut.
         most = self._settings.max_segments
         name = "text" if message.template is None else "template"
@@ -82,13 +83,6 @@ class SmsAdapter(OpenedProvider[SmsProvider]):
             exact=message.template is None,
         )
 
-    def _text(self, message: Sms) -> str:
-        if message.template is None:
-            return message.text or ""
-        text = self._templates.text(message.template, message.variables).strip()
-        check_text("template", text)
-        return text
-
     def _medium(self, name: str, url: str) -> str:
         if self.provider == "aws":
             # AWS reads only from S3, and by our own permissions: so from no other bucket.
@@ -100,9 +94,9 @@ class SmsAdapter(OpenedProvider[SmsProvider]):
 
     @cached_property
     def _templates(self) -> "Templates":
-        from mailroom.content.templates import Templates  # 80 ms, only where a message uses one
+        from mailroom.content.templates import templates_of  # 80 ms, only where a message uses one
 
-        return Templates(Path(self._settings.templates))
+        return templates_of(self._settings)
 
 
 def _open(settings: SmsSender) -> SmsProvider:
@@ -126,40 +120,6 @@ def _open(settings: SmsSender) -> SmsProvider:
         callback_url=settings.callback_url,
         seconds=settings.submit_seconds,
     )
-
-
-_ENCODINGS = {160: "GSM-7", 153: "GSM-7", 70: "UCS-2", 67: "UCS-2"}
-"""Encodings by the characters of a segment, in a text of one or of several: 3GPP TS 23.040."""
-
-
-class Segments(Struct, frozen=True):
-    """`count` segments in `encoding`, which is GSM-7 or, where one character is not in that, UCS-2."""
-
-    count: int
-    encoding: str
-
-    @property
-    def facts(self) -> Facts:
-        """The segments as the ledger keeps them."""
-        return {"segments": self.count, "encoding": self.encoding}
-
-
-def segments_of(text: str) -> Segments:
-    """The segments of a text as it is written. A provider that replaces characters may need fewer."""
-    # 80 ms, most of it for address cards that nobody sends here.
-    from sms_toolkit.messages.profiling import profile_message
-
-    profile = profile_message(text)
-    return Segments(profile["num_segments"], _ENCODINGS[profile["max_segment_size"]])
-
-
-def checked(name: str, text: str, most: int) -> Segments:
-    """The segments of a text. Raises Invalid, naming the attribute, where there are over `most`."""
-    found = segments_of(text)
-    if found.count > most:
-        wide = "; characters outside GSM-7 make it longer" if found.encoding == "UCS-2" else ""
-        raise Invalid(name, f"takes {found.count} segments in {found.encoding}; use at most {most}{wide}")
-    return found
 
 
 _HOUR = 3600

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, defstruct, field
 
 from mailroom.errors import Invalid
 from mailroom.message.address import has_control
-from mailroom.message.message import Message, number
+from mailroom.message.message import Templated, number
 from mailroom.message.outcome import Facts
 
 MAX_TEXT = 1600
@@ -17,10 +17,9 @@ MAX_MEDIA = 10
 """Twilio's, of one message."""
 
 _MEDIA = re.compile(r"(?:https|s3)://[!-~]{1,2000}")
-_TEMPLATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-class Sms(Message, frozen=True, kw_only=True):
+class Sms(Templated, frozen=True, kw_only=True):
     """A text message: `to` one number, and its text, a template's name or media; media may go with either.
 
     Every attribute of the item, named here or not, is a variable of the template.
@@ -31,7 +30,6 @@ class Sms(Message, frozen=True, kw_only=True):
 
     to: Annotated[str | None, Meta(description="one number, best in international form, +16175551234")] = None
     text: Annotated[str | None, Meta(description=f"up to {MAX_TEXT} characters; a line break is \\n")] = None
-    template: Annotated[str | None, Meta(description="a folder under templates/sms/")] = None
     media_urls: Annotated[
         list[str],
         Meta(max_length=MAX_MEDIA, description="https, or s3://bucket/key in the stage's payload bucket"),
@@ -52,10 +50,6 @@ class Sms(Message, frozen=True, kw_only=True):
         return (self.line,)
 
     @property
-    def headline(self) -> dict[str, str]:
-        return {"template": self.template} if self.template else {}
-
-    @property
     def kept(self) -> dict[str, str]:
         """The number also while it is not known whether it was sent: see `line`."""
         return {"line": self.line}
@@ -73,6 +67,10 @@ class Sms(Message, frozen=True, kw_only=True):
             return "media"
         return "text" if self.template is None else "template"
 
+    @property
+    def may_use(self) -> bool:
+        return self.template is not None or self.payload_ref is not None
+
     def check(self) -> None:
         super().check()
         if self.to is None:
@@ -86,14 +84,10 @@ class Sms(Message, frozen=True, kw_only=True):
                 )
 
     def _check_content(self) -> None:
-        if self.template is not None:
-            if not _TEMPLATE.fullmatch(self.template):
-                raise Invalid("template", "is not a template's name; use letters, digits, - and _")
-            if self.text is not None:
-                raise Invalid("template", "stands beside text; use one or the other")
-        elif self.text is not None:
+        self.check_template(None if self.text is None else "text")
+        if self.text is not None:
             check_text("text", self.text)
-        elif not self.media_urls and self.payload_ref is None:
+        elif self.template is None and not self.media_urls and self.payload_ref is None:
             raise Invalid("text", "is missing; give text, a template or media_urls")
 
 
@@ -128,4 +122,5 @@ class SmsRequest(Struct, frozen=True):
     expires: float | None = None
     facts: Facts = {}
     exact: bool = True
-    """Whether the text is what was submitted before: a template may have been deployed anew since."""
+    """Whether the text is what was submitted before: a template may have been deployed anew since, and a copy
+    of the message may have been queued with another version of it."""

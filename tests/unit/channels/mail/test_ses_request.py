@@ -163,3 +163,45 @@ def test_attachments_share_one_limit(aws: Aws) -> None:
     assert len(attached(aws, {"ref": BILL}, {"ref": BILL}, limit=8)) == 2
     with pytest.raises(Invalid, match=r"^attachments\[1\]\.ref: has 4 bytes; use at most 3$"):
         attached(aws, {"ref": BILL}, {"ref": BILL}, limit=7)
+
+
+LOGO = {"ref": BILL, "filename": "logo.png", "content_id": "logo"}
+
+
+def shown(aws: Aws, html: str, *attachments: dict[str, Any]) -> list[dict[str, Any]]:
+    aws.s3.put_object(Bucket=BUCKET, Key="bills/7.pdf", Body=b"PNG")
+    message = mail(html=html, attachments=[Attachment(**each) for each in attachments])
+    request = adapter(Ses(), aws.s3).prepare(message)
+    parts: list[dict[str, Any]] = request["Content"]["Simple"]["Attachments"]
+    return parts
+
+
+def test_an_image_of_the_html_goes_along_inline(aws: Aws) -> None:
+    (part,) = shown(aws, "<img src='cid:logo'>", LOGO)
+    assert part == {
+        "FileName": "logo.png",
+        "ContentType": "image/png",
+        "RawContent": b"PNG",
+        "ContentId": "logo",
+        "ContentDisposition": "INLINE",
+    }
+
+
+@pytest.mark.parametrize(
+    "html", ['<img src="cid:logos">', "<td background=cid:Logo>", "<p style='background: url(cid:x)'>"]
+)
+def test_an_image_that_no_attachment_is_fails_the_mail(aws: Aws, html: str) -> None:
+    with pytest.raises(Invalid, match=r"attachments: the HTML shows cid:\w+, and none has that content_id"):
+        shown(aws, html, LOGO)
+
+
+@pytest.mark.parametrize("content_id", ["", "a b", "<logo>", "x" * 79, "lo\ngo", "ü"])
+def test_a_content_id_needs_no_escaping(content_id: str) -> None:
+    with pytest.raises(Invalid, match=r"attachments\[0\].content_id: is not 1 to 78 of letters"):
+        mail(attachments=[Attachment(ref=BILL, content_id=content_id)]).check()
+
+
+def test_two_images_have_two_content_ids() -> None:
+    twice = [Attachment(ref=BILL, content_id="logo")] * 2
+    with pytest.raises(Invalid, match=r"attachments\[1\].content_id: logo is another attachment's as well"):
+        mail(attachments=twice).check()

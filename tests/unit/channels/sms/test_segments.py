@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.channels.sms.adapter import Segments, checked, segments_of
+from mailroom.channels.sms.text import Segments, checked, segments_of
 from mailroom.errors import Invalid
 
 GSM = (

@@ -1,0 +1,223 @@
+"""What a stage's senders would make of a message, by their own code, with nothing sent and no object read."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+from msgspec import Struct, structs
+
+from mailroom.aws import clients
+from mailroom.channels.fax.contract import Fax, check_sender
+from mailroom.channels.mail.contract import Mail
+from mailroom.channels.mail.ses import SesMail
+from mailroom.channels.push.contract import Push
+from mailroom.channels.sms.contract import Sms
+from mailroom.channels.sms.text import MAX_SEGMENTS, checked, text_of
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
+from mailroom.content.versions import CurrentVersions, version_for
+from mailroom.message.message import Message, Templated
+from mailroom.recipients.unsubscribe_links import Links
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+EXAMPLE_LINK = "https://example.com/unsubscribe/made-up"
+"""In place of a recipient's own link for opting out, which only the sender can sign."""
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """A message as its recipient would get it. A mail has `headers`, its subject among them, a push has its
+    title as `subject`; of a text `segments` and `encoding` are known. `unused` are the attributes of the item
+    that change nothing."""
+
+    headers: dict[str, str] = {}
+    subject: str = ""
+    html: str | None = None
+    text: str | None = None
+    attachments: list[str] = []
+    segments: int = 0
+    encoding: str = ""
+    unused: list[str] = []
+
+    @property
+    def size(self) -> int:
+        """Bytes of its content, without attachments."""
+        return sum(len((each or "").encode()) for each in (self.html, self.text))
+
+
+class Stage(Protocol):
+    """What a stage's settings say of its senders, as the HTTP API's function has them."""
+
+    @property
+    def mail_senders(self) -> Sequence[str]: ...
+
+    @property
+    def fax_senders(self) -> Sequence[str]: ...
+
+    @property
+    def unknown(self) -> Literal["allow", "refuse"]: ...
+
+    @property
+    def payload_bucket(self) -> str: ...
+
+    @property
+    def templates_bucket(self) -> str: ...
+
+
+class Previews:
+    """The previews of one stage. `root` has a folder of templates a channel, `published` reads versions of
+    templates and `versions` knows which of them count; None: the stage publishes none. Senders of which there
+    are none are not known here, and not checked."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        mail_senders: Sequence[str],
+        fax_senders: Sequence[str] = (),
+        strict: bool = False,
+        bucket: str = "",
+        published: Payloads | None = None,
+        versions: CurrentVersions | None = None,
+    ) -> None:
+        self._templates = {name: Templates(root / name, published) for name in ("mail", "sms")}
+        self._payloads = _NamesAlone(cast(Any, None), bucket)
+        self._ses = (SesMail if mail_senders else _AnySender)(
+            cast(Any, None),
+            self._templates["mail"],
+            self._payloads,
+            senders=mail_senders or [_FIRST_SENDER],
+            configuration_set="",
+            max_attachment_bytes=0,
+            links=_ExampleLinks(),
+            strict=strict,
+        )
+        self._fax_senders = fax_senders
+        self._strict = strict
+        self._versions = versions
+
+    @classmethod
+    def of(cls, settings: Stage, root: Path, s3: "S3Client | None" = None) -> "Previews":
+        """The previews of the stage that these settings describe."""
+        bucket = settings.templates_bucket
+        s3 = s3 or clients.s3()
+        return cls(
+            root,
+            mail_senders=settings.mail_senders,
+            fax_senders=settings.fax_senders,
+            strict=settings.unknown == "refuse",
+            bucket=settings.payload_bucket,
+            published=Payloads(s3, bucket) if bucket else None,
+            versions=CurrentVersions(s3, bucket) if bucket else None,
+        )
+
+    def look(self, message: Message) -> Preview:
+        """The message rendered. Raises Invalid as its sender would. Of a message whose content lies in a
+        payload only `check` is done."""
+        message = self._bound(message)
+        self._check(message)
+        match message:
+            case Templated(payload_ref=str()):
+                return Preview()
+            case Mail():
+                return structs.replace(_of_mail(self._ses.prepare(message)), unused=self.unused(message))
+            case Sms():
+                text = text_of(message, self._templates["sms"], strict=self._strict)
+                name = "text" if message.template is None else "template"
+                found = checked(name, text, MAX_SEGMENTS)
+                return Preview(
+                    text=text,
+                    segments=found.count,
+                    encoding=found.encoding,
+                    unused=self.unused(message),
+                )
+            case Push():
+                return Preview(subject=message.title or "", text=message.body, unused=self.unused(message))
+        return Preview(unused=self.unused(message))
+
+    def check(self, message: Message) -> None:
+        """Raise Invalid, as its sender would, for a template or a sender that is not there, a misspelt
+        attribute, and an object elsewhere. Nothing is rendered."""
+        self._check(self._bound(message))
+
+    def _check(self, message: Message) -> None:
+        for name, ref in message.objects:
+            self._payloads.key(name, ref)
+        if isinstance(message, Fax) and self._fax_senders:
+            check_sender(message, self._fax_senders)
+        elif isinstance(message, Mail):
+            self._ses.sender_of(message)
+        if isinstance(message, Templated) and message.payload_ref is None:
+            templates = self._templates[message.event_type]
+            templates.check(message)
+            templates.check_names(message, strict=self._strict)
+
+    def unused(self, message: Message) -> list[str]:
+        """The attributes that neither the contract nor the message's template uses. Raises Invalid for a
+        template that cannot be read."""
+        used = frozenset[str]()
+        if isinstance(message, Templated) and (name := message.template_name) is not None:
+            templates = self._templates[message.event_type]
+            used = templates.used(name, locale=message.locale, version=message.template_version)
+        return sorted(message.unused(used))
+
+    def _bound(self, message: Message) -> Message:
+        if self._versions is None or not isinstance(message, Templated):
+            return message
+        version = version_for(message, self._versions.of)
+        return message if version is None else structs.replace(message, template_version=version)
+
+
+def _of_mail(request: dict[str, Any]) -> Preview:
+    """The request that goes to SES, as a mail."""
+    simple = request["Content"]["Simple"]
+    parts = {name: each["Data"] for name, each in simple["Body"].items()}
+    return Preview(
+        headers=dict(_headers(request)),
+        subject=simple["Subject"]["Data"],
+        html=parts.get("Html"),
+        text=parts.get("Text"),
+        attachments=[each["FileName"] for each in simple.get("Attachments", [])],
+    )
+
+
+def _headers(request: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    simple, to = request["Content"]["Simple"], request["Destination"]
+    yield "From", request["FromEmailAddress"]
+    for name in ("To", "Cc", "Bcc"):
+        if f"{name}Addresses" in to:
+            yield name, ", ".join(to[f"{name}Addresses"])
+    if "ReplyToAddresses" in request:
+        yield "Reply-To", ", ".join(request["ReplyToAddresses"])
+    yield "Subject", simple["Subject"]["Data"]
+    for each in simple["Headers"]:
+        yield each["Name"], each["Value"]
+
+
+_FIRST_SENDER = "the stage's first sender <sender@example.com>"
+
+
+class _AnySender(SesMail):
+    """Takes every sender, where those of the stage are not known."""
+
+    def sender_of(self, mail: Mail) -> str:
+        return mail.from_ or _FIRST_SENDER
+
+
+class _NamesAlone(Payloads):
+    """Payloads of which only the names count: whoever puts a message need not be allowed to read them."""
+
+    def read(self, field: str, ref: str, limit: int) -> bytes:  # noqa: ARG002 - nothing is read
+        self.key(field, ref)
+        return b""
+
+
+class _ExampleLinks(Links):
+    """Links for opting out that nobody has signed."""
+
+    def __init__(self) -> None:
+        pass
+
+    def url(self, recipient: str, topic: str) -> str:  # noqa: ARG002 - all are the same
+        return EXAMPLE_LINK

@@ -1,0 +1,101 @@
+"""Which published versions of templates count, and how a message is bound to one when it is queued.
+
+One object of the stage's bucket names them all, so that a publisher switches it by one conditional write.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
+
+from mailroom.aws import clients
+from mailroom.clock import Clock
+from mailroom.message.message import Message, Templated
+from mailroom.telemetry import logger
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+CURRENT = "current.json"
+"""The key of that object."""
+FRESH_SECONDS = 30
+"""For how long a process goes by what it read: a new version counts everywhere within a minute."""
+DEPLOYED = 0
+"""The version that means the template of the sender's own bundle."""
+
+
+class Choice(Struct, frozen=True):
+    """The version of one template that counts; `by` is who chose it, by AWS, and `at` when (ISO 8601)."""
+
+    version: int
+    by: str
+    at: str
+
+
+Choices = dict[str, Choice]
+"""By channel and name, as in mail/welcome."""
+
+
+def read_choices(content: bytes) -> Choices:
+    """What the object says. Raises msgspec.DecodeError."""
+    return msgspec.json.decode(content, type=Choices)
+
+
+class CurrentVersions:
+    """The versions of one stage that count now."""
+
+    def __init__(self, client: "S3Client", bucket: str, clock: Clock = time.time) -> None:
+        self._client = client
+        self._bucket = bucket
+        self._clock = clock
+        self._read_at: float | None = None
+        self._choices: Choices = {}
+
+    def of(self, channel: str) -> dict[str, int]:
+        """The versions of a channel's templates, by their names; what is not among them was never published.
+        Raises botocore's errors where it has never been read; else what was read last goes on counting."""
+        now = self._clock()
+        if self._read_at is None or now - self._read_at >= FRESH_SECONDS:
+            try:
+                self._choices = self._read()
+            except (ClientError, BotoCoreError):
+                if self._read_at is None:
+                    raise
+                logger.warning("the versions of templates were not read", exc_info=True)
+            self._read_at = now
+        begin = f"{channel}/"
+        return {
+            name.removeprefix(begin): each.version
+            for name, each in self._choices.items()
+            if name.startswith(begin)
+        }
+
+    def _read(self) -> Choices:
+        try:
+            reply = self._client.get_object(Bucket=self._bucket, Key=CURRENT)
+        except self._client.exceptions.NoSuchKey:
+            return {}
+        return read_choices(reply["Body"].read())
+
+    def bound(self, message: Message, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The item of a message with the version of its template that counts now: whatever is published
+        later, each try says the same. Raises as `of`."""
+        version = version_for(message, self.of)
+        return item if version is None else {**item, "template_version": version}
+
+
+def versions_of(bucket: str) -> CurrentVersions | None:
+    """The versions of a stage; None: it publishes none."""
+    return CurrentVersions(clients.s3(), bucket) if bucket else None
+
+
+def version_for(message: Message, versions: Callable[[str], Mapping[str, int]]) -> int | None:
+    """The version of its template that a message is to have, of those of its channel; None: it has none, or
+    names one itself. Raises what `versions` raises."""
+    if not isinstance(message, Templated) or message.template_version is not None:
+        return None
+    name = message.template_name
+    return None if name is None else versions(message.event_type).get(name, DEPLOYED)

@@ -1,0 +1,1 @@
+"""Templates: rendered with their examples, and published as versions."""

@@ -1,0 +1,172 @@
+"""`render`: templates with their examples, without a stage; and the plugin that makes tests of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from ops.templates.render import render
+from tests.support import ROOT
+from tests.support.unit.shelf import Shelf
+
+pytest_plugins = ["pytester"]
+app = typer.Typer()
+app.command()(render)
+
+
+class Folder(Shelf):
+    """A folder of templates, of which mails are written here."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root / "mail")
+        self.templates = root
+
+    def example(self, template: str, name: str, text: str) -> None:
+        file = self.root / template / "examples" / f"{name}.json"
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text(text)
+
+    def run(self, *words: str) -> Result:
+        return CliRunner().invoke(app, [*words, "--templates", str(self.templates)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder(tmp_path / "templates")
+    folder.put("a", subject="Hello {{ name }}", html="<p>{{ name }}</p>", text="Dear {{ name }}\nBye")
+    folder.example("a", "ada", '{"name": "Ada"}')
+    folder.example("a", "bob", '{"name": "Bob", "to": ["bob@example.com", "eve@example.com"]}')
+    return folder
+
+
+def test_a_mail_is_shown_as_it_would_go_by_its_first_example(folder: Folder) -> None:
+    result = folder.run("a")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[:3] == [
+        "From: the stage's first sender <sender@example.com>",
+        "To: ada@example.com",
+        "Subject: Hello Ada",
+    ]
+    assert lines[-6:] == ["Text, 12 bytes", "Dear Ada", "Bye", "", "HTML, 10 bytes", "<p>Ada</p>"]
+
+
+def test_another_example_a_file_and_options_give_other_attributes(folder: Folder, tmp_path: Path) -> None:
+    assert "To: bob@example.com, eve@example.com" in folder.run("a", "--example", "bob").stdout
+    file = tmp_path / "given.json"
+    file.write_text('{"name": "Eve", "topic": "news"}')
+    given = folder.run("a", "--json", str(file)).stdout
+    assert "Subject: Hello Eve" in given
+    assert "List-Unsubscribe: <https://example.com/unsubscribe/made-up>" in given
+    assert "Subject: Hello 7" in folder.run("a", "--set", "name=7").stdout
+
+
+def test_a_text_message_says_its_segments(folder: Folder) -> None:
+    (folder.templates / "sms" / "code").mkdir(parents=True)
+    (folder.templates / "sms" / "code" / "body.txt").write_text("Your code: {{ code }}")
+    assert "1 segment in GSM-7" in folder.run("code", "--set", "code=4711").stdout
+    assert "1 segment in UCS-2" in folder.run("code", "--set", "code=ы").stdout
+
+
+def test_a_language_is_chosen_and_what_nothing_uses_is_named(folder: Folder) -> None:
+    folder.put("a/fr", subject="Bonjour {{ name }}", html="<p>{{ name }}</p>", text="x")
+    result = folder.run("a", "--locale", "fr-CA", "--set", "shoe=7")
+    assert "Subject: Bonjour Ada" in result.stdout
+    assert "Nothing uses shoe." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["b"], "There is no template 'b' in"),
+        ([], "Which template is it?"),
+        (["a", "--example", "eve"], "mail/a has no example 'eve'. There are: ada, bob."),
+        (["a", "--set", "sendAt=x"], "sendAt: is used by nothing here; did you mean `send_at`?"),
+        (["a", "--set", "to=ada@"], "to: 'ada@' is not a mail address"),
+        (["a", "--locale", "french"], "locale: 'french' is no language tag"),
+        (["a", "--json", "nosuch.json"], "nosuch.json cannot be read"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_as_a_stage_would(folder: Folder, words: list[str], said: str) -> None:
+    result = folder.run(*words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+
+
+def test_a_page_for_the_browser_has_the_mail_in_a_frame_without_scripts(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    folder.put("a", html='<p title="x">{{ name }}</p>')
+    assert folder.run("a", "--open", "--set", "name=<b>").exit_code == 0
+    page = Path(opened[0].removeprefix("file://")).read_text()
+    assert '<iframe sandbox srcdoc="&lt;p title=&quot;x&quot;&gt;&amp;lt;b&amp;gt;&lt;/p&gt;"' in page
+    assert "<b>Subject</b>: Hello &lt;b&gt;" in page
+
+
+def test_all_templates_of_the_repository_render_with_their_examples() -> None:
+    result = CliRunner().invoke(app, ["--all"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("renders") == len(list((ROOT / "templates").glob("*/[!_]*")))
+
+
+BROKEN = [
+    ({"text": "one\n{{ nothing }}"}, "mail/a/body.txt:2: nothing: is missing; a/body.txt uses it"),
+    ({"text": "one\ntwo\n{{ name | nosuch }}"}, "mail/a/body.txt:3: there is no filter 'nosuch'"),
+    ({"text": "{% if %}"}, "mail/a/body.txt:1: Expected an expression"),
+    ({"html": "{{ name.x.y }}"}, "mail/a/body.html:1: template: a/body.html:"),
+    ({"subject": "{{ '' }}"}, "subject: the one of template 'a' came out empty"),
+]
+
+
+@pytest.mark.parametrize(("parts", "said"), BROKEN)
+def test_all_fails_with_the_file_the_line_and_the_example(
+    folder: Folder, parts: dict[str, str], said: str
+) -> None:
+    folder.put("a", **parts)
+    result = folder.run("--all")
+    assert result.exit_code == 1
+    assert said in result.stdout
+    if "there is no" not in said and "Expected" not in said:
+        assert "(example mail/a/examples/ada.json)" in result.stdout
+
+
+def test_a_line_is_that_of_the_shared_part_in_which_it_fails(folder: Folder) -> None:
+    folder.put("_line", text="a\nb\n{{ sku }}")
+    folder.put("a", text="{% include '_line/body.txt' %}")
+    assert "mail/_line/body.txt:3: sku: is missing" in folder.run("--all").stdout
+
+
+def test_a_language_that_lacks_a_part_or_that_nobody_finds_is_a_fault(folder: Folder) -> None:
+    folder.put("a/fr-ca", subject="Bonjour", text="x")
+    said = folder.run("--all").stdout
+    assert "mail/a/fr-ca: is found by nobody; call it fr-CA" in said
+    assert "mail/a/fr-ca/body.html: is missing; a language has all of its parts" in said
+
+
+def test_an_example_renders_in_each_language(folder: Folder) -> None:
+    folder.put("a/fr", subject="Bonjour", html="x", text="{{ nom }}")
+    assert "mail/a/fr/body.txt:1: nom: is missing" in folder.run("--all").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("{", ":1: is not JSON"), ("[]", ":1: is no JSON object"), ("\n\n{]", ":3: is not JSON")],
+)
+def test_an_example_that_is_no_object_is_refused_with_its_line(folder: Folder, text: str, said: str) -> None:
+    folder.example("a", "ada", text)
+    result = folder.run("--all")
+    assert result.exit_code == 2
+    assert f"ada.json{said}" in "".join(result.stderr.split("\n"))
+
+
+def test_the_plugin_makes_a_test_of_each_example(folder: Folder, pytester: pytest.Pytester) -> None:
+    folder.example("a", "eve", json.dumps({"nam": "Eve"}))
+    result = pytester.runpytest_inprocess(
+        "-p", "ops.templates.plugin", "-p", "no:cacheprovider", str(folder.templates)
+    )
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["mail/a/*.*:1: name: is missing; *examples/eve.json*"])

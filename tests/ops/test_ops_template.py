@@ -1,0 +1,327 @@
+"""`template`: versions are published, compared and taken back; two publishers, and crashes at every call."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+from typer.testing import CliRunner, Result
+
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import MAX_VERSION_BYTES, Templates, Version
+from mailroom.content.versions import CURRENT, CurrentVersions
+from ops.screen import Refused
+from ops.templates.command import app
+from ops.templates.folder import TemplateFolder, TemplateName
+from ops.templates.published import Published
+from tests.support.ops.message import Stage, deployed
+from tests.support.ops.shared import ACCOUNT, REGION
+from tests.support.unit.shared import before_each_call
+from tests.support.unit.shelf import Shelf
+
+BUCKET = f"mailroom-dev-templates-{ACCOUNT}-{REGION}"
+A = TemplateName("mail", "a")
+NOW = 1795251600.0
+
+
+class Desk:
+    """A stage that publishes templates, and a folder of them."""
+
+    def __init__(self, stage: Stage, root: Path) -> None:
+        self.stage = stage
+        self.root = root
+        self.shelf = Shelf(root / "mail")
+        self.s3 = stage.s3
+        self.published = Published(stage.s3, BUCKET, lambda: "arn:me", lambda: NOW)
+
+    def write(self, text: str, name: str = "a") -> None:
+        self.shelf.put(name, subject="Hello {{ name }}", text=text)
+        file = self.root / "mail" / name / "examples" / "ada.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text('{"name": "Ada"}')
+
+    def put(self, text: str, by: str = "arn:me", template: TemplateName = A) -> Version:
+        parts = {f"{template.name}/subject.txt": "Hello", f"{template.name}/body.txt": text}
+        publisher = Published(self.s3, BUCKET, lambda: by, lambda: NOW)
+        return publisher.put(template, parts, {"ada": {"name": "Ada"}})[0]
+
+    def run(self, *words: str) -> Result:
+        options = [] if words[0] in ("show", "rollback") else ["--templates", str(self.root)]
+        return CliRunner().invoke(app, [*words, *options])
+
+    def counts(self) -> dict[str, int]:
+        return {path: each.version for path, each in self.published.choices().items()}
+
+    def check(self) -> None:
+        """What counts is a whole version, and renders."""
+        versions = CurrentVersions(self.s3, BUCKET)
+        for name, number in versions.of("mail").items():
+            templates = Templates(self.root / "mail", Payloads(self.s3, BUCKET))
+            assert templates.render(name, {"name": "Ada"}, version=number).text
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
+    with deployed(monkeypatch) as stage:
+        stage.s3.create_bucket(Bucket=BUCKET)
+        stage.functions.environment["TEMPLATES_BUCKET"] = BUCKET
+        yield Desk(stage, tmp_path / "templates")
+
+
+def test_a_template_is_published_and_counts(desk: Desk) -> None:
+    desk.write("Dear {{ name }}")
+    result = desk.run("put", "a")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "mail/a: version 1 counts within a minute.\n"
+    assert desk.counts() == {"mail/a": 1}
+    found = desk.published.version(A, 1)
+    assert found.parts == {"a/body.txt": "Dear {{ name }}", "a/subject.txt": "Hello {{ name }}"}
+    assert found.examples == {"ada": {"name": "Ada"}}
+    assert found.by.startswith("arn:aws:sts::")
+    desk.check()
+
+
+def test_the_same_content_makes_no_other_version(desk: Desk) -> None:
+    desk.write("Dear {{ name }}")
+    desk.run("put", "a")
+    again = json.loads(desk.run("put", "a", "--json").stdout)
+    assert (again["version"], again["new"], again["needs"]) == (1, False, [])
+    assert desk.published.numbers(A) == [1]
+
+
+def test_a_version_has_the_shared_parts_and_the_languages_that_it_needs(desk: Desk) -> None:
+    desk.shelf.put("_x", text="{% include '_y/body.txt' %}")
+    desk.shelf.put("_y", text="deep")
+    desk.shelf.put("_z", text="unused")
+    desk.write("{% include '_x/body.txt' %}")
+    desk.shelf.put("a/fr", subject="Bonjour {{ name }}", text="fr")
+    assert desk.run("put", "a").exit_code == 0
+    assert sorted(desk.published.version(A, 1).parts) == [
+        *("_x/body.txt", "_y/body.txt", "a/body.txt", "a/fr/body.txt", "a/fr/subject.txt", "a/subject.txt"),
+    ]
+
+
+def test_what_the_new_version_needs_and_the_old_one_did_not_is_named(desk: Desk) -> None:
+    desk.write("Dear {{ name }}")
+    desk.run("put", "a")
+    desk.write("Dear {{ name }}{% if city is defined %} of {{ city }}{% endif %}")
+    said = desk.run("put", "a").stdout
+    assert "It needs what the version before did not: city. Messages without fail." in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{{ name | nosuch }}", "templates/mail/a/body.txt:1: there is no filter 'nosuch'"),
+        ("{{ missing }}", "templates/mail/a/body.txt:1: missing: is missing"),
+        ("{% include name %}", "a/body.txt failed: TemplateNotFound"),
+        ("x" * MAX_VERSION_BYTES, "a version has 1,048,576 at most."),
+    ],
+)
+def test_a_template_with_a_fault_is_not_published(desk: Desk, text: str, said: str) -> None:
+    desk.write(text)
+    result = desk.run("put", "a")
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert desk.counts() == {}
+
+
+def test_a_part_that_a_variable_names_cannot_be_published(desk: Desk) -> None:
+    desk.shelf.put("_x", text="x")
+    desk.write("{% include part %}")
+    (desk.root / "mail/a/examples/ada.json").write_text('{"name": "Ada", "part": "_x/body.txt"}')
+    assert "includes what a variable names" in desk.run("put", "a").stderr
+
+
+def test_a_template_without_an_example_is_not_published(desk: Desk) -> None:
+    desk.shelf.put("b", subject="Hello", text="Hi")
+    assert "mail/b has no example to check it with" in desk.run("put", "b").stderr
+
+
+def test_a_stage_that_publishes_nothing_says_how_it_could(desk: Desk) -> None:
+    desk.write("Hi")
+    del desk.stage.functions.environment["TEMPLATES_BUCKET"]
+    assert 'Set "templates": {"publish": true} in cdk.json' in " ".join(desk.run("put", "a").stderr.split())
+
+
+def test_the_version_before_counts_again_and_then_the_deployed_template(desk: Desk) -> None:
+    for text in ("one", "two", "three"):
+        desk.put(text)
+    assert "version 2 counts within a minute" in desk.run("rollback", "a", "--yes").stdout
+    assert "version 3 counts" in desk.run("rollback", "a", "--to", "3", "--yes").stdout
+    assert "the deployed template counts" in desk.run("rollback", "a", "--to", "0", "--yes").stdout
+    assert desk.counts() == {"mail/a": 0}
+    assert "is at the deployed template already" in desk.run("rollback", "a", "--yes").stderr
+    assert "has no version 9. There are: 1, 2, 3." in desk.run("rollback", "a", "--to", "9", "--yes").stderr
+
+
+def test_a_rollback_is_undone_by_publishing_the_same_again(desk: Desk) -> None:
+    desk.put("one")
+    desk.put("two")
+    desk.published.roll_back(A)
+    assert desk.put("two").number == 3
+
+
+def test_the_list_shows_what_counts_and_what_was_only_deployed(desk: Desk) -> None:
+    desk.put("one")
+    desk.shelf.put("b", subject="Hello", text="Hi")
+    found = json.loads(desk.run("list", "--json").stdout)["templates"]
+    assert [(each["template"], each["version"], each["by"]) for each in found] == [
+        ("mail/a", 1, "arn:me"),
+        ("mail/b", 0, ""),
+    ]
+    assert "deployed" in desk.run("list").stdout
+
+
+def test_a_version_is_shown_with_its_parts(desk: Desk) -> None:
+    desk.put("one\nand more")
+    desk.put("two")
+    said = desk.run("show", "a", "--version", "1").stdout
+    assert "mail/a, version 1 of 1, 2" in said
+    assert "one\nand more" in said
+    assert json.loads(desk.run("show", "a", "--json").stdout)["parts"]["a/body.txt"] == "two"
+    assert "No template 'b' is published. There are: mail/a." in desk.run("show", "b").stderr
+
+
+def test_a_difference_between_stage_and_folder_is_shown(desk: Desk) -> None:
+    desk.write("Dear {{ name }}")
+    desk.run("put", "a")
+    assert desk.run("diff").stdout == "What is published is what lies in the folder.\n"
+    desk.write("Hi {{ name }}")
+    result = desk.run("diff", "a")
+    assert result.exit_code == 1
+    assert "-Dear {{ name }}" in result.stdout
+    assert "+Hi {{ name }}" in result.stdout
+
+
+def test_who_publishes_a_template_that_another_has_just_published_hears_of_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.put("one")
+    calls: list[str] = []
+
+    def between(operation: str) -> None:
+        calls.append(operation)
+        if operation == "PutObject" and calls.count("PutObject") == 1:
+            monkeypatch.undo()
+            desk.put("theirs", by="arn:other")
+
+    before_each_call(monkeypatch, between)
+    with pytest.raises(Refused, match="arn:other has let version 2 count meanwhile"):
+        desk.put("mine")
+    assert desk.counts() == {"mail/a": 2}
+    assert desk.published.version(A, 2).parts["a/body.txt"] == "theirs"
+
+
+@pytest.mark.parametrize("at", range(1, 7))
+def test_publishers_of_different_templates_lose_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    other = TemplateName("mail", "b")
+    seen: list[str] = []
+
+    def between(operation: str) -> None:
+        seen.append(operation)
+        if len(seen) == at:
+            desk.put("theirs", template=other)
+
+    before_each_call(monkeypatch, between)
+    desk.put("mine")
+    assert desk.counts()["mail/a"] == 1
+    assert desk.counts().get("mail/b", 1) == 1
+    desk.check()
+
+
+class Died(Exception):
+    """The publisher's process is gone."""
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("at", range(1, 9))
+def test_wherever_a_publisher_dies_what_counts_is_whole_and_the_next_one_gets_through(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool
+) -> None:
+    desk.put("one")
+    with monkeypatch.context() as patch, suppress(Died):
+        _die(patch, at, after=after)
+        desk.put("two")
+    desk.check()
+    assert desk.counts()["mail/a"] in (1, *desk.published.numbers(A))
+    assert desk.put("two").parts["a/body.txt"] == "two"
+    desk.check()
+
+
+def _die(patch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
+    """The `at`-th call to AWS is the last, and is made (`after`) or not."""
+    client: Any = BaseClient
+    make = client._make_api_call
+    count = 0
+
+    def call(client: Any, operation: str, arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == at and not after:
+            raise Died
+        answer = make(client, operation, arguments)
+        if count == at:
+            raise Died
+        return answer
+
+    patch.setattr("botocore.client.BaseClient._make_api_call", call)
+
+
+def test_an_answer_that_was_lost_publishes_once_more_and_loses_nothing(desk: Desk) -> None:
+    class Twice:
+        """S3 whose client repeats the first write, as the SDK does when it hears nothing."""
+
+        exceptions = desk.s3.exceptions
+        wrote = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(desk.s3, name)
+
+        def put_object(self, **request: Any) -> Any:
+            self.wrote += 1
+            if self.wrote == 1:
+                desk.s3.put_object(**request)
+            return desk.s3.put_object(**request)
+
+    client: Any = Twice()
+    version, new = Published(client, BUCKET, lambda: "arn:me", lambda: NOW).put(A, {"a/body.txt": "x"}, {})
+    assert new
+    assert desk.counts() == {"mail/a": version.number}
+
+
+def test_an_error_of_aws_is_not_taken_for_another_publisher(desk: Desk) -> None:
+    class Broken:
+        exceptions = desk.s3.exceptions
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(desk.s3, name)
+
+        def put_object(self, **_: Any) -> Any:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, "PutObject")
+
+    client: Any = Broken()
+    with pytest.raises(ClientError, match="AccessDenied"):
+        Published(client, BUCKET, lambda: "arn:me", lambda: NOW).put(A, {"a/body.txt": "x"}, {})
+
+
+def test_the_object_that_says_what_counts_names_each_template_with_who_chose_it(desk: Desk) -> None:
+    desk.put("one")
+    body = json.loads(desk.s3.get_object(Bucket=BUCKET, Key=CURRENT)["Body"].read())
+    assert body == {"mail/a": {"version": 1, "by": "arn:me", "at": "2026-11-21T09:00:00.000Z"}}
+
+
+def test_the_folder_s_own_templates_are_found_by_channel(desk: Desk) -> None:
+    desk.write("Hi")
+    (desk.root / "sms" / "a").mkdir(parents=True)
+    (desk.root / "sms" / "a" / "body.txt").write_text("Hi")
+    folder = TemplateFolder(desk.root)
+    with pytest.raises(Refused, match="a is a template of mail and sms; say --channel"):
+        folder.named("a")
+    assert folder.named("a", "sms") == TemplateName("sms", "a")

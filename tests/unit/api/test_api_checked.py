@@ -1,0 +1,93 @@
+"""What the API looks at before it takes a message: the same as its sender, in the same words."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.support.unit.api_requests import Api
+from tests.support.unit.publishing import choose, publish
+from tests.support.unit.shared import BUCKET, MAILBOX, TEMPLATES, Aws, FakeClock
+from tests.support.unit.shelf import Shelf
+
+
+def mail(id_: str = "m", **more: Any) -> dict[str, Any]:
+    return {"id": id_, "event_type": "mail", "to": "ada@example.com", "template": "a", **more}
+
+
+@pytest.fixture
+def api(aws: Aws, clock: FakeClock, tmp_path: Path) -> Api:
+    Shelf(tmp_path / "mail").put("a", subject="Hello {{ name }}", text="Hi")
+    return Api(clock, templates=str(tmp_path), mail_senders=["us@example.com"])
+
+
+def test_a_single_message_is_rendered_and_what_nobody_uses_is_named(api: Api) -> None:
+    answer = api.post(mail(name="Ada", shoe=7))
+    assert answer.status == 202
+    assert answer.json["checked"] == "content"
+    assert answer.json["unused"] == ["shoe"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "name: is missing; a/subject.txt uses it, so the item must have it"),
+        ({"template": "b"}, "template: 'b' is unknown; use one of: a"),
+        ({"name": "x", "sendAt": "now"}, "sendAt: is used by nothing here; did you mean `send_at`?"),
+        (
+            {"name": "x", "from": "eve@example.com"},
+            "from: is not among this stage's senders; use one of us@ex",
+        ),
+        ({"name": "x", "attachments": [{"ref": "s3://b/k"}]}, "attachments[0].ref: 's3://b/k' is outside"),
+    ],
+)
+def test_a_single_message_that_its_sender_would_refuse_is_refused(
+    api: Api, aws: Aws, more: dict[str, Any], said: str
+) -> None:
+    answer = api.post(mail(**more))
+    assert answer.status == 422
+    assert answer.json["detail"].startswith(said)
+    assert aws.item("m", "mail", MAILBOX) == {}
+
+
+def test_of_several_the_names_are_checked_and_one_that_is_wrong_keeps_no_other(api: Api) -> None:
+    entries = [mail("m-1"), mail("m-2", template="b"), mail("m-3", replyTo="x")]
+    answer = api.post({"messages": entries})
+    found = answer.json["messages"]
+    assert [each["result"] for each in found] == ["accepted", "refused", "refused"]
+    assert found[0]["checked"] == "names"  # its variable is missing, which its sender will find
+    assert "checked" not in found[1]
+
+
+def test_of_a_payload_the_names_are_checked(api: Api) -> None:
+    answer = api.post(mail(payload_ref=f"s3://{BUCKET}/x"))
+    assert answer.json["checked"] == "names"
+
+
+def test_a_published_version_is_looked_at(aws: Aws, clock: FakeClock, tmp_path: Path) -> None:
+    api = Api(clock, templates=str(tmp_path), mail_senders=["us@example.com"], templates_bucket=TEMPLATES)
+    publish(aws, 3, "{{ city }}")
+    choose(aws, a=3)
+    assert "city: is missing" in api.post(mail()).text
+    assert api.post(mail(city="Rome")).status == 202
+
+
+def test_where_versions_cannot_be_read_the_message_is_taken_unchecked(
+    aws: Aws, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = Api(clock, templates=str(tmp_path), mail_senders=["us@example.com"], templates_bucket=TEMPLATES)
+
+    def refuse(*_: Any) -> None:
+        raise ClientError({"Error": {"Code": "SlowDown", "Message": ""}}, "GetObject")
+
+    monkeypatch.setattr("mailroom.content.versions.CurrentVersions.of", refuse)
+    answer = api.post(mail(name="Ada"))
+    assert answer.status == 202
+    assert "checked" not in answer.json
+
+
+def test_a_stage_that_refuses_what_nobody_uses_says_so_at_once(clock: FakeClock, aws: Aws) -> None:
+    api = Api(clock, unknown="refuse")
+    push = {"id": "p", "event_type": "push", "to": "t", "platform": "ios", "title": "Hi", "shoe": 7}
+    assert "shoe: is used by nothing here, which `items.unknown` refuses" in api.post(push).text

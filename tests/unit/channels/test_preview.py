@@ -1,0 +1,144 @@
+"""Previews: what the senders of a stage would make of messages, and refuse, before anything is put."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.preview import Preview, Previews
+from mailroom.content.payloads import Payloads
+from mailroom.content.versions import CurrentVersions
+from mailroom.errors import Invalid
+from mailroom.message.message import Message, parse
+from tests.support.unit.publishing import choose, publish
+from tests.support.unit.shared import BUCKET, TEMPLATES, Aws
+from tests.support.unit.shelf import Shelf
+
+
+def message(channel: str = "mail", **attributes: Any) -> Message:
+    to = {"mail": "ada@example.com", "sms": "+16175551234", "fax": "+16175551234"}.get(channel, "token")
+    return parse({"id": "m", "event_type": channel, "to": to, **attributes}, CONTRACTS)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    Shelf(tmp_path / "mail").put("a", subject="Hello {{ name }}", html="<p>{{ name }}</p>", text="Hi")
+    (tmp_path / "sms" / "code").mkdir(parents=True)
+    (tmp_path / "sms" / "code" / "body.txt").write_text("Your code: {{ code }}")
+    return tmp_path
+
+
+def previews(root: Path, **more: Any) -> Previews:
+    known = {"mail_senders": ["Us <us@example.com>"], "fax_senders": ["+12025550123"], "bucket": BUCKET}
+    return Previews(root, **{**known, **more})
+
+
+def test_a_mail_has_the_headers_and_parts_that_ses_would_get(root: Path) -> None:
+    found = previews(root).look(message(template="a", name="Ada", topic="news", shoe=7))
+    assert found == Preview(
+        headers={
+            "From": "Us <us@example.com>",
+            "To": "ada@example.com",
+            "Subject": "Hello Ada",
+            "X-Correlation-ID": "bQ",
+            "List-Unsubscribe": "<https://example.com/unsubscribe/made-up>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        },
+        subject="Hello Ada",
+        html="<p>Ada</p>",
+        text="Hi",
+        unused=["shoe"],
+    )
+    assert found.size == 12
+
+
+def test_attachments_are_named_and_no_object_is_read(root: Path) -> None:
+    attached = {"ref": f"s3://{BUCKET}/a/logo.png", "content_id": "logo"}
+    found = previews(root).look(message(subject="Hi", html="<img src='cid:logo'>", attachments=[attached]))
+    assert found.attachments == ["logo.png"]
+
+
+def test_a_text_has_its_segments_a_push_its_words_and_a_webhook_nothing(root: Path) -> None:
+    text = previews(root).look(message("sms", template="code", code="4711"))
+    assert (text.text, text.segments, text.encoding) == ("Your code: 4711", 1, "GSM-7")
+    push = previews(root).look(message("push", platform="ios", title="Hi", body="There", shoe=7))
+    assert (push.subject, push.text, push.unused) == ("Hi", "There", ["shoe"])
+    assert previews(root).look(message("webhook", url="https://a.example", payload=1)) == Preview(
+        unused=["to"]
+    )
+
+
+WRONG = [
+    ({"template": "b"}, "template: 'b' is unknown; use one of: a"),
+    ({"template": "a", "from": "eve@example.com", "name": "x"}, "from: is not among this stage's senders"),
+    (
+        {"template": "a", "name": "x", "replyTo": "x"},
+        "replyTo: is used by nothing here; did you mean `reply_to`?",
+    ),
+    (
+        {"template": "a", "name": "x", "attachments": [{"ref": "s3://other/a"}]},
+        "attachments[0].ref: 's3://other/a'",
+    ),
+    ({"template": "a", "template_version": 3}, "template_version: is given, and this stage publishes no"),
+]
+RENDERED = [
+    ({"template": "a"}, "name: is missing; a/subject.txt uses it"),
+    ({"subject": "Hi", "html": "<img src=cid:logo>"}, "attachments: the HTML shows cid:logo"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "said"), WRONG)
+def test_what_the_sender_would_refuse_by_names_is_refused_in_its_words(
+    root: Path, attributes: dict[str, Any], said: str
+) -> None:
+    for judge in (previews(root).look, previews(root).check):
+        with pytest.raises(Invalid) as caught:
+            judge(message(**attributes))
+        assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(("attributes", "said"), RENDERED)
+def test_what_only_a_rendering_shows_is_looked_for_in_a_rendering(
+    root: Path, attributes: dict[str, Any], said: str
+) -> None:
+    previews(root).check(message(**attributes))
+    with pytest.raises(Invalid) as caught:
+        previews(root).look(message(**attributes))
+    assert str(caught.value).startswith(said)
+
+
+def test_a_fax_comes_from_one_of_the_stage_s_numbers(root: Path) -> None:
+    fax = message("fax", pdf_url="https://a.example/a.pdf", **{"from": "+12025550199"})
+    with pytest.raises(Invalid, match="from: is not among this stage's fax numbers; use one of"):
+        previews(root).check(fax)
+
+
+def test_senders_that_are_not_known_here_are_not_checked(root: Path) -> None:
+    found = previews(root, mail_senders=(), fax_senders=()).look(
+        message(template="a", name="Ada", **{"from": "eve@example.com"})
+    )
+    assert found.headers["From"] == "eve@example.com"
+    previews(root, fax_senders=()).check(message("fax", pdf_url="https://a.example/a.pdf"))
+
+
+def test_of_a_payload_the_names_alone_are_looked_at(root: Path) -> None:
+    assert previews(root).look(message(payload_ref=f"s3://{BUCKET}/x", sendAt="x")) == Preview()
+    with pytest.raises(Invalid, match="payload_ref: 's3://elsewhere/x' is outside the payload bucket"):
+        previews(root).look(message(payload_ref="s3://elsewhere/x"))
+
+
+def test_a_strict_stage_refuses_what_nobody_uses(root: Path) -> None:
+    with pytest.raises(Invalid, match=r"shoe: is used by nothing here, which `items.unknown` refuses"):
+        previews(root, strict=True).check(message(template="a", name="Ada", shoe=7))
+
+
+def test_the_version_that_counts_is_rendered_unless_the_item_names_one(aws: Aws, root: Path) -> None:
+    for number, text in ((1, "one"), (2, "two")):
+        publish(aws, number, text)
+    choose(aws, a=2)
+    bucket = Payloads(aws.s3, TEMPLATES)
+    of = previews(root, published=bucket, versions=CurrentVersions(aws.s3, TEMPLATES))
+    assert of.look(message(template="a")).text == "two"
+    assert of.look(message(template="a", template_version=1)).text == "one"
+    assert of.look(message(template="a", template_version=0, name="x")).text == "Hi"

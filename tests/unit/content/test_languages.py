@@ -1,0 +1,144 @@
+"""A template in several languages, its published versions, and the variables that it uses."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.mail.contract import Mail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import MAX_COMPILED, Templates, canonical
+from mailroom.errors import Invalid
+from mailroom.message.message import parse
+from tests.support.unit.publishing import publish
+from tests.support.unit.shared import TEMPLATES as BUCKET
+from tests.support.unit.shared import Aws
+from tests.support.unit.shelf import Shelf
+
+
+def in_languages(shelf: Shelf, *languages: str) -> Templates:
+    shelf.put("a", subject="Hello {{ name }}", text="own")
+    for each in languages:
+        shelf.put(f"a/{each}", subject=f"{each} {{{{ name }}}}", text=each)
+    return Templates(shelf.root)
+
+
+@pytest.mark.parametrize(
+    ("locale", "used"),
+    [
+        (None, "own"),
+        ("fr", "fr"),
+        ("fr-CA", "fr-CA"),
+        ("FR-ca", "fr-CA"),
+        ("fr-BE", "fr"),
+        ("zh-Hant-TW", "zh-Hant"),
+        ("zh-Hans-CN", "own"),
+        ("fr-x-private", "fr"),
+        ("de", "own"),
+        ("qq-Qqqq-QQ", "own"),
+    ],
+)
+def test_a_locale_takes_the_nearest_language_that_is_there(shelf: Shelf, locale: str, used: str) -> None:
+    templates = in_languages(shelf, "fr", "fr-CA", "zh-Hant")
+    found = templates.render("a", {"name": "Ada"}, locale=locale)
+    assert found.text == used
+    assert found.subject == ("Hello Ada" if used == "own" else f"{used} Ada")
+    assert templates.text("a", {"name": "Ada"}, locale=locale) == used
+
+
+def test_a_language_is_taken_whole(shelf: Shelf) -> None:
+    shelf.put("a", subject="Hello", text="own", html="<p>own</p>")
+    shelf.put("a/fr", subject="Bonjour", text="fr")
+    assert Templates(shelf.root).render("a", {}, locale="fr").html is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "folder"), [("FR", "fr"), ("zh-hant-tw", "zh-Hant-TW"), ("es-419", "es-419")]
+)
+def test_a_folder_is_called_as_the_tag_is_written_best(tag: str, folder: str) -> None:
+    assert canonical(tag) == folder
+
+
+def test_the_variables_are_those_of_all_parts_and_of_what_they_refer_to(shelf: Shelf) -> None:
+    shelf.put("_layout", html="{{ brand }}{% block body %}{% endblock %}")
+    shelf.put("_line", html="{{ line.sku }}")
+    shelf.put(
+        "a",
+        subject="{{ name }}",
+        html="{% extends '_layout/body.html' %}{% block body %}"
+        "{% for line in lines %}{% include '_line/body.html' %}{% endfor %}{% endblock %}",
+    )
+    assert Templates(shelf.root).used("a") == {"name", "brand", "lines", "line"}
+
+
+def test_where_a_variable_names_a_part_every_part_counts(shelf: Shelf) -> None:
+    shelf.put("_x", text="{{ deep }}")
+    shelf.put("a", subject="Hi", text="{% include part %}")
+    assert Templates(shelf.root).used("a") == {"part", "deep"}
+
+
+def test_a_part_that_refers_to_itself_ends(shelf: Shelf) -> None:
+    shelf.put("a", subject="Hi", text="{% if again %}{% include 'a/body.txt' %}{% endif %}")
+    assert Templates(shelf.root).used("a") == {"again"}
+
+
+def mail(**more: Any) -> Mail:
+    message = parse(
+        {"id": "m", "event_type": "mail", "to": "a@example.com", "template": "a", **more}, CONTRACTS
+    )
+    assert isinstance(message, Mail)
+    return message
+
+
+def test_a_misspelt_name_that_the_template_uses_is_a_variable(shelf: Shelf) -> None:
+    shelf.put("a", subject="{{ sendAt }}", text="Hi")
+    Templates(shelf.root).check_names(mail(sendAt="noon"))
+
+
+def test_a_misspelt_name_that_the_template_does_not_use_is_refused(shelf: Shelf) -> None:
+    templates = in_languages(shelf)
+    with pytest.raises(Invalid, match=r"sendAt: is used by nothing here; did you mean `send_at`\?"):
+        templates.check_names(mail(sendAt="noon", name="Ada"))
+
+
+def test_a_strict_stage_refuses_whatever_nobody_uses(shelf: Shelf) -> None:
+    templates = in_languages(shelf)
+    templates.check_names(mail(name="Ada"), strict=True)
+    with pytest.raises(Invalid, match=r"shoe: is used by nothing here, which `items.unknown` refuses"):
+        templates.check_names(mail(name="Ada", shoe=7), strict=True)
+
+
+@pytest.fixture
+def templates(aws: Aws, shelf: Shelf) -> Templates:
+    root = shelf.root / "mail"
+    Shelf(root).put("a", subject="Bundled", text="bundled")
+    return Templates(root, Payloads(aws.s3, BUCKET))
+
+
+def test_a_version_is_rendered_with_its_own_parts_alone(aws: Aws, templates: Templates) -> None:
+    publish(
+        aws, 7, "{% include '_x/body.txt' %} seven", **{"_x/body.txt": "shared", "a/fr/subject.txt": "Fr"}
+    )
+    assert templates.render("a", {}, version=7).text == "shared seven"
+    assert templates.render("a", {}).text == "bundled"
+    assert templates.text("a", {}, version=7) == "shared seven"
+    assert "x" in templates.used("a", version=publish(aws, 8, "{{ x }}").number)
+
+
+def test_a_version_that_is_not_there_is_the_item_s_fault(templates: Templates, shelf: Shelf) -> None:
+    with pytest.raises(Invalid, match=r"template_version: 'a' has no version 9; leave it out"):
+        templates.render("a", {}, version=9)
+    with pytest.raises(Invalid, match=r"template_version: is given, and this stage publishes no templates"):
+        Templates(shelf.root).render("a", {}, version=9)
+
+
+def test_a_version_is_read_once_and_no_more_than_a_bounded_number_is_kept(
+    aws: Aws, templates: Templates
+) -> None:
+    for number in range(1, MAX_COMPILED + 11):
+        publish(aws, number, f"text {number}")
+        assert templates.render("a", {}, version=number).text == f"text {number}"
+    kept = templates._versions.cache_info()
+    assert kept.currsize == MAX_COMPILED
+    aws.s3.delete_object(Bucket=BUCKET, Key=publish(aws, MAX_COMPILED + 10, "").key)
+    assert templates.render("a", {}, version=MAX_COMPILED + 10).text == f"text {MAX_COMPILED + 10}"

@@ -1,0 +1,126 @@
+"""Which versions of templates count, and how messages are bound to them."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.content.versions import FRESH_SECONDS, CurrentVersions, version_for
+from mailroom.ledger.items import about_of
+from mailroom.message.message import parse
+from tests.support.unit.dispatching import made, numbered
+from tests.support.unit.publishing import choose
+from tests.support.unit.shared import TEMPLATES, Aws, FakeClock
+
+
+def item(**more: Any) -> dict[str, Any]:
+    return {"id": "m-1", "event_type": "mail", "to": "ada@example.com", **more}
+
+
+@pytest.fixture
+def versions(aws: Aws, clock: FakeClock) -> CurrentVersions:
+    return CurrentVersions(aws.s3, TEMPLATES, clock)
+
+
+def test_where_nothing_was_published_every_message_has_the_deployed_template(
+    versions: CurrentVersions,
+) -> None:
+    assert versions.of("mail") == {}
+    given = item(template="welcome")
+    assert versions.bound(parse(given, CONTRACTS), given) == {**given, "template_version": 0}
+
+
+def test_a_new_version_counts_within_a_minute_and_reads_are_few(
+    aws: Aws, clock: FakeClock, versions: CurrentVersions
+) -> None:
+    choose(aws, welcome=7)
+    assert versions.of("mail") == {"welcome": 7}
+    choose(aws, welcome=8)
+    clock.advance(FRESH_SECONDS - 1)
+    assert versions.of("mail") == {"welcome": 7}
+    clock.advance(1)
+    assert versions.of("mail") == {"welcome": 8}
+    assert versions.of("sms") == {}
+
+
+class Unreachable:
+    """S3 that answers nothing, from a moment on."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.exceptions = client.exceptions
+        self.gone = False
+
+    def get_object(self, **request: Any) -> Any:
+        if self.gone:
+            raise ClientError({"Error": {"Code": "SlowDown", "Message": ""}}, "GetObject")
+        return self._client.get_object(**request)
+
+
+def test_what_was_read_last_goes_on_counting_while_s3_does_not_answer(aws: Aws, clock: FakeClock) -> None:
+    choose(aws, welcome=7)
+    s3: Any = Unreachable(aws.s3)
+    versions = CurrentVersions(s3, TEMPLATES, clock)
+    assert versions.of("mail") == {"welcome": 7}
+    s3.gone = True
+    clock.advance(FRESH_SECONDS)
+    assert versions.of("mail") == {"welcome": 7}
+    with pytest.raises(ClientError, match="SlowDown"):
+        CurrentVersions(s3, TEMPLATES, clock).of("mail")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        item(subject="Hi", text="Hi"),
+        item(payload_ref="s3://b/k"),
+        item(template="welcome", template_version=3),
+        {"id": "m", "event_type": "push", "to": "token", "platform": "android", "title": "Hi"},
+    ],
+)
+def test_what_has_no_template_or_names_a_version_stays_as_it_is(given: dict[str, Any]) -> None:
+    assert version_for(parse(given, CONTRACTS), lambda _: {"welcome": 7, "default": 7}) is None
+
+
+def test_a_mail_that_names_no_template_is_bound_to_the_default_one() -> None:
+    assert version_for(parse(item(), CONTRACTS), lambda _: {"default": 2}) == 2
+
+
+def test_dispatch_queues_a_message_with_the_version_that_counts_then(aws: Aws, clock: FakeClock) -> None:
+    choose(aws, welcome=7)
+    dispatcher = made(aws, clock, versions=CurrentVersions(aws.s3, TEMPLATES, clock))
+    assert not dispatcher.dispatch(numbered(item(template="welcome")))
+    (body,) = aws.bodies()
+    assert body["template_version"] == 7
+    message = parse(body, CONTRACTS)
+    assert message.headline == {"template": "welcome", "template_version": 7}
+
+
+def test_what_waits_gets_the_version_that_counts_when_its_time_comes(aws: Aws, clock: FakeClock) -> None:
+    choose(aws, welcome=7)
+    dispatcher = made(aws, clock, versions=CurrentVersions(aws.s3, TEMPLATES, clock))
+    waiting = item(template="welcome", send_at="2026-11-21T12:00:00Z")
+    dispatcher.dispatch(numbered(waiting))
+    assert aws.bodies() == []
+    choose(aws, welcome=8)
+    clock.advance(3 * 3600)
+    dispatcher.dispatch(numbered(waiting))
+    assert [each["template_version"] for each in aws.bodies()] == [8]
+
+
+def test_a_message_waits_while_nobody_can_say_its_version(aws: Aws, clock: FakeClock) -> None:
+    s3: Any = Unreachable(aws.s3)
+    s3.gone = True
+    dispatcher = made(aws, clock, versions=CurrentVersions(s3, TEMPLATES, clock))
+    plain = item(id="m-2", subject="Hi", text="Hi")
+    assert dispatcher.dispatch(numbered(item(template="welcome"), plain)) == {"100"}
+    assert [each["id"] for each in aws.bodies()] == ["m-2"]
+
+
+def test_the_ledger_keeps_the_version_of_a_published_template_alone() -> None:
+
+    assert about_of(parse(item(template="a", template_version=7), CONTRACTS))["template_version"] == {
+        "N": "7"
+    }
+    assert "template_version" not in about_of(parse(item(template="a", template_version=0), CONTRACTS))

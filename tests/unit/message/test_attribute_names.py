@@ -1,0 +1,120 @@
+"""Attributes that nobody knows: variables of a template, or mistakes."""
+
+import re
+from typing import Any
+
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.fax.contract import item_of
+from mailroom.errors import Invalid
+from mailroom.message.message import MISTAKABLE, OURS, parse
+
+RIGHT: dict[str, dict[str, Any]] = {
+    "mail": {"to": "ada@example.com", "subject": "Hello", "text": "Hi"},
+    "sms": {"to": "+16175551234", "text": "Hi"},
+    "push": {"to": "device-token", "platform": "android", "title": "Hi"},
+    "fax": {"to": "+16175551234", "pdf_url": "https://files.example/a.pdf"},
+    "webhook": {"url": "https://hooks.example.com/a", "payload": {}},
+}
+LONG = [
+    (channel, name)
+    for channel, contract in CONTRACTS.items()
+    for name in contract.__struct_encode_fields__
+    if name not in OURS and len(name.replace("_", "").removesuffix("s")) >= MISTAKABLE
+]
+
+
+def item(channel: str, **more: Any) -> dict[str, Any]:
+    return {"id": "m-1", "event_type": channel, **RIGHT[channel], **more}
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.title, rest))
+
+
+def misspellings(name: str) -> set[str]:
+    plural = name.removesuffix("s") if name.endswith("s") else f"{name}s"
+    return {camel(name), name.replace("_", "-"), name.upper(), name.replace("_", ""), plural} - {name}
+
+
+@pytest.mark.parametrize(("channel", "name"), LONG)
+def test_another_spelling_of_a_contract_s_name_is_refused_with_the_right_one(channel: str, name: str) -> None:
+    for wrong in misspellings(name):
+        with pytest.raises(Invalid) as caught:
+            parse(item(channel, **{wrong: "x"}), CONTRACTS)
+        assert str(caught.value) == f"{wrong}: is used by nothing here; did you mean `{name}`?"
+
+
+EVERYDAY = """
+    account_id action_url address address_line_1 age agenda amount app_name attempts author avatar_url balance
+    bank bill_number birthday body_text booking brand browser building button_text cart_items cart_total
+    category change_url city code comment comments company contact country coupon currency customer
+    customer_id customer_name date date_of_birth days_left deadline delivery_date department description
+    device discount discount_code display_name district download_url due_date duration emails end_date
+    event event_date event_name expiry expiry_date expires extra faq_url feedback_url field file_name
+    first_name firstName footer form form_url friend full_name gender gift greeting group group_name
+    headline help_url hero_image hotel id_number image image_url intro invitation_url invoice_date
+    invoice_number invoice_url ip_address items job_title language last_login last_name lastName line_items
+    link links list location login_url logo_url manager members message messages method middle_name month
+    name new_followers next_step nickname note notes number offer offers option order order_date order_id
+    order_number order_total page partner password_reset_url payment payment_method people period person
+    phone phone_number photo pickup_date plan points poster postcode preferences_url price prices product
+    product_name products profile_url project promo_code province quantity question rating reason
+    receipt_url recipe reference region renewal_date reset_url restaurant room salutation score seat seats
+    sender_name sendgrid_category session shipping_address shop size sku source start_date state status
+    store street summary support_email surname tags tax team team_name terms_url texts ticket tickets time
+    title_line total topics total_price tracking_number tracking_url transaction_id trial_end type uid unit
+    unit_price unsubscribe_link update user user_id user_name userName username valid_until vat venue
+    verification_code verify_url version video_url visitor vote voucher warranty website week weekday
+    welcome_text winner year your_name zip zip_code
+""".split()  # noqa: SIM905 - a list would have a line each
+
+
+@pytest.mark.parametrize("channel", CONTRACTS)
+def test_no_everyday_variable_is_taken_for_a_mistake(channel: str) -> None:
+    assert len(EVERYDAY) > 150
+    more = {name: "x" for name in EVERYDAY if name not in CONTRACTS[channel].__struct_encode_fields__}
+    parse(item(channel, **more), CONTRACTS)
+
+
+def test_a_mail_of_a_template_is_judged_with_its_template() -> None:
+    parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "sendAt": "x"}, CONTRACTS)
+
+
+def test_what_lies_in_a_payload_may_use_any_name_until_it_is_read() -> None:
+    given = {"to": "a@example.com", "payload_ref": "s3://bucket/key", "sendAt": "x"}
+    parse({"id": "m-1", "event_type": "mail", **given}, CONTRACTS)
+
+
+def test_the_system_s_own_names_are_suggested_to_nobody() -> None:
+    parse(item("mail", attempts="3", variable="x", payloadPrefix="y"), CONTRACTS)
+
+
+def test_the_smallest_item_of_mails_and_the_gateway_s_fax_stay_as_they_are() -> None:
+    names = {"email": "ldg55d@example.com", "first_name": "Vincent", "last_name": "Lee"}
+    parse({"id": "2026ldg55d", "event_type": "mail", **names}, CONTRACTS)
+    fax = {"fax_id": "abc123", "to": "+16175551234", "pdf_url": "https://some-url.example/file.pdf"}
+    parse(item_of({**fax, "callback_url": "https://some-url.example/endpoint"}), CONTRACTS)
+
+
+def test_what_nobody_uses_is_named_and_a_subject_beside_a_template_too() -> None:
+    given = {"to": "a@example.com", "template": "welcome", "subject": "Hi", "name": "Ada", "shoe": 7}
+    message = parse({"id": "m-1", "event_type": "mail", **given}, CONTRACTS)
+    assert sorted(message.unused({"name"})) == ["shoe", "subject"]
+    assert sorted(message.unused({"name", "shoe", "subject"})) == []
+
+
+@pytest.mark.parametrize("locale", ["fr", "fr-CA", "zh-Hant-TW", "de-CH-1996", "es-419", "FR-ca"])
+def test_a_locale_is_a_language_tag(locale: str) -> None:
+    parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "locale": locale}, CONTRACTS)
+
+
+@pytest.mark.parametrize(
+    "locale", ["fr_CA", "", "f", "french", "fr-", "fr-CA ", "fr-../x", "../../x", "fr/CA"]
+)
+def test_what_is_no_language_tag_is_refused(locale: str) -> None:
+    said = f"locale: {locale!r} is no language tag; use one like fr or fr-CA"
+    with pytest.raises(Invalid, match=re.escape(said)):
+        parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "locale": locale}, CONTRACTS)
