@@ -9,7 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 LOOPBACK = "127.0.0.1"
 TERM_SECONDS = 5.0
@@ -78,13 +83,34 @@ def wait_until(condition: Callable[[], bool], seconds: float, poll: float = POLL
     return True
 
 
-def free_ports(count: int) -> list[int]:
-    """Free ports on the loopback address, all different."""
+def free_ports(count: int, wanted: Sequence[int] = ()) -> list[int]:
+    """Free ports on the loopback address, all different: of `wanted` those that are free."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((LOOPBACK, 0))
+        for each, port in zip_longest(sockets, wanted[:count], fillvalue=0):
+            assert isinstance(each, socket.socket)
+            each.setsockopt(
+                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+            )  # as servers do: old connections linger
+            try:
+                each.bind((LOOPBACK, port))
+            except OSError:
+                each.bind((LOOPBACK, 0))
         return [int(each.getsockname()[1]) for each in sockets]
+
+
+def kept_ports(path: Path, count: int) -> list[int]:
+    """Free ports: those of the last time, which stand in the file, where they are free still."""
+    with suppress(OSError, ValueError):
+        wanted = msgspec.json.decode(path.read_bytes(), type=list[Annotated[int, Meta(ge=1024, le=65_535)]])
+        return _keep(path, free_ports(count, wanted))
+    return _keep(path, free_ports(count))
+
+
+def _keep(path: Path, ports: list[int]) -> list[int]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.encode(ports))
+    return ports
 
 
 def _command_line(pid: int) -> str:

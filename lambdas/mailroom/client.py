@@ -10,6 +10,7 @@ An item is checked here for its key alone; dispatch judges the rest, and the led
 Sending the same again, after a crash or an answer that was lost, is always safe.
 """
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.clock import epoch
+from mailroom.content.payloads import OVERSIZE
 from mailroom.ledger.reader import READY, REMEMBERED_SECONDS, LedgerReader, MessageStatus
 from mailroom.ledger.withdrawal import Withdrawals
-from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, in_order
+from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, in_order, said
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -101,9 +104,9 @@ class Mailroom:
     """The mailbox and ledger of one stage, with credentials and region of `session` (default: boto3's).
 
     It needs dynamodb:PutItem on the mailbox, GetItem and Query on mailbox and ledger; to cancel UpdateItem on
-    the ledger; and for items over 400 KB s3:PutObject on the payload bucket, whose name is made from the
-    account's number unless `payload_bucket` gives it. `workers` is how many puts `send_many` may have under
-    way.
+    the ledger; and for items over 400 KB and for attachments' content s3:PutObject on the payload bucket,
+    whose name is made from the account's number unless `payload_bucket` gives it. `workers` is how many puts
+    `send_many` may have under way.
 
     `mailbox_days` is for how long an item stays in the mailbox that has no ttl of its own, counted from its
     send_at; None: for ever. With less than 15, dispatch refuses items that wait for a send_at. Where the
@@ -131,7 +134,7 @@ class Mailroom:
         config = Config(retries=retries, max_pool_connections=workers, user_agent_extra="mailroom-client")
         self._config = config
         dynamodb: DynamoDBClient = self._session.client("dynamodb", config=config)
-        s3 = self._session.client("s3", config=config)
+        self._s3 = s3 = self._session.client("s3", config=config)
         self._writer = MailboxWriter(
             dynamodb,
             f"mailroom-{stage}-mailbox",
@@ -152,6 +155,9 @@ class Mailroom:
     def send(self, item: Mapping[str, Any], *, if_new: bool = True) -> SendResult:
         """Put one item into the mailbox; never raises for what is wrong with it, nor for AWS's errors.
 
+        A mail's attachment may have its `content` as bytes, beside its `filename`, in place of a `ref`: it is
+        put into the payload bucket first.
+
         `if_new=False` replaces what stands under its key. Dispatch reads new items alone, so that this is
         heeded only where the message waits for a send_at that was more than 15 minutes ahead, and not before
         that old time comes: then the item counts as it stands there, and waits again where its send_at is
@@ -161,8 +167,28 @@ class Mailroom:
         fault = _fault(item)
         if fault:
             return SendResult(str(item.get("id")), str(item.get("event_type")), "refused", fault)
+        try:
+            item = self._attached(item)
+        except (ClientError, BotoCoreError) as error:
+            return SendResult(item["id"], item["event_type"], "failed", said(error))
         written = self._writer.put(item, if_new=if_new)
         return SendResult(item["id"], item["event_type"], written.state, written.error)
+
+    def _attached(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The item, with each attachment's `content` in the payload bucket and named by its `ref`."""
+        attachments = item.get("attachments")
+        if not isinstance(attachments, list):
+            return item
+        return {**item, "attachments": [self._kept(each) for each in attachments]}
+
+    def _kept(self, attachment: Any) -> Any:
+        if not isinstance(attachment, Mapping) or not isinstance(attachment.get("content"), bytes):
+            return attachment
+        # Named by its content, so that the same item, sent again, is the same item.
+        key = f"{OVERSIZE}/{hashlib.sha256(attachment['content']).hexdigest()}"
+        self._s3.put_object(Bucket=self._bucket, Key=key, Body=attachment["content"])
+        rest = {name: value for name, value in attachment.items() if name != "content"}
+        return {"filename": "attachment", **rest, "ref": f"s3://{self._bucket}/{key}"}
 
     def send_many(
         self,

@@ -220,7 +220,7 @@ class MailboxWriter:
         except Invalid as fault:
             return _at_fault("refused", fault)
         except (ClientError, BotoCoreError) as error:
-            return PutResult("failed", _said(error))
+            return PutResult("failed", said(error))
 
     def put_all(self, items: Iterable[Mapping[str, Any]], workers: int = 1) -> list[PutResult]:
         """Put many, `workers` at a time; what became of each, in their order."""
@@ -277,7 +277,7 @@ def _explained(message: str) -> Invalid:
     return Invalid("item", f"DynamoDB refuses it: {message:.300}")
 
 
-def _said(error: ClientError | BotoCoreError) -> str:
+def said(error: ClientError | BotoCoreError) -> str:
     """What went wrong, without the request: botocore's own sentences may quote it."""
     if isinstance(error, ClientError):
         return f"{error.operation_name}: {error.response['Error']['Code']}"

@@ -52,7 +52,7 @@ def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, con
 
 def _start(workspace: Workspace, announce: Announce, people: int, console: bool) -> State:
     announce("starting the emulator, the providers' simulators and a database")
-    aws_port, providers_port, database_port = processes.free_ports(3)
+    aws_port, providers_port, database_port, console_port = processes.kept_ports(workspace.ports, 4)
     endpoints = Endpoints(f"http://{LOOPBACK}:{aws_port}", f"http://{LOOPBACK}:{providers_port}")
     running = State(endpoints)
     aws = ("--emulator", endpoints.aws)
@@ -85,7 +85,7 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     workspace.environment.chmod(0o600)
     workspace.environment.write_text("".join(exports))
     if console:
-        shown = ("--stage", STAGE, "--no-browser")
+        shown = ("--stage", STAGE, "--no-browser", "--port", str(console_port))
         _start_module(workspace, running, "console", *shown, variables=running.variables())
         _await(workspace, "console", lambda: console_url(workspace) is not None)
     return running
@@ -171,5 +171,5 @@ def _await(workspace: Workspace, name: str, up: Callable[[], bool]) -> None:
     if not wait_until(up, START_SECONDS):
         raise StartError(
             f"{MODULES[name]} did not start. The end of {workspace.log(name)}:\n{workspace.tail(name)}\n"
-            "Try again: each start picks free ports."
+            "Try again: each start picks ports that are free."
         )

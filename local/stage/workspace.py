@@ -35,6 +35,7 @@ class Workspace:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.state = folder / "state.json"  # process ids and ports of what runs
+        self.ports = folder / "ports.json"  # those of the last start, which the next one takes again
         self.environment = folder / "env"  # shell `export` lines for a user's own commands
         self.assembly = folder / "assembly"  # a link to the cloud assembly that was deployed
         self.scratch = folder / "tmp"  # the emulator's: it unpacks every function's code here

@@ -1,11 +1,14 @@
 """Background processes and the state file: what runs is found again, what is gone is not mistaken."""
 
 import os
+import socket
 import sys
 from pathlib import Path
 
+import pytest
+
 from local.aws import Endpoints
-from local.processes import Process, free_ports, start, wait_until
+from local.processes import LOOPBACK, Process, free_ports, kept_ports, start, wait_until
 from local.stage import lifecycle
 from local.stage.workspace import State, Workspace, load_state
 
@@ -104,3 +107,28 @@ def test_the_environment_names_providers_queue_bucket_and_tables_where_the_stack
 
 def test_free_ports_are_all_different() -> None:
     assert len(set(free_ports(20))) == 20
+
+
+def test_ports_are_those_of_the_last_time(tmp_path: Path) -> None:
+    file = tmp_path / "folder" / "ports.json"
+    first = kept_ports(file, 4)
+    assert kept_ports(file, 4) == first
+    assert len(set(first)) == 4
+
+
+def test_a_port_that_is_taken_now_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
+    file = tmp_path / "ports.json"
+    first = kept_ports(file, 3)
+    with socket.socket() as other:
+        other.bind((LOOPBACK, first[1]))
+        other.listen()
+        second = kept_ports(file, 3)
+    assert (second[0], second[2]) == (first[0], first[2])
+    assert second[1] != first[1]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '["x"]', "[70000]", "null"])
+def test_a_file_that_says_no_ports_is_written_anew(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "ports.json"
+    file.write_text(text)
+    assert kept_ports(file, 2) == kept_ports(file, 2)

@@ -230,3 +230,28 @@ def test_what_is_claimed_or_over_or_nowhere_is_not_taken_back(mailroom: Mailroom
     ledger.complete(claim, "ses", "0101")
     with pytest.raises(NotCancelled, match="it is sent"):
         mailroom.cancel("m-1", "mail")
+
+
+def test_an_attachment_s_content_goes_into_the_stage_s_bucket_and_is_the_same_when_sent_again(
+    aws: Aws,
+) -> None:
+    mailroom = Mailroom("test", payload_bucket=BUCKET)
+    bill = {"content": b"%PDF", "filename": "bill.pdf", "content_type": "application/pdf"}
+    sent = item(attachments=[bill, {"ref": f"s3://{BUCKET}/other"}])
+    assert mailroom.send(sent).state == "accepted"
+    assert mailroom.send(sent).state == "existed"
+    mine, other = aws.item(table=MAILBOX)["attachments"]
+    assert other == {"ref": f"s3://{BUCKET}/other"}
+    assert (mine["filename"], mine["content_type"], "content" in mine) == (
+        "bill.pdf",
+        "application/pdf",
+        False,
+    )
+    key = mine["ref"].removeprefix(f"s3://{BUCKET}/")
+    assert aws.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"%PDF"
+
+
+def test_content_that_the_bucket_does_not_take_leaves_the_item_unsent(aws: Aws) -> None:
+    result = Mailroom("test", payload_bucket="nosuch").send(item(attachments=[{"content": b"x"}]))
+    assert (result.state, result.error) == ("failed", "PutObject: NoSuchBucket")
+    assert aws.item(table=MAILBOX) == {}
