@@ -32,6 +32,7 @@ from ops.console.pages import (
     messages,
     overview,
     people,
+    templates,
 )
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
@@ -53,6 +54,8 @@ PAGES = (
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
     Page("/campaigns/start", "Start", campaigns.start, writes=True),
     Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
+    Page("/templates", "Templates", templates.show, menu=True, writes=True),
+    Page("/templates/mail", "Mail", templates.frame),
     Page("/message/mail", "Mail", message.frame, of="Messages"),
     Page("/message/resend", "Resend", message.resend, writes=True, of="Messages"),
     Page("/message/repair", "Repair", message.repair, writes=True, of="Messages"),
@@ -61,6 +64,7 @@ PAGES = (
     Page("/people/change", "Change", people.change, writes=True),
     Page("/people/erase", "Erase", people.erase, writes=True),
     Page("/send", "Send", form.show, menu=True, writes=True),
+    Page("/send/mail", "Mail", form.frame),
     Page("/inbox", "Inbox", inbox.show, menu=True, local=True),
     Page("/inbox/mail", "Mail", inbox.mail, local=True),
     Page("/inbox/mail/html", "Mail", inbox.frame, local=True),

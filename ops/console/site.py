@@ -107,6 +107,8 @@ class Site:
         self.stage, self.clock = stage, clock
         self.jobs: dict[str, Any] = {}
         """What runs on after its answer, by the name that its page gives it."""
+        self.documents: dict[str, str] = {}
+        """What somebody is about to send, for a frame, by a token; the newest few."""
         self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
         self._kept: dict[str, tuple[float, Any]] = {}
 

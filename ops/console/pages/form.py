@@ -3,23 +3,29 @@
 import json
 import os
 import re
+import secrets
 import shlex
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mailroom.aws.dynamo import image_of
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
+from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
-from ops.console.site import Answer, Asked, Goto, Shown, Site, link
+from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from ops.messages.items import attributes_of, pairs
 from ops.messages.send import judge, new_id, put
 from ops.schema import schema_of
 from ops.screen import Refused
 from ops.stage import function_variables, name
+from ops.templates.folder import TemplateFolder
+from stacks.paths import TEMPLATES
 
+MAX_DOCUMENTS = 20
+"""Mails that are kept while somebody looks at them."""
 VARIABLES = "variables"
 """The field for attributes that only a template knows, a line each."""
 _LABELS = {
@@ -71,22 +77,29 @@ def show(site: Site, asked: Asked) -> Answer:
     if asked["step"] == "change":
         return _form(channel, typed, {})
     item, faults = _item(channel, typed)
-    faults = faults or _judged(site, item)
-    if faults:
-        return _form(channel, typed, faults)
-    return (_send if asked["step"] == "send" else _preview)(site, channel, typed, item)
+    judged = faults or _judged(site, item)
+    if not isinstance(judged, Preview):
+        return _form(channel, typed, judged)
+    if asked["step"] == "send":
+        return _send(site, channel, typed, item)
+    return _preview(site, channel, typed, item, judged)
 
 
-def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str]:
-    """What the stage says against an item, by the field at fault."""
+def frame(site: Site, asked: Asked) -> Answer:
+    """The HTML of a mail that is looked at before it goes, for the frame."""
+    return Frame(site.documents.get(asked["document"], ""))
+
+
+def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str] | Preview:
+    """What the stage's sender would make of an item, or what is said against it, by the field at fault."""
     try:
-        judge(site.session, site.stage, item)
+        preview = judge(site.session, site.stage, item)[1]
         image_of(item)  # DynamoDB takes fewer numbers and levels than JSON has
     except Invalid as fault:
         return {re.split(r"[.\[]", fault.field)[0]: f"{fault}"}
     except Malformed as fault:
         return {"": f"{fault}"}
-    return {}
+    return preview
 
 
 def _send(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any]) -> Answer:
@@ -103,8 +116,8 @@ def _examples(channel: str) -> dict[str, str]:
 
 
 def _form(channel: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Shown:
-    fields, examples = fields_of(channel), _examples(channel)
-    first = [each for each in fields if each.name == "id" or each.name in examples or each.required]
+    fields, examples = _with_templates(channel, values), _examples(channel)
+    first = [each for each in fields if each.name in ("id", "template", *examples) or each.required]
     more = [each for each in fields if each not in first]
     known = {VARIABLES, *(each.name for each in fields)}
     return Shown(
@@ -125,6 +138,17 @@ def _form(channel: str, values: Mapping[str, str], faults: Mapping[str, str]) ->
             "elsewhere": [fault for field, fault in faults.items() if field not in known],
         },
     )
+
+
+def _with_templates(channel: str, values: Mapping[str, str]) -> list[Field]:
+    """The fields of the channel; the templates to choose from are those of this checkout."""
+    names = [each.name for each in TemplateFolder(TEMPLATES).all() if each.channel == channel]
+    chosen = values.get("template", "")
+    choices = [*names, *([chosen] if chosen and chosen not in names else [])]
+    return [
+        structs.replace(each, choices=choices) if each.name == "template" else each
+        for each in fields_of(channel)
+    ]
 
 
 @cache
@@ -170,7 +194,15 @@ def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[
     return item, faults
 
 
-def _preview(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any]) -> Shown:
+def _preview(
+    site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any], preview: Preview
+) -> Shown:
+    document = ""
+    if preview.html is not None:
+        document = secrets.token_urlsafe(8)
+        site.documents[document] = preview.html
+        for old in list(site.documents)[:-MAX_DOCUMENTS]:
+            site.documents.pop(old, None)
     hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
     return Shown(
         template="form_preview.html",
@@ -178,6 +210,8 @@ def _preview(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[s
         values={
             "channel": channel,
             "hidden": hidden,
+            "preview": preview,
+            "document": document,
             "reach": reach(site, channel),
             "item": json.dumps(item, indent=2, ensure_ascii=False, default=str),
             "put_command": put_command(site.stage, item),

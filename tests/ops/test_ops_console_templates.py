@@ -1,0 +1,132 @@
+"""The console's templates: shown with their examples, sent as tests; and the form, which shows the mail."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.console.pages import form, templates
+from ops.console.site import Asked, Frame, Goto, Shown, Site
+from ops.screen import Refused
+from tests.support.ops.message import Stage, deployed
+from tests.support.unit.shelf import Shelf
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        stage.functions.environments = {"send-mail": {}, "send-sms": {}}
+        yield stage
+
+
+@pytest.fixture
+def site(stage: Stage) -> Site:
+    return Site(stage.session, "dev")
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
+    root = tmp_path / "templates"
+    shelf = Shelf(root / "mail")
+    shelf.put("a", subject="Hello {{ name }}", html="<p>{{ name }}</p>", text="Dear {{ name }}")
+    shelf.put("a/fr", subject="Bonjour {{ name }}", html="<p>{{ name }}</p>", text="x")
+    (shelf.root / "a" / "examples").mkdir()
+    for name in ("ada", "bob"):
+        example = f'{{"name": "{name.title()}", "to": "{name}@example.com", "cc": "boss@example.com"}}'
+        (shelf.root / "a" / "examples" / f"{name}.json").write_text(example)
+    (root / "sms" / "code").mkdir(parents=True)
+    (root / "sms" / "code" / "body.txt").write_text("Your code: {{ code }}")
+    for module in ("ops.console.pages.templates", "ops.console.pages.form", "ops.messages.items"):
+        monkeypatch.setattr(f"{module}.TEMPLATES", root)
+    return shelf
+
+
+def shown(site: Site, **query: str) -> Any:
+    found = templates.show(site, Asked({"name": "a", **query}))
+    assert isinstance(found, Shown)
+    return found.values
+
+
+def test_the_list_has_each_template_with_its_examples_its_languages_and_what_counts(site: Site) -> None:
+    found = templates.show(site, Asked())
+    assert isinstance(found, Shown)
+    rows = [(each.path, *more) for each, *more in found.values["rows"]]
+    assert rows == [
+        ("mail/a", 2, ["fr"], "the deployed template"),
+        ("sms/code", 0, [], "the deployed template"),
+    ]
+
+
+def test_a_template_is_shown_by_its_first_example_or_the_one_that_is_asked_for(site: Site) -> None:
+    assert shown(site)["preview"].headers["Subject"] == "Hello Ada"
+    assert shown(site, example="bob", locale="fr")["preview"].headers["Subject"] == "Bonjour Bob"
+    assert shown(site)["variables"] == ["name"]
+    assert shown(site)["sources"]["a/body.txt"] == "  1  Dear {{ name }}"
+
+
+def test_its_html_is_in_a_frame(site: Site) -> None:
+    assert templates.frame(site, Asked({"name": "a", "example": "bob"})) == Frame("<p>Bob</p>")
+
+
+def test_an_example_that_does_not_render_says_why_and_where(site: Site, folder: Shelf) -> None:
+    folder.put("a", text="{{ city }}")
+    assert "city: is missing" in shown(site)["problem"]
+    assert shown(site)["faults"][0].startswith("mail/a/body.txt:1: city: is missing")
+    assert templates.frame(site, Asked({"name": "a"})) == Frame("")
+
+
+def sent(site: Site, to: str, **query: str) -> Any:
+    return templates.show(site, Asked({"name": "a", **query}, {"step": "send", "to": to}))
+
+
+def test_a_test_goes_to_one_alone_by_the_normal_way_and_is_marked(site: Site, stage: Stage) -> None:
+    assert isinstance(sent(site, "eve@example.com", example="bob"), Goto)
+    ((id_, item),) = stage.mailbox().items()
+    assert id_.startswith("test-mail-")
+    assert (item["to"], item["name"], item["template"]) == ("eve@example.com", "Bob", "a")
+    assert item["headers"] == {"X-Mailroom-Test": "a"}
+    assert "cc" not in item
+
+
+def test_a_test_to_somebody_whom_the_stage_may_not_reach_is_refused(site: Site, stage: Stage) -> None:
+    stage.functions.environments["send-mail"] = {"RECIPIENTS_ONLY": '["example.com"]'}
+    with pytest.raises(Refused, match="The test was not sent"):
+        sent(site, "eve@elsewhere.example")
+    assert stage.mailbox() == {}
+    assert isinstance(sent(site, "eve@example.com"), Goto)
+
+
+@pytest.mark.parametrize("to", ["", "eve@", "a@example.com\nBcc: x@example.com"])
+def test_a_test_to_no_address_is_refused(site: Site, stage: Stage, to: str) -> None:
+    with pytest.raises(Refused):
+        sent(site, to)
+    assert stage.mailbox() == {}
+
+
+def test_the_form_offers_the_templates_and_shows_the_mail_before_it_goes(site: Site) -> None:
+    offered = form.show(site, Asked({"channel": "mail"}))
+    assert isinstance(offered, Shown)
+    choices = {each.name: each.choices for each in offered.values["first"]}
+    assert choices["template"] == ["a"]
+    typed = {"to": "ada@example.com", "template": "a", "variables": "name=Ada\nshoe=7", "step": "preview"}
+    look = form.show(site, Asked({"channel": "mail"}, typed))
+    assert isinstance(look, Shown)
+    assert look.values["preview"].subject == "Hello Ada"
+    assert look.values["preview"].unused == ["shoe"]
+    assert form.frame(site, Asked({"document": look.values["document"]})) == Frame("<p>Ada</p>")
+    assert form.frame(site, Asked({"document": "x"})) == Frame("")
+
+
+def test_no_more_than_a_few_mails_are_kept_while_they_are_looked_at(site: Site) -> None:
+    typed = {"to": "ada@example.com", "template": "a", "variables": "name=Ada", "step": "preview"}
+    for _ in range(form.MAX_DOCUMENTS + 5):
+        form.show(site, Asked({"channel": "mail"}, typed))
+    assert len(site.documents) == form.MAX_DOCUMENTS
+
+
+def test_a_typed_template_that_is_not_there_is_refused_at_its_field(site: Site) -> None:
+    typed = {"to": "ada@example.com", "template": "nosuch", "step": "preview"}
+    found = form.show(site, Asked({"channel": "mail"}, typed))
+    assert isinstance(found, Shown)
+    assert found.values["faults"] == {"template": "template: 'nosuch' is unknown; use one of: a"}
