@@ -71,7 +71,7 @@ def test_each_page_for_producers_puts_an_item(page: Page) -> None:
 
 
 def test_the_page_has_the_list_of_what_a_template_may_use() -> None:
-    section = Page("docs/messages.md").text.partition("### What a template may use")[2].partition("\n## ")[0]
+    section = Page("docs/templates.md").text.partition("### What a template may use")[2].partition("\n## ")[0]
     said = {
         kind: set(re.findall(r"`(\w+)`", text)) for kind, text in re.findall(r"\*\*(\w+)\*\*([^*]*)", section)
     }

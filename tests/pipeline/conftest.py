@@ -1,24 +1,25 @@
 """One stage for all tests of the pipeline: synthesized, deployed and started as `make up` does it."""
 
-import io
-import zipfile
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from local.stage import lifecycle
-from local.stage.deploy import bundle_of
 from local.stage.workspace import Workspace
+from mailroom.content.templates import Version
+from mailroom.content.versions import CURRENT, Choice
 from tests.support.pipeline.faxes import Faxed, faxed
 from tests.support.pipeline.recorded import record
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import Trouble, had
 
-HARMFUL = {
+PUBLISHED = {
     "endless": "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
     "prying": "{{ first_name.__class__.__mro__ }}",
+    "letter": "Dear {{ first_name }}, version one",
 }
-"""Templates that the repository has none of, by name."""
+"""Templates that the repository has none of, by name: the stage publishes them from its beginning."""
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +30,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     try:
         pipeline = Pipeline(workspace, running)
         record(pipeline)
-        add_harmful_templates(pipeline)
+        publish_templates(pipeline)
         yield pipeline
     finally:
         lifecycle.stop(workspace)
@@ -56,14 +57,13 @@ def faxes(ended: tuple[Trouble, Faxed]) -> Faxed:
     return ended[1]
 
 
-def add_harmful_templates(pipeline: Pipeline) -> None:
-    """Deploy both senders anew, with templates beside the repository's own."""
-    code = io.BytesIO(bundle_of(pipeline.workspace.assembly, "send_mail.py").content())
-    with zipfile.ZipFile(code, "a") as archive:
-        for name, text in HARMFUL.items():
-            archive.writestr(f"templates/mail/{name}/subject.txt", "A letter")
-            archive.writestr(f"templates/mail/{name}/body.txt", text)
-    for function in ("SendMailFunctionName", "SendMailBulkFunctionName"):
-        pipeline.functions.update_function_code(
-            FunctionName=pipeline.output(function), ZipFile=code.getvalue()
-        )
+def publish_templates(pipeline: Pipeline) -> None:
+    """Publish them as they are: `mailroom template put` would refuse the first two."""
+    s3, bucket = pipeline.s3, pipeline.output("TemplatesBucketName")
+    by, at = "arn:aws:iam::000000000000:user/eve", "2026-11-21T09:00:00Z"
+    for name, text in PUBLISHED.items():
+        parts = {f"{name}/subject.txt": "A letter", f"{name}/body.txt": text}
+        version = Version("mail", name, 1, parts, {}, by, at)
+        s3.put_object(Bucket=bucket, Key=version.key, Body=msgspec.json.encode(version))
+    choices = {f"mail/{name}": Choice(1, by, at) for name in PUBLISHED}
+    s3.put_object(Bucket=bucket, Key=CURRENT, Body=msgspec.json.encode(choices))

@@ -1,0 +1,73 @@
+"""Templates on the stage: an edit of a file counts at once, and a message keeps its published version."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from local.stage.workspace import REPOSITORY
+from ops.templates.folder import TemplateName
+from ops.templates.published import Published
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline
+
+LETTER = TemplateName("mail", "letter")
+
+
+@pytest.fixture
+def published(pipeline: Pipeline) -> Published:
+    return Published(pipeline.s3, pipeline.output("TemplatesBucketName"), lambda: "arn:ci", time.time)
+
+
+def parts(text: str) -> dict[str, str]:
+    return {"letter/subject.txt": "A letter", "letter/body.txt": text}
+
+
+def test_a_message_has_the_version_that_counts_and_ledger_and_callback_name_it(pipeline: Pipeline) -> None:
+    pipeline.put(mail("published", template="letter", callback_url=pipeline.receiver("ok")))
+    assert pipeline.one_mail("published")["content"]["text"] == "Dear Ada, version one"
+    pipeline.until_ended("published")
+    assert pipeline.ledger("published")["template_version"] == 1
+    payload = pipeline.until_told("published")[0].payload
+    assert (payload["template"], payload["template_version"]) == ("letter", 1)
+
+
+def test_a_message_may_name_a_version_that_does_not_count(pipeline: Pipeline, published: Published) -> None:
+    version, _ = published.put(LETTER, parts("Dear {{ first_name }}, version two"), {})
+    published.roll_back(LETTER)
+    pipeline.put(mail("named", template="letter", template_version=version.number))
+    assert pipeline.one_mail("named")["content"]["text"] == "Dear Ada, version two"
+    assert pipeline.failure(_put(pipeline, mail("nosuch", template="letter", template_version=99))) == (
+        "template_version: 'letter' has no version 99; leave it out"
+    )
+
+
+def _put(pipeline: Pipeline, item: dict[str, object]) -> str:
+    pipeline.put(item)
+    return str(item["id"])
+
+
+def test_an_edit_of_a_file_counts_for_the_next_message_without_a_restart(
+    pipeline: Pipeline, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mail" / "note"
+    folder.mkdir(parents=True)
+    (folder / "subject.txt").write_text("A note")
+    (folder / "body.txt").write_text("before")
+    assert pipeline.variables("send-mail")["TEMPLATES"] == str(REPOSITORY / "templates" / "mail")
+    with pipeline.configured("send-mail", TEMPLATES=str(tmp_path / "mail")):
+        pipeline.put(mail("edit-1", template="note", template_version=0))
+        assert pipeline.one_mail("edit-1")["content"]["text"] == "before"
+        (folder / "body.txt").write_text("after")
+        pipeline.put(mail("edit-2", template="note", template_version=0))
+        assert pipeline.one_mail("edit-2")["content"]["text"] == "after"
+
+
+def test_a_misspelt_attribute_fails_the_mail_before_it_goes(pipeline: Pipeline) -> None:
+    pipeline.put(mail("misspelt", sendAt="2099-01-01T00:00:00Z"))
+    assert pipeline.failure("misspelt") == "sendAt: is used by nothing here; did you mean `send_at`?"
+
+
+def test_a_recipient_s_language_without_a_folder_gets_the_template_s_own(pipeline: Pipeline) -> None:
+    pipeline.put(mail("locale", locale="qq-QQ"))
+    assert "Dear Ada Lovelace," in pipeline.one_mail("locale")["content"]["text"]

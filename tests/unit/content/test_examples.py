@@ -1,0 +1,41 @@
+"""What each example of the repository's templates renders to, as a file: `python -m` this module writes them
+anew."""
+
+from pathlib import Path
+
+import pytest
+
+from mailroom.channels.preview import Preview
+from ops.templates.folder import TemplateFolder
+from tests.support import ROOT
+
+FOLDER = TemplateFolder(ROOT / "templates")
+HERE = Path(__file__).parent / "rendered"
+EXAMPLES = [
+    (template, name, attributes)
+    for template in FOLDER.all()
+    for name, attributes in FOLDER.examples(template).items()
+]
+IDS = [f"{template.channel}-{template.name}-{name}" for template, name, _ in EXAMPLES]
+
+
+def written(preview: Preview) -> str:
+    headers = "".join(f"{name}: {value}\n" for name, value in preview.headers.items())
+    parts = [preview.text or "", preview.html or ""]
+    return "\n---\n".join([headers, *parts]).rstrip() + "\n"
+
+
+@pytest.mark.parametrize(("at", "name"), list(enumerate(IDS)), ids=IDS)
+def test_an_example_renders_as_its_file_says(at: int, name: str) -> None:
+    template, _, attributes = EXAMPLES[at]
+    found = written(FOLDER.look(FOLDER.item(template, attributes)))
+    assert found == (HERE / f"{name}.txt").read_text()
+
+
+def test_each_file_is_of_an_example() -> None:
+    assert sorted(each.stem for each in HERE.iterdir()) == sorted(IDS)
+
+
+if __name__ == "__main__":
+    for (template, _, attributes), name in zip(EXAMPLES, IDS, strict=True):
+        (HERE / f"{name}.txt").write_text(written(FOLDER.look(FOLDER.item(template, attributes))))
