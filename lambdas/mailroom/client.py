@@ -22,7 +22,6 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.clock import epoch
-from mailroom.content.payloads import OVERSIZE
 from mailroom.ledger.reader import READY, REMEMBERED_SECONDS, LedgerReader, MessageStatus
 from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, in_order, said
@@ -185,7 +184,7 @@ class Mailroom:
         if not isinstance(attachment, Mapping) or not isinstance(attachment.get("content"), bytes):
             return attachment
         # Named by its content, so that the same item, sent again, is the same item.
-        key = f"{OVERSIZE}/{hashlib.sha256(attachment['content']).hexdigest()}"
+        key = f"attachments/{hashlib.sha256(attachment['content']).hexdigest()}"
         self._s3.put_object(Bucket=self._bucket, Key=key, Body=attachment["content"])
         rest = {name: value for name, value in attachment.items() if name != "content"}
         return {"filename": "attachment", **rest, "ref": f"s3://{self._bucket}/{key}"}

@@ -118,12 +118,11 @@ class Templates:
         return self._first(environment, name, "body.txt", locale, shared)[1]
 
     def check(self, message: Templated) -> None:
-        """Raise Invalid for a template, or a version of one, that is not there."""
+        """Raise Invalid for a template, or a version of one, that is not there or cannot be read."""
         if (name := message.template_name) is None:
             return
         file = "body.txt" if message.event_type == "sms" else "subject.txt"
-        environment = self._environment_of(name, message.template_version)
-        if environment.source(f"{name}/{file}") is None:
+        if _template(self._environment_of(name, message.template_version), f"{name}/{file}") is None:
             raise self._unknown(name, file)
 
     def used(self, name: str, *, locale: str | None = None, version: int | None = None) -> frozenset[str]:
@@ -212,13 +211,17 @@ def _files(environment: BoundedEnvironment, folder: str) -> list[str]:
 
 def _part(environment: BoundedEnvironment, folder: str, file: str, variables: dict[str, Any]) -> str | None:
     name = f"{folder}/{file}"
+    template = _template(environment, name)
+    return None if template is None else _render(template, name, variables)
+
+
+def _template(environment: BoundedEnvironment, name: str) -> Template | None:
     try:
-        template = environment.get_template(name)
+        return environment.get_template(name)
     except TemplateNotFound:
         return None
     except (TemplateError, RecursionError) as error:  # the second: of thousands of brackets
         raise Invalid("template", f"{name} cannot be read: {error}") from None
-    return _render(template, name, variables)
 
 
 def _render(template: Template, name: str, variables: dict[str, Any]) -> str:

@@ -52,26 +52,21 @@ class CurrentVersions:
         self._bucket = bucket
         self._clock = clock
         self._read_at: float | None = None
-        self._choices: Choices = {}
+        self._versions: dict[str, dict[str, int]] = {}
 
-    def of(self, channel: str) -> dict[str, int]:
+    def of(self, channel: str) -> Mapping[str, int]:
         """The versions of a channel's templates, by their names; what is not among them was never published.
         Raises botocore's errors where it has never been read; else what was read last goes on counting."""
         now = self._clock()
         if self._read_at is None or now - self._read_at >= FRESH_SECONDS:
             try:
-                self._choices = self._read()
+                self._versions = _by_channel(self._read())
             except (ClientError, BotoCoreError):
                 if self._read_at is None:
                     raise
                 logger.warning("the versions of templates were not read", exc_info=True)
             self._read_at = now
-        begin = f"{channel}/"
-        return {
-            name.removeprefix(begin): each.version
-            for name, each in self._choices.items()
-            if name.startswith(begin)
-        }
+        return self._versions.get(channel, {})
 
     def _read(self) -> Choices:
         try:
@@ -85,6 +80,14 @@ class CurrentVersions:
         later, each try says the same. Raises as `of`."""
         version = version_for(message, self.of)
         return item if version is None else {**item, "template_version": version}
+
+
+def _by_channel(choices: Choices) -> dict[str, dict[str, int]]:
+    versions: dict[str, dict[str, int]] = {}
+    for path, choice in choices.items():
+        channel, _, name = path.partition("/")
+        versions.setdefault(channel, {})[name] = choice.version
+    return versions
 
 
 def versions_of(bucket: str) -> CurrentVersions | None:

@@ -12,6 +12,7 @@ from mailroom.api.answers import Refusal
 from mailroom.api.messages import WAITING, States
 from mailroom.channels.contracts import CHANNELS
 from mailroom.content.payloads import Payloads
+from mailroom.content.versions import DEPLOYED
 from mailroom.ledger.reader import LedgerReader, MessageStatus
 from mailroom.message.message import run_of
 from ops.campaigns.dry_run import Sample, Samples
@@ -209,10 +210,12 @@ def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) 
     if item is None or item["event_type"] not in RENDERED:
         return None
     try:
+        # What is not queued yet gets the version that counts then.
+        version = None if message.status in WAITING else message.template_version or DEPLOYED
         rules = site.kept("rules", lambda: rules_of(site.session, site.stage))
         payloads = Payloads(site.client("s3"), rules.payload_bucket)
         return Samples(rules.previews(site.client("s3")), rules.default_region, payloads).render(
-            {**item, "template_version": message.template_version} if message.template_version else item
+            {**item, "template_version": version} if version is not None else item
         )
     except (ClientError, BotoCoreError) as fault:  # the rest of the page is worth showing
         return Sample(item["id"], problem=f"{fault}")

@@ -1,17 +1,24 @@
 """Which versions of templates count, and how messages are bound to them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.mail.contract import Mail
+from mailroom.channels.mail.ses import SesMail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
 from mailroom.content.versions import FRESH_SECONDS, CurrentVersions, version_for
 from mailroom.ledger.items import about_of
 from mailroom.message.message import parse
 from tests.support.unit.dispatching import made, numbered
-from tests.support.unit.publishing import choose
-from tests.support.unit.shared import TEMPLATES, Aws, FakeClock
+from tests.support.unit.publishing import choose, publish
+from tests.support.unit.ses import Ses
+from tests.support.unit.shared import BUCKET, TEMPLATES, Aws, FakeClock
+from tests.support.unit.shelf import Shelf
 
 
 def item(**more: Any) -> dict[str, Any]:
@@ -124,3 +131,30 @@ def test_the_ledger_keeps_the_version_of_a_published_template_alone() -> None:
         "N": "7"
     }
     assert "template_version" not in about_of(parse(item(template="a", template_version=0), CONTRACTS))
+
+
+def test_every_try_of_a_queued_message_says_the_same_whatever_is_published_or_taken_back(
+    aws: Aws, clock: FakeClock, tmp_path: Path
+) -> None:
+    Shelf(tmp_path / "mail").put("a", subject="Deployed", text="deployed")
+    for number, text in ((1, "one"), (2, "two")):
+        publish(aws, number, text)
+    choose(aws, a=1)
+    dispatcher = made(aws, clock, versions=CurrentVersions(aws.s3, TEMPLATES, clock))
+    dispatcher.dispatch(numbered(item(template="a")))
+    (body,) = aws.bodies()
+    message = parse(body, CONTRACTS)
+    assert isinstance(message, Mail)
+    for counts in (1, 2, 0):  # as it was, published, and rolled back to the deployed template
+        choose(aws, a=counts)
+        clock.advance(FRESH_SECONDS)
+        client: Any = Ses()
+        sender = SesMail(
+            client,
+            Templates(tmp_path / "mail", Payloads(aws.s3, TEMPLATES)),
+            Payloads(aws.s3, BUCKET),
+            senders=["us@example.com"],
+            configuration_set="test",
+            max_attachment_bytes=0,
+        )
+        assert sender.prepare(message)["Content"]["Simple"]["Body"]["Text"]["Data"] == "one"
