@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import REPOSITORY, counted, cpu, deployed, emulator, latency, pages, search
+from bench import REPOSITORY, counted, cpu, deployed, emulator, latency, pages, rendering, search
 
 RESULTS = REPOSITORY / "bench" / "results.json"
 console = Console(highlight=False)
@@ -29,6 +29,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "deployed": deployed.measure,
     "latency": latency.measure,
     "lone": lambda: emulator.lone_mails(_announce),
+    "rendering": rendering.measure,
     "rate": lambda: emulator.mails(_announce),
     "search": search.measure,
 }

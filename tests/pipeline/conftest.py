@@ -61,9 +61,11 @@ def publish_templates(pipeline: Pipeline) -> None:
     """Publish them as they are: `mailroom template put` would refuse the first two."""
     s3, bucket = pipeline.s3, pipeline.output("TemplatesBucketName")
     by, at = "arn:aws:iam::000000000000:user/eve", "2026-11-21T09:00:00Z"
-    for name, text in PUBLISHED.items():
-        parts = {f"{name}/subject.txt": "A letter", f"{name}/body.txt": text}
-        version = Version("mail", name, 1, parts, {}, by, at)
-        s3.put_object(Bucket=bucket, Key=version.key, Body=msgspec.json.encode(version))
-    choices = {f"mail/{name}": Choice(1, by, at) for name in PUBLISHED}
+    choices = {}
+    for channel in ("mail", "sms"):
+        for name, text in PUBLISHED.items():
+            parts = {f"{name}/subject.txt": "A letter", f"{name}/body.txt": text}
+            version = Version(channel, name, 1, parts, {}, by, at)
+            s3.put_object(Bucket=bucket, Key=version.key, Body=msgspec.json.encode(version))
+            choices[f"{channel}/{name}"] = Choice(1, by, at)
     s3.put_object(Bucket=bucket, Key=CURRENT, Body=msgspec.json.encode(choices))

@@ -24,22 +24,40 @@ def parts(text: str) -> dict[str, str]:
 
 
 def test_a_message_has_the_version_that_counts_and_ledger_and_callback_name_it(pipeline: Pipeline) -> None:
-    pipeline.put(mail("published", template="letter", callback_url=pipeline.receiver("ok")))
+    pipeline.put(
+        mail("published", template="letter", callback_url=pipeline.receiver("ok/callbacks/published"))
+    )
     assert pipeline.one_mail("published")["content"]["text"] == "Dear Ada, version one"
     pipeline.until_ended("published")
     assert pipeline.ledger("published")["template_version"] == 1
-    payload = pipeline.until_told("published")[0].payload
+    payload = pipeline.until_told("published")[0]
     assert (payload["template"], payload["template_version"]) == ("letter", 1)
+
+
+def test_a_bulk_mail_and_a_text_are_made_of_published_templates_too(pipeline: Pipeline) -> None:
+    pipeline.put(
+        mail("published-bulk", template="letter", lane="bulk"),
+        {
+            "id": "published-text",
+            "event_type": "sms",
+            "to": "+12025550143",
+            "template": "letter",
+            "first_name": "Ada",
+        },
+    )
+    assert pipeline.one_mail("published-bulk")["content"]["text"] == "Dear Ada, version one"
+    pipeline.until_ended("published-text", event_type="sms")
+    assert pipeline.ledger("published-text", "sms")["template_version"] == 1
 
 
 def test_a_message_may_name_a_version_that_does_not_count(pipeline: Pipeline, published: Published) -> None:
     version, _ = published.put(LETTER, parts("Dear {{ first_name }}, version two"), {})
     published.roll_back(LETTER)
-    pipeline.put(mail("named", template="letter", template_version=version.number))
-    assert pipeline.one_mail("named")["content"]["text"] == "Dear Ada, version two"
-    assert pipeline.failure(_put(pipeline, mail("nosuch", template="letter", template_version=99))) == (
-        "template_version: 'letter' has no version 99; leave it out"
-    )
+    pipeline.put(mail("names-a-version", template="letter", template_version=version.number))
+    assert pipeline.one_mail("names-a-version")["content"]["text"] == "Dear Ada, version two"
+    assert pipeline.failure(
+        _put(pipeline, mail("names-no-version", template="letter", template_version=99))
+    ) == ("template_version: 'letter' has no version 99; leave it out")
 
 
 def _put(pipeline: Pipeline, item: dict[str, object]) -> str:
@@ -54,8 +72,9 @@ def test_an_edit_of_a_file_counts_for_the_next_message_without_a_restart(
     folder.mkdir(parents=True)
     (folder / "subject.txt").write_text("A note")
     (folder / "body.txt").write_text("before")
-    assert pipeline.variables("send-mail")["TEMPLATES"] == str(REPOSITORY / "templates" / "mail")
-    with pipeline.configured("send-mail", TEMPLATES=str(tmp_path / "mail")):
+    sender = pipeline.output("SendMailFunctionName")
+    assert pipeline.variables(sender)["TEMPLATES"] == str(REPOSITORY / "templates" / "mail")
+    with pipeline.configured(sender, TEMPLATES=str(tmp_path / "mail")):
         pipeline.put(mail("edit-1", template="note", template_version=0))
         assert pipeline.one_mail("edit-1")["content"]["text"] == "before"
         (folder / "body.txt").write_text("after")
@@ -64,10 +83,10 @@ def test_an_edit_of_a_file_counts_for_the_next_message_without_a_restart(
 
 
 def test_a_misspelt_attribute_fails_the_mail_before_it_goes(pipeline: Pipeline) -> None:
-    pipeline.put(mail("misspelt", sendAt="2099-01-01T00:00:00Z"))
-    assert pipeline.failure("misspelt") == "sendAt: is used by nothing here; did you mean `send_at`?"
+    pipeline.put(mail("misspelt-send-at", sendAt="2099-01-01T00:00:00Z"))
+    assert pipeline.failure("misspelt-send-at") == "sendAt: is used by nothing here; did you mean `send_at`?"
 
 
 def test_a_recipient_s_language_without_a_folder_gets_the_template_s_own(pipeline: Pipeline) -> None:
-    pipeline.put(mail("locale", locale="qq-QQ"))
-    assert "Dear Ada Lovelace," in pipeline.one_mail("locale")["content"]["text"]
+    pipeline.put(mail("in-no-language", locale="qq-QQ"))
+    assert "Dear Ada Lovelace," in pipeline.one_mail("in-no-language")["content"]["text"]

@@ -42,12 +42,22 @@ class Row:
         return all(fnmatchcase(name, pattern) for name, pattern in pairs)
 
 
+_MISSING = "S3 asks for it only if an object is missing; without it S3 answers 403, as if the fault were ours"
 UNUSED = (
     Row(
         "send-*",
         "s3:ListBucket",
         "*-payloads-*",
-        "S3 asks for it only if an object is missing; without it S3 answers 403, as if the fault were ours",
+        _MISSING,
+    ),
+    *(
+        Row(
+            function,
+            "s3:ListBucket",
+            "*-templates-*",
+            _MISSING,
+        )
+        for function in ("send-*", "dispatch*", "collect", "messages-api")
     ),
     Row(
         "send-mail*",
