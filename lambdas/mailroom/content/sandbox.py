@@ -263,6 +263,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             autoescape=lambda name: name is not None and name.endswith(".html"),
             undefined=StrictUndefined,
             finalize=_written,
+            cache_size=-1,  # all of it; Jinja's own bound is 133 mails' parts
             auto_reload=folder.is_absolute(),  # a bundle's, which never changes, is relative
         )
         self.globals.pop("lipsum")
