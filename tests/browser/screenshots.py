@@ -28,6 +28,7 @@ SHOTS = [
     ("failures", "/failures", DESK, "light"),
     ("dead-letters", "/dead-letters?queue=mail", DESK, "dark"),
     ("campaign", "/campaigns?campaign=weekly-followers", DESK, "light"),
+    ("template", "/templates?name=weekly-followers", DESK, "light"),
     ("inbox", "/inbox?channel=fax", DESK, "light"),
     ("phone", "/inbox?channel=sms", PHONE, "light"),
 ]
@@ -74,7 +75,7 @@ def _shoot(page: Any, name: str) -> None:
     page.set_viewport_size({"width": page.viewport_size["width"], "height": min(height, MOST)})
     page.wait_for_load_state("networkidle")
     if page.locator("iframe").count():
-        page.frame_locator("iframe").locator("h1").wait_for()
+        page.frame_locator("iframe").first.locator("h1").wait_for()
         page.wait_for_timeout(500)  # it is there, and drawn a moment later
     page.screenshot(path=PICTURES / f"console-{name}.png")
 

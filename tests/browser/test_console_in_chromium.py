@@ -49,6 +49,8 @@ PATHS = [
     "/campaigns?campaign=weekly-followers",
     "/campaigns/start?campaign=weekly-followers",
     "/campaigns/stop?campaign=weekly-followers&run=gone",
+    "/templates",
+    "/templates?name=weekly-followers",
 ]
 
 

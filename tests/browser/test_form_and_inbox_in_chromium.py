@@ -15,7 +15,7 @@ OF_FORM_AND_INBOX = [
     *(f"/send?channel={channel}" for channel in CHANNELS),
     *(f"/inbox?channel={channel}" for channel in CHANNELS),
 ]
-NO_PAGES = {"/message/mail", "/inbox/mail/html", "/inbox/message"}
+NO_PAGES = {"/message/mail", "/inbox/mail/html", "/inbox/message", "/templates/mail", "/send/mail"}
 """Paths that answer with a frame's document, or lead to a page."""
 
 
@@ -45,7 +45,7 @@ def test_from_the_form_to_delivered_by_keyboard_alone(page: Any) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("Control+A")
     page.keyboard.type("grace@example.com")
-    for _ in range(4):  # the subject, the text, more attributes, the button
+    for _ in range(5):  # the template, the subject, the text, more attributes, the button
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Send a mail?")
@@ -135,6 +135,37 @@ def test_axe_finds_nothing_on_the_form_and_the_inbox(page: Any, scheme: str, siz
     expect(page.get_by_role("heading", name="Headers")).to_be_visible()
     found["/inbox/mail"] = faults(page)
     assert {path: each for path, each in found.items() if each} == {}
+
+
+def test_a_test_of_a_template_is_sent_from_its_page_and_arrives(page: Any) -> None:
+    page.goto("./templates")
+    page.get_by_role("link", name="mail/weekly-followers").click()
+    page.get_by_label("Example").select_option("one")
+    page.get_by_role("button", name="Show").click()
+    for width in ("desktop", "phone"):
+        frame = page.frame_locator(f"iframe[title='The mail on a {width}']")
+        expect(frame.get_by_role("heading", level=1)).to_have_text("One new follower this week")
+    page.get_by_label("To").fill("tester@example.com")
+    page.get_by_role("button", name="Send a test").click()
+    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    expect(page.locator("dd.id").first).to_contain_text("test-mail-")
+    page.goto("./inbox?channel=mail")
+    page.get_by_role("link", name="Ada, you have a new follower").first.click()
+    expect(page.locator("main")).to_contain_text("X-Mailroom-Test")
+
+
+def test_the_form_shows_the_mail_of_a_template_before_it_goes(page: Any) -> None:
+    page.goto("./send?channel=mail")
+    page.get_by_label("To", exact=True).fill("ada@example.com")
+    page.get_by_label("Template", exact=True).select_option("default")
+    for field in ("Subject", "Text"):
+        page.get_by_label(field, exact=True).fill("")
+    page.locator("summary").click()
+    page.get_by_label("Variables").fill("first_name=Ada\nlast_name=Lovelace\nshoe=7")
+    page.get_by_role("button", name="Look at it first").click()
+    frame = page.frame_locator("iframe[title='The HTML of the mail']")
+    expect(frame.locator("body")).to_contain_text("Dear Ada Lovelace,")
+    expect(page.locator("main")).to_contain_text("Nothing uses shoe.")
 
 
 def test_no_page_is_left_out() -> None:

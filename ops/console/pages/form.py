@@ -43,6 +43,8 @@ _LABELS = {
 """What attributes are called, where their names in words do not say it."""
 _ALIASES = ("email",)
 """Attributes that are another's second name."""
+_FIRST = ("id", "to", "template")
+"""What one fills in first, in this order; the rest is in the schema's."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
 _OPTIONS = ("subject", "text", "template", "topic", "lane", "send_at", "callback_url")
 """Options of `mailroom send` with the attribute's own name; the others are set by --set."""
@@ -118,6 +120,7 @@ def _examples(channel: str) -> dict[str, str]:
 def _form(channel: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Shown:
     fields, examples = _with_templates(channel, values), _examples(channel)
     first = [each for each in fields if each.name in ("id", "template", *examples) or each.required]
+    first.sort(key=lambda each: _FIRST.index(each.name) if each.name in _FIRST else len(_FIRST))
     more = [each for each in fields if each not in first]
     known = {VARIABLES, *(each.name for each in fields)}
     return Shown(
