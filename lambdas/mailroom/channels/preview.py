@@ -68,7 +68,7 @@ class Stage(Protocol):
 class Previews:
     """The previews of one stage. `root` has a folder of templates a channel, `published` reads versions of
     templates and `versions` knows which of them count; None: the stage publishes none. Senders of which there
-    are none are not known here, and not checked."""
+    are none, and a `bucket` that is "", are not known here, and not checked."""
 
     def __init__(
         self,
@@ -124,14 +124,12 @@ class Previews:
                 return structs.replace(_of_mail(self._ses.prepare(message)), unused=self.unused(message))
             case Sms():
                 text = text_of(message, self._templates["sms"], strict=self._strict)
+                shown = Preview(text=text, unused=self.unused(message))
+                if message.media_urls:  # then it is billed as one
+                    return shown
                 name = "text" if message.template is None else "template"
                 found = checked(name, text, MAX_SEGMENTS)
-                return Preview(
-                    text=text,
-                    segments=found.count,
-                    encoding=found.encoding,
-                    unused=self.unused(message),
-                )
+                return structs.replace(shown, segments=found.count, encoding=found.encoding)
             case Push():
                 return Preview(subject=message.title or "", text=message.body, unused=self.unused(message))
         return Preview(unused=self.unused(message))
@@ -206,7 +204,11 @@ class _AnySender(SesMail):
 
 
 class _NamesAlone(Payloads):
-    """Payloads of which only the names count: whoever puts a message need not be allowed to read them."""
+    """Payloads of which only the names count: whoever puts a message need not be allowed to read them. Where
+    the bucket is not known (""), any name will do."""
+
+    def key(self, field: str, ref: str) -> str:
+        return super().key(field, ref) if self._bucket else ref
 
     def read(self, field: str, ref: str, limit: int) -> bytes:  # noqa: ARG002 - nothing is read
         self.key(field, ref)

@@ -76,6 +76,8 @@ class Templates:
         self._environment = BoundedEnvironment(root)
         self._published = published
         self._versions = lru_cache(MAX_COMPILED)(self._version)
+        # Files outside of a bundle may change, as the environment knows.
+        self._used = self._variables if root.is_absolute() else lru_cache(MAX_COMPILED)(self._variables)
 
     def names(self, file: str = "subject.txt") -> list[str]:
         """The templates there are, by the file that each of them has."""
@@ -128,6 +130,9 @@ class Templates:
     def used(self, name: str, *, locale: str | None = None, version: int | None = None) -> frozenset[str]:
         """The variables that a template uses in that language, by itself or in parts that it refers to.
         Raises Invalid for a template that cannot be read."""
+        return self._used(name, locale, version)
+
+    def _variables(self, name: str, locale: str | None, version: int | None) -> frozenset[str]:
         environment = self._environment_of(name, version)
         folders = _folders(name, locale)
         folder = next((each for each in folders if _files(environment, each)), name)

@@ -142,3 +142,17 @@ def test_the_version_that_counts_is_rendered_unless_the_item_names_one(aws: Aws,
     assert of.look(message(template="a")).text == "two"
     assert of.look(message(template="a", template_version=1)).text == "one"
     assert of.look(message(template="a", template_version=0, name="x")).text == "Hi"
+
+
+def test_a_text_with_media_is_billed_as_one_and_has_no_segments(root: Path) -> None:
+    media = ["https://a.example/a.png"]
+    assert previews(root).look(message("sms", media_urls=media)).segments == 0
+    previews(root).look(message("sms", text="ы" * 1500, media_urls=media))
+    with pytest.raises(Invalid, match="text: takes 23 segments in UCS-2; use at most 10"):
+        previews(root).look(message("sms", text="ы" * 1500))
+
+
+def test_where_the_bucket_is_not_known_an_object_may_have_any_name(root: Path) -> None:
+    attached = {"ref": "s3://anywhere/logo.png", "content_id": "logo"}
+    mail = message(subject="Hi", html="<img src='cid:logo'>", attachments=[attached])
+    assert previews(root, bucket="").look(mail).attachments == ["logo.png"]

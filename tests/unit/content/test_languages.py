@@ -1,5 +1,6 @@
 """A template in several languages, its published versions, and the variables that it uses."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,3 +143,15 @@ def test_a_version_is_read_once_and_no_more_than_a_bounded_number_is_kept(
     assert kept.currsize == MAX_COMPILED
     aws.s3.delete_object(Bucket=BUCKET, Key=publish(aws, MAX_COMPILED + 10, "").key)
     assert templates.render("a", {}, version=MAX_COMPILED + 10).text == f"text {MAX_COMPILED + 10}"
+
+
+def test_the_variables_of_a_bundle_s_template_are_looked_for_once(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.put("a", subject="{{ name }}", text="Hi")
+    monkeypatch.chdir(shelf.root)
+    templates = Templates(Path())
+    assert templates.used("a") == {"name"}
+    shelf.put("a", subject="{{ other }}")
+    assert templates.used("a") == {"name"}
+    assert Templates(shelf.root).used("a") == {"other"}
