@@ -25,7 +25,7 @@ FILES = ("subject.txt", "body.html", "body.txt")
 EXAMPLES = "examples"
 """The folder of a template with items that show it."""
 MAX_COMPILED = 64
-"""Versions that a process keeps compiled: some 100 KB each."""
+"""Versions that a process keeps compiled: some 40 KB each."""
 MAX_VERSION_BYTES = 1024 * 1024
 """What a published version may have, parts and examples together."""
 
