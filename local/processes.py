@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
@@ -87,11 +86,9 @@ def free_ports(count: int, wanted: Sequence[int] = ()) -> list[int]:
     """Free ports on the loopback address, all different: of `wanted` those that are free."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each, port in zip_longest(sockets, wanted[:count], fillvalue=0):
-            assert isinstance(each, socket.socket)
-            each.setsockopt(
-                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-            )  # as servers do: old connections linger
+        for each, port in zip(sockets, [*wanted, *[0] * count], strict=False):
+            # As servers bind: connections of the last time may linger.
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 each.bind((LOOPBACK, port))
             except OSError:
@@ -101,13 +98,10 @@ def free_ports(count: int, wanted: Sequence[int] = ()) -> list[int]:
 
 def kept_ports(path: Path, count: int) -> list[int]:
     """Free ports: those of the last time, which stand in the file, where they are free still."""
+    wanted: list[int] = []
     with suppress(OSError, ValueError):
         wanted = msgspec.json.decode(path.read_bytes(), type=list[Annotated[int, Meta(ge=1024, le=65_535)]])
-        return _keep(path, free_ports(count, wanted))
-    return _keep(path, free_ports(count))
-
-
-def _keep(path: Path, ports: list[int]) -> list[int]:
+    ports = free_ports(count, wanted)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(ports))
     return ports

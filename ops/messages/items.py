@@ -1,5 +1,7 @@
 """Items as operators write them: attributes as text, and the rules by which a deployed stage judges items."""
 
+import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
@@ -10,10 +12,10 @@ from msgspec import Struct, structs
 from mailroom.channels.contracts import CONTRACTS, UNDELAYED, contracts_of
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Validator
-from mailroom.errors import Invalid
+from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import MailboxWriter, Oversize
-from mailroom.message.message import Message
+from mailroom.message.message import Message, decode
 from ops.screen import Refused
 from ops.stage import function_settings
 from ops.stage import name as stage_name
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from mailroom.channels.preview import Previews
 
+STDIN = "-"
 NOT_TYPED = ("variables", "attempt")
 """Fields of the model that no producer writes."""
 
@@ -78,6 +81,32 @@ def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
             raise Refused(f"{option} {name.strip()} is there twice; keep one.")
         found[name.strip()] = value
     return found
+
+
+def read_item(place: str) -> dict[str, Any]:
+    """The item in a file, or on standard input. Raises Refused."""
+    name = "standard input" if place == STDIN else place
+    try:
+        text = sys.stdin.read() if place == STDIN else Path(place).read_text("utf-8-sig")
+        return decode(text)
+    except OSError as error:
+        raise Refused(f"{name} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{name} is not UTF-8; save it as UTF-8.") from None
+    except Malformed:
+        raise Refused(f"{name}: {_fault(text)}") from None
+
+
+def _fault(text: str) -> str:
+    """The line and column where a text is no JSON object; never what is there."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: is not JSON ({error.msg})."
+    except ValueError:
+        return "is not JSON."
+    several = isinstance(value, list)
+    return f"is no JSON object{'; of several messages make a file of lines: mailroom import' * several}."
 
 
 def _takes_text(type_: Any) -> bool:

@@ -1,11 +1,8 @@
 """`send`: one message, from a file, from options or from both, is put into the mailbox."""
 
-import json
 import secrets
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +12,7 @@ from msgspec import Struct, structs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader
-from mailroom.message.message import decode
-from ops.messages.items import Rules, attributes_of, pairs, rules_of
+from ops.messages.items import Rules, attributes_of, pairs, read_item, rules_of
 from ops.messages.status import reader_of
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, ended, print_answer, print_line, screen, status
@@ -27,7 +23,6 @@ if TYPE_CHECKING:
 
     from mailroom.channels.preview import Preview
 
-STDIN = "-"
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
 """Statuses without an outcome."""
 GOOD = ("sent", "delivered")
@@ -104,7 +99,7 @@ def send(
         "callback_url": callback_url,
     }
     with aws_faults(stage):
-        item = _draft(channel, _read(file) if file else {}, typed, set_ or ())
+        item = _draft(channel, read_item(file) if file else {}, typed, set_ or ())
         session = aws_session()
         sent = put(session, stage, item)
         if wait and sent.result != "conflict":
@@ -165,32 +160,6 @@ def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAn
         result=written.state,
         unused=preview.unused,
     )
-
-
-def _read(place: str) -> dict[str, Any]:
-    """The item in a file, or on standard input. Raises Refused."""
-    name = "standard input" if place == STDIN else place
-    try:
-        text = sys.stdin.read() if place == STDIN else Path(place).read_text("utf-8-sig")
-        return decode(text)
-    except OSError as error:
-        raise Refused(f"{name} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise Refused(f"{name} is not UTF-8; save it as UTF-8.") from None
-    except Malformed:
-        raise Refused(f"{name}: {_fault(text)}") from None
-
-
-def _fault(text: str) -> str:
-    """The line and column where a text is no JSON object; never what is there."""
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        return f"line {error.lineno}, column {error.colno}: is not JSON ({error.msg})."
-    except ValueError:
-        return "is not JSON."
-    several = isinstance(value, list)
-    return f"is no JSON object{'; of several messages make a file of lines: mailroom import' * several}."
 
 
 def _draft(

@@ -1,27 +1,24 @@
 """The folder where people write templates: what is in it, what its examples come out as, what is wrong."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import DictLoader, meta
-from jinja2.exceptions import TemplateError, TemplateSyntaxError
+from jinja2 import DictLoader, TemplateError
 from msgspec import Struct
 
 from mailroom.channels.contracts import contracts_of
 from mailroom.channels.preview import Preview, Previews
-from mailroom.content.sandbox import BoundedEnvironment
-from mailroom.content.templates import EXAMPLES, FILES, canonical
+from mailroom.content.sandbox import BoundedEnvironment, Part, faults
+from mailroom.content.templates import EXAMPLES, FILES, TOP, canonical
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
+from ops.messages.items import read_item
 from ops.screen import Refused
 
 Item = dict[str, Any]
 TO: Mapping[str, str] = {"mail": "ada@example.com", "sms": "+16175551234"}
-"""Whom an example is for that does not say so; the channels are those that have templates."""
-TOP = {"mail": "subject.txt", "sms": "body.txt"}
-"""The file that each template of a channel has."""
+"""Whom an example is for that does not say so, by channel."""
 
 
 class TemplateName(Struct, frozen=True, order=True):
@@ -37,12 +34,11 @@ class TemplateName(Struct, frozen=True, order=True):
 
 
 class TemplateFolder:
-    """The templates below `root`, which has a folder for each channel. Numbers without their country are
-    dialled as in `region`; "": they need it."""
+    """The templates below `root`, which has a folder for each channel."""
 
-    def __init__(self, root: Path, region: str = "US") -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
-        self._contracts = contracts_of(region)
+        self._contracts = contracts_of("US")  # where an example's number without its country is dialled
         self._environments = {name: BoundedEnvironment(root / name) for name in TO}
         self._previews = Previews(root, mail_senders=())
 
@@ -67,7 +63,7 @@ class TemplateFolder:
         """The examples of a template by their names: attributes of an item. Raises Refused for a file that
         holds no JSON object."""
         files = sorted((self.root / template.path / EXAMPLES).glob("*.json"))
-        return {each.stem: read_item(each) for each in files}
+        return {each.stem: read_item(str(each)) for each in files}
 
     def languages(self, template: TemplateName) -> list[str]:
         """The languages that it is written in beside its own."""
@@ -86,57 +82,30 @@ class TemplateFolder:
 
     def used(self, template: TemplateName) -> frozenset[str]:
         """The variables that a template uses, in any of its languages. Raises Refused."""
-        environment = self._environments[template.channel]
-        try:
-            return environment.variables(self._own(template))
-        except (TemplateError, RecursionError) as error:
-            raise Refused(f"{template.path} cannot be read: {error}.") from None
+        return frozenset().union(*(each.variables for each in self._reached(template).values()))
 
     def used_in(self, template: TemplateName, parts: Mapping[str, str]) -> frozenset[str]:
         """The variables that these sources of a template use."""
-        environment = self._environments[template.channel]
-        overlaid = environment.overlay(loader=DictLoader(parts))
-        return overlaid.variables(parts)
+        return self._environments[template.channel].overlay(loader=DictLoader(parts)).variables(parts)
 
     def parts(self, template: TemplateName) -> dict[str, str]:
         """The sources of a template and of all that it refers to, by their paths in the channel's folder.
         Raises Refused where a reference is not written out, and for a part that cannot be read."""
-        environment = self._environments[template.channel]
-        found, waiting = dict[str, str](), self._own(template)
-        try:
-            while waiting:
-                name = waiting.pop(0)
-                source = None if name in found else environment.source(name)
-                if source is None:
-                    continue
-                found[name] = source
-                for each in meta.find_referenced_templates(environment.parse(source, name)):
-                    if each is None:
-                        raise Refused(
-                            f"{template.channel}/{name} includes what a variable names; a published template "
-                            "has to name its parts."
-                        )
-                    waiting.append(each)
-        except (TemplateError, RecursionError, UnicodeError) as error:
-            raise Refused(f"{template.path} cannot be read: {error}.") from None
-        return found
+        found = self._reached(template)
+        if unclear := [name for name, each in found.items() if each.open]:
+            raise Refused(
+                f"{template.channel}/{unclear[0]} includes what a variable names; a published template has "
+                "to name its parts."
+            )
+        return {name: each.source for name, each in sorted(found.items())}
 
     def faults(self, template: TemplateName, only: str | None = None) -> list[str]:
         """What is wrong with a template, a sentence each with file and line: what the sandbox has not, or
         else a language that lacks a part, and an example that does not render (`only`: of one example)."""
-        if wrong := [*self._unreadable(template)]:
+        if wrong := [*faults(self.root, f"{template.path}/")]:
             return wrong
         examples = {name: each for name, each in self.examples(template).items() if only in (None, name)}
         return [*self._incomplete(template), *self._failing(template, examples)]
-
-    def _unreadable(self, template: TemplateName) -> Iterator[str]:
-        for name in self._own(template):
-            try:
-                self._environments[template.channel].get_template(name)
-            except TemplateSyntaxError as error:
-                yield f"{template.channel}/{error.name or name}:{error.lineno}: {error.message}"
-            except (TemplateError, UnicodeError, RecursionError) as error:
-                yield f"{template.channel}/{name}: {error}"
 
     def _incomplete(self, template: TemplateName) -> Iterator[str]:
         folder = self.root / template.path
@@ -162,25 +131,17 @@ class TemplateFolder:
             place = f"{template.channel}/{where}: " if where else ""
             yield f"{place}{fault} (example {template.path}/{EXAMPLES}/{example}.json)"
 
+    def _reached(self, template: TemplateName) -> dict[str, Part]:
+        """The parts of a template and all that they refer to. Raises Refused."""
+        try:
+            return self._environments[template.channel].reached(self._own(template))
+        except (TemplateError, RecursionError, UnicodeError) as error:
+            raise Refused(f"{template.path} cannot be read: {error}.") from None
+
     def _own(self, template: TemplateName) -> list[str]:
         folder = self.root / template.path
         files = sorted(each for each in folder.rglob("*") if each.name in FILES)
         return [each.relative_to(self.root / template.channel).as_posix() for each in files]
-
-
-def read_item(path: Path) -> Item:
-    """The attributes in a file. Raises Refused, with the line at fault."""
-    try:
-        found = json.loads(path.read_text("utf-8-sig"))
-    except OSError as error:
-        raise Refused(f"{path} cannot be read: {error.strerror}.") from None
-    except json.JSONDecodeError as error:
-        raise Refused(f"{path}:{error.lineno}: is not JSON ({error.msg}).") from None
-    except (ValueError, RecursionError):
-        raise Refused(f"{path}: is not JSON.") from None
-    if not isinstance(found, dict):
-        raise Refused(f"{path}:1: is no JSON object; write attributes of an item in braces.")
-    return found
 
 
 def _line_of(fault: Exception) -> str:

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from botocore.exceptions import ClientError
 from msgspec import Struct, structs
 
 from mailroom.clock import Clock, iso
-from mailroom.content.templates import MAX_VERSION_BYTES, Version, version_key
+from mailroom.content.templates import MAX_VERSION_BYTES, Version, read_version, version_key
 from mailroom.content.versions import CURRENT, DEPLOYED, Choice, Choices, read_choices
+from mailroom.message.message import encode
 from ops.messages.items import rules_of
 from ops.screen import Refused
 from ops.stage import caller
@@ -54,7 +54,7 @@ class Published(Struct, frozen=True):
         except self.client.exceptions.NoSuchKey:
             there = ", ".join(map(str, self.numbers(template))) or "none"
             raise Refused(f"{template.path} has no version {number}. There are: {there}.") from None
-        return msgspec.json.decode(reply["Body"].read(), type=Version)
+        return read_version(reply["Body"].read())
 
     def numbers(self, template: TemplateName) -> list[int]:
         """The versions of a template that were ever written, the oldest first."""
@@ -96,7 +96,7 @@ class Published(Struct, frozen=True):
     def _write(self, template: TemplateName, parts: dict[str, str], examples: dict[str, Item]) -> Version:
         about = (template.channel, template.name)
         version = Version(*about, 0, parts, examples, self.by(), iso(self.clock()))
-        size = len(msgspec.json.encode(version))
+        size = len(encode(version).encode())
         if size > MAX_VERSION_BYTES:
             raise Refused(f"{template.path} has {size:,} bytes; a version has {MAX_VERSION_BYTES:,} at most.")
         for _ in range(TRIES):
@@ -134,8 +134,8 @@ class Published(Struct, frozen=True):
             return {}, {"IfNoneMatch": "*"}
         return read_choices(reply["Body"].read()), {"IfMatch": reply["ETag"]}
 
-    def _put(self, key: str, content: object, **condition: Any) -> None:
-        body = msgspec.json.encode(content)
+    def _put(self, key: str, content: Version | Choices, **condition: Any) -> None:
+        body = encode(content).encode()
         try:
             self.client.put_object(
                 Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", **condition

@@ -4,6 +4,7 @@ import html
 import json
 import tempfile
 import webbrowser
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,9 @@ import typer
 
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
-from ops.messages.items import attributes_of, pairs
+from ops.messages.items import attributes_of, pairs, read_item
 from ops.screen import Refused, ended, print_line, print_lines, refusals, right, screen, table_of
-from ops.templates.folder import TO, Item, TemplateFolder, TemplateName, read_item
+from ops.templates.folder import TO, Item, TemplateFolder, TemplateName
 from stacks.paths import TEMPLATES
 
 Channel = Annotated[str | None, typer.Option(help=f"One of {', '.join(TO)}, where both have the template.")]
@@ -31,7 +32,8 @@ def render(
         typer.Option("--set", help="Set attribute=value; write other values than text as JSON."),
     ] = None,
     json_: Annotated[
-        Path | None, typer.Option("--json", help="A file with the attributes, a JSON object.")
+        str | None,
+        typer.Option("--json", help="A file with the attributes, a JSON object; - is standard input."),
     ] = None,
     example: Annotated[
         str | None, typer.Option(help="One of the template's examples; default: its first.")
@@ -74,7 +76,7 @@ def render(
 
 
 def _attributes(
-    folder: TemplateFolder, template: TemplateName, file: Path | None, example: str | None
+    folder: TemplateFolder, template: TemplateName, file: str | None, example: str | None
 ) -> Item:
     if file is not None:
         return read_item(file)
@@ -91,7 +93,7 @@ def _value(channel: str, field: str, text: str) -> Any:
     """A text as an attribute's value: of a variable whatever it is as JSON, or else the text."""
     known = attributes_of(channel)
     try:
-        return known.value(field, text) if known.known(field) else json.loads(text)
+        return known.value(field, text) if known.known(field) else json.loads(text, parse_float=Decimal)
     except Invalid as fault:
         raise Refused(f"--set {fault}.") from None
     except ValueError:

@@ -154,13 +154,17 @@ def test_an_example_renders_in_each_language(folder: Folder) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", ":1: is not JSON"), ("[]", ":1: is no JSON object"), ("\n\n{]", ":3: is not JSON")],
+    [
+        ("{", "line 1, column 2: is not JSON"),
+        ("[]", "is no JSON object"),
+        ("\n\n{]", "line 3, column 2: is not JSON"),
+    ],
 )
 def test_an_example_that_is_no_object_is_refused_with_its_line(folder: Folder, text: str, said: str) -> None:
     folder.example("a", "ada", text)
     result = folder.run("--all")
     assert result.exit_code == 2
-    assert f"ada.json{said}" in "".join(result.stderr.split("\n"))
+    assert f"ada.json: {said}" in "".join(result.stderr.split("\n"))
 
 
 def test_the_plugin_makes_a_test_of_each_example(folder: Folder, pytester: pytest.Pytester) -> None:
@@ -170,3 +174,12 @@ def test_the_plugin_makes_a_test_of_each_example(folder: Folder, pytester: pytes
     )
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["mail/a/*.*:1: name: is missing; *examples/eve.json*"])
+
+
+def test_numbers_of_an_example_are_those_of_an_item(folder: Folder) -> None:
+    folder.put("a", text="{{ price }} {{ price * 2 }}")
+    folder.example("a", "ada", '{"name": "Ada", "price": 9.5}')
+    assert "9.5 19.0" in folder.run("a").stdout
+    assert "9.25 18.50" in folder.run("a", "--set", "price=9.25").stdout
+    folder.put("a", text="{{ price * 1.5 }}")  # of a decimal and a float, which fails on the stage as well
+    assert "TypeError: unsupported operand" in " ".join(folder.run("a").stderr.split())

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,15 @@ def test_the_same_content_makes_no_other_version(desk: Desk) -> None:
     again = json.loads(desk.run("put", "a", "--json").stdout)
     assert (again["version"], again["new"], again["needs"]) == (1, False, [])
     assert desk.published.numbers(A) == [1]
+
+
+def test_numbers_of_examples_are_kept_as_an_item_has_them(desk: Desk) -> None:
+    desk.write("{{ name }} {{ price }}")
+    (desk.root / "mail/a/examples/ada.json").write_text('{"name": "Ada", "price": 9.5}')
+    assert desk.run("put", "a").exit_code == 0
+    assert desk.published.version(A, 1).examples == {"ada": {"name": "Ada", "price": Decimal("9.5")}}
+    assert json.loads(desk.run("put", "a", "--json").stdout)["new"] is False
+    assert json.loads(desk.run("show", "a", "--json").stdout)["examples"]["ada"]["price"] in (9.5, "9.5")
 
 
 def test_a_version_has_the_shared_parts_and_the_languages_that_it_needs(desk: Desk) -> None:

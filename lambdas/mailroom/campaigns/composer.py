@@ -17,7 +17,7 @@ from mailroom.campaigns.runs import Run, Runs
 from mailroom.campaigns.sources import databases_of
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
-from mailroom.content.versions import version_for
+from mailroom.content.versions import DEPLOYED, unbound
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
@@ -162,13 +162,11 @@ class Composer(Struct, frozen=True):
             message = parse(draft.item, self.drafter.contracts)
         except Invalid:
             return draft  # put as it is: dispatch refuses it and says why
-        templates = run.templates
-        version = version_for(message, lambda _: templates)
-        return (
-            draft
-            if version is None
-            else structs.replace(draft, item={**draft.item, "template_version": version})
-        )
+        name = unbound(message)
+        if name is None:
+            return draft
+        version = run.templates.get(name, DEPLOYED)
+        return structs.replace(draft, item={**draft.item, "template_version": version})
 
     def _count(self, chunk: Chunk, tally: Counter[str]) -> None:
         self.runs.count(chunk.campaign, chunk.run, tally)

@@ -14,8 +14,8 @@ from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
 from mailroom.channels.sms.text import MAX_SEGMENTS, checked, text_of
 from mailroom.content.payloads import Payloads
-from mailroom.content.templates import Templates
-from mailroom.content.versions import CurrentVersions, version_for
+from mailroom.content.templates import TOP, Templates
+from mailroom.content.versions import CurrentVersions, unbound
 from mailroom.message.message import Message, Templated
 from mailroom.recipients.unsubscribe_links import Links
 
@@ -39,11 +39,6 @@ class Preview(Struct, frozen=True, kw_only=True):
     segments: int = 0
     encoding: str = ""
     unused: list[str] = []
-
-    @property
-    def size(self) -> int:
-        """Bytes of its content, without attachments."""
-        return sum(len((each or "").encode()) for each in (self.html, self.text))
 
 
 class Stage(Protocol):
@@ -81,7 +76,7 @@ class Previews:
         published: Payloads | None = None,
         versions: CurrentVersions | None = None,
     ) -> None:
-        self._templates = {name: Templates(root / name, published) for name in ("mail", "sms")}
+        self._templates = {name: Templates(root / name, published) for name in TOP}
         self._payloads = _NamesAlone(cast(Any, None), bucket)
         self._ses = (SesMail if mail_senders else _AnySender)(
             cast(Any, None),
@@ -152,19 +147,23 @@ class Previews:
             templates.check_names(message, strict=self._strict)
 
     def unused(self, message: Message) -> list[str]:
-        """The attributes that neither the contract nor the message's template uses. Raises Invalid for a
-        template that cannot be read."""
+        """The attributes that neither the contract nor the message's template uses; [] where its payload may
+        name a template. Raises Invalid for a template that cannot be read."""
         used = frozenset[str]()
+        if message.may_use and message.payload_ref is not None:
+            return []
         if isinstance(message, Templated) and (name := message.template_name) is not None:
             templates = self._templates[message.event_type]
             used = templates.used(name, locale=message.locale, version=message.template_version)
         return sorted(message.unused(used))
 
     def _bound(self, message: Message) -> Message:
-        if self._versions is None or not isinstance(message, Templated):
+        name = unbound(message)
+        if self._versions is None or name is None:
             return message
-        version = version_for(message, self._versions.of)
-        return message if version is None else structs.replace(message, template_version=version)
+        # What has a template's name is Templated.
+        version = self._versions.version(message.event_type, name)
+        return structs.replace(cast(Templated, message), template_version=version)
 
 
 def _of_mail(request: dict[str, Any]) -> Preview:

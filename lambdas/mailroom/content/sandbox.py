@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import (
     FileSystemLoader,
@@ -252,6 +252,15 @@ class _EscapedFields(_Fields, SandboxedEscapeFormatter):
     """str.format of a Markup, with the same bounds."""
 
 
+class Part(NamedTuple):
+    """A template as it is written, and the variables that it uses. `open`: a variable names what it
+    includes."""
+
+    source: str
+    variables: frozenset[str]
+    open: bool
+
+
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
     """Refuses what is not on the list when it reads a template, and lets each operation pay."""
 
@@ -263,7 +272,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             autoescape=lambda name: name is not None and name.endswith(".html"),
             undefined=StrictUndefined,
             finalize=_written,
-            cache_size=-1,  # all of it; Jinja's own bound is 133 mails' parts
+            cache_size=-1,  # every part stays compiled; Jinja's default of 400 is 133 mails
             auto_reload=folder.is_absolute(),  # a bundle's, which never changes, is relative
         )
         self.globals.pop("lipsum")
@@ -288,20 +297,26 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         except TemplateNotFound:
             return None
 
-    def variables(self, names: Iterable[str]) -> frozenset[str]:
-        """The variables that these templates use, and those that they refer to. Which one is included where a
-        variable names it, nobody can tell: all are, then. Raises TemplateError."""
-        found, seen, waiting = set[str](), set[str](), [*names]
+    def reached(self, names: Iterable[str]) -> dict[str, Part]:
+        """These templates and all that they refer to, by name. Which one is included where a variable names
+        it, nobody can tell: all are, then. Raises TemplateError."""
+        found, waiting = dict[str, Part](), [*names]
         while waiting:
             name = waiting.pop()
-            source = None if name in seen else self.source(name)
-            seen.add(name)
-            if source is not None:
-                tree = self.parse(source, name)
-                found |= meta.find_undeclared_variables(tree)
-                for each in meta.find_referenced_templates(tree):
-                    waiting += self.list_templates() if each is None else [each]
-        return frozenset(found)
+            source = None if name in found else self.source(name)
+            if source is None:
+                continue
+            tree = self.parse(source, name)
+            refers = [*meta.find_referenced_templates(tree)]
+            found[name] = Part(source, frozenset(meta.find_undeclared_variables(tree)), None in refers)
+            for each in refers:
+                waiting += self.list_templates() if each is None else [each]
+        return found
+
+    def variables(self, names: Iterable[str]) -> frozenset[str]:
+        """The variables that these templates use, by themselves or in what they refer to. Raises
+        TemplateError."""
+        return frozenset().union(*(each.variables for each in self.reached(names).values()))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         template = super()._parse(source, name, filename)
@@ -412,10 +427,13 @@ def _uses(node: nodes.Node, modules: Container[str]) -> Iterator[tuple[str, obje
             yield "method", of.attr, METHODS | _OWN_METHODS
 
 
-def faults(folder: Path) -> Iterator[str]:
-    """What is wrong with the templates under a folder, a sentence each, with its file and line."""
+def faults(folder: Path, below: str = "") -> Iterator[str]:
+    """What is wrong with the templates under a folder, a sentence each, with its file and line. `below`: how
+    the names begin of those that are looked at."""
     environment = BoundedEnvironment(folder)
     for name in environment.list_templates(extensions=("html", "txt")):
+        if not name.startswith(below):
+            continue
         try:
             environment.get_template(name)
         except TemplateSyntaxError as error:

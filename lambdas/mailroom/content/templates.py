@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from mailroom.message.message import Templated
 
 FILES = ("subject.txt", "body.html", "body.txt")
 """The parts of a template; a text's has the last alone."""
+TOP: Mapping[str, str] = {"mail": "subject.txt", "sms": "body.txt"}
+"""The part that each template has, by channel; these are the channels that have templates."""
 EXAMPLES = "examples"
 """The folder of a template with items that show it."""
 MAX_COMPILED = 64
@@ -55,6 +58,14 @@ class Version(Struct, frozen=True):
     @property
     def key(self) -> str:
         return version_key(self.channel, self.name, self.number)
+
+
+_versions = msgspec.json.Decoder(Version, float_hook=Decimal)  # numbers as an item has them
+
+
+def read_version(content: bytes) -> Version:
+    """The version that an object of the bucket is. Raises msgspec.DecodeError."""
+    return _versions.decode(content)
 
 
 def version_key(channel: str, name: str, number: int) -> str:
@@ -123,7 +134,7 @@ class Templates:
         """Raise Invalid for a template, or a version of one, that is not there or cannot be read."""
         if (name := message.template_name) is None:
             return
-        file = "body.txt" if message.event_type == "sms" else "subject.txt"
+        file = TOP[message.event_type]
         if _template(self._environment_of(name, message.template_version), f"{name}/{file}") is None:
             raise self._unknown(name, file)
 
@@ -144,7 +155,7 @@ class Templates:
     def check_names(self, message: Templated, *, strict: bool = False) -> None:
         """Raise Invalid for an attribute that is misspelt and that the message's template does not use;
         `strict`: for any that nobody uses. The template is looked at for a doubtful name alone."""
-        if not (strict or message.misspelt()):
+        if not (strict or (message.may_use and message.misspelt())):
             return
         name, used = message.template_name, frozenset[str]()
         if name is not None:
@@ -163,8 +174,7 @@ class Templates:
             content = self._published.read("template_version", ref, MAX_VERSION_BYTES)
         except Invalid:
             raise Invalid("template_version", f"{name!r} has no version {number}; leave it out") from None
-        parts = msgspec.json.decode(content, type=Version).parts
-        return self._environment.overlay(loader=DictLoader(parts))
+        return self._environment.overlay(loader=DictLoader(read_version(content).parts))
 
     def _first(
         self,

@@ -4,7 +4,7 @@ One object of the stage's bucket names them all, so that a publisher switches it
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -78,8 +78,12 @@ class CurrentVersions:
     def bound(self, message: Message, item: Mapping[str, Any]) -> Mapping[str, Any]:
         """The item of a message with the version of its template that counts now: whatever is published
         later, each try says the same. Raises as `of`."""
-        version = version_for(message, self.of)
-        return item if version is None else {**item, "template_version": version}
+        name = unbound(message)
+        return item if name is None else {**item, "template_version": self.version(message.event_type, name)}
+
+    def version(self, channel: str, name: str) -> int:
+        """The version of a template that counts now. Raises as `of`."""
+        return self.of(channel).get(name, DEPLOYED)
 
 
 def _by_channel(choices: Choices) -> dict[str, dict[str, int]]:
@@ -95,10 +99,9 @@ def versions_of(bucket: str) -> CurrentVersions | None:
     return CurrentVersions(clients.s3(), bucket) if bucket else None
 
 
-def version_for(message: Message, versions: Callable[[str], Mapping[str, int]]) -> int | None:
-    """The version of its template that a message is to have, of those of its channel; None: it has none, or
-    names one itself. Raises what `versions` raises."""
+def unbound(message: Message) -> str | None:
+    """The template of a message that names no version of it; None: no template makes the message, or the
+    message names the version itself."""
     if not isinstance(message, Templated) or message.template_version is not None:
         return None
-    name = message.template_name
-    return None if name is None else versions(message.event_type).get(name, DEPLOYED)
+    return message.template_name

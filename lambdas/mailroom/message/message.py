@@ -253,10 +253,11 @@ class Message(Struct, frozen=True, kw_only=True):
     def check_names(self, used: Container[str], *, strict: bool = False) -> None:
         """Raise Invalid for a misspelt attribute that is not among the variables that its template has
         `used`: the message would go out without what the attribute says. `strict`: for any that is not."""
-        misspelt = self.misspelt()
+        meant = _spellings(type(self))
         for name in sorted(self.unused(used)):
-            if name in misspelt:
-                raise Invalid(name, f"is used by nothing here; did you mean `{misspelt[name]}`?")
+            right = meant.get(_spelling(name), name)
+            if right != name:
+                raise Invalid(name, f"is used by nothing here; did you mean `{right}`?")
             if strict:
                 raise Invalid(name, "is used by nothing here, which `items.unknown` refuses; leave it out")
 

@@ -20,7 +20,7 @@ from ops.messages.items import attributes_of, pairs
 from ops.messages.send import judge, new_id, put
 from ops.schema import schema_of
 from ops.screen import Refused
-from ops.stage import function_variables, name
+from ops.stage import function_settings, name
 from ops.templates.folder import TemplateFolder
 from stacks.paths import TEMPLATES
 
@@ -247,17 +247,28 @@ def send_command(stage: str, item: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
+class Reaching(Struct, frozen=True, rename="upper"):
+    """Whom a sender may reach: see `environment.Sender`."""
+
+    recipients_only: list[str] | None = None
+    redirect_to: str = ""
+
+
+def reaching_of(site: Site, channel: str) -> Reaching:
+    """Whom the sender of a channel may reach, as it is deployed. Raises Refused."""
+    return function_settings(site.session.client("lambda"), name(site.stage, f"send-{channel}"), Reaching)
+
+
 def reach(site: Site, channel: str) -> str:
     """Whom a message of the channel may reach, in a sentence."""
     if site.stage == "local":
         return "The local stage: a simulator takes it, and it reaches nobody."
     if channel == "webhook":
         return f"Stage {site.stage} posts it to the URL."
-    sender = function_variables(site.session.client("lambda"), name(site.stage, f"send-{channel}"))
-    if "RECIPIENTS_ONLY" not in sender:
+    reaching = reaching_of(site, channel)
+    if reaching.recipients_only is None:
         return f"Stage {site.stage} may reach everybody: its recipient really gets it."
-    only = ", ".join(json.loads(sender["RECIPIENTS_ONLY"])) or "nobody by name"
-    target = sender.get("REDIRECT_TO")
+    only, target = ", ".join(reaching.recipients_only) or "nobody by name", reaching.redirect_to
     others = f"{target} gets what is for anybody else" if target else "what is for anybody else is suppressed"
     return f"Stage {site.stage} may reach {only}; {others}."
 

@@ -3,33 +3,23 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from mailroom.channels.preview import Preview
-from mailroom.content.versions import CurrentVersions
-from mailroom.environment import read
+from mailroom.content.templates import TOP
+from mailroom.content.versions import DEPLOYED, CurrentVersions
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
 from mailroom.recipients.choices import AllowedRecipients
-from ops.console.pages.form import reach
+from ops.console.pages.form import reach, reaching_of
 from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
-from ops.messages.items import rules_of
+from ops.messages.items import Rules, rules_of
 from ops.messages.send import new_id, put
 from ops.screen import Refused, ended
-from ops.stage import function_variables, name
-from ops.templates.folder import TO, Item, TemplateFolder, TemplateName
+from ops.templates.folder import Item, TemplateFolder, TemplateName
 from ops.templates.published import words_of
 from stacks.paths import TEMPLATES
 
 TEST_HEADER = "X-Mailroom-Test"
 """Marks a mail that somebody sent to look at its template."""
-
-
-class Reaching(msgspec.Struct, frozen=True, rename="upper"):
-    """Whom a sender may reach: see `environment.Sender`."""
-
-    recipients_only: list[str] | None = None
-    redirect_to: str = ""
 
 
 def show(site: Site, asked: Asked) -> Answer:
@@ -43,7 +33,7 @@ def show(site: Site, asked: Asked) -> Answer:
                 each,
                 len(folder.examples(each)),
                 folder.languages(each),
-                words_of(counts.get(each.path, 0)),
+                words_of(counts.get(each.path, DEPLOYED)),
             )
             for each in folder.all()
         ]
@@ -65,7 +55,7 @@ def show(site: Site, asked: Asked) -> Answer:
             "faults": folder.faults(template),
             "variables": sorted(folder.used(template)),
             "sources": {path: _numbered(text) for path, text in folder.parts(template).items()},
-            "counts": words_of(counts.get(template.path, 0)),
+            "counts": words_of(counts.get(template.path, DEPLOYED)),
             "reach": reach(site, template.channel),
         },
     )
@@ -94,11 +84,11 @@ def _rendered(folder: TemplateFolder, template: TemplateName, asked: Asked) -> t
 
 def _counts(site: Site) -> dict[str, int]:
     """The versions that count in the stage, by channel and name."""
-    rules = site.kept("rules", lambda: rules_of(site.session, site.stage))
+    rules = _rules(site)
     if not rules.templates_bucket:
         return {}
     versions = CurrentVersions(site.client("s3"), rules.templates_bucket, site.clock)
-    return {f"{channel}/{each}": number for channel in TO for each, number in versions.of(channel).items()}
+    return {f"{channel}/{each}": number for channel in TOP for each, number in versions.of(channel).items()}
 
 
 def _send(site: Site, template: TemplateName, example: Item, to: str) -> Answer:
@@ -109,18 +99,20 @@ def _send(site: Site, template: TemplateName, example: Item, to: str) -> Answer:
     if template.channel == "mail":
         item["headers"] = {**item.get("headers", {}), TEST_HEADER: template.name}
     try:
-        rules = rules_of(site.session, site.stage)
-        reached = parse(item, rules.contracts()).reached
+        reached = parse(item, _rules(site).contracts()).reached
     except (Invalid, Malformed) as fault:
         raise Refused(ended(f"The test was not sent: {fault}")) from None
-    sender = function_variables(site.session.client("lambda"), name(site.stage, f"send-{template.channel}"))
-    reaching = read(Reaching, sender)
+    reaching = reaching_of(site, template.channel)
     if reaching.recipients_only is not None:
         only = AllowedRecipients(template.channel, reaching.recipients_only, reaching.redirect_to)
         for unwanted in only.refused(reached).values():
             raise Refused(ended(f"The test was not sent: {unwanted.sentence}"))
     put(site.session, site.stage, item)
     return Goto(link("/message", id=item["id"], channel=template.channel))
+
+
+def _rules(site: Site) -> Rules:
+    return site.kept("rules", lambda: rules_of(site.session, site.stage))
 
 
 def _numbered(source: str) -> str:

@@ -93,7 +93,11 @@ def mail(**more: Any) -> Mail:
 
 def test_a_misspelt_name_that_the_template_uses_is_a_variable(shelf: Shelf) -> None:
     shelf.put("a", subject="{{ sendAt }}", text="Hi")
-    Templates(shelf.root).check_names(mail(sendAt="noon"))
+    message = mail(sendAt="noon")
+    assert message.misspelt() == {"sendAt": "send_at"}
+    templates = Templates(shelf.root)
+    templates.check_names(message)
+    assert templates.render("a", message.variables).subject == "noon"
 
 
 def test_a_misspelt_name_that_the_template_does_not_use_is_refused(shelf: Shelf) -> None:

@@ -11,7 +11,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
-from mailroom.content.versions import FRESH_SECONDS, CurrentVersions, version_for
+from mailroom.content.versions import FRESH_SECONDS, CurrentVersions, unbound
 from mailroom.ledger.items import about_of
 from mailroom.message.message import parse
 from tests.support.unit.dispatching import made, numbered
@@ -87,11 +87,11 @@ def test_what_was_read_last_goes_on_counting_while_s3_does_not_answer(aws: Aws, 
     ],
 )
 def test_what_has_no_template_or_names_a_version_stays_as_it_is(given: dict[str, Any]) -> None:
-    assert version_for(parse(given, CONTRACTS), lambda _: {"welcome": 7, "default": 7}) is None
+    assert unbound(parse(given, CONTRACTS)) is None
 
 
 def test_a_mail_that_names_no_template_is_bound_to_the_default_one() -> None:
-    assert version_for(parse(item(), CONTRACTS), lambda _: {"default": 2}) == 2
+    assert unbound(parse(item(), CONTRACTS)) == "default"
 
 
 def test_dispatch_queues_a_message_with_the_version_that_counts_then(aws: Aws, clock: FakeClock) -> None:

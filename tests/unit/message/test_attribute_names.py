@@ -76,27 +76,31 @@ EVERYDAY = """
 def test_no_everyday_variable_is_taken_for_a_mistake(channel: str) -> None:
     assert len(EVERYDAY) > 150
     more = {name: "x" for name in EVERYDAY if name not in CONTRACTS[channel].__struct_encode_fields__}
-    parse(item(channel, **more), CONTRACTS)
+    assert parse(item(channel, **more), CONTRACTS).misspelt() == {}
 
 
 def test_a_mail_of_a_template_is_judged_with_its_template() -> None:
-    parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "sendAt": "x"}, CONTRACTS)
+    message = parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "sendAt": "x"}, CONTRACTS)
+    assert (message.may_use, message.misspelt()) == (True, {"sendAt": "send_at"})
 
 
 def test_what_lies_in_a_payload_may_use_any_name_until_it_is_read() -> None:
     given = {"to": "a@example.com", "payload_ref": "s3://bucket/key", "sendAt": "x"}
-    parse({"id": "m-1", "event_type": "mail", **given}, CONTRACTS)
+    message = parse({"id": "m-1", "event_type": "mail", **given}, CONTRACTS)
+    assert (message.may_use, message.misspelt()) == (True, {"sendAt": "send_at"})
 
 
 def test_the_system_s_own_names_are_suggested_to_nobody() -> None:
-    parse(item("mail", attempts="3", variable="x", payloadPrefix="y"), CONTRACTS)
+    message = parse(item("mail", attempts="3", variable="x", payloadPrefix="y"), CONTRACTS)
+    assert message.misspelt() == {}
 
 
 def test_the_smallest_item_of_mails_and_the_gateway_s_fax_stay_as_they_are() -> None:
     names = {"email": "ldg55d@example.com", "first_name": "Vincent", "last_name": "Lee"}
-    parse({"id": "2026ldg55d", "event_type": "mail", **names}, CONTRACTS)
+    mail = parse({"id": "2026ldg55d", "event_type": "mail", **names}, CONTRACTS)
     fax = {"fax_id": "abc123", "to": "+16175551234", "pdf_url": "https://some-url.example/file.pdf"}
-    parse(item_of({**fax, "callback_url": "https://some-url.example/endpoint"}), CONTRACTS)
+    sent = parse(item_of({**fax, "callback_url": "https://some-url.example/endpoint"}), CONTRACTS)
+    assert (mail.misspelt(), sent.misspelt()) == ({}, {})
 
 
 def test_what_nobody_uses_is_named_and_a_subject_beside_a_template_too() -> None:
