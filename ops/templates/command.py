@@ -4,11 +4,13 @@ import difflib
 from collections.abc import Iterator
 from typing import Annotated
 
+import msgspec
 import typer
 from msgspec import Struct, structs
 
 from mailroom.content.templates import Version
 from mailroom.content.versions import DEPLOYED, Choice
+from mailroom.message.message import encode
 from ops.options import AsJson, Stage, Yes
 from ops.screen import (
     Refused,
@@ -149,7 +151,7 @@ def show(
         found = published.version(template, version or published.choices()[template.path].version)
         numbers = published.numbers(template)
     if as_json:
-        print_json(found)
+        print_json(msgspec.Raw(encode(found).encode()))  # numbers as numbers, and not as texts
         return
     print_line(f"{template.path}, version {found.number} of {', '.join(map(str, numbers))}", "bold")
     print_line(f"published {short(found.at)} by {found.by}")
