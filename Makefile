@@ -24,21 +24,19 @@ REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
 
-setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everything into this folder
+setup: .venv/.ready .local/ministack/.ready ## install everything into this folder
 
-.venv/.ready: requirements-dev.txt
+.venv/.ready: requirements-dev.txt pyproject.toml
 	@python3 -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Mailroom needs Python 3.11 or newer; this is " + sys.version.split()[0])'
 	@test -x $(PY) || python3 -m venv .venv
 	@test -x $(UV) || sed -n '/^uv==/,/[^\\]$$/p' requirements-dev.txt | $(PY) -m pip install $(LOCKED) --disable-pip-version-check -r /dev/stdin || $(REFUSED)
 	@$(UV) pip sync $(LOCKED) --python $(PY) requirements-dev.txt || $(REFUSED)
+	@$(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) --editable .
 	@touch $@
 
-.venv/bin/mailroom: ops/mailroom.sh .venv/.ready
-	@install -m 755 ops/mailroom.sh $@
-
-.local/ministack/.ready: local/requirements.txt .venv/.ready
+.local/ministack/.ready: mailroom_local/requirements.txt .venv/.ready
 	@test -x .local/ministack/bin/python || python3 -m venv .local/ministack
-	@$(UV) pip sync $(LOCKED) --python .local/ministack/bin/python local/requirements.txt || $(REFUSED)
+	@$(UV) pip sync $(LOCKED) --python .local/ministack/bin/python mailroom_local/requirements.txt || $(REFUSED)
 	@touch $@
 
 # checkov's, chaos's, the browser's, the proof's and others': each has an environment of its own.
@@ -56,16 +54,16 @@ setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everyt
 cdk: .local/cdk/.ready ## install the CDK's command line: `cdk`, in an activated .venv
 
 demo: setup ## the main job on the embedded AWS: messages on all channels, and the awkward ones
-	@$(PY) -m local demo
+	@$(PY) -m mailroom_local demo
 
 up: setup ## start the embedded AWS, deploy, and leave it running, with a console for the browser
-	@$(PY) -m local up
+	@$(PY) -m mailroom_local up
 
 down: ## stop what `make up` started
-	@$(PY) -m local down
+	@$(PY) -m mailroom_local down
 
 inbox: ## what the providers' simulators accepted
-	@$(PY) -m local inbox
+	@$(PY) -m mailroom_local inbox
 
 synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the CDK CLI
 	@rm -rf cdk.out
@@ -85,7 +83,7 @@ deploy: cdk ## deploy STAGE with the credentials of the environment; IMPORT=1 ta
 
 destroy: setup cdk ## delete STAGE's stacks, after a question; what its settings retain stays
 	@rm -rf cdk.out && mkdir -p .local && $(PY) app.py -c stage="$$STAGE" > .local/stacks.txt
-	@PYTHONPATH=. $(PY) -P -m ops.destroy --stage "$$STAGE"
+	@$(PY) -P -m mailroom_ops.destroy --stage "$$STAGE"
 	@.venv/bin/cdk destroy --app cdk.out --force $(STACKS)
 
 # What any function's lock names: the locks agree on versions. Licences that extend to the code which uses a package are
@@ -99,7 +97,7 @@ sbom: .local/sbom/.ready ## list what functions ship, and refuse unknown licence
 	@.local/sbom/bin/pip-licenses --python $(SHIPPED)/bin/python --format markdown --allow-only '$(ACCEPTED)'
 
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
-	@$(PY) -m stacks.deploy_policy --stage "$$STAGE" --output ".local/policy/$$STAGE"
+	@$(PY) -m mailroom_stacks.deploy_policy --stage "$$STAGE" --output ".local/policy/$$STAGE"
 
 # The order is our own: what takes longest begins first.
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
@@ -131,7 +129,7 @@ check: .venv/.ready ## ruff, mypy (strict) and the layers of pyproject.toml
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	PYTHONPATH=.:lambdas .venv/bin/lint-imports --no-logo --no-cache
+	.venv/bin/lint-imports --no-logo --no-cache
 
 audit: .venv/.ready .local/checkov/.ready ## checkov and cfn-lint on the templates of dev and prod
 	@rm -rf .local/audit
@@ -147,9 +145,9 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff format .
 
 schema: .venv/.ready ## write what is made of the code: docs/*.schema.json of items and events, the tables of docs/settings.md
-	@$(PY) -m stacks.settings.reference
-	@for channel in $$(PYTHONPATH=lambdas $(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
-	@$(PY) -m ops schema --event --output docs/event.schema.json
+	@$(PY) -m mailroom_stacks.settings.reference
+	@for channel in $$($(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m mailroom_ops schema $$channel --output docs/$$channel.schema.json; done
+	@$(PY) -m mailroom_ops schema --event --output docs/event.schema.json
 
 bench: setup .local/oracle/.ready ## measure the figures of docs/measured.md; writes bench/results.json
 	@$(PY) -m bench
@@ -172,7 +170,7 @@ COMPILE = $(UV) pip compile --quiet --generate-hashes --universal --python-versi
 lock: ## resolve every requirements file anew
 	$(COMPILE) requirements-dev.in lambdas/requirements/*.in -o requirements-dev.txt
 	$(COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
-	$(COMPILE) local/requirements.in -o local/requirements.txt
+	$(COMPILE) mailroom_local/requirements.in -o mailroom_local/requirements.txt
 	$(COMPILE) browser/requirements.in -o browser/requirements.txt
 	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt
 	$(COMPILE) chaos/requirements.in -o chaos/requirements.txt

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from stacks.application import NagError, synthesize
-from stacks.settings.sentences import SettingsError
+from mailroom_stacks.application import NagError, synthesize
+from mailroom_stacks.settings.sentences import SettingsError
 
 
 def main() -> None:

@@ -1,8 +1,6 @@
 """The figures of docs/measured.md, each with its baseline measured in the same run."""
 
-import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 # The functions' library is bundled, not installed: here it is found where it lies.
-sys.path.insert(0, str(REPOSITORY / "lambdas"))

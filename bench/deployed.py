@@ -8,8 +8,8 @@ from typing import Any
 
 from bench.functions import answer_at_once, clean, context, in_a_process, queue_batch, report
 from bench.memory import most_megabytes
-from local.stage.deploy import bundle_of
-from local.stage.workspace import DOT_LOCAL, Workspace
+from mailroom_local.stage.deploy import bundle_of
+from mailroom_local.stage.workspace import DOT_LOCAL, Workspace
 
 BATCHES = 100
 ROUNDS = 15
@@ -36,7 +36,7 @@ _TIMED = "import time; started = time.perf_counter(); {}; print(time.perf_counte
 
 def measure() -> dict[str, Any]:
     """Megabytes unzipped beside the runtime's boto3, the mail sender's peak memory, cold imports."""
-    from local.stage import (
+    from mailroom_local.stage import (
         lifecycle,  # not above: what this process has imported counts as the functions' memory
     )
 

@@ -21,13 +21,13 @@ import aws_lambda_powertools
 
 from bench import REPOSITORY
 from bench.functions import create_table, item
-from local.aws import LocalSession, patient
-from local.harness.expected import Expected
-from local.harness.judge import Observation, judge
-from local.stage import lifecycle
-from local.stage.deploy import bundle_of
-from local.stage.workspace import DOT_LOCAL, MAILBOX, State, Workspace
 from mailroom.clock import epoch
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.harness.expected import Expected
+from mailroom_local.harness.judge import Observation, judge
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.deploy import bundle_of
+from mailroom_local.stage.workspace import DOT_LOCAL, MAILBOX, State, Workspace
 
 Announce = Callable[[str], None]
 WORKSPACE = Workspace(DOT_LOCAL / "measured")

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.functions import ANSWERS, context, in_a_process, queue_batch, report
-from local.providers.http import Reply, Request, SimulatorServer
-from ops.estimates import prices
-from ops.estimates.quotas import WHOLE_VCPU_MB
+from mailroom_local.providers.http import Reply, Request, SimulatorServer
+from mailroom_ops.estimates import prices
+from mailroom_ops.estimates.quotas import WHOLE_VCPU_MB
 
 MAILS = 100
 DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}

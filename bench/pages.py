@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.emulator import PUT_BATCH, WORKSPACE, client, running_stage
-from local.stage import lifecycle
-from local.stage.workspace import LEDGER, MAILBOX, State
 from mailroom.aws.dynamo import image_of
 from mailroom.clock import iso
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.workspace import LEDGER, MAILBOX, State
 
 MESSAGES, FAILED = 100_000, 1_000
 ROUNDS = 15

@@ -16,16 +16,16 @@ from bench import REPOSITORY
 from chaos.faults import Chaos, plan
 from chaos.load import draw
 from chaos.report import Report
-from local.aws import STAGE, LocalSession, patient
-from local.harness.expected import Key
-from local.harness.judge import Observation
-from local.harness.run import Bars, Run
-from local.harness.stage_client import StageClient
-from local.processes import StartError
-from local.stage import lifecycle
-from local.stage.deploy import DeployError
-from local.stage.workspace import DOT_LOCAL, State, Workspace
-from ops.terminal import Terminal
+from mailroom_local.aws import STAGE, LocalSession, patient
+from mailroom_local.harness.expected import Key
+from mailroom_local.harness.judge import Observation
+from mailroom_local.harness.run import Bars, Run
+from mailroom_local.harness.stage_client import StageClient
+from mailroom_local.processes import StartError
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.deploy import DeployError
+from mailroom_local.stage.workspace import DOT_LOCAL, State, Workspace
+from mailroom_ops.terminal import Terminal
 
 WORKSPACE = Workspace(DOT_LOCAL / "chaos-stage")
 TOOLS = DOT_LOCAL / "chaos" / "bin"

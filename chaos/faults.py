@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Literal
 
-from local.aws import STAGE
-from local.harness.stage_client import StageClient
-from local.providers import trouble
-from local.stage import lifecycle
-from local.stage.deploy import EmulatorDeployment
-from local.stage.workspace import Workspace
+from mailroom_local.aws import STAGE
+from mailroom_local.harness.stage_client import StageClient
+from mailroom_local.providers import trouble
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.deploy import EmulatorDeployment
+from mailroom_local.stage.workspace import Workspace
 
 Kind = Literal["kill", "pump", "deploy", "day", "trouble", "calm"]
 FUNCTIONS = {

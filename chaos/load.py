@@ -2,9 +2,9 @@
 
 import random
 
-from local.demo.load.faxes import fax
-from local.harness.acceptances import MARK
-from local.harness.expected import MESSAGES, Expected, Item, with_callback
+from mailroom_local.demo.load.faxes import fax
+from mailroom_local.harness.acceptances import MARK
+from mailroom_local.harness.expected import MESSAGES, Expected, Item, with_callback
 
 PARTS = {"mail": 0.56, "sms": 0.2, "push": 0.1, "webhook": 0.1, "fax": 0.04}
 """Each channel's part of the messages. Faxes are few, because each keeps its line busy."""

@@ -15,8 +15,8 @@ from rich.table import Table
 from bench import REPOSITORY
 from chaos.faults import Done, Kind
 from chaos.load import PARTS
-from local.harness.judge import Figures, Judgement
-from ops.terminal import Terminal
+from mailroom_local.harness.judge import Figures, Judgement
+from mailroom_ops.terminal import Terminal
 
 RESULTS = REPOSITORY / "bench" / "chaos.json"
 TOTALS = ("put", "accepted", "sent_twice", "declared", "lost")

@@ -14,7 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError
 
 from bench import REPOSITORY
-from local.processes import free_ports
+from mailroom_local.processes import free_ports
 
 PACKAGE, VERSION = "amplify-dynamodb-simulator", "2.9.30"
 """Of npm: it has the program, DynamoDB Local 1.25.1, beside AWS's licence for it."""

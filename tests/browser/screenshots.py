@@ -35,7 +35,7 @@ SHOTS = [
 """Name, path, size and colours."""
 _SECONDS = 120.0
 LATE_SECONDS = 5.0
-"""How much later the local stage has metrics: local/pump/metrics.py."""
+"""How much later the local stage has metrics: mailroom_local/pump/metrics.py."""
 
 
 def main() -> None:

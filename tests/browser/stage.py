@@ -12,10 +12,10 @@ import signal
 import subprocess
 import sys
 
-from local.aws import LocalSession, patient
-from local.harness.stage_client import StageClient
-from local.stage import lifecycle
-from local.stage.workspace import DOT_LOCAL, Workspace
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.harness.stage_client import StageClient
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.workspace import DOT_LOCAL, Workspace
 
 WORKSPACE = Workspace(DOT_LOCAL / "browser-stage")
 
@@ -35,7 +35,7 @@ def main() -> None:
                 stage.delete(item["id"], item["event_type"])  # a test may fix what it has put
                 stage.put(item)
             elif "mailroom" in command:
-                words = [sys.executable, "-m", "ops", *command["mailroom"], "--stage", "local"]
+                words = [sys.executable, "-m", "mailroom_ops", *command["mailroom"], "--stage", "local"]
                 subprocess.run(words, env=os.environ | running.variables(), check=True, stdout=sys.stderr)
             elif "listed" in command:
                 ses = LocalSession().client(

@@ -169,6 +169,6 @@ def test_the_form_shows_the_mail_of_a_template_before_it_goes(page: Any) -> None
 
 
 def test_no_page_is_left_out() -> None:
-    server = (ROOT / "ops" / "console" / "server.py").read_text()
+    server = (ROOT / "mailroom_ops" / "console" / "server.py").read_text()
     there = {*re.findall(r'Page\("([^"]+)"', server)} - NO_PAGES
     assert there == {path.partition("?")[0] for path in [*PATHS, *OF_FORM_AND_INBOX, "/inbox/mail"]}

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from stacks.paths import ROOT
+from mailroom_stacks.paths import ROOT
 from tests.support.docs_pages import Block, Page, pages
 
 PATHS = [page.path for page in pages()]
@@ -72,7 +72,7 @@ def test_every_test_that_the_text_names_is_in_the_file_that_it_links() -> None:
 
 def test_every_page_that_the_code_names_is_there() -> None:
     named = re.compile(r"docs/[\w/.-]+\.(?:md|json)")
-    for folder in ("stacks", "ops", "lambdas", "local"):
+    for folder in ("stacks", "mailroom_ops", "lambdas", "mailroom_local"):
         for file in (ROOT / folder).rglob("*.py"):
             for path in named.findall(file.read_text()):
                 assert (ROOT / path).exists(), f"{file}: {path}"

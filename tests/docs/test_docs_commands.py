@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from ops.cli import app
+from mailroom_ops.cli import app
 from tests.support.docs_pages import Page, pages
 from tests.support.ops.subcommands import subcommands
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stacks.settings.load import load
+from mailroom_stacks.settings.load import load
 from tests.support.docs_pages import Page
 from tests.support.stacks.refusals import STAGES
 

@@ -2,7 +2,7 @@
 
 import re
 
-from stacks.settings.reference import PAGE, page, settings_of
+from mailroom_stacks.settings.reference import PAGE, page, settings_of
 from tests.support.docs_pages import Page
 
 KEYS = dict(settings_of())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mailroom.channels.preview import Preview
-from ops.templates.folder import TemplateFolder, TemplateName
+from mailroom_ops.templates.folder import TemplateFolder, TemplateName
 from tests.support.docs_pages import Page
 
 PAGE = Page("docs/templates.md")

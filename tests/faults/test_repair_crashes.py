@@ -30,7 +30,7 @@ WHOLE = (*STUCK, "done", "waiting")
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls in the same order each time, so that each of them is stopped at."""
-    monkeypatch.setattr("ops.repair.repairs.SEGMENTS", 1)
+    monkeypatch.setattr("mailroom_ops.repair.repairs.SEGMENTS", 1)
 
 
 def stranded(world: World) -> Here:

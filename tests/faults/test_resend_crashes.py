@@ -21,8 +21,8 @@ SIDES: tuple[Side, ...] = ("before", "after")
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls in the same order each time, so that each of them is stopped at."""
-    monkeypatch.setattr("ops.resend.resender._WORKERS", 1)
-    monkeypatch.setattr("ops.repair.repairs.SEGMENTS", 1)
+    monkeypatch.setattr("mailroom_ops.resend.resender._WORKERS", 1)
+    monkeypatch.setattr("mailroom_ops.repair.repairs.SEGMENTS", 1)
 
 
 def failed_once(world: World) -> Here:

@@ -11,10 +11,10 @@ import pytest
 from twilio.request_validator import RequestValidator
 from twilio.rest import Client
 
-from local.aws import LocalSession, patient
-from local.processes import wait_until
-from local.providers.server import ProviderServer
-from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.processes import wait_until
+from mailroom_local.providers.server import ProviderServer
+from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from tests.support.local.emulator import create_function, emulated, functions
 from tests.support.local.served import served
 from tests.support.local.twilio import SENDER, Redirected, form, number

@@ -2,8 +2,8 @@
 
 import threading
 
-from local.providers.delay_queue import AGAIN_SECONDS, DelayQueue, Disorder, pages
-from local.providers.http import Request
+from mailroom_local.providers.delay_queue import AGAIN_SECONDS, DelayQueue, Disorder, pages
+from mailroom_local.providers.http import Request
 
 
 class Stage:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from local.demo import report
-from local.demo.feedback import check_feedback
-from local.harness.expected import Key
-from ops.terminal import Terminal
+from mailroom_local.demo import report
+from mailroom_local.demo.feedback import check_feedback
+from mailroom_local.harness.expected import Key
+from mailroom_ops.terminal import Terminal
 
 EVENTS: dict[str, Any] = {
     "waiting": {"ses": 0, "twilio": 0},

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from local.demo.load import faxes, mails, pushes, sms
-from local.demo.plan import DemoFacts, DemoPlan
-from local.harness.expected import Expected
-from local.providers import fax
-from local.providers.ses_events import Address
-from local.providers.sms import BASIC, answer_to, course_of, is_silent, refusal_of, segments
-from local.providers.sns import WORDS
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
+from mailroom_local.demo.load import faxes, mails, pushes, sms
+from mailroom_local.demo.plan import DemoFacts, DemoPlan
+from mailroom_local.harness.expected import Expected
+from mailroom_local.providers import fax
+from mailroom_local.providers.ses_events import Address
+from mailroom_local.providers.sms import BASIC, answer_to, course_of, is_silent, refusal_of, segments
+from mailroom_local.providers.sns import WORDS
 
 APPLICATION = "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local"
 TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"

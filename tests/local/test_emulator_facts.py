@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.aws import LocalSession, patient
-from local.processes import wait_until
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.processes import wait_until
 from tests.support.local.emulator import emulated
 
 if TYPE_CHECKING:

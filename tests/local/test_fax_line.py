@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from local.providers.fax import FaxLine, FaxOrder, SimulatedFax, document, is_pdf
-from local.providers.http import SubmitRefused
-from local.providers.inbox import InboxStore
+from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax, document, is_pdf
+from mailroom_local.providers.http import SubmitRefused
+from mailroom_local.providers.inbox import InboxStore
 from tests.support.local.fax import NOW, PDF, SENDER, Bench, Clock, number, request, running
 from tests.support.local.served import served
 

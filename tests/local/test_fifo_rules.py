@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from local.pump.fifo import AT_MOST, FifoMapping, FifoMessage, finished
-from local.pump.functions import Invoked
+from mailroom_local.pump.fifo import AT_MOST, FifoMapping, FifoMessage, finished
+from mailroom_local.pump.functions import Invoked
 from tests.support.local.fifo import ARN, MAPPING, RAISED, message, names, reported
 
 BATCH = [message("a"), message("b"), message("c")]

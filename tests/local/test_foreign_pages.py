@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from local.aws import LocalSession, authorization, key, patient
-from local.providers.http import Request
-from local.providers.server import ProviderServer
-from local.providers.upstream import Upstream
-from local.stage.workspace import REPOSITORY
+from mailroom_local.aws import LocalSession, authorization, key, patient
+from mailroom_local.providers.http import Request
+from mailroom_local.providers.server import ProviderServer
+from mailroom_local.providers.upstream import Upstream
+from mailroom_local.stage.workspace import REPOSITORY
 from tests.support.local.emulator import emulated
 from tests.support.local.served import served
 

@@ -5,9 +5,9 @@ from typing import cast
 
 import pytest
 
-from local.harness.expected import Key
-from local.harness.stage_client import StageClient
-from local.harness.waiter import AT_ONCE, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
+from mailroom_local.harness.expected import Key
+from mailroom_local.harness.stage_client import StageClient
+from mailroom_local.harness.waiter import AT_ONCE, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
 
 
 @dataclass

@@ -6,9 +6,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from local.aws import LocalSession, patient
-from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
-from local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
+from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly
 from tests.support.local.emulator import create_function, emulated, functions
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"

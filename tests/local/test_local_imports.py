@@ -12,11 +12,11 @@ from tests.support import ROOT
 @pytest.mark.parametrize(
     "module",
     [
-        "local.__main__",
-        "local.demo.run",
-        "local.database.postgres",
-        "local.providers.server",
-        "local.pump.driver",
+        "mailroom_local.__main__",
+        "mailroom_local.demo.run",
+        "mailroom_local.database.postgres",
+        "mailroom_local.providers.server",
+        "mailroom_local.pump.driver",
     ],
 )
 def test_a_program_of_the_local_stage_finds_what_it_imports(module: str) -> None:

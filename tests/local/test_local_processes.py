@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from local.aws import Endpoints
-from local.processes import LOOPBACK, Process, free_ports, kept_ports, start, wait_until
-from local.stage import lifecycle
-from local.stage.workspace import State, Workspace, load_state
+from mailroom_local.aws import Endpoints
+from mailroom_local.processes import LOOPBACK, Process, free_ports, kept_ports, start, wait_until
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.workspace import State, Workspace, load_state
 
 SLEEP = "import time; print('up', flush=True); time.sleep(60)"
 ENDPOINTS = Endpoints("http://127.0.0.1:1", "http://127.0.0.1:2")

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from local.aws import LocalSession, patient
-from local.pump.metrics import LoggedMetrics
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.pump.metrics import LoggedMetrics
 from tests.support.local.emulator import emulated
 
 NOW = datetime(2026, 11, 22, 12, 0, 30, tzinfo=UTC)

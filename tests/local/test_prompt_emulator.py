@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.stage.emulated import prompt
+from mailroom_local.stage.emulated import prompt
 
 Answer = tuple[int, dict[str, str], bytes]
 NOTHING: Answer = (200, {}, b'{"Records": [], "NextShardIterator": "next"}')

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from local.providers.http import Reply, Request
-from local.providers.upstream import PublicApi
+from mailroom_local.providers.http import Reply, Request
+from mailroom_local.providers.upstream import PublicApi
 
 OTHER = {"apiId": "other", "name": "mailroom-dev"}
 OURS = {"apiId": "a1b2", "name": "mailroom-local"}

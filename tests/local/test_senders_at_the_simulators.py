@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from mailroom.channels.push.contract import push_to
 from mailroom.channels.push.sns import SnsPush
 from mailroom.channels.sms.contract import SmsRequest
@@ -14,6 +13,7 @@ from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.http.https import Unclear
 from mailroom.message.message import parse
 from mailroom.message.outcome import NotFound, NotReady, Outcome, Rejected, Retry, Sent
+from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from tests.support.local.fax import NOW
 from tests.support.local.feedback import Stage
 from tests.support.local.feedback import running as stage_running

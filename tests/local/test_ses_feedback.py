@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import read
 from mailroom.message.outcome import Status
+from mailroom_local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
 from tests.support import ROOT
 from tests.support.local.feedback import SENDER, SET, TOPIC
 from tests.support.local.ses_feedback import Bench, at, reading, summary

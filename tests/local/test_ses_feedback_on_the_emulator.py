@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
-from local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
+from mailroom_local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
 from tests.support.local.feedback import Stage, running
 from tests.support.local.ses_feedback import at, summary
 

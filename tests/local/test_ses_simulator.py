@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
-from local.aws import LocalSession, fetch, patient
-from local.providers.server import ProviderServer
+from mailroom_local.aws import LocalSession, fetch, patient
+from mailroom_local.providers.server import ProviderServer
 from tests.support.local.served import served
 from tests.support.local.ses import Emulator
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from local.providers.sms import BASIC, EXTENDED, segments
+from mailroom_local.providers.sms import BASIC, EXTENDED, segments
 
 
 @pytest.mark.parametrize(

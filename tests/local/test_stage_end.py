@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from local.processes import wait_until
-from local.stage import lifecycle
-from local.stage.workspace import Workspace
+from mailroom_local.processes import wait_until
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.workspace import Workspace
 
 
 def test_the_scratch_folder_is_gone_at_once_and_its_files_soon(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from local.pump.functions import Invoked
-from local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD
+from mailroom_local.pump.functions import Invoked
+from mailroom_local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD
 from tests.support.local.stream import (
     DONE,
     MAPPING,

@@ -4,8 +4,8 @@ import json
 import re
 from datetime import UTC, datetime
 
-from local.pump.driver import failure_document, object_key
-from local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD, GivenUp
+from mailroom_local.pump.driver import failure_document, object_key
+from mailroom_local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD, GivenUp
 from tests.support.local.stream import MAPPING, NOW, RAISED, record
 
 SHARD = "shardId-00000000000000000000-00000000"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from local.pump.driver import ShardLane
-from local.pump.streams import FirstRecords, Record, StreamMapping, passes
+from mailroom_local.pump.driver import ShardLane
+from mailroom_local.pump.streams import FirstRecords, Record, StreamMapping, passes
 from tests.support.local.stream import records
 
 LISTED: dict[str, Any] = {

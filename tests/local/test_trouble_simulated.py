@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from local.providers.http import NoAnswer, Reply, Request
-from local.providers.trouble import PROVIDERS, SLOW_SECONDS, TIMEOUT_SECONDS, Trouble
+from mailroom_local.providers.http import NoAnswer, Reply, Request
+from mailroom_local.providers.trouble import PROVIDERS, SLOW_SECONDS, TIMEOUT_SECONDS, Trouble
 
 SUBMITS = {
     "ses": ("/v2/email/outbound-emails", b"{}"),

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import pytest
 from twilio.request_validator import RequestValidator
 
-from local.providers.http import NoAnswer, Reply, Request, SimulatorServer
-from local.providers.sms import SimulatedSms
-from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
-from local.providers.twilio_callbacks import SPREAD_SECONDS, TRIES, StatusCallbacks, fields, reached
+from mailroom_local.providers.http import NoAnswer, Reply, Request, SimulatorServer
+from mailroom_local.providers.sms import SimulatedSms
+from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
+from mailroom_local.providers.twilio_callbacks import SPREAD_SECONDS, TRIES, StatusCallbacks, fields, reached
 from tests.support.local.served import served
 from tests.support.local.twilio import SENDER, form, number, sms
 

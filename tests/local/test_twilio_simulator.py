@@ -8,8 +8,8 @@ import pytest
 import requests
 from twilio.base.exceptions import TwilioException, TwilioRestException
 
-from local.providers.http import Reply, Request
-from local.providers.twilio import ACCOUNT_SID, API_KEY, API_KEY_SECRET
+from mailroom_local.providers.http import Reply, Request
+from mailroom_local.providers.twilio import ACCOUNT_SID, API_KEY, API_KEY_SECRET
 from tests.support.local.fax import NOW
 from tests.support.local.twilio import DESCRIPTION, SENDER, Bench, number, running, sms
 

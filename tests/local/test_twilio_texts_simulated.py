@@ -10,9 +10,9 @@ import pytest
 from twilio.base.exceptions import TwilioRestException
 from twilio.request_validator import RequestValidator
 
-from local.providers.http import Reply, Request, SimulatorServer
-from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
-from local.providers.twilio_texts import OURS, pages
+from mailroom_local.providers.http import Reply, Request, SimulatorServer
+from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
+from mailroom_local.providers.twilio_texts import OURS, pages
 from tests.support.local.served import served
 from tests.support.local.twilio import Bench, form, number, running
 

@@ -4,7 +4,7 @@ import io
 import zipfile
 from pathlib import Path
 
-from local.stage.deploy import Asset
+from mailroom_local.stage.deploy import Asset
 from tests.support.local.emulator import create_function, emulated, functions
 
 CODE = "import os\n\ndef handler(event, context):\n    return os.path.realpath(__file__)\n"

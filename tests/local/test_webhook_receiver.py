@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from local.providers.http import SimulatorServer
-from local.providers.webhook_receiver import WebhookReceiver
+from mailroom_local.providers.http import SimulatorServer
+from mailroom_local.providers.webhook_receiver import WebhookReceiver
 from tests.support.local.served import served
 
 

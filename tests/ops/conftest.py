@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from ops.campaigns.deployed import DeployedCampaigns
+from mailroom_ops.campaigns.deployed import DeployedCampaigns
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.campaign import NOW, World
 from tests.support.ops.shared import BUCKET, REGION, Shelf
@@ -18,7 +18,7 @@ from tests.support.stacks.refusals import OURS
 @pytest.fixture(scope="session", autouse=True)
 def _stages_of_our_own() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ops.estimates.lanes.CDK_JSON", OURS)
+        patch.setattr("mailroom_ops.estimates.lanes.CDK_JSON", OURS)
         yield
 
 
@@ -34,9 +34,9 @@ def shelf() -> Iterator[Shelf]:
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with mock_aws(), in_memory_dynamodb():
         world = World(tmp_path)
-        monkeypatch.setattr("ops.campaigns.files.ROOT", tmp_path)
+        monkeypatch.setattr("mailroom_ops.campaigns.files.ROOT", tmp_path)
         monkeypatch.setattr("boto3.Session", lambda: world.session)
         monkeypatch.setattr(
-            "ops.campaigns.commands.DeployedCampaigns", partial(DeployedCampaigns, clock=lambda: NOW)
+            "mailroom_ops.campaigns.commands.DeployedCampaigns", partial(DeployedCampaigns, clock=lambda: NOW)
         )
         yield world

@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from ops import cli
-from ops.schema import schema
+from mailroom_ops import cli
+from mailroom_ops.schema import schema
 from tests.support.ops.subcommands import subcommands
 
 NO_ANSWER = {"console", "schema"}

@@ -5,7 +5,7 @@ import json
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from ops.campaigns.deployed import DeployedCampaigns
+from mailroom_ops.campaigns.deployed import DeployedCampaigns
 from tests.support.ops.campaign import BY_HAND, CDK, RUN, RUNS, World, run
 
 

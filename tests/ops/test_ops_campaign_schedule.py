@@ -3,7 +3,7 @@
 import pytest
 
 from mailroom.clock import epoch
-from ops.campaigns.schedule import words_of
+from mailroom_ops.campaigns.schedule import words_of
 
 NOW = epoch("2026-11-25T12:00:00Z")  # a Wednesday
 

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from ops.messages.cancel import cancel
+from mailroom_ops.messages.cancel import cancel
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.pipeline.items import mail
 

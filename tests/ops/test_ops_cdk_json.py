@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.init.cdk_json import CdkJson
+from mailroom_ops.init.cdk_json import CdkJson
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=30),

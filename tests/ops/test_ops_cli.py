@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.queues import set_visibility
 from mailroom.telemetry import logger, metrics
-from ops import cli
-from stacks.paths import ROOT
+from mailroom_ops import cli
+from mailroom_stacks.paths import ROOT
 from tests.support.unit.fakes import client_error
 
 BATCHES = 150
@@ -71,14 +71,20 @@ def test_help_waits_for_no_import_of_boto3_nor_of_another_commands_modules(words
     program = (
         "import sys; sys.argv = ['mailroom', *sys.argv[1:]]; import atexit\n"
         "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))\n"
-        "import runpy; runpy.run_module('ops', run_name='__main__')"
+        "import runpy; runpy.run_module('mailroom_ops', run_name='__main__')"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, *words], cwd=ROOT, capture_output=True, text=True, check=True
     )
     imported = {*done.stderr.split()}
-    assert "ops.cli" in imported
-    assert not imported & {"boto3", "botocore.client", "jinja2", "ops.campaigns.commands", "ops.doctor.run"}
+    assert "mailroom_ops.cli" in imported
+    assert not imported & {
+        "boto3",
+        "botocore.client",
+        "jinja2",
+        "mailroom_ops.campaigns.commands",
+        "mailroom_ops.doctor.run",
+    }
 
 
 @pytest.mark.parametrize("words", [["campaign", "start"], ["failures"]])

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from local.stage.workspace import REPOSITORY
-from ops import cli
-from ops.screen import Refused, sentences_of
+from mailroom_local.stage.workspace import REPOSITORY
+from mailroom_ops import cli
+from mailroom_ops.screen import Refused, sentences_of
 from tests.support.ops.shared import FakeDispatch, Session, Shelf, document, event, key
 from tests.support.unit.fakes import client_error
 
@@ -141,7 +141,7 @@ def test_without_credentials_region_or_profile_it_says_what_to_check(
     own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     nowhere = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
     answer = subprocess.run(
-        [sys.executable, "-m", "ops", "repair", "--given-up"],
+        [sys.executable, "-m", "mailroom_ops", "repair", "--given-up"],
         cwd=REPOSITORY,
         env=own | nowhere | given | {"AWS_EC2_METADATA_DISABLED": "true"},
         capture_output=True,
@@ -177,5 +177,5 @@ def test_the_region_is_that_of_the_aws_cli_and_of_a_deployment(
     def refuse(session: Any, _stage: str) -> None:
         raise Refused(f"It would ask {session.region_name}.")
 
-    monkeypatch.setattr("ops.repair.command.FailedBatches", refuse)
+    monkeypatch.setattr("mailroom_ops.repair.command.FailedBatches", refuse)
     assert run("repair", "--given-up", environment=given).stderr == f"It would ask {region}.\n"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import image_of
-from ops.campaigns.dry_run import Sample
-from ops.repair.dead_letters import DeadLetterMover
-from ops.requeue.requeuer import Requeuer
+from mailroom_ops.campaigns.dry_run import Sample
+from mailroom_ops.repair.dead_letters import DeadLetterMover
+from mailroom_ops.requeue.requeuer import Requeuer
 from tests.support.fuzz.work import assert_linear_time
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser, Reply
@@ -124,7 +124,7 @@ def test_a_mail_is_made_inert_in_time_by_its_length(
         sample = Sample("m", html=part * size)
 
         def work() -> None:
-            monkeypatch.setattr("ops.console.pages.message._sample", lambda *_: sample)
+            monkeypatch.setattr("mailroom_ops.console.pages.message._sample", lambda *_: sample)
             assert browser.get("/message/mail", id="m", channel="mail").status == 200
 
         return work
@@ -575,7 +575,7 @@ def test_failures_are_bars_that_filter_and_a_list(monkeypatch: pytest.MonkeyPatc
             assert "id=spring%231%23b" in alone.text
             assert f": {value} " in alone.words
         assert "Nothing went wrong" in browser.get("/failures", event_type="fax").words
-        monkeypatch.setattr("ops.console.pages.failures.QUICK", 2)
+        monkeypatch.setattr("mailroom_ops.console.pages.failures.QUICK", 2)
         assert "2 messages among the newest 2 that went wrong. Count more" in browser.get("/failures").words
         assert "3 messages" in browser.get("/failures", more="1").words
 
@@ -730,7 +730,7 @@ def test_where_aws_refuses_the_page_says_so_as_the_command_does(
     def refuse(*_: Any) -> None:
         raise client_error("AccessDeniedException")
 
-    monkeypatch.setattr("ops.console.pages.failures.failed", refuse)
+    monkeypatch.setattr("mailroom_ops.console.pages.failures.failed", refuse)
     reply = browser.get("/failures")
     assert (reply.status, "That did not work" in reply.words) == (502, True)
     assert "AccessDeniedException" in reply.words

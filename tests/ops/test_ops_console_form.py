@@ -9,9 +9,9 @@ import pytest
 
 from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
-from ops.console.pages import form
-from ops.console.site import Asked, Goto, Shown, Site
-from ops.schema import schema_of
+from mailroom_ops.console.pages import form
+from mailroom_ops.console.site import Asked, Goto, Shown, Site
+from mailroom_ops.schema import schema_of
 from tests.support.ops.message import MAILBOX, Stage, deployed, run
 
 HELLO = {"id": "m", "to": "ada@example.com", "subject": "It's", "text": "Hi\r\n\r\n$HOME 'x'"}

@@ -10,9 +10,9 @@ import boto3
 import pytest
 from typer.testing import CliRunner
 
-from ops import cli
-from ops.console.guard import Guard
-from ops.console.server import application
+from mailroom_ops import cli
+from mailroom_ops.console.guard import Guard
+from mailroom_ops.console.server import application
 from tests.support.ops.console import HOME, HOST, ORIGIN, PORT, TOKEN, Browser
 from tests.support.ops.repair import RepairStage, repair_stage
 
@@ -255,6 +255,6 @@ def test_either_signal_ends_it_well(
 
 
 def test_the_templates_leave_every_url_to_link() -> None:
-    for template in Path("ops/console/templates").glob("*.html"):
+    for template in Path("mailroom_ops/console/templates").glob("*.html"):
         urls = re.findall(r'\b(?:href|src|action|hx-get|hx-post)="([^"#]*)', template.read_text())
         assert [each for each in urls if each and not each.startswith(("{{ link(", "data:"))] == [], template

@@ -8,15 +8,15 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from local.aws import open_url
-from local.providers.http import SimulatorServer
-from local.providers.inbox import Accepted, InboxStore
-from local.providers.webhook_receiver import WebhookReceiver
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.webhook.standard_webhooks import Signer
-from ops.console.pages import inbox
-from ops.console.site import Asked, Shown, Site
-from ops.screen import Refused
+from mailroom_local.aws import open_url
+from mailroom_local.providers.http import SimulatorServer
+from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.webhook_receiver import WebhookReceiver
+from mailroom_ops.console.pages import inbox
+from mailroom_ops.console.site import Asked, Shown, Site
+from mailroom_ops.screen import Refused
 from tests.support.local.served import served
 from tests.support.ops.shared import REGION
 from tests.support.unit.webhooks import KEY

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mailroom.channels.contracts import CONTRACTS
-from ops import stage as stages
-from ops.console.pages import dead_letters
-from ops.repair.dead_letters import DeadLetterMover
+from mailroom_ops import stage as stages
+from mailroom_ops.console.pages import dead_letters
+from mailroom_ops.repair.dead_letters import DeadLetterMover
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser
 from tests.support.ops.console import browser as browser
@@ -50,7 +50,7 @@ def test_of_two_clicks_at_once_one_starts_a_redrive(
     def click() -> None:
         replies.append(browser.post(REDRIVE, {"queue": "mail"}).status)
 
-    monkeypatch.setattr("ops.repair.dead_letters.depth", together)
+    monkeypatch.setattr("mailroom_ops.repair.dead_letters.depth", together)
     monkeypatch.setattr(DeadLetterMover, "_send", held)
     monkeypatch.setattr(dead_letters, "RedriveJob", noted)
     clicks = [threading.Thread(target=click) for _ in range(2)]
@@ -216,7 +216,7 @@ def test_a_rare_code_is_searched_among_the_newest_in_few_calls_and_the_page_says
             return query(**asked)
 
         monkeypatch.setattr(client, "query", counted)
-        monkeypatch.setattr("ops.console.pages.failures.QUICK", 10)
+        monkeypatch.setattr("mailroom_ops.console.pages.failures.QUICK", 10)
         none = browser.get("/failures", reason="rejected")
         assert "None of the newest 10 is of these. Look at more" in none.words
         assert len(calls) <= 2 * len(CONTRACTS)  # the last hours may be of two days
@@ -243,7 +243,7 @@ def test_what_is_nowhere_and_what_fails_are_pages_like_others(
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("ops.console.pages.failures.failed", fail)
+    monkeypatch.setattr("mailroom_ops.console.pages.failures.failed", fail)
     with pytest.raises(ZeroDivisionError):  # on its way to the terminal, after the answer
         browser.get("/failures")
 

@@ -7,8 +7,8 @@ import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from ops.console.snapshot import Snapshot, Watcher
-from ops.screen import NotDeployed
+from mailroom_ops.console.snapshot import Snapshot, Watcher
+from mailroom_ops.screen import NotDeployed
 from tests.support.ops.message import Stage, deployed
 from tests.support.ops.shared import REGION
 

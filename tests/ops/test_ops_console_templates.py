@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ops.console.pages import form, templates
-from ops.console.site import Asked, Frame, Goto, Shown, Site
-from ops.screen import Refused
+from mailroom_ops.console.pages import form, templates
+from mailroom_ops.console.site import Asked, Frame, Goto, Shown, Site
+from mailroom_ops.screen import Refused
 from tests.support.ops.message import Stage, deployed
 from tests.support.unit.shelf import Shelf
 
@@ -37,7 +37,11 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
         (shelf.root / "a" / "examples" / f"{name}.json").write_text(example)
     (root / "sms" / "code").mkdir(parents=True)
     (root / "sms" / "code" / "body.txt").write_text("Your code: {{ code }}")
-    for module in ("ops.console.pages.templates", "ops.console.pages.form", "ops.messages.items"):
+    for module in (
+        "mailroom_ops.console.pages.templates",
+        "mailroom_ops.console.pages.form",
+        "mailroom_ops.messages.items",
+    ):
         monkeypatch.setattr(f"{module}.TEMPLATES", root)
     return shelf
 

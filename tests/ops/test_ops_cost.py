@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ops.cost import fixed
-from ops.cost.answer import Cost, WantedMessages, cost
-from ops.cost.parts import (
+from mailroom_ops.cost import fixed
+from mailroom_ops.cost.answer import Cost, WantedMessages, cost
+from mailroom_ops.cost.parts import (
     MessagePath,
     callbacks_cost,
     composing_cost,
@@ -18,9 +18,9 @@ from ops.cost.parts import (
     request_parts,
     storage_cost,
 )
-from ops.estimates.forecast import Sending
-from ops.estimates.lanes import Assumed, Stages
-from stacks.settings.load import load
+from mailroom_ops.estimates.forecast import Sending
+from mailroom_ops.estimates.lanes import Assumed, Stages
+from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES
 
 MILLION = 1_000_000

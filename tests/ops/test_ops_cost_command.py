@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from ops.cost.answer import Cost
-from ops.cost.command import cost, money
+from mailroom_ops.cost.answer import Cost
+from mailroom_ops.cost.command import cost, money
 
 app = typer.Typer()
 app.command()(cost)

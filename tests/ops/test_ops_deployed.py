@@ -3,8 +3,8 @@
 import pytest
 from msgspec import Struct
 
-from ops.screen import Refused
-from ops.stage import function_settings, function_variables
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import function_settings, function_variables
 from tests.support.ops.repair import Functions
 
 

@@ -11,7 +11,7 @@ import typer
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from ops.destroy import destroy
+from mailroom_ops.destroy import destroy
 from tests.support.ops.shared import REGION
 from tests.support.unit.fakes import client_error
 
@@ -76,7 +76,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, s3: Any, typed: str, *, p
         def client(self, name: str) -> Any:
             return {"s3": s3, "cloudformation": formation, "dynamodb": Tables()}[name]
 
-    monkeypatch.setattr("ops.destroy.aws_session", Session)
+    monkeypatch.setattr("mailroom_ops.destroy.aws_session", Session)
     app = typer.Typer()
     app.command()(destroy)
     return CliRunner().invoke(app, ["--stage", "dev", "--folder", str(folder)], input=typed)

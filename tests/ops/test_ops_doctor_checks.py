@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from local.providers.fax import FaxLine
-from local.providers.inbox import InboxStore
-from local.providers.signalwire import SignalWireSimulator
-from local.providers.sms import SmsNetwork
-from local.providers.telnyx import TelnyxSimulator
-from local.providers.twilio import TwilioSimulator
 from mailroom.aws import clients
 from mailroom.channels.channel import Channel
 from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.webhook.contract import Webhook
-from ops.doctor.checks import checks_of
-from ops.doctor.checks.stacks import clock_finding
-from ops.doctor.run import run
-from ops.doctor.stage import ConfiguredStage, ExaminedStage
-from stacks.settings.monitoring import SendingRates
+from mailroom_local.providers.fax import FaxLine
+from mailroom_local.providers.inbox import InboxStore
+from mailroom_local.providers.signalwire import SignalWireSimulator
+from mailroom_local.providers.sms import SmsNetwork
+from mailroom_local.providers.telnyx import TelnyxSimulator
+from mailroom_local.providers.twilio import TwilioSimulator
+from mailroom_ops.doctor.checks import checks_of
+from mailroom_ops.doctor.checks.stacks import clock_finding
+from mailroom_ops.doctor.run import run
+from mailroom_ops.doctor.stage import ConfiguredStage, ExaminedStage
+from mailroom_stacks.settings.monitoring import SendingRates
 from tests.support.ops import doctor as world
 from tests.support.ops.doctor import PREFIX, Answer, Aws, changed, healthy, looked
 from tests.support.stacks.refusals import OURS
@@ -57,7 +57,7 @@ def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer
         put.append(b"pdf")
         return put[-1]
 
-    monkeypatch.setattr("ops.doctor.checks.channels.secrets.token_bytes", content)
+    monkeypatch.setattr("mailroom_ops.doctor.checks.channels.secrets.token_bytes", content)
     monkeypatch.setattr("requests.get", lambda url, **_: _http(url, put))
     return found
 

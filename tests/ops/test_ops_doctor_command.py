@@ -12,11 +12,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from ops.doctor.answer import CheckFinding, Diagnosis, ok
-from ops.doctor.checks import Check
-from ops.doctor.command import doctor
-from ops.doctor.run import run
-from ops.doctor.stage import ExaminedStage
+from mailroom_ops.doctor.answer import CheckFinding, Diagnosis, ok
+from mailroom_ops.doctor.checks import Check
+from mailroom_ops.doctor.command import doctor
+from mailroom_ops.doctor.run import run
+from mailroom_ops.doctor.stage import ExaminedStage
 from tests.support.ops.doctor import SECRETS, STAGE, Answer, Aws, healthy
 
 app = typer.Typer()
@@ -169,7 +169,7 @@ def test_a_check_that_is_broken_fails_with_its_traceback_and_keeps_what_it_saw()
 def test_a_traceback_is_printed_where_it_is_asked_for(
     answers: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ops.doctor.run.CHECKS", (Check("mail", "broken", _broken),))
+    monkeypatch.setattr("mailroom_ops.doctor.run.CHECKS", (Check("mail", "broken", _broken),))
     quiet, loud = command("--only", "mail"), command("--only", "mail", "--debug")
     assert (quiet.exit_code, loud.exit_code) == (1, 1)
     assert "Traceback" not in quiet.output

@@ -1,26 +1,11 @@
-"""`mailroom`, the executable that `make setup` writes: it works from any folder."""
+"""`mailroom`, the executable that `make setup` installs: it works from any folder."""
 
 import os
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-from local.stage.workspace import REPOSITORY
-
-
-def installed(root: Path) -> Path:
-    """The executable in a repository at `root`, which has this one's interpreter and packages."""
-    programs = root / ".venv" / "bin"
-    programs.mkdir(parents=True)
-    for name in ("ops", "lambdas", "stacks", "local"):
-        (root / name).symlink_to(REPOSITORY / name)
-    python = programs / "python"
-    python.write_text(f'#!/bin/sh\nexec "{REPOSITORY}/.venv/bin/python" "$@"\n')
-    python.chmod(0o755)
-    executable = programs / "mailroom"
-    shutil.copy(REPOSITORY / "ops" / "mailroom.sh", executable)
-    executable.chmod(0o755)
-    return executable
+MAILROOM = Path(sys.executable).with_name("mailroom")
 
 
 def answer(executable: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -30,12 +15,11 @@ def answer(executable: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_runs_from_a_folder_with_spaces_and_another_ops_in_it(tmp_path: Path) -> None:
-    executable = installed(tmp_path / "my mail room")
+def test_it_runs_from_a_folder_with_spaces_and_another_package_of_its_name_in_it(tmp_path: Path) -> None:
     elsewhere = tmp_path / "other work"
-    (elsewhere / "ops").mkdir(parents=True)
-    (elsewhere / "ops" / "__init__.py").write_text("raise SystemExit('the wrong one')")
-    found = answer(executable, elsewhere)
+    (elsewhere / "mailroom_ops").mkdir(parents=True)
+    (elsewhere / "mailroom_ops" / "__init__.py").write_text("raise SystemExit('the wrong one')")
+    found = answer(MAILROOM, elsewhere)
     assert found.returncode == 0, found.stderr
     assert "Usage: mailroom " in found.stdout
     assert "campaign" in found.stdout
@@ -43,6 +27,6 @@ def test_it_runs_from_a_folder_with_spaces_and_another_ops_in_it(tmp_path: Path)
 
 def test_it_runs_by_way_of_a_link(tmp_path: Path) -> None:
     link = tmp_path / "mailroom"
-    link.symlink_to(installed(tmp_path / "room"))
+    link.symlink_to(MAILROOM)
     found = answer(link, tmp_path)
     assert found.returncode == 0, found.stderr

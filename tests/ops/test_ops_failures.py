@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from ops.messages.failures import _masked, days, moment, recipient
-from ops.screen import Refused
+from mailroom_ops.messages.failures import _masked, days, moment, recipient
+from mailroom_ops.screen import Refused
 from tests.support.fuzz.work import assert_linear_time
 from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
 
@@ -178,7 +178,9 @@ def test_a_recipient_is_masked_wherever_our_own_sentence_quotes_it(stage: Stage)
 def test_at_80_columns_neither_an_id_nor_a_word_is_cut(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
-    monkeypatch.setattr("ops.messages.failures.screen", screen := Console(width=columns, record=True))
+    monkeypatch.setattr(
+        "mailroom_ops.messages.failures.screen", screen := Console(width=columns, record=True)
+    )
     id_ = "invoice-2026-11-00000000000004711-reminder"
     said = "'soon' is not a time; use one like 2026-11-21T09:00:00Z"
     failed(stage, id_, 0.2, to="ada@example.com", message=f"send_at: {said}")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ops.estimates.forecast import WAITING, WORKING, Sending
-from ops.estimates.lanes import Assumed, ConfiguredLane, Stages
-from ops.estimates.quotas import TABLE_WRITES
-from stacks.settings.load import load
-from stacks.settings.sentences import SettingsError
+from mailroom_ops.estimates.forecast import WAITING, WORKING, Sending
+from mailroom_ops.estimates.lanes import Assumed, ConfiguredLane, Stages
+from mailroom_ops.estimates.quotas import TABLE_WRITES
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.ops.plan import CONTEXT, USUAL, context, planned
 from tests.support.stacks.refusals import STAGES
 

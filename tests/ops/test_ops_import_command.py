@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ops.imports.items import Options
-from ops.imports.source import FileEntries, Source
+from mailroom_ops.imports.items import Options
+from mailroom_ops.imports.source import FileEntries, Source
 from tests.support.fuzz.work import assert_linear
 from tests.support.ops.message import Stage, answer, deployed, run, write
 from tests.support.unit.fakes import client_error

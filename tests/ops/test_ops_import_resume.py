@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench.memory import most_megabytes_until_its_end
-from local.stage.workspace import REPOSITORY
+from mailroom_local.stage.workspace import REPOSITORY
 from tests.support.ops.import_child import CTRL_C, DEATHS, WORKERS
 
 FEW, MANY = 3_000, 30_000

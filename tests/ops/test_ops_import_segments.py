@@ -35,7 +35,7 @@ def templates(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPath
     """The one of the page's example."""
     root = tmp_path_factory.mktemp("templates")
     Shelf(root / "mail").put("spring", subject="Spring", text="Dear {{ first_name }}")
-    monkeypatch.setattr("ops.messages.items.TEMPLATES", root)
+    monkeypatch.setattr("mailroom_ops.messages.items.TEMPLATES", root)
 
 
 @pytest.fixture

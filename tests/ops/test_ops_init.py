@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mailroom.channels.contracts import CONTRACTS
-from ops import cli, screen
-from ops.estimates import lanes
-from ops.init import command, draft
-from stacks.settings.load import load
+from mailroom_ops import cli, screen
+from mailroom_ops.estimates import lanes
+from mailroom_ops.init import command, draft
+from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import OURS
 
 FULL = OURS.read_text()

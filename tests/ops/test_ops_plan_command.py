@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from local.stage.workspace import REPOSITORY
-from ops.cli import app
-from ops.estimates.lanes import Stages
-from ops.times import exactly, speed_of
+from mailroom_local.stage.workspace import REPOSITORY
+from mailroom_ops.cli import app
+from mailroom_ops.estimates.lanes import Stages
+from mailroom_ops.times import exactly, speed_of
 from tests.support.ops.plan import CONTEXT
 from tests.support.stacks.refusals import STAGES
 
@@ -151,8 +151,8 @@ def test_the_help_has_an_example() -> None:
 
 def test_neither_cdk_nor_an_account_is_needed(tmp_path: Path) -> None:
     script = (
-        "import sys; from typer.testing import CliRunner; import typer; import ops.cli; "
-        "from ops.plan.command import plan; "
+        "import sys; from typer.testing import CliRunner; import typer; import mailroom_ops.cli; "
+        "from mailroom_ops.plan.command import plan; "
         "assert 'pydantic' not in sys.modules; "
         "app = typer.Typer(); app.command()(plan); "
         "result = CliRunner().invoke(app, ['--channel', 'mail', '--messages', '5']); "

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from ops.templates.render import render
+from mailroom_ops.templates.render import render
 from tests.support import ROOT
 from tests.support.unit.shelf import Shelf
 
@@ -170,7 +170,7 @@ def test_an_example_that_is_no_object_is_refused_with_its_line(folder: Folder, t
 def test_the_plugin_makes_a_test_of_each_example(folder: Folder, pytester: pytest.Pytester) -> None:
     folder.example("a", "eve", json.dumps({"nam": "Eve"}))
     result = pytester.runpytest_inprocess(
-        "-p", "ops.templates.plugin", "-p", "no:cacheprovider", str(folder.templates)
+        "-p", "mailroom_ops.templates.plugin", "-p", "no:cacheprovider", str(folder.templates)
     )
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["mail/a/*.*:1: name: is missing; *examples/eve.json*"])

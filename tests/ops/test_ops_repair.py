@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from local.harness.stage_client import typed
 from mailroom.aws.dynamo import plain
 from mailroom.clock import iso
 from mailroom.message.message import Key
-from ops.repair.judge import DAY, Diagnosis, Judge, Memory
-from ops.requeue.requeuer import Requeuer
-from ops.requeue.stage import DeployedStage, StoredMessage
-from ops.screen import Refused
-from ops.times import seconds_of, written
+from mailroom_local.harness.stage_client import typed
+from mailroom_ops.repair.judge import DAY, Diagnosis, Judge, Memory
+from mailroom_ops.requeue.requeuer import Requeuer
+from mailroom_ops.requeue.stage import DeployedStage, StoredMessage
+from mailroom_ops.screen import Refused
+from mailroom_ops.times import seconds_of, written
 from tests.support.ops.repair import RepairStage, repair_stage, run, scanned
 from tests.support.pipeline.items import mail
 
@@ -294,7 +294,7 @@ def test_what_moved_on_between_the_looks_is_left_alone(
     monkeypatch.setattr("time.sleep", sleep)
     working = DeployedStage.of
     monkeypatch.setattr(
-        "ops.repair.command.DeployedStage.of",
+        "mailroom_ops.repair.command.DeployedStage.of",
         lambda *given: replace(working(*given), clock=lambda: clock[0]),
     )
     result = run("repair", "--scan", "--older-than", "15m", "--yes", "--json")
@@ -367,7 +367,7 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.put(mail("a"))
-    monkeypatch.setattr("ops.repair.judge.Memory.of", lambda *_, **__: FORGETFUL)
+    monkeypatch.setattr("mailroom_ops.repair.judge.Memory.of", lambda *_, **__: FORGETFUL)
     result = run("repair", "--scan", "--older-than", "0s")
     assert result.exit_code == 1
     assert "1 (mail 1): unknown to the ledger, which may have forgotten it" in result.stdout

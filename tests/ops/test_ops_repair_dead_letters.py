@@ -8,9 +8,9 @@ import pytest
 import typer
 from moto import mock_aws
 
-from ops.dead_letters.queues import DeadQueues
-from ops.repair.command import repair
-from ops.repair.dead_letters import DeadLetterMover
+from mailroom_ops.dead_letters.queues import DeadQueues
+from mailroom_ops.repair.command import repair
+from mailroom_ops.repair.dead_letters import DeadLetterMover
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.dead_letters import Stage, run
 
@@ -24,7 +24,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     with mock_aws(), in_memory_dynamodb():
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("ops.repair.dead_letters.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("mailroom_ops.repair.dead_letters.LONG_POLL_SECONDS", 0)
         yield stage
 
 

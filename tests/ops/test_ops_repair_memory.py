@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from mailroom.clock import iso
-from ops.repair.judge import DAY, Memory
+from mailroom_ops.repair.judge import DAY, Memory
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run, scanned
 from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail

@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from ops import cli
+from mailroom_ops import cli
 from tests.support.ops.shared import REGION
 
 LEDGER, RESTORED = "mailroom-dev-ledger", "mailroom-dev-ledger-restored"

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 from typer.testing import CliRunner
 
-from local.stage.workspace import REPOSITORY
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from ops.cli import app
-from ops.schema import schema_of
+from mailroom_local.stage.workspace import REPOSITORY
+from mailroom_ops.cli import app
+from mailroom_ops.schema import schema_of
 from tests.support.ops.schema import agree_on
 
 PAGES = ("README.md", "docs/messages.md")

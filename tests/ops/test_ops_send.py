@@ -8,8 +8,8 @@ from pathlib import Path
 import boto3
 import pytest
 
-from ops.messages.send import SendAnswer, wait_for
-from ops.messages.status import reader_of
+from mailroom_ops.messages.send import SendAnswer, wait_for
+from mailroom_ops.messages.status import reader_of
 from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
 
 HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")

@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import of_ledger, of_mailbox
-from ops.messages.status import reader_of, settled, view_of
+from mailroom_ops.messages.status import reader_of, settled, view_of
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
 
 NOW = epoch("2026-11-21T14:00:00Z")
@@ -68,7 +68,7 @@ def test_a_message_that_there_is_not_exits_with_1(stage: Stage) -> None:
 def test_an_id_of_several_channels_shows_all_or_the_one_that_is_named(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ops.messages.status._CLAIMED_SECONDS", 0)  # nothing to wait for
+    monkeypatch.setattr("mailroom_ops.messages.status._CLAIMED_SECONDS", 0)  # nothing to wait for
     stage.put(MAILBOX, id="m", event_type="sms", to="+16175551234", text="secret words")
     stage.put(LEDGER, id="m", event_type="mail", status="sent", sentAt=MS)
     result = run("status", "m", "--json")

@@ -11,7 +11,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from mailroom.recipients.choices import Suppression, Suppressions
-from ops import cli
+from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.shared import REGION
 

@@ -13,9 +13,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from local.__main__ import _inbox_table
-from ops import screen
-from ops.terminal import LogStream, Terminal, printable
+from mailroom_local.__main__ import _inbox_table
+from mailroom_ops import screen
+from mailroom_ops.terminal import LogStream, Terminal, printable
 from tests.support import ROOT
 
 BIDI = "".join(map(chr, (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
@@ -117,15 +117,20 @@ def test_the_inbox_shows_a_mail_whatever_its_subject_and_its_recipient_are() -> 
 
 
 LOGS = (
-    *("local/pump/functions.py", "local/pump/driver.py", "local/pump/fifo.py", "local/pump/metrics.py"),
-    "local/database/postgres.py",
-    *("local/providers/twilio_callbacks.py", "local/providers/ses_feedback.py"),
+    *(
+        "mailroom_local/pump/functions.py",
+        "mailroom_local/pump/driver.py",
+        "mailroom_local/pump/fifo.py",
+        "mailroom_local/pump/metrics.py",
+    ),
+    "mailroom_local/database/postgres.py",
+    *("mailroom_local/providers/twilio_callbacks.py", "mailroom_local/providers/ses_feedback.py"),
 )
 """What runs in the background, and writes to a file."""
 PAST_THE_TERMINAL = {
-    "ops/screen.py": {"echo"},  # JSON, escaped
-    "ops/schema.py": {"echo"},  # of this repository
-    "ops/webhook_key.py": {"echo"},  # base64
+    "mailroom_ops/screen.py": {"echo"},  # JSON, escaped
+    "mailroom_ops/schema.py": {"echo"},  # of this repository
+    "mailroom_ops/webhook_key.py": {"echo"},  # base64
     **{file: {"print"} for file in LOGS},
 }
 """The files that write to the terminal past `Terminal`, and how."""
@@ -141,6 +146,6 @@ def writes(file: Path) -> set[str]:
 
 
 def test_everything_is_printed_through_the_terminal() -> None:
-    files = [*(ROOT / "ops").rglob("*.py"), *(ROOT / "local").rglob("*.py")]
+    files = [*(ROOT / "mailroom_ops").rglob("*.py"), *(ROOT / "mailroom_local").rglob("*.py")]
     found = {str(file.relative_to(ROOT)): ways for file in files if (ways := writes(file))}
     assert found == PAST_THE_TERMINAL

@@ -4,8 +4,8 @@ from typing import Any
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import of_ledger, of_mailbox
-from ops.messages.advice import advice, commands
-from ops.messages.timeline import meaning, timeline
+from mailroom_ops.messages.advice import advice, commands
+from mailroom_ops.messages.timeline import meaning, timeline
 
 NOW = epoch("2026-11-21T14:00:00Z")
 MS = int(NOW * 1000)

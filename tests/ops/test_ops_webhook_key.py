@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.webhook.standard_webhooks import Signer
-from ops import cli
+from mailroom_ops import cli
 from tests.support.ops.shared import REGION
 from tests.support.unit.webhooks import KEY, KEY_2, key_of
 

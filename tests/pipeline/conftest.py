@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from local.stage import lifecycle
-from local.stage.workspace import Workspace
 from mailroom.content.templates import Version
 from mailroom.content.versions import CURRENT, Choice
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.workspace import Workspace
 from tests.support.pipeline.faxes import Faxed, faxed
 from tests.support.pipeline.recorded import record
 from tests.support.pipeline.shared import Pipeline

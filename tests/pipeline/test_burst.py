@@ -3,12 +3,12 @@
 import json
 from collections import Counter
 
-from local.stage.workspace import LEDGER
 from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.message.message import parse
+from mailroom_local.stage.workspace import LEDGER
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from local import processes
-from local.aws import ACCOUNT, REGION, Endpoints, LocalSession, patient
-from local.stage import emulator
-from local.stage.deploy import BOOTSTRAP_VERSION
-from local.stage.workspace import REPOSITORY, Workspace
+from mailroom_local import processes
+from mailroom_local.aws import ACCOUNT, REGION, Endpoints, LocalSession, patient
+from mailroom_local.stage import emulator
+from mailroom_local.stage.deploy import BOOTSTRAP_VERSION
+from mailroom_local.stage.workspace import REPOSITORY, Workspace
 from tests.support.stacks.refusals import OURS
 
 COMMAND = "cdk deploy --all -c stage=dev --require-approval never"

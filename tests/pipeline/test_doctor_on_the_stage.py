@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from local.stage.workspace import REPOSITORY
+from mailroom_local.stage.workspace import REPOSITORY
 from tests.support.pipeline.shared import Pipeline
 
 SCRIPT = """
 import typer
-from ops.doctor.command import doctor
+from mailroom_ops.doctor.command import doctor
 app = typer.Typer()
 app.command()(doctor)
 app()

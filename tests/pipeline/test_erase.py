@@ -8,9 +8,9 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from local.aws import ACCOUNT, REGION, STAGE
-from local.harness.expected import Item
-from ops.erase.command import erase
+from mailroom_local.aws import ACCOUNT, REGION, STAGE
+from mailroom_local.harness.expected import Item
+from mailroom_ops.erase.command import erase
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -27,7 +27,7 @@ def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in pipeline.running.endpoints.variables().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
-    monkeypatch.setattr("ops.erase.messages.SETTLED_AFTER", 0)
+    monkeypatch.setattr("mailroom_ops.erase.messages.SETTLED_AFTER", 0)
 
 
 def everything(pipeline: Pipeline) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from local.aws import LocalSession, patient
-from stacks.paths import ROOT
+from mailroom_local.aws import LocalSession, patient
+from mailroom_stacks.paths import ROOT
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

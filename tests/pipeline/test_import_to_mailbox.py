@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from local.harness.acceptances import id_of_mail
-from local.stage.workspace import MAILBOX, REPOSITORY
+from mailroom_local.harness.acceptances import id_of_mail
+from mailroom_local.stage.workspace import MAILBOX, REPOSITORY
 from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -43,7 +43,7 @@ def killed(pipeline: Pipeline, file: Path) -> int:
     """Start the command, and kill it as soon as it has put some; how many are in the mailbox then."""
     before = put_so_far(pipeline)
     child = subprocess.Popen(
-        [sys.executable, "-m", "ops", "import", str(file), *WORDS],
+        [sys.executable, "-m", "mailroom_ops", "import", str(file), *WORDS],
         cwd=REPOSITORY,
         env=os.environ | pipeline.running.variables() | {"NO_PROXY": "*"},
         stdout=subprocess.DEVNULL,

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from local.stage.workspace import REPOSITORY
 from mailroom.aws.dynamo import plain
+from mailroom_local.stage.workspace import REPOSITORY
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed
 
@@ -20,10 +20,10 @@ def counts(printed: str) -> tuple[int, int, int]:
 
 
 def replay(pipeline: Pipeline, *options: str) -> subprocess.CompletedProcess[str]:
-    """`python -m ops repair --given-up` in a shell that has sourced the stage's env."""
+    """`python -m mailroom_ops repair --given-up` in a shell that has sourced the stage's env."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return subprocess.run(
-        [sys.executable, "-m", "ops", "repair", "--given-up", *options],
+        [sys.executable, "-m", "mailroom_ops", "repair", "--given-up", *options],
         cwd=REPOSITORY,
         env=environment | pipeline.running.variables(),
         capture_output=True,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from local.stage.workspace import REPOSITORY
-from ops.templates.folder import TemplateName
-from ops.templates.published import Published
+from mailroom_local.stage.workspace import REPOSITORY
+from mailroom_ops.templates.folder import TemplateName
+from mailroom_ops.templates.published import Published
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline
 

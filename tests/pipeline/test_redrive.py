@@ -7,8 +7,8 @@ import boto3
 import pytest
 from typer.testing import CliRunner
 
-from local.aws import STAGE
-from ops import cli
+from mailroom_local.aws import STAGE
+from mailroom_ops import cli
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -22,7 +22,7 @@ def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     # An empty answer of SQS proves nothing, unless it was waited for. One of the emulator does.
-    for module in ("ops.dead_letters.queues", "ops.repair.dead_letters"):
+    for module in ("mailroom_ops.dead_letters.queues", "mailroom_ops.repair.dead_letters"):
         monkeypatch.setattr(f"{module}.LONG_POLL_SECONDS", 0)
 
 

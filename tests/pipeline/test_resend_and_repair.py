@@ -7,9 +7,9 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local.harness.stage_client import typed
-from local.stage.workspace import LEDGER, MAILBOX
 from mailroom.clock import iso
+from mailroom_local.harness.stage_client import typed
+from mailroom_local.stage.workspace import LEDGER, MAILBOX
 from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.items import correlation, mail
 from tests.support.pipeline.shared import Accepted, Pipeline, until

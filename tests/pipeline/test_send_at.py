@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.harness.expected import Item
+from mailroom_local.harness.expected import Item
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 import pytest
 
-from local.aws import ACCOUNT, REGION, STAGE
-from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
+from mailroom_local.aws import ACCOUNT, REGION, STAGE
+from mailroom_local.stage.workspace import REPOSITORY
 from tests.support import ROOT
 from tests.support.pipeline.campaign import CAMPAIGN, operator
 from tests.support.pipeline.items import mail
@@ -65,7 +65,7 @@ def asked(pipeline: Pipeline, tmp_path: Path) -> set[Request]:
         done = operator(pipeline, *words, "--stage", STAGE, environment=recording)
         assert done.returncode in (0, 1), done.stderr  # 1: there is something to tell
     environment = os.environ | pipeline.running.variables() | recording
-    console = [sys.executable, "-m", "ops", "console", "--stage", STAGE, "--no-browser"]
+    console = [sys.executable, "-m", "mailroom_ops", "console", "--stage", STAGE, "--no-browser"]
     with subprocess.Popen(
         console, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -1,7 +1,7 @@
 """Webhooks: callbacks about other channels' messages, and messages of their own."""
 
-from local.harness import callbacks
-from local.harness.expected import Item
+from mailroom_local.harness import callbacks
+from mailroom_local.harness.expected import Item
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

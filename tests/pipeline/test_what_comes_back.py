@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 import pytest
 from twilio.request_validator import RequestValidator
 
-from local.aws import LocalSession, patient
-from local.harness.expected import Item
-from local.providers.server import CREDENTIALS
 from mailroom.message.message import Reference
 from mailroom.recipients.choices import Suppressions
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.harness.expected import Item
+from mailroom_local.providers.server import CREDENTIALS
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from local.harness.acceptances import acceptances
-from local.harness.judge import delivered_twice, strangers
+from mailroom_local.harness.acceptances import acceptances
+from mailroom_local.harness.judge import delivered_twice, strangers
 from tests.support.pipeline.items import correlation, mail
 from tests.support.pipeline.recorded import FORCED, PARTS, UNUSED, Rights
 from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until

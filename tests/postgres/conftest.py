@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from local.database import postgres
-from local.database.postgres import Postgres
 from mailroom.campaigns.databases import Databases
+from mailroom_local.database import postgres
+from mailroom_local.database.postgres import Postgres
 from tests.support.postgres.vault import Vault, settings
 
 _PAST = """

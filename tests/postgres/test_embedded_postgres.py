@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 import psycopg
 import pytest
 
-from local.database import postgres
-from local.processes import LOOPBACK, StartError, free_ports, wait_until
-from local.stage.workspace import REPOSITORY
+from mailroom_local.database import postgres
+from mailroom_local.processes import LOOPBACK, StartError, free_ports, wait_until
+from mailroom_local.stage.workspace import REPOSITORY
 
 PASSWORD = "a word of one's own"
 
@@ -45,7 +45,15 @@ def place() -> Iterator[Path]:
 def test_a_server_goes_with_its_data_however_its_starter_dies(place: Path, death: signal.Signals) -> None:
     folder, (port,) = place / "server", free_ports(1)
     environment = os.environ | {postgres.PASSWORD_VARIABLE: PASSWORD, "PYTHONPATH": str(REPOSITORY)}
-    command = [sys.executable, "-m", "local.database.postgres", "--folder", str(folder), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "mailroom_local.database.postgres",
+        "--folder",
+        str(folder),
+        "--port",
+        str(port),
+    ]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout is not None
         assert starter.stdout.readline() == f"{postgres.LISTENING}{LOOPBACK}:{port}\n"

@@ -9,9 +9,9 @@ from threading import Thread
 
 import pytest
 
-from local.database.postgres import Postgres
 from mailroom.campaigns.audience import Unreachable
 from mailroom.campaigns.databases import Logins
+from mailroom_local.database.postgres import Postgres
 from tests.postgres.conftest import Make
 from tests.support.postgres.vault import Vault, settings
 from tests.support.unit.loopback import certificate, server_tls

@@ -14,17 +14,17 @@ import msgspec
 import pytest
 from psycopg import Connection
 
-from local.database import example_people
-from local.database.example_people import People, email, first_name, newest_followers
-from local.database.postgres import Postgres
-from local.providers.ses_events import DELIVERED, Address
-from local.stage.workspace import REPOSITORY
 from mailroom.campaigns import Recipients
 from mailroom.campaigns.audience import Audience, Page, Recipient
 from mailroom.campaigns.databases import Databases
 from mailroom.campaigns.definition import Postgresql
 from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.content.templates import Templates
+from mailroom_local.database import example_people
+from mailroom_local.database.example_people import People, email, first_name, newest_followers
+from mailroom_local.database.postgres import Postgres
+from mailroom_local.providers.ses_events import DELIVERED, Address
+from mailroom_local.stage.workspace import REPOSITORY
 from tests.support.postgres.vault import Vault, settings
 from tests.support.unit.audience import RUN, TIME, Connected, pages
 

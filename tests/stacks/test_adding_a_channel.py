@@ -13,12 +13,22 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 
-from stacks.paths import ASSEMBLIES, ROOT
+from mailroom_stacks.paths import ASSEMBLIES, ROOT
 from tests.support.stacks.templates import Template
 from tests.support.stacks.variants import read
 
 PAGE = ROOT / "docs" / "adding-a-channel.md"
-COPIED = ("lambdas", "stacks", "ops", "local", "bench", "docs", "templates", "campaigns", "tests")
+COPIED = (
+    "lambdas",
+    "stacks",
+    "mailroom_ops",
+    "mailroom_local",
+    "bench",
+    "docs",
+    "templates",
+    "campaigns",
+    "tests",
+)
 BLOCK = re.compile(r"^\*\*`(?P<path>[^`]+)`\*\*[^\n]*\n\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 ROWS = re.compile(r"in \*\*`cdk\.json`\*\*, by stage:\n\n```json\n(?P<text>.*?)^```$", re.M | re.S)
 MOST_FILES = 8
@@ -26,21 +36,21 @@ TYPES = ROOT / ".local" / "types-of-a-channel"
 """What mypy keeps: without it each run would read all libraries anew."""
 KNOWN = """
 import json
-from local.providers.server import CREDENTIALS, simulators
-from local.providers.upstream import Upstream
-from ops.cost.answer import WantedMessages, cost
-from ops.cost.fixed import of_settings
-from ops.doctor.checks import CHECKS
-from ops.erase.person import Person
-from ops.estimates.lanes import Stages
-from ops.people.suppressions import CHANNELS
+from mailroom_local.providers.server import CREDENTIALS, simulators
+from mailroom_local.providers.upstream import Upstream
+from mailroom_ops.cost.answer import WantedMessages, cost
+from mailroom_ops.cost.fixed import of_settings
+from mailroom_ops.doctor.checks import CHECKS
+from mailroom_ops.erase.person import Person
+from mailroom_ops.estimates.lanes import Stages
+from mailroom_ops.people.suppressions import CHANNELS
 
 stages = Stages.of()
 local = stages.settings("local")
 wanted = [WantedMessages("telegram", 1000, "normal")]
 costs = cost(stages, "dev", wanted, of_settings(stages.settings("dev")), callbacks=False, requests=0)
 from mailroom.channels.contracts import CHANNELS as ALL
-from ops.console.pages.inbox import TABS
+from mailroom_ops.console.pages.inbox import TABS
 
 print(json.dumps({
     "tab": TABS["telegram"],
@@ -56,14 +66,14 @@ print(json.dumps({
 """
 LAYERS = """
 import sys
-sys.path[:0] = [".", "lambdas"]
+sys.path[:0] = [".", "lambdas", "stacks"]
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 sys.exit(lint_imports(no_cache=True) != EXIT_STATUS_SUCCESS)
 """
 SYNTH = """
 import sys
 from pathlib import Path
-from stacks import assemblies
+from mailroom_stacks import assemblies
 assemblies.ASSEMBLIES = Path(sys.argv[1])
 print(assemblies.assembly({"stage": "dev", **assemblies.NO_BUNDLES}))
 """
@@ -125,6 +135,7 @@ def _patch(file: Path, diff: str) -> None:
 def _run(tree: Path, *arguments: str) -> str:
     # A pytest of its own, not a part of this one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["PYTHONPATH"] = os.pathsep.join((".", "lambdas", "stacks"))  # before what is installed
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=tree,
@@ -215,7 +226,7 @@ def test_dispatch_knows_where_it_goes_and_may_send_there(
 
 
 def test_producers_have_its_schema(tree: Path, templates: dict[str, Template]) -> None:
-    schema = json.loads(_run(tree, "-m", "ops", "schema", "telegram"))
+    schema = json.loads(_run(tree, "-m", "mailroom_ops", "schema", "telegram"))
     Draft202012Validator.check_schema(schema)
     assert schema["properties"]["event_type"] == {"const": "telegram"}
     assert set(schema["required"]) == {"id", "event_type", "to"}

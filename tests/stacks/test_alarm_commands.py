@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from ops.cli import app
+from mailroom_ops.cli import app
 from tests.support.ops.subcommands import subcommands
 from tests.support.stacks.alarm import alarms
 from tests.support.stacks.dashboard import widgets

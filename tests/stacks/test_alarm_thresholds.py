@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mailroom.channels.webhook.contract import tries_that_may_fail
-from stacks.settings.load import load
-from stacks.settings.waiting import waiting_seconds
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.waiting import waiting_seconds
 from tests.support.stacks.alarm import alarm, alarms
 from tests.support.stacks.refusals import STAGES, accepted
 from tests.support.stacks.templates import Templates

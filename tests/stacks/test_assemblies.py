@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from stacks import assemblies
-from stacks.application import synthesize
-from stacks.assemblies import NO_BUNDLES, assembly
-from stacks.paths import CAMPAIGNS, ROOT
-from stacks.settings.sentences import SettingsError
+from mailroom_stacks import assemblies
+from mailroom_stacks.application import synthesize
+from mailroom_stacks.assemblies import NO_BUNDLES, assembly
+from mailroom_stacks.paths import CAMPAIGNS, ROOT
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Templates
 
@@ -24,7 +24,7 @@ FILES = {
     "requirements-dev.txt": "aws-cdk-lib==2",
     "lambdas/mailroom/ledger/ledger.py": "",
     "lambdas/requirements/send_mail.txt": "",
-    "stacks/api.py": "",
+    "stacks/mailroom_stacks/api.py": "",
     "templates/mail/body.txt": "",
     "campaigns/weekly/campaign.toml": "",
     "docs/design.md": "",
@@ -80,14 +80,16 @@ def test_a_change_of_a_source_a_lock_file_or_a_campaign_is_synthesized(tree: Pat
     assert synth.times == 2
 
 
-@pytest.mark.parametrize("added", ["stacks/new.py", "lambdas/send_fax.py", "campaigns/weekly/campaign.py"])
+@pytest.mark.parametrize(
+    "added", ["stacks/mailroom_stacks/new.py", "lambdas/send_fax.py", "campaigns/weekly/campaign.py"]
+)
 def test_so_is_a_new_file(tree: Path, added: str) -> None:
     first = made(tree, Synth())
     (tree / added).write_text("")
     assert made(tree, Synth()) != first
 
 
-@pytest.mark.parametrize("unrelated", ["docs/design.md", "stacks/__pycache__/api.pyc"])
+@pytest.mark.parametrize("unrelated", ["docs/design.md", "stacks/mailroom_stacks/__pycache__/api.pyc"])
 def test_what_no_template_depends_on_changes_nothing(tree: Path, unrelated: str) -> None:
     first = made(tree, Synth())
     (tree / unrelated).parent.mkdir(exist_ok=True)
@@ -160,7 +162,7 @@ def test_of_those_with_bundles_fewer_are_kept(tree: Path, monkeypatch: pytest.Mo
 ANOTHER = """
 import sys
 from pathlib import Path
-from stacks import assemblies
+from mailroom_stacks import assemblies
 
 def synthesize(context, output, campaigns):
     print("synthesizing", flush=True)

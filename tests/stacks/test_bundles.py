@@ -13,9 +13,9 @@ import grimp
 import pytest
 
 import app
-from stacks.constructs import bundle
-from stacks.constructs.bundle import Bundle, Target, library_files
-from stacks.paths import LAMBDAS, TEMPLATES
+from mailroom_stacks.constructs import bundle
+from mailroom_stacks.constructs.bundle import Bundle, Target, library_files
+from mailroom_stacks.paths import LAMBDAS, TEMPLATES
 from tests.support.stacks.refusals import OURS
 from tests.support.stacks.templates import Template, Templates
 
@@ -434,7 +434,7 @@ def test_a_hash_changes_with_its_own_inputs_alone(sources: Path, changed: str, d
 def test_a_plain_run_bundles_and_prints_a_line_a_stack(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("stacks.application.ROOT", OURS.parent)
+    monkeypatch.setattr("mailroom_stacks.application.ROOT", OURS.parent)
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=dev", "--output", str(tmp_path)])
     app.main()
     lines = capsys.readouterr().out.splitlines()

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from stacks.campaigns import DEFINITIONS, extras
-from stacks.constructs.bundle import Bundle, Target
-from stacks.settings.enabled_campaigns import EnabledCampaign
-from stacks.settings.load import load
+from mailroom_stacks.campaigns import DEFINITIONS, extras
+from mailroom_stacks.constructs.bundle import Bundle, Target
+from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
+from mailroom_stacks.settings.load import load
 from tests.support.stacks.campaign_folders import MODULE, changes_for, enabled, put
 from tests.support.stacks.refusals import STAGES
 

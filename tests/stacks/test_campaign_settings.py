@@ -10,7 +10,7 @@ from mailroom.campaigns.file_formats import CsvFormat
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from stacks.settings.campaign import Audience
+from mailroom_stacks.settings.campaign import Audience
 from tests.support.stacks.campaign_folders import AUDIENCES, MODULE, NETWORK, WEEKLY, enabled, put, refused
 from tests.support.stacks.refusals import REMOVED, refusal
 

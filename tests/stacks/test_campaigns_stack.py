@@ -10,8 +10,8 @@ import pytest
 from mailroom.campaigns import definition
 from mailroom.campaigns.definition import Csv, DynamoTable, JsonLines, Module, Postgresql
 from mailroom.environment import DatabaseSettings
-from stacks.campaigns import DEFINITIONS
-from stacks.constructs.function import SEND_TRACES
+from mailroom_stacks.campaigns import DEFINITIONS
+from mailroom_stacks.constructs.function import SEND_TRACES
 from tests.support.stacks.campaign_folders import (
     AUDIENCES,
     DATABASES,

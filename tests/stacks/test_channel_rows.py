@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from stacks.channels import NEEDS
-from stacks.settings.channels import WITH_OWN_NEEDS
-from stacks.settings.load import load, with_providers
-from stacks.settings.sentences import SettingsError
+from mailroom_stacks.channels import NEEDS
+from mailroom_stacks.settings.channels import WITH_OWN_NEEDS
+from mailroom_stacks.settings.load import load, with_providers
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import refusal, with_settings
 from tests.support.stacks.variants import ROW, SIMULATED, up_to
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mailroom.outcomes import UNKNOWN
-from stacks.dashboard.widgets import graph, placed, text
-from stacks.paths import ROOT
+from mailroom_stacks.dashboard.widgets import graph, placed, text
+from mailroom_stacks.paths import ROOT
 from tests.support.stacks.alarm import alarms, functions, queues, streams
 from tests.support.stacks.dashboard import body, expressions, lines, metrics, shown, widgets
 from tests.support.stacks.templates import Templates

@@ -2,8 +2,8 @@
 
 import re
 
-from stacks.dashboard.promises import URGENT
-from stacks.paths import ROOT
+from mailroom_stacks.dashboard.promises import URGENT
+from mailroom_stacks.paths import ROOT
 from tests.support.stacks.alarm import alarms
 from tests.support.stacks.dashboard import widgets
 from tests.support.stacks.templates import Templates

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailroom.campaigns import databases
-from stacks.settings.campaigns import POOL_MARGIN_SECONDS
-from stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.campaigns import POOL_MARGIN_SECONDS
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.campaign_folders import MODULE, SECRET, enabled, put, refused
 from tests.support.stacks.refusals import refusal
 

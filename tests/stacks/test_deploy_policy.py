@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from stacks.deploy_policy.__main__ import main, place_of, qualifier_of
-from stacks.deploy_policy.actions import (
+from mailroom_stacks.deploy_policy.__main__ import main, place_of, qualifier_of
+from mailroom_stacks.deploy_policy.actions import (
     BEYOND,
     OPTIONAL,
     exists,
@@ -20,9 +20,9 @@ from stacks.deploy_policy.actions import (
     needed_actions,
     resource_kinds,
 )
-from stacks.deploy_policy.document import LIMIT, Statement, documents, size
-from stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
-from stacks.settings.load import load
+from mailroom_stacks.deploy_policy.document import LIMIT, Statement, documents, size
+from mailroom_stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
+from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES, accepted
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import AWS
@@ -371,7 +371,7 @@ def test_a_statement_too_long_for_one_policy_is_split() -> None:
 
 
 def run_command(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
-    """python -m stacks.deploy_policy, in this process."""
+    """python -m mailroom_stacks.deploy_policy, in this process."""
     monkeypatch.setattr("sys.argv", ["deploy_policy", *options])
     main()
 
@@ -396,7 +396,7 @@ def written_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 def test_the_policies_are_for_the_bootstrap_that_deploys_the_stage(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("stacks.deploy_policy.__main__.qualifier_of", lambda *_: "maildev")
+    monkeypatch.setattr("mailroom_stacks.deploy_policy.__main__.qualifier_of", lambda *_: "maildev")
     printed = written_for(monkeypatch, capsys)
     assert "cdk-maildev-assets-" in printed
     assert QUALIFIER not in printed

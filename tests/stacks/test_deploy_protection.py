@@ -8,9 +8,9 @@ import pytest
 from aws_cdk import App
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 
-from stacks.ci_roles import warn_where_unpinned
-from stacks.mailbox import MailboxStack
-from stacks.settings.stage import Settings
+from mailroom_stacks.ci_roles import warn_where_unpinned
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.stage import Settings
 from tests.support.stacks.annotations import warnings
 from tests.support.stacks.refusals import accepted
 from tests.support.stacks.templates import Template, Templates

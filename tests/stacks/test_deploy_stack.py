@@ -8,12 +8,12 @@ import pytest
 from aws_cdk import App, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
 
-from stacks.application import checked
-from stacks.assemblies import NO_BUNDLES
-from stacks.ci_roles import DeployStack, set_deploy_context
-from stacks.mailbox import MailboxStack
-from stacks.settings.stage import Settings
-from stacks.webhook import WebhookStack
+from mailroom_stacks.application import checked
+from mailroom_stacks.assemblies import NO_BUNDLES
+from mailroom_stacks.ci_roles import DeployStack, set_deploy_context
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.webhook import WebhookStack
 from tests.support.stacks.annotations import warnings
 from tests.support.stacks.refusals import accepted, refusal
 from tests.support.stacks.templates import Template, allowed, text

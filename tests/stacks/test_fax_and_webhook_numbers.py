@@ -7,12 +7,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from mailroom.delivery.delivery import backoff
-from stacks.settings.fax import fax_rules, mover_rules
-from stacks.settings.load import load
-from stacks.settings.queues import DAY, Waits
-from stacks.settings.sentences import SettingsError
-from stacks.settings.stage import Settings
-from stacks.settings.webhook import webhook_rules
+from mailroom_stacks.settings.fax import fax_rules, mover_rules
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.queues import DAY, Waits
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.webhook import webhook_rules
 from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.waiting_times import shortest_total
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from stacks.settings.load import load, with_providers
-from stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.load import load, with_providers
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal
 
 TELNYX: dict[str, Any] = {

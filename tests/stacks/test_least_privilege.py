@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.grants import Grant
 from tests.support.stacks.templates import Templates, allowed, text
 
 ACCOUNT = "eu-central-1:111122223333"

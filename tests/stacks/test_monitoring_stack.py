@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ops.cost.fixed import dollars, of_settings
-from stacks.settings.monitoring import QUEUE_ALARMS
-from stacks.settings.sentences import SettingsError
+from mailroom_ops.cost.fixed import dollars, of_settings
+from mailroom_stacks.settings.monitoring import QUEUE_ALARMS
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.alarm import alarm
 from tests.support.stacks.refusals import accepted, refusal
 from tests.support.stacks.resources import of_templates

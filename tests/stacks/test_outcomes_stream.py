@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mailroom.message.outcome import FAILED, SILENT
-from stacks.settings.load import load
-from stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import refusal, with_settings
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import variant

@@ -9,8 +9,8 @@ from mailroom import environment
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import Sender
 from mailroom.message.message import parse
-from stacks.settings.load import load
-from stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import accepted, refusal, with_settings
 from tests.support.stacks.variants import IOS, NEWS, PUSH, PUSH_ROW, variant
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ops.cost import fixed
-from ops.stage import stack_parts
-from stacks.settings.load import load
+from mailroom_ops.cost import fixed
+from mailroom_ops.stage import stack_parts
+from mailroom_stacks.settings.load import load
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.resources import of_templates

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import app
-from stacks.application import synthesize
-from stacks.settings.channels import lane_advice
-from stacks.settings.load import load
-from stacks.settings.queues import LEAST_LEDGER_DAYS, UNPROCESSED_DAYS
-from stacks.settings.sentences import SettingsError
+from mailroom_stacks.application import synthesize
+from mailroom_stacks.settings.channels import lane_advice
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.queues import LEAST_LEDGER_DAYS, UNPROCESSED_DAYS
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import REMOVED, SHIPPED, STAGES, refusal, with_settings
 
 MAIL = STAGES["dev"]["channels"]["mail"]

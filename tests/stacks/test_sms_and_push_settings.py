@@ -5,10 +5,10 @@ from typing import Any
 import phonenumbers
 import pytest
 
-from stacks.settings.load import load, with_providers
-from stacks.settings.queues import worker_rules
-from stacks.settings.sentences import SettingsError
-from stacks.settings.sms import REGIONS
+from mailroom_stacks.settings.load import load, with_providers
+from mailroom_stacks.settings.queues import worker_rules
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.sms import REGIONS
 from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_settings
 from tests.support.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 

@@ -14,11 +14,11 @@ from aws_cdk import App, Stack
 from aws_cdk.aws_s3 import Bucket
 
 import app
-from local.stage.deploy import PROVIDERS
-from stacks.application import NagError, build, checked, synthesize
-from stacks.assemblies import NO_BUNDLES, assembly
-from stacks.paths import ROOT
-from stacks.settings.load import load
+from mailroom_local.stage.deploy import PROVIDERS
+from mailroom_stacks.application import NagError, build, checked, synthesize
+from mailroom_stacks.assemblies import NO_BUNDLES, assembly
+from mailroom_stacks.paths import ROOT
+from mailroom_stacks.settings.load import load
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
 from tests.support.stacks.refusals import REMOVED, STAGES, with_settings
 from tests.support.stacks.templates import Templates
@@ -114,7 +114,7 @@ def test_another_channel_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     for name in (each for handler in handlers for each in (f"{handler}.py", f"requirements/{handler}.txt")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    monkeypatch.setattr("stacks.settings.channels.LAMBDAS", tmp_path)
+    monkeypatch.setattr("mailroom_stacks.settings.channels.LAMBDAS", tmp_path)
     row = {"handler": "send_pigeon", "lanes": {"normal": {"share": 1, "batch_size": 5}}}
     context = {"stage": "dev", "mailroom": with_settings({"channels.pigeon": row}), **NO_BUNDLES}
     synthesize(context, str(tmp_path / "out"))  # nothing to keep: these are not the repository's handlers

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from mailroom.unsubscribe.page import PageSettings, Topic
-from stacks.settings.load import load
+from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import refusal, with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import PAGE

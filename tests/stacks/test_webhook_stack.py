@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from stacks.settings.webhook import Webhook
+from mailroom_stacks.settings.webhook import Webhook
 from tests.support.stacks.templates import Templates
 
 

@@ -68,4 +68,4 @@ class Channel(Struct, frozen=True, kw_only=True):
     """What `doctor` asks about it, by name. None: whether the secrets of its senders can be read."""
     simulator: str = ""
     """The class of its provider's simulator, which takes the inbox; `SECRET` beside it is what it takes as
-    credentials. The simulators of Mailroom's own channels share more, and stand in local/providers."""
+    credentials. The simulators of Mailroom's own channels share more: see mailroom_local/providers."""

@@ -16,7 +16,7 @@ from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import FaxSender, OutcomesSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import EventBus, Outcomes
-from stacks.settings.fax import Fax, fax_rules
+from mailroom_stacks.settings.fax import Fax, fax_rules
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo

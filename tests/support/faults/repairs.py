@@ -17,11 +17,11 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import DispatchSettings, OutcomesSettings
 from mailroom.message.message import Reference
 from mailroom.outcomes import Outcomes
-from ops.repair.judge import Judge, Memory
-from ops.repair.repairs import Candidates, DeadLetterQueues, Repairs
-from ops.requeue.selection import MessageRef
-from ops.requeue.stage import DeployedStage
-from ops.resend.resender import Resender, ResentMessage
+from mailroom_ops.repair.judge import Judge, Memory
+from mailroom_ops.repair.repairs import Candidates, DeadLetterQueues, Repairs
+from mailroom_ops.requeue.selection import MessageRef
+from mailroom_ops.requeue.stage import DeployedStage
+from mailroom_ops.resend.resender import Resender, ResentMessage
 from tests.support.faults import fax_world
 from tests.support.faults.fax_world import FaxWorld
 from tests.support.faults.outside import Outside, Stopped

@@ -34,12 +34,12 @@ from mailroom.http.url_policy import BadUrl, UrlPolicy, host_of
 from mailroom.message import address
 from mailroom.message.message import MAX_KEY_BYTES, Reference, decode, parse, scheduled
 from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
-from ops.imports.items import Items, Options
-from ops.imports.source import FileEntries, Source
-from ops.messages.items import Rules
-from ops.screen import Refused
-from stacks.settings.load import load
-from stacks.settings.sentences import SettingsError
+from mailroom_ops.imports.items import Items, Options
+from mailroom_ops.imports.source import FileEntries, Source
+from mailroom_ops.messages.items import Rules
+from mailroom_ops.screen import Refused
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support import ROOT
 from tests.support.fuzz.inputs import SECRET, bent, bodies, growing, strange_texts, texts, written
 from tests.support.stacks.refusals import STAGES

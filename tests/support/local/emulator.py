@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local import processes
-from local.aws import Endpoints, LocalSession, patient
-from local.stage import emulator
-from local.stage.workspace import REPOSITORY, Workspace
+from mailroom_local import processes
+from mailroom_local.aws import Endpoints, LocalSession, patient
+from mailroom_local.stage import emulator
+from mailroom_local.stage.workspace import REPOSITORY, Workspace
 
 if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
@@ -35,9 +35,9 @@ def emulated(folder: Path) -> Iterator[str]:
 @contextmanager
 def pumping(url: str, folder: Path) -> Iterator[None]:
     """The pump on that emulator. It takes over the mappings that are there when it starts."""
-    command = [sys.executable, "-m", "local.pump.driver", "--emulator", url]
+    command = [sys.executable, "-m", "mailroom_local.pump.driver", "--emulator", url]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    pump = processes.start(command, "local.pump.driver", folder / "pump.log", environment)
+    pump = processes.start(command, "mailroom_local.pump.driver", folder / "pump.log", environment)
     try:
         yield
     finally:

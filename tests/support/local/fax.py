@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.providers.fax import FaxLine
-from local.providers.http import SimulatorServer
-from local.providers.inbox import InboxStore
-from local.providers.signalwire import SignalWireSimulator
-from local.providers.telnyx import TelnyxSimulator
 from mailroom.channels.fax.adapter import FaxProvider
 from mailroom.channels.fax.contract import FaxRequest
 from mailroom.channels.fax.signalwire import SignalWire
 from mailroom.channels.fax.telnyx import Telnyx
+from mailroom_local.providers.fax import FaxLine
+from mailroom_local.providers.http import SimulatorServer
+from mailroom_local.providers.inbox import InboxStore
+from mailroom_local.providers.signalwire import SignalWireSimulator
+from mailroom_local.providers.telnyx import TelnyxSimulator
 from tests.support.local.served import served
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local import processes
-from local.aws import Endpoints, LocalSession, patient
-from local.providers.server import ProviderServer
-from local.stage import emulator
-from local.stage.workspace import Workspace
+from mailroom_local import processes
+from mailroom_local.aws import Endpoints, LocalSession, patient
+from mailroom_local.providers.server import ProviderServer
+from mailroom_local.stage import emulator
+from mailroom_local.stage.workspace import Workspace
 from tests.support.local.served import served
 
 if TYPE_CHECKING:

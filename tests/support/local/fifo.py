@@ -5,8 +5,8 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 
-from local.pump.fifo import FifoMapping, FifoMessage, Poller
-from local.pump.functions import Invoked
+from mailroom_local.pump.fifo import FifoMapping, FifoMessage, Poller
+from mailroom_local.pump.functions import Invoked
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:fax.fifo"
 MAPPING = FifoMapping("u", "send-fax", ARN, batch_size=1, concurrency=2, reports_failures=True)

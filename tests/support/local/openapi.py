@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[import-untyped]
 
-from local.providers.http import Reply, Request
+from mailroom_local.providers.http import Reply, Request
 
 TYPES = {"integer": int, "number": float, "boolean": lambda text: {"true": True, "false": False}[text]}
 FORMATS = FormatChecker([])

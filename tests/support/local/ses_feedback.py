@@ -5,12 +5,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from local.providers.http import Reply, Request
-from local.providers.ses_events import SIMULATOR_DOMAIN
-from local.providers.ses_feedback import VALIDATED, SesFeedback, SuppressionList
-from local.providers.upstream import Upstream
 from mailroom.feedback.reader import read
 from mailroom.message.outcome import Event as Read
+from mailroom_local.providers.http import Reply, Request
+from mailroom_local.providers.ses_events import SIMULATOR_DOMAIN
+from mailroom_local.providers.ses_feedback import VALIDATED, SesFeedback, SuppressionList
+from mailroom_local.providers.upstream import Upstream
 from tests.support.local.feedback import SENDER, SET, TOPIC
 
 ALL = ["SEND", "DELIVERY", "BOUNCE", "COMPLAINT", "REJECT", "DELIVERY_DELAY"]

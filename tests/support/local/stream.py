@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from local.pump.functions import Invoked
-from local.pump.streams import GivenUp, Record, StreamDelivery, StreamMapping
+from mailroom_local.pump.functions import Invoked
+from mailroom_local.pump.streams import GivenUp, Record, StreamDelivery, StreamMapping
 
 NOW = 1_800_000_000.0
 MAPPING = StreamMapping(

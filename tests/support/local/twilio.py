@@ -11,10 +11,10 @@ from typing import Any
 from twilio.http.http_client import TwilioHttpClient
 from twilio.rest import Client
 
-from local.providers.http import Reply, Request, SimulatorServer
-from local.providers.inbox import InboxStore
-from local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder
-from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, TwilioSimulator
+from mailroom_local.providers.http import Reply, Request, SimulatorServer
+from mailroom_local.providers.inbox import InboxStore
+from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder
+from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, TwilioSimulator
 from tests.support.local.fax import NOW, Clock
 from tests.support.local.openapi import Description
 from tests.support.local.served import served

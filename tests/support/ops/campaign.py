@@ -14,7 +14,7 @@ from mailroom.aws.dynamo import image_of
 from mailroom.budget import Budget, PerDay
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import PageClaim, Runs
-from ops import cli
+from mailroom_ops import cli
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search

@@ -12,9 +12,9 @@ from urllib.parse import urlencode, urlsplit
 import boto3
 import pytest
 
-from ops.console.guard import Guard
-from ops.console.server import application
-from ops.console.site import Site
+from mailroom_ops.console.guard import Guard
+from mailroom_ops.console.server import application
+from mailroom_ops.console.site import Site
 from tests.support.ops.repair import RepairStage, repair_stage
 
 PORT, HOME, TOKEN = 4711, "/a-path-of-its-own", "a-token-that-nobody-guesses"
@@ -126,8 +126,8 @@ class Browser:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
     """A stage whose dead letters can be put back; no look waits."""
-    monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
-    monkeypatch.setattr("ops.repair.dead_letters.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("mailroom_ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("mailroom_ops.repair.dead_letters.LONG_POLL_SECONDS", 0)
     with repair_stage(monkeypatch) as stage:
         yield stage
 

@@ -17,11 +17,11 @@ from botocore.exceptions import ParamValidationError
 from botocore.loaders import create_loader
 from botocore.validate import validate_parameters
 
-from local.providers.http import Simulator, SimulatorServer
-from ops.doctor.answer import Checked
-from ops.doctor.checks import CHECKS
-from ops.doctor.run import run
-from ops.doctor.stage import ConfiguredStage, ExaminedStage
+from mailroom_local.providers.http import Simulator, SimulatorServer
+from mailroom_ops.doctor.answer import Checked
+from mailroom_ops.doctor.checks import CHECKS
+from mailroom_ops.doctor.run import run
+from mailroom_ops.doctor.stage import ConfiguredStage, ExaminedStage
 
 ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"
 NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z

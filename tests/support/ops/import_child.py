@@ -19,12 +19,12 @@ from typing import Any
 import msgspec
 from botocore.exceptions import ClientError
 
-from ops.imports.command import options_of
-from ops.imports.importing import Import
-from ops.imports.items import LineFault
-from ops.imports.refused import RefusedLines
-from ops.imports.source import Source
-from ops.messages.items import Rules
+from mailroom_ops.imports.command import options_of
+from mailroom_ops.imports.importing import Import
+from mailroom_ops.imports.items import LineFault
+from mailroom_ops.imports.refused import RefusedLines
+from mailroom_ops.imports.source import Source
+from mailroom_ops.messages.items import Rules
 
 WORKERS = 4
 RULES = Rules(

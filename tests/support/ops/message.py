@@ -14,11 +14,11 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo import image_of, plain
-from ops.imports.command import import_
-from ops.messages.failures import failures
-from ops.messages.search import find, list_
-from ops.messages.send import send
-from ops.messages.status import status
+from mailroom_ops.imports.command import import_
+from mailroom_ops.messages.failures import failures
+from mailroom_ops.messages.search import find, list_
+from mailroom_ops.messages.send import send
+from mailroom_ops.messages.status import status
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ops.estimates.forecast import Forecast, Sending
-from ops.estimates.lanes import Assumed, Stages
-from ops.estimates.quotas import NEW_TABLE_WRITES
-from ops.plan.answer import PlanOutput, plan_output
+from mailroom_ops.estimates.forecast import Forecast, Sending
+from mailroom_ops.estimates.lanes import Assumed, Stages
+from mailroom_ops.estimates.quotas import NEW_TABLE_WRITES
+from mailroom_ops.plan.answer import PlanOutput, plan_output
 
 CONTEXT: dict[str, Any] = {
     "dev": {

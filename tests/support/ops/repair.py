@@ -14,12 +14,12 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from local.harness.stage_client import typed
 from mailroom.aws.dynamo import plain
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
-from ops.repair.command import repair
-from ops.resend.command import resend
+from mailroom_local.harness.stage_client import typed
+from mailroom_ops.repair.command import repair
+from mailroom_ops.resend.command import resend
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH

@@ -14,12 +14,12 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from local.aws import REGION, key
-from local.demo.campaign import with_news
-from local.harness.acceptances import id_of_mail
-from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.runs import Run, Runs
-from ops.campaigns.deployed import RunStart
+from mailroom_local.aws import REGION, key
+from mailroom_local.demo.campaign import with_news
+from mailroom_local.harness.acceptances import id_of_mail
+from mailroom_local.stage.workspace import REPOSITORY
+from mailroom_ops.campaigns.deployed import RunStart
 from tests.support.pipeline.shared import Accepted, Pipeline, until
 
 CAMPAIGN = "weekly-followers"
@@ -87,7 +87,7 @@ def operator(
 ) -> subprocess.CompletedProcess[str]:
     """The command line, pointed at the stage."""
     return subprocess.run(
-        [sys.executable, "-m", "ops", *words],
+        [sys.executable, "-m", "mailroom_ops", *words],
         cwd=REPOSITORY,
         env={**os.environ, **pipeline.running.variables(), "NO_PROXY": "*", **(environment or {})},
         capture_output=True,

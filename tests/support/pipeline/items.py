@@ -2,7 +2,7 @@
 
 import base64
 
-from local.harness.expected import Item
+from mailroom_local.harness.expected import Item
 
 
 def mail(id_: str, **attributes: object) -> Item:

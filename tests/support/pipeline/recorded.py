@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local.aws import STAGE, LocalSession, patient
+from mailroom_local.aws import STAGE, LocalSession, patient
 from tests.support import ROOT
 from tests.support.pipeline.rights import Grant, Request, grants_of, requests_of, requests_of_lambda
 from tests.support.pipeline.shared import Pipeline

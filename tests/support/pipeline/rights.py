@@ -12,7 +12,7 @@ from email.utils import parseaddr
 from fnmatch import fnmatchcase
 from typing import Any
 
-from local.aws import ACCOUNT, REGION
+from mailroom_local.aws import ACCOUNT, REGION
 
 Context = tuple[tuple[str, str], ...]
 

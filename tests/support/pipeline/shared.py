@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from local.aws import LocalSession, patient
-from local.harness import callbacks
-from local.harness.callbacks import ReceivedCallback
-from local.harness.expected import Item
-from local.harness.stage_client import StageClient, typed
-from local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from mailroom.aws.dynamo import plain
 from mailroom.channels.webhook.standard_webhooks import host_key
 from mailroom.http.url_policy import host_of
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.harness import callbacks
+from mailroom_local.harness.callbacks import ReceivedCallback
+from mailroom_local.harness.expected import Item
+from mailroom_local.harness.stage_client import StageClient, typed
+from mailroom_local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from tests.support.pipeline.items import correlation
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from local.harness.expected import Item
-from local.stage.workspace import LEDGER
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
+from mailroom_local.harness.expected import Item
+from mailroom_local.stage.workspace import LEDGER
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until
 from tests.support.told import told

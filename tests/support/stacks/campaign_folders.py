@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from stacks.settings.enabled_campaigns import EnabledCampaign
-from stacks.settings.load import load, load_campaigns
-from stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
+from mailroom_stacks.settings.load import load, load_campaigns
+from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Template
 from tests.support.stacks.variants import AWS, NEWS, PAGE, PUSH, PUSH_ROW, TOLD, up_to

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ops.cost.fixed import METRICS_A_MAPPING, Resources
+from mailroom_ops.cost.fixed import METRICS_A_MAPPING, Resources
 
 
 def of_templates(templates: Iterable[Mapping[str, Any]]) -> Resources:

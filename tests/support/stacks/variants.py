@@ -9,17 +9,17 @@ from typing import Any
 
 from aws_cdk import App
 
-from stacks.api import ApiStack
-from stacks.assemblies import NO_BUNDLES, assembly
-from stacks.campaigns import CampaignsStack
-from stacks.channels import ChannelsStack
-from stacks.fax import FaxStack
-from stacks.feedback import FeedbackStack
-from stacks.mailbox import MailboxStack
-from stacks.paths import CAMPAIGNS, ROOT
-from stacks.settings.load import load, load_campaigns
-from stacks.settings.stage import Settings
-from stacks.webhook import WebhookStack
+from mailroom_stacks.api import ApiStack
+from mailroom_stacks.assemblies import NO_BUNDLES, assembly
+from mailroom_stacks.campaigns import CampaignsStack
+from mailroom_stacks.channels import ChannelsStack
+from mailroom_stacks.fax import FaxStack
+from mailroom_stacks.feedback import FeedbackStack
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.paths import CAMPAIGNS, ROOT
+from mailroom_stacks.settings.load import load, load_campaigns
+from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.webhook import WebhookStack
 from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Template, Templates
 

@@ -1,7 +1,7 @@
 """How long workers really wait between receives."""
 
 from mailroom.delivery.delivery import backoff
-from stacks.settings.queues import Waits
+from mailroom_stacks.settings.queues import Waits
 
 
 def shortest_total(waits: Waits, receives: int) -> float:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from local.stage.workspace import REPOSITORY
+from mailroom_local.stage.workspace import REPOSITORY
 
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": str(REPOSITORY / "lambdas"),

@@ -10,10 +10,10 @@ from functools import lru_cache
 import pytest
 
 from bench.memory import most_megabytes
-from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.definition import Csv
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.file_formats import CHUNK_BYTES
+from mailroom_local.stage.workspace import REPOSITORY
 from tests.support.unit.audience import LOCATION, Bucket, Content, csv, page, pages
 
 LINES = 200_000

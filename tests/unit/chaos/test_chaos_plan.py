@@ -5,7 +5,7 @@ from collections import Counter
 from chaos.faults import DAYS, DEPLOYMENTS, FUNCTIONS, Done, plan, workers_in
 from chaos.load import PARTS, draw
 from chaos.report import windows
-from local.providers import trouble
+from mailroom_local.providers import trouble
 
 LISTED = """
     70     1 Ss   /bin/uvicorn local.stage.emulated.application:app

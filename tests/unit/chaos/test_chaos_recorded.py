@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from local.harness.judge import Figures
+from mailroom_local.harness.judge import Figures
 from tests.support import ROOT
 
 RECORDED: dict[str, Any] = json.loads((ROOT / "bench" / "chaos.json").read_text())

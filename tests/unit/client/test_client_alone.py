@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stacks.paths import ROOT
+from mailroom_stacks.paths import ROOT
 
 pytestmark = pytest.mark.process
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mailroom.channels.preview import Preview
-from ops.templates.folder import TemplateFolder
+from mailroom_ops.templates.folder import TemplateFolder
 from tests.support import ROOT
 
 FOLDER = TemplateFolder(ROOT / "templates")

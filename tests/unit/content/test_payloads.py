@@ -13,7 +13,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Payloads
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse
-from stacks.settings.channels import SENDER_MB
+from mailroom_stacks.settings.channels import SENDER_MB
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import BUCKET, Aws, Item, mail
 

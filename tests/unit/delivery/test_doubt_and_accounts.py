@@ -27,8 +27,8 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from ops.messages.advice import advice, commands
-from ops.resend.resender import judge
+from mailroom_ops.messages.advice import advice, commands
+from mailroom_ops.resend.resender import judge
 from tests.support.unit.fakes import FakeAdapter
 from tests.support.unit.post import Counted, Log, Make, Post
 from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, Aws, FakeClock, claimed, image, item

@@ -21,7 +21,7 @@ CHANNEL = Channel(
         note="A number gets one fax at a time, so many to the same take longer; so do further attempts.",
     ),
     checks={
-        "credentials": "ops.doctor.checks.channels:fax_credentials",
-        "media": "ops.doctor.checks.channels:fax_media",
+        "credentials": "mailroom_ops.doctor.checks.channels:fax_credentials",
+        "media": "mailroom_ops.doctor.checks.channels:fax_media",
     },
 )

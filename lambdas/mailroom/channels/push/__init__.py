@@ -24,7 +24,7 @@ CHANNEL = Channel(
         unpriced="SNS has a free allowance, which the account may have used up", suppressible=True
     ),
     checks={
-        "applications": "ops.doctor.checks.channels:applications",
-        "topics": "ops.doctor.checks.channels:topics",
+        "applications": "mailroom_ops.doctor.checks.channels:applications",
+        "topics": "mailroom_ops.doctor.checks.channels:topics",
     },
 )

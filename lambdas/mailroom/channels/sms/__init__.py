@@ -27,5 +27,5 @@ CHANNEL = Channel(
         callbacks=2,
         indexed=True,
     ),
-    checks={"credentials": "ops.doctor.checks.channels:sms_credentials"},
+    checks={"credentials": "mailroom_ops.doctor.checks.channels:sms_credentials"},
 )

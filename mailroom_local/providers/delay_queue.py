@@ -1,0 +1,137 @@
+"""What simulated providers report later, in another order than it happened."""
+
+import heapq
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Generic, TypeVar
+
+from mailroom_local.providers.http import Pages, Request
+
+T = TypeVar("T")
+AGAIN_SECONDS = 0.5
+
+
+@dataclass
+class Disorder:
+    """A provider's reports of a message come within `spread_seconds`, each at a time of its own; `doubled`, a
+    part of 1, come twice."""
+
+    spread_seconds: float
+    doubled: float
+
+
+class DelayQueue(Generic[T]):
+    """Delivers each thing when its time has come, several at once where several are due.
+
+    `deliver` gets at most `most` of them and returns those that it could not deliver: they are tried again.
+    `start` delivers in a background thread; safe for many threads.
+    """
+
+    def __init__(
+        self,
+        deliver: Callable[[list[T]], list[T]],
+        most: int = 10,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._deliver = deliver
+        self._most = most
+        self._clock = clock
+        self._waiting: list[tuple[float, int, T]] = []
+        self._order = count()
+        self._changed = threading.Condition()
+        self.paused = False
+
+    def add(self, thing: T, seconds: float) -> None:
+        with self._changed:
+            entry = (self._clock() + seconds, next(self._order), thing)
+            heapq.heappush(self._waiting, entry)
+            if self._waiting[0] is entry:  # the thread waits for a later one
+                self._changed.notify()
+
+    def pause(self) -> None:
+        """Hold back everything, also what is added from now on."""
+        with self._changed:
+            self.paused = True
+
+    def resume(self) -> None:
+        """Go on, with what was held back as well."""
+        with self._changed:
+            self.paused = False
+            self._changed.notify()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for their time."""
+        return len(self._waiting)
+
+    def run_due(self) -> int:
+        """Deliver what is due now, `most` at a time; how many were tried."""
+        tried = 0
+        while things := self._due():
+            tried += len(things)
+            for thing in self._deliver(things):
+                self.add(thing, AGAIN_SECONDS)
+        return tried
+
+    def start(self) -> None:
+        """Deliver in the background for as long as the process lives."""
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait(self._rest())
+            self.run_due()
+
+    def _rest(self) -> float | None:
+        """Seconds until something may be due; None: until something changes."""
+        if self.paused or not self._waiting:
+            return None
+        return max(0.0, self._waiting[0][0] - self._clock())
+
+    def _due(self) -> list[T]:
+        with self._changed:
+            if self.paused:
+                return []
+            things: list[T] = []
+            now = self._clock()
+            while self._waiting and len(things) < self._most and self._waiting[0][0] <= now:
+                things.append(heapq.heappop(self._waiting)[2])
+            return things
+
+
+def pages(
+    queues: Mapping[str, DelayQueue[Any]], counts: Callable[[], dict[str, Any]], *disorders: Disorder
+) -> Pages:
+    """GET /events, POST /events/pause, POST /events/resume, and POST /events/disorder with the values of a
+    Disorder, which then count for all. `queues` are by the provider's name, `counts` are SES's."""
+
+    def shown() -> dict[str, Any]:
+        waiting = {name: queue.waiting for name, queue in queues.items()}
+        paused = all(queue.paused for queue in queues.values())
+        return {"paused": paused, "waiting": waiting, "ses": counts()}
+
+    def after(change: Callable[[DelayQueue[Any]], None]) -> dict[str, Any]:
+        for queue in queues.values():
+            change(queue)
+        return shown()
+
+    def disorder(request: Request) -> dict[str, Any]:
+        wanted = json.loads(request.body)
+        for each in disorders:
+            each.spread_seconds, each.doubled = float(wanted["spread_seconds"]), float(wanted["doubled"])
+        return shown()
+
+    return Pages(
+        "/events",
+        {
+            "GET /events": lambda _: shown(),
+            "POST /events/pause": lambda _: after(DelayQueue.pause),
+            "POST /events/resume": lambda _: after(DelayQueue.resume),
+            "POST /events/disorder": disorder,
+        },
+    )

@@ -1,0 +1,251 @@
+"""The simulated telephone network that the fax providers share, and what the simulated numbers do.
+
+A line takes one fax at a time: a fax to a number where another fax is under way is busy, as in life, and the
+log keeps which other faxes it met.
+
+The last two digits of a number that ends in 555 01xx choose; every other number takes every fax. `First`
+and `twice` count the submits of one document (its URL without a signature) to one number.
+
+| 555 01… | what happens                                                                             |
+|---------|------------------------------------------------------------------------------------------|
+| 10      | busy                                                                                     |
+| 11      | no answer                                                                                |
+| 12      | busy twice, then delivered                                                               |
+| 13      | delivered, slowly                                                                        |
+| 14      | accepted and delivered, but the first answer is lost: the connection breaks              |
+| 15      | refused as an invalid number (SignalWire 400, Telnyx 422)                                |
+| 16      | throttled first (429), then delivered                                                    |
+| 17      | a server error first (500, nothing accepted), then delivered                             |
+| 18      | accepted, then failed by the line                                                        |
+| 19      | accepted, then failed because the PDF cannot be fetched                                  |
+| 20      | accepted, and stays queued until it is canceled                                          |
+| 21      | accepted, then failed: an unallocated number                                             |
+| 22      | the account is refused (403)                                                             |
+| 23      | failed by the line once, then delivered                                                  |
+| 24      | accepted, then canceled by the provider once, as if its Ttl were over; then delivered    |
+| others  | delivered                                                                                |
+"""
+
+import math
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from mailroom_local.aws import open_url
+from mailroom_local.providers.http import Occurrences, Pages, SubmitRefused, number_ending
+from mailroom_local.providers.inbox import Accepted, InboxStore
+
+Refusal = Literal["invalid", "throttled", "error", "forbidden"]
+Course = Literal[
+    "delivered",
+    "busy",
+    "no-answer",
+    "slow",
+    "lost",
+    "failed",
+    "unreachable",
+    "stuck",
+    "unallocated",
+    "canceled",
+]
+
+REFUSED: dict[str, Refusal] = {"15": "invalid", "22": "forbidden"}
+REFUSED_FIRST: dict[str, Refusal] = {"16": "throttled", "17": "error"}
+COURSES: dict[str, Course] = {
+    "10": "busy",
+    "11": "no-answer",
+    "13": "slow",
+    "18": "failed",
+    "19": "unreachable",
+    "20": "stuck",
+    "21": "unallocated",
+}
+FOR_SO_MANY: dict[str, tuple[int, Course]] = {
+    "12": (2, "busy"),
+    "14": (1, "lost"),
+    "23": (1, "failed"),
+    "24": (1, "canceled"),
+}
+
+_SIGNATURE = {"awsaccesskeyid", "signature", "expires"}
+_ENDINGS = {"slow": "delivered", "lost": "delivered", "unreachable": "failed", "unallocated": "failed"}
+TIMEOUT_SECONDS = 5.0
+
+
+def refusal_of(number: str, nth: int) -> Refusal | None:
+    """Why the provider refuses the n-th submit; None if it accepts."""
+    ending = number_ending(number)
+    return REFUSED.get(ending) or (REFUSED_FIRST.get(ending) if nth == 1 else None)
+
+
+def course_of(number: str, nth: int) -> Course:
+    """How the n-th submit goes on once it is accepted."""
+    ending = number_ending(number)
+    times, at_first = FOR_SO_MANY.get(ending, (0, "delivered"))
+    return at_first if nth <= times else COURSES.get(ending, "delivered")
+
+
+def document(url: str) -> str:
+    """The URL without its signature, which differs at each attempt."""
+    parts = urlsplit(url)
+    query = [
+        (name, value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        if name.lower() not in _SIGNATURE and not name.lower().startswith("x-amz-")
+    ]
+    return parts._replace(query=urlencode(query), fragment="").geturl()
+
+
+@dataclass(frozen=True)
+class FaxOrder:
+    """What was asked of a provider."""
+
+    provider: str
+    to: str
+    sender: str
+    media_url: str
+    quality: str = ""
+    reference: str = ""
+    ttl_minutes: int | None = None
+    store_media: bool = True
+    account: str = ""
+
+
+@dataclass
+class SimulatedFax:
+    """An accepted fax; times are epoch seconds. A stuck one ends and is dialled at infinity."""
+
+    id: str
+    order: FaxOrder
+    course: Course
+    created: float
+    ends: float
+    attempt: int
+    overlaps: list[str]
+    media_ok: bool | None
+    dialled: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dialled = self.created + 0.3 * (self.ends - self.created)
+
+    def status(self, now: float) -> str:
+        """The status in SignalWire's words."""
+        if now >= self.ends:
+            return _ENDINGS.get(self.course, self.course)
+        if now >= self.dialled:
+            return "sending"
+        return "processing" if now >= self.created + 0.1 * (self.ends - self.created) else "queued"
+
+    def as_json(self, now: float) -> dict[str, Any]:
+        order = {name: value for name, value in vars(self.order).items() if name not in ("sender", "account")}
+        return {
+            "id": self.id,
+            **order,
+            "from": self.order.sender,
+            "course": self.course,
+            "status": self.status(now),
+            "created": self.created,
+            "started": self.dialled if min(now, self.ends) >= self.dialled else None,
+            "ended": self.ends if now >= self.ends else None,
+            "attempt": self.attempt,
+            "overlaps": self.overlaps,
+            "media_ok": self.media_ok,
+        }
+
+
+def is_pdf(url: str) -> bool | None:
+    """Whether there is a PDF; None for any other host: the simulators ask this machine only."""
+    parts = urlsplit(url)
+    if parts.scheme != "http" or parts.hostname != "127.0.0.1":
+        return None
+    try:
+        with open_url(url, TIMEOUT_SECONDS) as answer:
+            return bool(answer.read(5) == b"%PDF-")
+    except (HTTPException, OSError):
+        return False
+
+
+class FaxLine:
+    """All faxes of all providers, in the order of acceptance; safe for many threads."""
+
+    def __init__(
+        self,
+        inbox: InboxStore,
+        clock: Callable[[], float] = time.time,
+        *,
+        delivered_seconds: float = 0.3,
+        busy_seconds: float = 0.1,
+        slow_seconds: float = 5.0,
+    ) -> None:
+        """No answer and failures take `busy_seconds` too."""
+        self._inbox = inbox
+        self.clock = clock
+        self._seconds = {
+            "delivered": delivered_seconds,
+            "lost": delivered_seconds,
+            "slow": slow_seconds,
+            "stuck": math.inf,
+        }
+        self._short = busy_seconds
+        self._faxes: dict[str, SimulatedFax] = {}
+        self._submits = Occurrences()
+        self._lock = threading.Lock()
+
+    def submit(self, order: FaxOrder) -> SimulatedFax:
+        """Take a fax, or raise SubmitRefused. The caller gives no answer to a fax whose course is `lost`."""
+        nth = self._submits.nth((order.to, document(order.media_url)))
+        why = refusal_of(order.to, nth)
+        if why is not None:
+            raise SubmitRefused(why)
+        media_ok = is_pdf(order.media_url)
+        with self._lock:
+            fax = self._accepted(order, nth, media_ok)
+            self._faxes[fax.id] = fax
+        name = order.media_url.partition("?")[0].rsplit("/", 1)[-1]
+        content = {"subject": name, "media_ok": media_ok, **vars(order)}
+        self._inbox.add(Accepted("fax", order.to, fax.id, content))
+        return fax
+
+    def fax(self, provider: str, fax_id: str) -> SimulatedFax | None:
+        fax = self._faxes.get(fax_id)
+        return fax if fax is not None and fax.order.provider == provider else None
+
+    def faxes(self, provider: str) -> list[SimulatedFax]:
+        """All faxes of a provider, newest first, as its lists are."""
+        with self._lock:
+            return [fax for fax in reversed(self._faxes.values()) if fax.order.provider == provider]
+
+    def cancel(self, fax: SimulatedFax, while_in: set[str]) -> bool:
+        """Stop a fax that is in one of these statuses; whether it was stopped."""
+        with self._lock:
+            now = self.clock()
+            if fax.status(now) not in while_in:
+                return False
+            fax.ends, fax.course = now, "canceled"
+            return True
+
+    def log(self) -> list[dict[str, Any]]:
+        """Every accepted fax, under way from `created` to `ended` (None: still is). `overlaps` names the
+        faxes that it met on its line; it is empty where a gateway sends one at a time."""
+        with self._lock:
+            now = self.clock()
+            return [fax.as_json(now) for fax in self._faxes.values()]
+
+    def pages(self) -> Pages:
+        return Pages("/faxes", {"GET /faxes": lambda _: self.log()})
+
+    def _accepted(self, order: FaxOrder, nth: int, media_ok: bool | None) -> SimulatedFax:
+        now = self.clock()
+        met = [fax.id for fax in self._faxes.values() if fax.order.to == order.to and now < fax.ends]
+        course = course_of(order.to, nth)
+        if met:
+            course = "busy"
+        elif media_ok is False:
+            course = "unreachable"
+        ends = now + self._seconds.get(course, self._short)
+        return SimulatedFax(str(uuid.uuid4()), order, course, now, ends, nth, met, media_ok)

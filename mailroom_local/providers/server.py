@@ -1,0 +1,93 @@
+"""The server of all provider simulators: `up` and `demo` start it.
+
+`python -m mailroom_local.providers.server --port N --emulator URL` runs it in the foreground.
+"""
+
+import argparse
+from importlib import import_module
+from typing import Any
+
+from mailroom.channels.contracts import CHANNELS
+from mailroom_local.providers import delay_queue, twilio_texts
+from mailroom_local.providers.delay_queue import DelayQueue
+from mailroom_local.providers.fax import FaxLine
+from mailroom_local.providers.http import Simulator, SimulatorServer
+from mailroom_local.providers.inbox import InboxStore
+from mailroom_local.providers.ses import SesSimulator
+from mailroom_local.providers.ses_feedback import SesFeedback, SuppressionList
+from mailroom_local.providers.signalwire import SignalWireSimulator
+from mailroom_local.providers.sms import SmsNetwork
+from mailroom_local.providers.sns import SnsSimulator
+from mailroom_local.providers.telnyx import TelnyxSimulator
+from mailroom_local.providers.trouble import Trouble
+from mailroom_local.providers.twilio import SECRET as TWILIO_SECRET
+from mailroom_local.providers.twilio import TwilioSimulator
+from mailroom_local.providers.twilio_callbacks import StatusCallbacks
+from mailroom_local.providers.upstream import PublicApi, Upstream
+from mailroom_local.providers.webhook_receiver import WebhookReceiver
+
+SLOW_FAX_SECONDS = 9.0
+"""Seconds, longer than a function of the local stage lives: a slow fax takes several of them."""
+CREDENTIALS: dict[str, dict[str, str]] = {
+    "FaxSecretName": {"project": "local", "token": "local", "api_key": "local"},
+    "TwilioSecretName": TWILIO_SECRET,
+}
+"""What the simulators take, by the output that names the secret; that of a channel's row is
+{EventType}SecretName."""
+_OWN = {name: each.simulator.split(":") for name, each in CHANNELS.items() if each.simulator}
+"""Simulators that a channel's descriptor names."""
+CREDENTIALS |= {f"{name.capitalize()}SecretName": import_module(at).SECRET for name, (at, _) in _OWN.items()}
+
+
+def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
+    """Every simulator by its name. The stage's adapters reach it below $MAILROOM_PROVIDERS at its
+    `prefix`."""
+    inbox = InboxStore()
+    network, line = SmsNetwork(inbox), FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
+    suppressed = SuppressionList()
+    feedback = SesFeedback(upstream, suppressed)
+    callbacks = StatusCallbacks(emulator_url)
+    trouble = Trouble()
+    queues: dict[str, DelayQueue[Any]] = {"ses": feedback.queue, "twilio": callbacks.queue}
+    for queue in queues.values():
+        queue.start()
+    return {
+        "ses": trouble.around("ses", SesSimulator(inbox, upstream, suppressed, feedback)),
+        "sns": trouble.around("sns", SnsSimulator(inbox, upstream)),
+        "twilio": trouble.around("twilio", TwilioSimulator(network, callbacks.accepted)),
+        "signalwire": trouble.around("signalwire", SignalWireSimulator(line)),
+        "telnyx": TelnyxSimulator(line),
+        **{name: getattr(import_module(at), kind)(inbox) for name, (at, kind) in _OWN.items()},
+        "webhook receiver": trouble.around("webhook", WebhookReceiver()),
+        "stage's own API": PublicApi(upstream),
+        "pages: inbox": inbox.pages(),
+        "pages: faxes": line.pages(),
+        "pages: callbacks": callbacks.pages(),
+        "pages: texts": twilio_texts.pages(network),
+        "pages: events": delay_queue.pages(queues, feedback.counts, feedback.disorder, callbacks.disorder),
+        "pages: trouble": trouble.pages(),
+    }
+
+
+class ProviderServer(SimulatorServer):
+    """All simulators in front of one emulator."""
+
+    def __init__(self, port: int, emulator_url: str) -> None:
+        self._upstream = Upstream(emulator_url)
+        super().__init__(port, *simulators(self._upstream, emulator_url).values())
+
+    def server_close(self) -> None:
+        super().server_close()
+        self._upstream.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True, help="port on 127.0.0.1")
+    parser.add_argument("--emulator", required=True, help="URL of the emulator")
+    options = parser.parse_args()
+    ProviderServer(options.port, options.emulator).serve_forever(poll_interval=0.1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Amazon SES v2 in front of the emulator's: keeps what was really sent, and fails on request.
+
+A recipient at simulator.amazonses.com chooses the outcome of the whole mail; the first of them counts, in
+the order to, cc, bcc. Any plus label may follow (`throttled+7@…`). With `-once` (`throttled-once+7@…`) the
+outcome is had the first time only, for that full address; after that the mail is accepted.
+
+| local part                                   | what SES does                                         |
+|----------------------------------------------|-------------------------------------------------------|
+| success, bounce, complaint, suppressionlist, | accepts; what follows, follows by events:             |
+| ooto, soft, reject                           | see `ses_events.py`                                   |
+| throttled                                    | 429 TooManyRequestsException                          |
+| used-up                                      | 400 LimitExceededException: the day's quota           |
+| rejected                                     | 400 MessageRejected                                   |
+| unverified                                   | 400 MailFromDomainNotVerifiedException                |
+| paused                                       | 400 SendingPausedException                            |
+| suspended                                    | 400 AccountSuspendedException                         |
+| error                                        | 500 InternalServiceErrorException                     |
+| lost-answer                                  | accepts, then breaks the connection without an answer |
+
+SES refuses any other mail only if its sender is not verified. The emulator keeps identities and configuration
+sets, and answers all requests but sends: a mail would take 1.3 ms of its one core.
+"""
+
+import base64
+import json
+import uuid
+from email.utils import parseaddr
+from typing import Any
+from urllib.parse import quote
+
+from mailroom_local.aws import REGION
+from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, json_reply
+from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.ses_events import SIMULATOR_DOMAIN
+from mailroom_local.providers.ses_feedback import SUPPRESSION_PATH, SesFeedback, SuppressionList, ses_error
+from mailroom_local.providers.upstream import Upstream
+
+REFUSALS = {
+    "throttled": (429, "TooManyRequestsException", "Maximum sending rate exceeded."),
+    "used-up": (400, "LimitExceededException", "Daily message quota exceeded."),
+    "rejected": (400, "MessageRejected", "Email rejected by the simulator."),
+    "unverified": (400, "MailFromDomainNotVerifiedException", "The MAIL FROM domain is not verified."),
+    "paused": (400, "SendingPausedException", "Email sending is paused for this configuration set."),
+    "suspended": (400, "AccountSuspendedException", "The account's ability to send email is suspended."),
+    "error": (500, "InternalServiceErrorException", "Service error."),
+}
+ONCE = "-once"
+MAX_RECIPIENTS = 50
+MAX_HEADERS = 15
+MAX_HEADER_NAME = 126
+MAX_HEADER_VALUE = 995
+Refusal = tuple[int, str, str]  # HTTP status, error code, message
+
+
+class SesSimulator:
+    """The routes under /v2/email."""
+
+    prefix = "/v2/email"
+
+    def __init__(
+        self,
+        inbox: InboxStore,
+        upstream: Upstream,
+        suppressed: SuppressionList,
+        feedback: SesFeedback,
+    ) -> None:
+        self._inbox = inbox
+        self._upstream = upstream
+        self._suppressed = suppressed
+        self._feedback = feedback
+        self._had = Occurrences()
+        self._known: set[str] = set()
+
+    def handle(self, request: Request) -> Reply:
+        if request.method == "POST" and request.path.rstrip("/") == "/v2/email/outbound-emails":
+            return self._send(request)
+        if request.path.startswith(SUPPRESSION_PATH):
+            return self._suppressed.handle(request)
+        return self._upstream.pass_on(request)
+
+    def _send(self, request: Request) -> Reply:
+        mail = json.loads(request.body or b"{}")
+        outcome = self._outcome(mail)
+        refusal = REFUSALS.get(outcome) or refusal_of(mail) or self._unknown(mail, request)
+        if refusal:
+            return ses_error(*refusal)
+        provider_id, content = f"0100019abcdef012-{uuid.uuid4()}-000000", content_of(mail)
+        self._inbox.add(Accepted("mail", ", ".join(content["to"]), provider_id, content))
+        self._feedback.accepted(provider_id, content, request)
+        if outcome == "lost-answer":
+            raise NoAnswer
+        return json_reply(200, {"MessageId": provider_id})
+
+    def _outcome(self, mail: dict[str, Any]) -> str:
+        for recipient in recipients_of(mail):
+            address = parseaddr(recipient)[1].lower()
+            local, _, domain = address.partition("@")
+            if domain == SIMULATOR_DOMAIN:
+                name, _, _ = local.partition("+")
+                once = name.endswith(ONCE)
+                return name.removesuffix(ONCE) if not once or self._had.nth(address) == 1 else "success"
+        return "success"
+
+    def _unknown(self, mail: dict[str, Any], request: Request) -> Refusal | None:
+        """The refusal of a sender that is not verified, or of a configuration set that does not exist."""
+        sender = mail.get("FromEmailAddress", "")
+        address = parseaddr(sender)[1]
+        labels = address.rpartition("@")[2].split(".")
+        identities = [address, *(".".join(labels[at:]) for at in range(len(labels) - 1))]
+        if not any(self._has(f"identities/{quote(each, safe='')}", request) for each in identities):
+            failed = f"The following identities failed the check in region {REGION.upper()}: {sender}"
+            return 400, "MessageRejected", f"Email address is not verified. {failed}"
+        name = mail.get("ConfigurationSetName")
+        if name and not self._has(f"configuration-sets/{name}", request):
+            return 404, "NotFoundException", f"Configuration set <{name}> does not exist."
+        return None
+
+    def _has(self, path: str, request: Request) -> bool:
+        """Whether the emulator has it; what it has is not asked for again."""
+        if path not in self._known:
+            asked = Request("GET", f"{self.prefix}/{path}", request.headers, b"")
+            if self._upstream.pass_on(asked).status == 200:
+                self._known.add(path)
+        return path in self._known
+
+
+def recipients_of(mail: dict[str, Any]) -> list[str]:
+    """All addresses: to, cc, bcc."""
+    destination = mail.get("Destination") or {}
+    return [
+        address
+        for kind in ("ToAddresses", "CcAddresses", "BccAddresses")
+        for address in destination.get(kind) or []
+    ]
+
+
+def refusal_of(mail: dict[str, Any]) -> Refusal | None:
+    """The error that SES answers to a request it would not take; None if it would."""
+    count = len(recipients_of(mail))
+    if count == 0:
+        return _bad("Destination is required: no recipient is given.")
+    if count > MAX_RECIPIENTS:
+        return _bad(f"Recipient count exceeds {MAX_RECIPIENTS}.")
+    headers = mail.get("Content", {}).get("Simple", {}).get("Headers") or []
+    if len(headers) > MAX_HEADERS:
+        return _bad(f"The number of headers exceeds {MAX_HEADERS}.")
+    for header in headers:
+        name, value = header.get("Name", ""), header.get("Value", "")
+        if not 0 < len(name) <= MAX_HEADER_NAME or not 0 < len(value) <= MAX_HEADER_VALUE:
+            return _bad(f"Header {name[:MAX_HEADER_NAME]!r} is empty or too long.")
+        if any(mark in name + value for mark in "\r\n"):
+            return _bad(f"Header {name!r} holds a line break.")
+    return None
+
+
+def _bad(message: str) -> Refusal:
+    return 400, "BadRequestException", message
+
+
+def content_of(mail: dict[str, Any]) -> dict[str, Any]:
+    """What was sent, as the inbox shows it. Mailroom sends Simple content only."""
+    destination = mail.get("Destination") or {}
+    message = (mail.get("Content") or {}).get("Simple") or {}
+    body = message.get("Body") or {}
+    return {
+        "from": mail.get("FromEmailAddress", ""),
+        "to": destination.get("ToAddresses") or [],
+        "cc": destination.get("CcAddresses") or [],
+        "bcc": destination.get("BccAddresses") or [],
+        "reply_to": mail.get("ReplyToAddresses") or [],
+        "configuration_set": mail.get("ConfigurationSetName"),
+        "tags": {tag["Name"]: tag["Value"] for tag in mail.get("EmailTags") or []},
+        "subject": (message.get("Subject") or {}).get("Data", ""),
+        "text": (body.get("Text") or {}).get("Data"),
+        "html": (body.get("Html") or {}).get("Data"),
+        "headers": {each["Name"]: each["Value"] for each in message.get("Headers") or []},
+        "attachments": [
+            {"name": each["FileName"], "size": len(base64.b64decode(each.get("RawContent", "")))}
+            for each in message.get("Attachments") or []
+        ],
+        "images": {
+            each["ContentId"]: f"data:{each['ContentType']};base64,{each['RawContent']}"
+            for each in message.get("Attachments") or []
+            if each.get("ContentId")  # shown in the HTML
+        },
+    }

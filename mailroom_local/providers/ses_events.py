@@ -1,0 +1,221 @@
+"""What becomes of a mail that SES accepted, and the events that report it in the JSON of SES.
+
+A recipient's address at simulator.amazonses.com chooses, by the part before the plus sign:
+
+| local part      | events after Send                                                                    |
+|-----------------|--------------------------------------------------------------------------------------|
+| bounce          | Bounce, Permanent General                                                            |
+| complaint       | Delivery, Complaint                                                                  |
+| suppressionlist | Bounce, Permanent OnAccountSuppressionList                                           |
+| ooto            | Delivery, Bounce Transient General: an automatic answer, out of office               |
+| soft            | DeliveryDelay, Bounce Transient MailboxFull                                          |
+| reject          | Reject, of the whole mail                                                            |
+| others          | Delivery                                                                             |
+
+Words of the label, apart by `.`, `-` or `+` (`success+soft.7@…`): `soft` as above; `truncated`: the headers
+in the events are cut short, ours among them; `early`: all events are out before SES answers. Any other
+address is delivered to. One on the account's suppression list bounces as suppressionlist does.
+
+The events follow "Contents of event data that Amazon SES publishes to Amazon SNS" in SES's developer guide.
+"""
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parseaddr
+from typing import Any, Literal
+
+from mailroom_local.aws import ACCOUNT, REGION
+from mailroom_local.providers.http import iso_milliseconds
+
+SIMULATOR_DOMAIN = "simulator.amazonses.com"
+
+Kind = Literal["delivery", "hard", "listed", "away", "full", "complaint", "delay", "reject"]
+"""An event after Send; `hard` to `full` are bounces."""
+COURSES: dict[str, tuple[Kind, ...]] = {
+    "bounce": ("hard",),
+    "complaint": ("delivery", "complaint"),
+    "suppressionlist": ("listed",),
+    "ooto": ("delivery", "away"),
+    "soft": ("delay", "full"),
+    "reject": ("reject",),
+}
+DELIVERED: tuple[Kind, ...] = ("delivery",)
+Event = dict[str, Any]
+REPORTER = "dns; mx.example.net"
+BOUNCES: dict[Kind, tuple[str, str]] = {
+    "hard": ("Permanent", "General"),
+    "listed": ("Permanent", "OnAccountSuppressionList"),
+    "away": ("Transient", "General"),
+    "full": ("Transient", "MailboxFull"),
+}
+EVENT_TYPES: dict[Kind, str] = {
+    **dict.fromkeys(BOUNCES, "Bounce"),
+    "delivery": "Delivery",
+    "complaint": "Complaint",
+    "delay": "DeliveryDelay",
+    "reject": "Reject",
+}
+BOUNCED: dict[Kind, dict[str, str]] = {
+    "hard": {"action": "failed", "status": "5.1.1", "diagnosticCode": "smtp; 550 5.1.1 user unknown"},
+    "listed": {
+        "action": "failed",
+        "status": "5.1.1",
+        "diagnosticCode": "Amazon SES did not send the message to this address because it is on the "
+        "suppression list for your account.",
+    },
+    "full": {"action": "failed", "status": "5.2.2", "diagnosticCode": "smtp; 552 5.2.2 mailbox full"},
+}
+"""What the reports say of a recipient; an automatic answer says nothing."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A recipient's address, in parts and in lower case."""
+
+    name: str
+    words: frozenset[str]
+    simulated: bool
+
+    @classmethod
+    def of(cls, recipient: str) -> "Address":
+        """Read an address in any form that a header takes."""
+        local, _, domain = parseaddr(recipient)[1].lower().partition("@")
+        name, _, label = local.partition("+")
+        return cls(name, frozenset(re.split(r"[.+-]", label)), domain == SIMULATOR_DOMAIN)
+
+    @property
+    def course(self) -> tuple[Kind, ...]:
+        """The events after Send, in the order in which they happen."""
+        if not self.simulated:
+            return DELIVERED
+        return COURSES["soft"] if "soft" in self.words else COURSES.get(self.name, DELIVERED)
+
+    def asks(self, word: str) -> bool:
+        """Whether its label holds this word."""
+        return self.simulated and word in self.words
+
+
+@dataclass(frozen=True)
+class AcceptedMail:
+    """A mail that SES accepted. `content` is as `ses.content_of` has it; `at` in epoch seconds."""
+
+    message_id: str
+    content: Mapping[str, Any]
+    recipients: tuple[str, ...]
+    at: float
+    truncated: bool = False
+
+
+def send(mail: AcceptedMail) -> Event:
+    """SES has accepted the mail."""
+    return {"eventType": "Send", "mail": described(mail), "send": {}}
+
+
+def event(mail: AcceptedMail, kind: Kind, recipient: str, seconds: float) -> Event:
+    """What became of it for one recipient, so many seconds after its acceptance."""
+    details = _details(kind, parseaddr(recipient)[1], mail.at + seconds)
+    name = EVENT_TYPES[kind]
+    return {"eventType": name, "mail": described(mail), name[0].lower() + name[1:]: details}
+
+
+def described(mail: AcceptedMail) -> dict[str, Any]:
+    """The part that all events of a mail share."""
+    content, sender = mail.content, mail.content["from"]
+    bare = parseaddr(sender)[1]
+    common = {
+        "from": [sender],
+        "to": list(content["to"]),
+        "messageId": mail.message_id,
+        "subject": content.get("subject") or "",
+    }
+    return {
+        "timestamp": _stamp(mail.at),
+        "source": sender,
+        "sourceArn": f"arn:aws:ses:{REGION}:{ACCOUNT}:identity/{bare}",
+        "sendingAccountId": ACCOUNT,
+        "messageId": mail.message_id,
+        "destination": [parseaddr(each)[1] for each in mail.recipients],
+        "headersTruncated": mail.truncated,
+        "headers": _headers(mail),
+        "commonHeaders": common | ({"cc": list(content["cc"])} if content["cc"] else {}),
+        "tags": {
+            "ses:operation": ["SendEmail"],
+            "ses:configuration-set": [content.get("configuration_set")],
+            "ses:source-ip": ["192.0.2.0"],
+            "ses:from-domain": [bare.partition("@")[2]],
+            "ses:caller-identity": ["mailroom"],
+            **{name: [value] for name, value in content["tags"].items()},
+        },
+    }
+
+
+def _headers(mail: AcceptedMail) -> list[dict[str, str]]:
+    """Cut short they end before those that the sender added."""
+    content = mail.content
+    written = {"From": content["from"], "To": ", ".join(content["to"])}
+    if content["reply_to"]:
+        written["Reply-To"] = ", ".join(content["reply_to"])
+    written |= {"Subject": content.get("subject") or "", "MIME-Version": "1.0"}
+    if not mail.truncated:
+        written |= {**content["headers"], "Content-Type": "multipart/alternative; boundary=b"}
+    return [{"name": name, "value": value} for name, value in written.items()]
+
+
+def _stamp(seconds: float) -> str:
+    return iso_milliseconds(datetime.fromtimestamp(seconds, UTC))
+
+
+def _details(kind: Kind, recipient: str, at: float) -> Event:
+    """What an event says of its kind."""
+    match kind:
+        case "delivery":
+            return {
+                "timestamp": _stamp(at),
+                "processingTimeMillis": 480,
+                "recipients": [recipient],
+                "smtpResponse": "250 2.6.0 Message received",
+                "remoteMtaIp": "192.0.2.7",
+                "reportingMTA": "a8-70.smtp-out.amazonses.com",
+            }
+        case "complaint":
+            return {
+                "feedbackId": _feedback_id(),
+                "complaintSubType": None,
+                "complainedRecipients": [{"emailAddress": recipient}],
+                "timestamp": _stamp(at),
+                "userAgent": "Amazon SES Mailbox Simulator",
+                "complaintFeedbackType": "abuse",
+                "arrivalDate": _stamp(at),
+            }
+        case "delay":
+            report = {"status": "4.2.2", "diagnosticCode": "smtp; 452 4.2.2 mailbox full"}
+            return {
+                "timestamp": _stamp(at),
+                "delayType": "MailboxFull",
+                "expirationTime": _stamp(at + timedelta(hours=14).total_seconds()),
+                "reportingMTA": REPORTER,
+                "delayedRecipients": [{"emailAddress": recipient, **report}],
+            }
+        case "reject":
+            return {"reason": "Bad content"}
+    return _bounce(kind, recipient, at)
+
+
+def _bounce(kind: Kind, recipient: str, at: float) -> Event:
+    bounce_type, subtype = BOUNCES[kind]
+    reported = {} if kind == "away" else {"reportingMTA": REPORTER}
+    return {
+        "feedbackId": _feedback_id(),
+        "bounceType": bounce_type,
+        "bounceSubType": subtype,
+        "bouncedRecipients": [{"emailAddress": recipient, **BOUNCED.get(kind, {})}],
+        "timestamp": _stamp(at),
+        **reported,
+    }
+
+
+def _feedback_id() -> str:
+    return f"0100{uuid.uuid4().hex[:12]}-{uuid.uuid4()}-000000"

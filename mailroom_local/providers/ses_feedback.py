@@ -1,0 +1,208 @@
+"""What SES publishes about mails that it accepted, and its suppression list of the account.
+
+As at SES, events come in any order, some of them twice, some before the answer to SendEmail. The emulator
+lacks the suppression list. Hard bounces and complaints enter it, also those of simulator addresses, which SES
+itself leaves out: there would be no others here.
+"""
+
+import json
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from email.utils import parseaddr
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from mailroom_local.providers.delay_queue import DelayQueue, Disorder
+from mailroom_local.providers.http import Reply, Request, json_reply
+from mailroom_local.providers.ses_events import EVENT_TYPES, AcceptedMail, Address, Event, Kind, event, send
+from mailroom_local.providers.sns import batch
+from mailroom_local.providers.upstream import Upstream
+
+SPREAD_SECONDS = 0.6
+"""How long after the acceptance the last of a mail's events is published, each at a time of its own."""
+DOUBLED, EARLY = 0.1, 0.05
+"""The part of the events that is published twice, and of the mails whose Send is out before the answer."""
+BATCH = 10
+SEED = 11
+VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
+"""The text that SES publishes when a topic becomes an event destination."""
+
+_MATCHING = {"DeliveryDelay": "DELIVERY_DELAY"}
+_LISTED: dict[Kind, str] = {"hard": "BOUNCE", "complaint": "COMPLAINT"}
+SUPPRESSION_PATH = "/v2/email/suppression/addresses"
+
+
+class SuppressionList:
+    """Kept in memory; safe for many threads; ignores the case of addresses."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, dict[str, Any]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, address: str, reason: str, at: float, attributes: Mapping[str, str]) -> None:
+        """Put an address on the list, instead of an earlier entry. `at` is in epoch seconds."""
+        entry = {"EmailAddress": address, "Reason": reason, "LastUpdateTime": at, "Attributes": attributes}
+        with self._lock:
+            self._listed[address.lower()] = entry
+
+    def __contains__(self, address: str) -> bool:
+        return address.lower() in self._listed
+
+    def handle(self, request: Request) -> Reply:
+        """Answer a PUT, or a GET or DELETE of one address; its path starts with SUPPRESSION_PATH."""
+        if request.method == "PUT":
+            put = json.loads(request.body)
+            self.add(put["EmailAddress"], put["Reason"], time.time(), {})
+            return json_reply(HTTPStatus.OK, {})
+        address = unquote(request.route.removeprefix(SUPPRESSION_PATH).strip("/"))
+        with self._lock:
+            found = self._listed.get(address.lower())
+            if request.method == "DELETE":
+                self._listed.pop(address.lower(), None)
+        if found is None:
+            message = f"Email address {address} does not exist on your suppression list."
+            return ses_error(HTTPStatus.NOT_FOUND, "NotFoundException", message)
+        return json_reply(
+            HTTPStatus.OK, {} if request.method == "DELETE" else {"SuppressedDestination": found}
+        )
+
+
+class TopicMessage(NamedTuple):
+    """What is published to a topic; `name` is the event's type, "" for a text that is no event."""
+
+    topic: str
+    text: str
+    name: str = ""
+
+
+class SesFeedback:
+    """Publishes the events of accepted mails; safe for many threads."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        suppressed: SuppressionList,
+        seed: int = SEED,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._upstream = upstream
+        self._suppressed = suppressed
+        self._random = random.Random(seed)  # noqa: S311 - shuffles
+        self._clock = clock
+        self._destinations: dict[str, list[dict[str, Any]]] = {}
+        self._published: Counter[str] = Counter()
+        self._doubled = 0
+        self._lock = threading.Lock()
+        self.disorder = Disorder(SPREAD_SECONDS, DOUBLED)
+        self.queue: DelayQueue[TopicMessage] = DelayQueue(self._publish, BATCH, clock)
+
+    def accepted(self, message_id: str, content: Mapping[str, Any], request: Request) -> None:
+        """Plan the events of a mail; returns when the early ones are published."""
+        destinations = self._topics_of(content.get("configuration_set"), request)
+        if not destinations:
+            return
+        recipients = tuple(each for kind in ("to", "cc", "bcc") for each in content[kind])
+        addresses = [Address.of(each) for each in recipients]
+        truncated = any(each.asks("truncated") for each in addresses)
+        mail = AcceptedMail(message_id, content, recipients, self._clock(), truncated)
+        with self._lock:
+            first = 1 if self._random.random() < EARLY and not self.queue.paused else 0
+        events = [send(mail), *self._after(mail, addresses)]
+        if any(each.asks("early") for each in addresses):
+            first = len(events)
+        now = [message for each in events[:first] for message in self._messages(each, destinations)]
+        for start in range(0, len(now), BATCH):
+            for again in self._publish(now[start : start + BATCH]):
+                self.queue.add(again, 0)
+        for each in events[first:]:
+            for message in self._messages(each, destinations):
+                with self._lock:
+                    delay = self._random.uniform(0, self.disorder.spread_seconds)
+                self.queue.add(message, delay)
+
+    def counts(self) -> dict[str, Any]:
+        """Published events by their type; `doubled` counts repeats, those that are still to come included."""
+        with self._lock:
+            counts, doubled = dict(self._published), self._doubled
+        return {"published": sum(counts.values()), "doubled": doubled, "by_type": counts}
+
+    def _after(self, mail: AcceptedMail, addresses: list[Address]) -> list[Event]:
+        """All events but Send; a hard bounce or a complaint puts its address on the account's list."""
+        events: list[Event] = []
+        for recipient, address in zip(mail.recipients, addresses, strict=True):
+            if "reject" in address.course:
+                return [event(mail, "reject", recipient, 0.5)]
+            bare = parseaddr(recipient)[1]
+            course: tuple[Kind, ...] = ("listed",) if bare in self._suppressed else address.course
+            for step, kind in enumerate(course, 1):
+                made = event(mail, kind, recipient, 0.5 * step)
+                events.append(made)
+                if kind in _LISTED:
+                    feedback_id = made[EVENT_TYPES[kind].lower()]["feedbackId"]
+                    ids = {"MessageId": mail.message_id, "FeedbackId": feedback_id}
+                    self._suppressed.add(bare, _LISTED[kind], self._clock(), ids)
+        return events
+
+    def _messages(self, published: Event, destinations: list[dict[str, Any]]) -> list[TopicMessage]:
+        """Once for each topic that wants events of this type, or twice."""
+        name = published["eventType"]
+        wanted = _MATCHING.get(name, name.upper())
+        topics = [
+            each["SnsDestination"]["TopicArn"]
+            for each in destinations
+            if wanted in each["MatchingEventTypes"]
+        ]
+        with self._lock:
+            times = 2 if self._random.random() < self.disorder.doubled else 1
+            self._doubled += (times - 1) * len(topics)
+        text = json.dumps(published)
+        return [TopicMessage(topic, text, name) for topic in topics for _ in range(times)]
+
+    def _publish(self, messages: list[TopicMessage]) -> list[TopicMessage]:
+        """Publish at most ten; those that the emulator did not take."""
+        by_topic: dict[str, list[TopicMessage]] = defaultdict(list)
+        for each in messages:
+            by_topic[each.topic].append(each)
+        failed: list[TopicMessage] = []
+        for topic, those in by_topic.items():
+            if self._is_taken(topic, [each.text for each in those]):
+                with self._lock:
+                    self._published.update(each.name for each in those if each.name)
+            else:
+                failed += those
+        return failed
+
+    def _is_taken(self, topic: str, texts: list[str]) -> bool:
+        try:
+            reply = self._upstream.pass_on(batch(topic, texts))
+        except (HTTPException, OSError) as trouble:
+            print(f"{topic}: {trouble}", flush=True)
+            return False
+        if reply.status != 200:
+            print(f"{topic}: {reply.status} {reply.body.decode()}", flush=True)
+        return reply.status == 200
+
+    def _topics_of(self, name: str | None, request: Request) -> list[dict[str, Any]]:
+        """The topics of a configuration set; looked up again while the set has none."""
+        if not name:
+            return []
+        if name not in self._destinations:
+            path = f"/v2/email/configuration-sets/{name}/event-destinations"
+            answer = self._upstream.pass_on(Request("GET", path, request.headers, b""))
+            every = json.loads(answer.body).get("EventDestinations", []) if answer.status == 200 else []
+            found = [each for each in every if each.get("Enabled") and "SnsDestination" in each]
+            if not found:
+                return []
+            self._destinations[name] = found
+            self._publish([TopicMessage(each["SnsDestination"]["TopicArn"], VALIDATED) for each in found])
+        return self._destinations[name]
+
+
+def ses_error(status: int, code: str, message: str) -> Reply:
+    """An error as SES writes it: the SDKs take the code from the header."""
+    return json_reply(status, {"message": message}, {"x-amzn-ErrorType": code})

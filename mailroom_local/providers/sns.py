@@ -1,0 +1,187 @@
+"""Amazon SNS for pushes, in front of the emulator's: keeps what was published, and fails on request.
+
+A word in the token of a platform endpoint chooses the outcome; `-once` after the word limits it to the first
+time for that token. Everything else goes to the emulator, which keeps endpoints, but delivers to none.
+
+| word in the token | what SNS does with a publish                                                  |
+|-------------------|-------------------------------------------------------------------------------|
+| disabled          | 400 EndpointDisabled (also where the endpoint's attribute Enabled is false)   |
+| throttled         | 429 Throttled                                                                 |
+| error             | 500 InternalError; nothing is published                                       |
+| lost-answer       | publishes, then breaks the connection without an answer                       |
+
+An endpoint that does not exist is 400 InvalidParameter, as at SNS; an iOS token that is not hexadecimal is
+refused when its endpoint is created. The emulator writes `app` where SNS writes `endpoint` in the ARN of an
+endpoint: the simulator translates both ways.
+"""
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+from xml.sax.saxutils import escape
+
+from mailroom_local.aws import authorization
+from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request
+from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.upstream import Upstream
+
+REFUSALS = {
+    "disabled": (400, "EndpointDisabled", "Endpoint is disabled"),
+    "throttled": (429, "Throttled", "Rate exceeded"),
+    "error": (500, "InternalError", "An internal error has occurred"),
+}
+WORDS = (*REFUSALS, "lost-answer")
+PLATFORMS = {"APNS", "APNS_SANDBOX"}
+NO_ENDPOINT = "Invalid parameter: TargetArn Reason: No endpoint found for the target arn specified"
+NOT_HEXADECIMAL = (
+    "Invalid parameter: Token Reason: iOS device tokens must be no more than 400 hexadecimal characters"
+)
+NO_JSON = "Invalid parameter: Message Structure - JSON message body failed to parse"
+NO_DEFAULT = "Invalid parameter: Message Structure - No default entry in JSON message body"
+
+_ENDPOINT = re.compile(r"(arn:aws:sns:[a-z0-9-]+:\d{12}):endpoint/([A-Z_]+)/([^/]+/[^/]+)")
+_EMULATED = re.compile(rb"(arn:aws:sns:[a-z0-9-]+:\d{12}):app/([A-Z_]+/[^/<\s]+/[0-9a-f-]{36})")
+NAMESPACE = "http://sns.amazonaws.com/doc/2010-03-31/"
+VERSION = "2010-03-31"
+XML = {"Content-Type": "text/xml"}
+FORM = "application/x-www-form-urlencoded; charset=utf-8"
+
+
+class SnsSimulator:
+    """The service under /sns."""
+
+    prefix = "/sns"
+
+    def __init__(self, inbox: InboxStore, upstream: Upstream) -> None:
+        self._inbox = inbox
+        self._upstream = upstream
+        self._had = Occurrences()
+
+    def handle(self, request: Request) -> Reply:
+        form = request.form
+        emulated = urlencode({name: _ENDPOINT.sub(r"\1:app/\2/\3", each) for name, each in form.items()})
+        passed = Request(request.method, "/", request.headers, emulated.encode())
+        match form.get("Action"):
+            case "Publish":
+                return self._publish(passed, form)
+            case "CreatePlatformEndpoint" if _bad_token(form):
+                return error(400, "InvalidParameter", NOT_HEXADECIMAL)
+        return self._pass_on(passed)
+
+    def _pass_on(self, request: Request) -> Reply:
+        reply = self._upstream.pass_on(request)
+        return Reply(reply.status, _EMULATED.sub(rb"\1:endpoint/\2", reply.body), reply.headers)
+
+    def _publish(self, request: Request, form: Mapping[str, str]) -> Reply:
+        target = form.get("TargetArn") or form.get("TopicArn", "")
+        endpoint = _ENDPOINT.fullmatch(target)
+        token, outcome = "", ""
+        if endpoint is not None:
+            arn = _ENDPOINT.sub(r"\1:app/\2/\3", target)
+            known = self._upstream.pass_on(call("GetEndpointAttributes", {"EndpointArn": arn}))
+            if known.status != 200:
+                return error(400, "InvalidParameter", NO_ENDPOINT)
+            token = value(known, "Token")
+            outcome = "disabled" if value(known, "Enabled") == "false" else self._outcome(token)
+        wrong = _wrong_message(form)
+        if wrong:
+            return error(400, "InvalidParameter", wrong)
+        if outcome in REFUSALS:
+            return error(*REFUSALS[outcome])
+        reply = self._pass_on(request)
+        if reply.status == 200:
+            self._keep(target, token, endpoint[2] if endpoint else "topic", form, text(reply, "MessageId"))
+        if outcome == "lost-answer":
+            raise NoAnswer
+        return reply
+
+    def _outcome(self, token: str) -> str:
+        word = next((word for word in WORDS if word in token), "")
+        once = f"{word}-once" in token
+        return word if not once or self._had.nth(token) == 1 else ""
+
+    def _keep(self, target: str, token: str, kind: str, form: Mapping[str, str], message_id: str) -> None:
+        several = form.get("MessageStructure") == "json"
+        message: dict[str, Any] = json.loads(form["Message"]) if several else {}
+        payloads = {
+            name: payload if name == "default" else _parsed(payload) for name, payload in message.items()
+        }
+        content = {
+            "subject": payloads.get("default") or form.get("Message", ""),
+            "platform": kind,
+            "token": token,
+            "payloads": payloads,
+            "attributes": attributes(form),
+        }
+        self._inbox.add(Accepted("push", target, message_id, content))
+
+
+def _bad_token(form: Mapping[str, str]) -> bool:
+    platform = form.get("PlatformApplicationArn", "").partition("/")[2].partition("/")[0]
+    return platform in PLATFORMS and not re.fullmatch(r"[0-9A-Fa-f]{1,400}", form.get("Token", ""))
+
+
+def _wrong_message(form: Mapping[str, str]) -> str:
+    """What SNS finds wrong in a message for several platforms; "" where nothing is."""
+    if form.get("MessageStructure") != "json":
+        return ""
+    message = _parsed(form.get("Message"))
+    if not isinstance(message, dict):
+        return NO_JSON
+    return "" if isinstance(message.get("default"), str) else NO_DEFAULT
+
+
+def _parsed(payload: Any) -> Any:
+    try:
+        return json.loads(payload)
+    except (TypeError, ValueError):
+        return payload
+
+
+def call(action: str, parameters: Mapping[str, str]) -> Request:
+    """A call of the simulator's own, for the emulator."""
+    body = urlencode({"Action": action, "Version": VERSION, **parameters})
+    return Request("POST", "/", {"content-type": FORM, "authorization": authorization("sns")}, body.encode())
+
+
+def attributes(form: Mapping[str, str]) -> dict[str, str]:
+    """A publish's message attributes: name and value."""
+    found = {}
+    for field, name in form.items():
+        if entry := re.fullmatch(r"(MessageAttributes\.entry\.\d+)\.Name", field):
+            value = f"{entry[1]}.Value"
+            found[name] = form.get(f"{value}.StringValue", form.get(f"{value}.BinaryValue", ""))
+    return found
+
+
+def error(status: int, code: str, message: str) -> Reply:
+    fault = "Sender" if status < 500 else "Receiver"
+    body = (
+        f'<ErrorResponse xmlns="{NAMESPACE}"><Error><Type>{fault}</Type><Code>{code}</Code>'
+        f"<Message>{escape(message)}</Message></Error><RequestId>{uuid.uuid4()}</RequestId></ErrorResponse>"
+    )
+    return Reply(status, body.encode(), XML)
+
+
+def text(reply: Reply, tag: str) -> str:
+    """The text of the first element of that name; "" where there is none."""
+    found = re.search(f"<{tag}>([^<]*)</{tag}>", reply.body.decode())
+    return found[1] if found else ""
+
+
+def value(reply: Reply, key: str) -> str:
+    """The value of an entry of a map; "" where there is none."""
+    found = re.search(f"<key>{re.escape(key)}</key><value>([^<]*)</value>", reply.body.decode())
+    return found[1] if found else ""
+
+
+def batch(topic: str, messages: list[str]) -> Request:
+    """PublishBatch of at most ten."""
+    parameters: dict[str, Any] = {"TopicArn": topic}
+    for number, message in enumerate(messages, 1):
+        member = f"PublishBatchRequestEntries.member.{number}"
+        parameters |= {f"{member}.Id": str(number), f"{member}.Message": message}
+    return call("PublishBatch", parameters)

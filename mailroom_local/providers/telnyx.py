@@ -1,0 +1,206 @@
+"""Telnyx's Programmable Fax API: submit, fetch, list and cancel, over the network of `fax.py`.
+
+The simulator is stricter than Telnyx's OpenAPI description: what Mailroom does not use is refused.
+https://developers.telnyx.com/api-reference/programmable-fax-commands
+"""
+
+import json
+import re
+from base64 import b64decode
+from http import HTTPStatus
+from typing import Any
+
+from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
+from mailroom_local.providers.http import (
+    E164,
+    NoAnswer,
+    Reply,
+    Request,
+    SubmitRefused,
+    epoch,
+    iso,
+    json_reply,
+)
+
+PAGE_SIZE = 20
+
+_PATH = re.compile(r"/telnyx/v2/faxes(?:/([^/]+)(/actions/cancel)?)?/?")
+_CANCELABLE = {"queued", "processing", "sending"}
+QUALITIES = {"normal", "high", "very_high", "ultra_light", "ultra_dark"}
+QUERY = {
+    *("filter[created_at][gte]", "filter[direction][eq]", "filter[to][eq]", "page[number]", "page[size]"),
+}
+"""Parameters of a list that the simulator can answer."""
+_TEXTS = ("connection_id", "to", "from", "media_url", "client_state", "quality")
+_TYPES: dict[str, type] = {**dict.fromkeys(_TEXTS, str), "store_media": bool}
+"""The fields of a submit, as far as Mailroom sends them."""
+_STATUSES = {"processing": "media.processed", "busy": "failed", "no-answer": "failed", "canceled": "failed"}
+_REASONS = {
+    "busy": "user_busy",
+    "no-answer": "receiver_no_answer",
+    "failed": "fax_signaling_error",
+    "unreachable": "file_download_failed",
+    "unallocated": "receiver_unallocated_number",
+    "canceled": "sender_canceled",
+}
+Error = tuple[int, str, str, str | None]
+REFUSALS: dict[str, Error] = {
+    "invalid": (422, "10016", "Phone number must be in +E.164 format", "/to"),
+    "throttled": (429, "10011", "Too many requests", None),
+    "error": (500, "10007", "Unexpected error", None),
+    "forbidden": (403, "10010", "Authorization failed", None),
+}
+NOT_FOUND: Error = (404, "10005", "Resource not found", None)
+
+
+class TelnyxSimulator:
+    """The routes under /telnyx/v2/faxes."""
+
+    prefix = "/telnyx"
+
+    def __init__(self, line: FaxLine) -> None:
+        self._line = line
+
+    def handle(self, request: Request) -> Reply:
+        path = _PATH.fullmatch(request.route)
+        if path is None:
+            return error(*NOT_FOUND)
+        if not request.bearer:
+            return error(401, "10009", "Authentication failed", None)
+        fax_id, cancel = path.groups()
+        match request.method, fax_id:
+            case "POST", None:
+                return self._submit(request.body)
+            case "GET", None:
+                return self._list(request.query)
+        return self._one(request, fax_id, cancel)
+
+    def _one(self, request: Request, fax_id: str, cancel: str | None) -> Reply:
+        fax = self._line.fax("telnyx", fax_id)
+        match request.method, cancel:
+            case _ if fax is None:
+                return error(*NOT_FOUND)
+            case "GET", None:
+                return json_reply(HTTPStatus.OK, {"data": as_json(fax, self._line.clock())})
+            case "POST", str() if request.body:
+                return error(422, "10015", "A cancel has no body", None)
+            case "POST", str():
+                if not self._line.cancel(fax, _CANCELABLE):
+                    return error(422, "10015", "The fax is over and cannot be canceled", None)
+                return json_reply(HTTPStatus.ACCEPTED, {"data": {"result": "ok"}})
+        return error(*NOT_FOUND)
+
+    def _submit(self, body: bytes) -> Reply:
+        try:
+            wish = json.loads(body)
+        except ValueError:
+            return error(400, "10015", "Bad Request", None)
+        wrong = fault(wish)
+        if wrong is not None:
+            return error(*wrong)
+        order = FaxOrder(
+            "telnyx",
+            wish["to"],
+            wish["from"],
+            wish["media_url"],
+            quality=wish.get("quality", "high"),
+            reference=wish.get("client_state", ""),
+            store_media=wish.get("store_media", False),
+            account=wish["connection_id"],
+        )
+        try:
+            fax = self._line.submit(order)
+        except SubmitRefused as refused:
+            return error(*REFUSALS[refused.why])
+        if fax.course == "lost":
+            raise NoAnswer
+        return json_reply(HTTPStatus.ACCEPTED, {"data": as_json(fax, self._line.clock())})
+
+    def _list(self, query: dict[str, str]) -> Reply:
+        unknown = query.keys() - QUERY
+        if unknown:
+            return error(422, "10015", f"Unknown parameter {min(unknown)}", None)
+        try:
+            size, page = (
+                max(1, int(query.get(f"page[{name}]", least)))
+                for name, least in (("size", PAGE_SIZE), ("number", 1))
+            )
+            found = [fax for fax in self._line.faxes("telnyx") if matches(fax, query)]
+        except ValueError:
+            return error(422, "10015", "Bad Request", None)
+        pages = -(-len(found) // size)
+        meta = {"total_pages": pages, "total_results": len(found), "page_number": page, "page_size": size}
+        shown = found[(page - 1) * size : page * size]
+        return json_reply(
+            HTTPStatus.OK, {"data": [as_json(fax, self._line.clock()) for fax in shown], "meta": meta}
+        )
+
+
+def as_json(fax: SimulatedFax, now: float) -> dict[str, Any]:
+    status = fax.status(now)
+    reason = _REASONS.get(fax.course)
+    shown = _STATUSES.get(status, status)
+    return {
+        "record_type": "fax",
+        "id": fax.id,
+        "connection_id": fax.order.account,
+        "direction": "outbound",
+        "from": fax.order.sender,
+        "to": fax.order.to,
+        "media_url": fax.order.media_url,
+        "store_media": fax.order.store_media,
+        "stored_media_url": None,
+        "preview_url": None,
+        "quality": fax.order.quality,
+        "webhook_url": None,
+        "webhook_failover_url": None,
+        "status": shown,
+        "failure_reason": reason if shown == "failed" else None,
+        "client_state": fax.order.reference,
+        "created_at": iso(fax.created),
+        "updated_at": iso(min(now, fax.ends)),
+    }
+
+
+def fault(wish: Any) -> Error | None:
+    if not isinstance(wish, dict):
+        return 400, "10015", "Bad Request", None
+    for name, value in wish.items():
+        if not isinstance(value, _TYPES.get(name, ())):
+            return 422, "10015", "Bad Request", f"/{name}"
+    for name in ("to", "from"):
+        if not E164.fullmatch(wish.get(name, "")):
+            return 422, "10016", "Phone number must be in +E.164 format", f"/{name}"
+    return _other_fault(wish)
+
+
+def _other_fault(wish: dict[str, Any]) -> Error | None:
+    if not wish.get("connection_id"):
+        return 422, "10004", "Missing required parameter", "/connection_id"
+    if not wish.get("media_url", "").startswith(("http://", "https://")):
+        return 422, "10003", "Invalid URL", "/media_url"
+    if wish.get("quality", "high") not in QUALITIES:
+        return 422, "10015", "Bad Request", "/quality"
+    try:
+        b64decode(wish.get("client_state", ""), validate=True)
+    except ValueError:
+        return 422, "10015", "Bad Request", "/client_state"
+    return None
+
+
+def matches(fax: SimulatedFax, query: dict[str, str]) -> bool:
+    """Whether a list with this query shows the fax. Raises ValueError for a bad date."""
+    created = int(fax.created)
+    return (
+        query.get("filter[to][eq]", fax.order.to) == fax.order.to
+        and query.get("filter[direction][eq]", "outbound") == "outbound"
+        and ("filter[created_at][gte]" not in query or created >= epoch(query["filter[created_at][gte]"]))
+    )
+
+
+def error(status: int, code: str, title: str, pointer: str | None) -> Reply:
+    said: dict[str, Any] = {"code": code, "title": title, "detail": f"{title}."}
+    if pointer is not None:
+        said |= {"source": {"pointer": pointer}}
+    limits = {"x-ratelimit-limit": "1", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1"}
+    return json_reply(status, {"errors": [said]}, limits if status == 429 else None)

@@ -1,0 +1,138 @@
+"""Providers that are in trouble for a while, whatever is sent and to whom: POST /trouble.
+
+The body names a provider and the part of its submits that each trouble befalls, drawn by chance:
+`{"provider": "ses", "shares": {"throttled": 0.2, "timeout": 0.05}}`. Without `shares` the provider works
+again. GET /trouble shows the shares, and how often each trouble was had.
+
+| trouble   | what the provider does with a submit                           |
+|-----------|----------------------------------------------------------------|
+| throttled | answers 429 and takes nothing                                  |
+| error     | answers 500 and takes nothing                                  |
+| timeout   | takes it, and does not answer until every client has given up  |
+| slow      | takes it, and answers after SLOW_SECONDS                       |
+
+Providers are ses, sns, twilio, signalwire and webhook, the receiver of webhooks. Look-ups, and what is asked
+about a fax under way, are answered as ever.
+"""
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from mailroom_local.providers import ses, ses_feedback, signalwire, sns, twilio
+from mailroom_local.providers.http import NoAnswer, Pages, Reply, Request, Simulator
+
+Kind = Literal["throttled", "error", "timeout", "slow"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TIMEOUT_SECONDS = 10.0
+"""Longer than any sender of the local stage waits for an answer."""
+SLOW_SECONDS = 2.0
+SEED = 5
+
+
+@dataclass(frozen=True)
+class Submits:
+    """How a provider's submits are told from its other requests, and refused in its own form."""
+
+    known: Callable[[Request], bool]
+    refused: Mapping[Kind, Reply]
+
+
+def _posted(*ends: str) -> Callable[[Request], bool]:
+    return lambda request: request.method == "POST" and request.route.endswith(ends)
+
+
+def _refused(error: Callable[..., Reply], refusals: Mapping[str, tuple[Any, ...]]) -> dict[Kind, Reply]:
+    """A provider's own refusals."""
+    return {"throttled": error(*refusals["throttled"]), "error": error(*refusals["error"])}
+
+
+PROVIDERS: dict[str, Submits] = {
+    "ses": Submits(_posted("/outbound-emails"), _refused(ses_feedback.ses_error, ses.REFUSALS)),
+    "sns": Submits(
+        lambda request: request.form.get("Action") == "Publish", _refused(sns.error, sns.REFUSALS)
+    ),
+    "twilio": Submits(_posted("/Messages.json"), _refused(twilio.error, twilio.REFUSALS)),
+    "signalwire": Submits(_posted("/Faxes", "/Faxes.json"), _refused(signalwire.error, signalwire.REFUSALS)),
+    "webhook": Submits(
+        lambda request: request.method == "POST",
+        {"throttled": Reply(429, b"", {"Retry-After": "1"}), "error": Reply(500, b"")},
+    ),
+}
+
+
+class Trouble:
+    """What befalls the submits of each provider; safe for many threads."""
+
+    def __init__(self, seed: int = SEED, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - no secret
+        self.sleep = sleep
+        self._shares: dict[str, dict[Kind, float]] = {}
+        self._had: Counter[tuple[str, Kind]] = Counter()
+        self._lock = threading.Lock()
+
+    def around(self, provider: str, simulator: Simulator) -> Simulator:
+        """The simulator, in as much trouble as its provider is."""
+        return _Troubled(self, provider, simulator)
+
+    def pages(self) -> Pages:
+        return Pages("/trouble", {"GET /trouble": lambda _: self._shown(), "POST /trouble": self._set})
+
+    def _set(self, request: Request) -> dict[str, Any]:
+        wanted = json.loads(request.body)
+        provider, shares = wanted.get("provider"), wanted.get("shares", {})
+        if provider not in PROVIDERS:
+            raise ValueError(f"provider: give one of {', '.join(PROVIDERS)}.")
+        if not shares.keys() <= set(KINDS) or not 0 <= sum(shares.values()) <= 1:
+            raise ValueError(f"shares: give parts of 1 for any of {', '.join(KINDS)}; together at most 1.")
+        with self._lock:
+            self._shares[provider] = shares
+        return self._shown()
+
+    def _shown(self) -> dict[str, Any]:
+        with self._lock:
+            shares = {provider: dict(each) for provider, each in self._shares.items() if each}
+            had: dict[str, dict[str, int]] = {}
+            for (provider, kind), count in self._had.items():
+                had.setdefault(provider, {})[kind] = count
+        return {"shares": shares, "had": had}
+
+    def drawn(self, provider: str) -> Kind | None:
+        """What befalls the next submit; None: nothing."""
+        with self._lock:
+            shares = self._shares.get(provider)
+            if not shares:
+                return None
+            chance = self._random.random()
+            for kind, share in shares.items():
+                chance -= share
+                if chance < 0:
+                    self._had[provider, kind] += 1
+                    return kind
+        return None
+
+
+class _Troubled:
+    """A simulator whose submits have trouble."""
+
+    def __init__(self, trouble: Trouble, provider: str, simulator: Simulator) -> None:
+        self.prefix = simulator.prefix
+        self._trouble, self._provider, self._simulator = trouble, provider, simulator
+
+    def handle(self, request: Request) -> Reply:
+        submits = PROVIDERS[self._provider]
+        kind = self._trouble.drawn(self._provider) if submits.known(request) else None
+        if kind in ("throttled", "error"):
+            return submits.refused[kind]
+        reply = self._simulator.handle(request)
+        if kind == "timeout":
+            self._trouble.sleep(TIMEOUT_SECONDS)
+            raise NoAnswer
+        if kind == "slow":
+            self._trouble.sleep(SLOW_SECONDS)
+        return reply

@@ -1,0 +1,53 @@
+"""Texts to a number at Twilio: POST /texts with From, Body and To (without it: the stage's number).
+
+`POST /twilio/inbound` of the stage gets it with Twilio's fields and signature. The page shows the answer.
+STOP keeps later messages from that number (21610) until START, as at Twilio.
+"""
+
+from typing import Any
+
+from twilio.request_validator import RequestValidator
+
+from mailroom_local.providers.http import E164, Pages, Request
+from mailroom_local.providers.sms import SimulatedSms, SmsNetwork
+from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, VERSION
+from mailroom_local.providers.twilio_callbacks import post_form
+
+OURS = "+12025550123"
+"""The local stage's `sms.sender`."""
+
+
+def pages(network: SmsNetwork) -> Pages:
+    return Pages("/texts", {"POST /texts": lambda request: _text(network, request)})
+
+
+def _text(network: SmsNetwork, request: Request) -> dict[str, Any]:
+    form = request.form
+    sender = form.get("From", "")
+    if not E164.fullmatch(sender):
+        raise ValueError("From has to be a number such as +12025550170.")
+    sms = network.receive(sender, form.get("To", OURS), form.get("Body", ""))
+    # The stage's own API, under the URL that it knows as its public one: see `PublicApi`.
+    url = f"http://{request.headers['host']}/api/twilio/inbound"
+    said = _fields(sms)
+    signature = RequestValidator(AUTH_TOKEN).compute_signature(url, said)
+    return {"sid": sms.sid, "answer": post_form(url, said, signature)}
+
+
+def _fields(sms: SimulatedSms) -> dict[str, str]:
+    """The form that hands a text on: https://www.twilio.com/docs/messaging/guides/webhook-request."""
+    return {
+        "AccountSid": ACCOUNT_SID,
+        "ApiVersion": VERSION,
+        "Body": sms.order.body,
+        "From": sms.number,
+        "FromCountry": "US",
+        "MessageSid": sms.sid,
+        "NumMedia": "0",
+        "NumSegments": "1",
+        "SmsMessageSid": sms.sid,
+        "SmsSid": sms.sid,
+        "SmsStatus": "received",
+        "To": sms.order.to,
+        "ToCountry": "US",
+    }

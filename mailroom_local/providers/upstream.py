@@ -1,0 +1,101 @@
+"""The emulator behind the simulators: requests handed on to it, and the stage's own HTTP API."""
+
+import json
+import queue
+import threading
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from urllib.parse import urlsplit
+
+from mailroom_local.aws import STAGE, authorization
+from mailroom_local.providers.http import Reply, Request, json_reply
+
+# Belong to one connection, or are set anew by the client or the server of the next one.
+HOP_BY_HOP = {
+    *("connection", "keep-alive", "transfer-encoding", "content-length", "host", "date", "server"),
+    *("origin", "sec-fetch-site"),  # about the server that the page asked, which has looked at them
+}
+TIMEOUT_SECONDS = 60.0
+API_NAME = f"mailroom-{STAGE}"
+
+
+class Upstream:
+    """The emulator, over a pool of connections that stay open."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._host, self._port = parts.hostname or "", parts.port or 80
+        self._idle: queue.LifoQueue[HTTPConnection] = queue.LifoQueue()
+
+    def pass_on(self, request: Request) -> Reply:
+        """Send the request as it came and return the answer as it came."""
+        try:
+            connection = self._idle.get_nowait()
+        except queue.Empty:
+            connection = HTTPConnection(self._host, self._port, timeout=TIMEOUT_SECONDS)
+        try:
+            response = _exchange(connection, request)
+            kept = {name: value for name, value in response.getheaders() if name.lower() not in HOP_BY_HOP}
+            reply = Reply(response.status, response.read(), kept)
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.put(connection)
+        return reply
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        while not self._idle.empty():
+            self._idle.get().close()
+
+
+def _exchange(connection: HTTPConnection, request: Request) -> HTTPResponse:
+    try:
+        return _send(connection, request)
+    except (HTTPException, ConnectionError):
+        # The emulator closes idle connections. What it records twice for that counts for nothing:
+        # the simulators' own inbox is what says which message was sent.
+        connection.close()
+        return _send(connection, request)
+
+
+def _send(connection: HTTPConnection, request: Request) -> HTTPResponse:
+    headers = {name: value for name, value in request.headers.items() if name not in HOP_BY_HOP}
+    connection.request(request.method, request.path, body=request.body or None, headers=headers)
+    return connection.getresponse()
+
+
+class PublicApi:
+    """The stage's HTTP API under a URL that a browser can open: http://127.0.0.1:PORT/api.
+
+    API Gateway gives an API a name; the emulator gives it a path that is too long for a mail. Safe for many
+    threads.
+    """
+
+    prefix = "/api"
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+        self._base = ""
+        self._lock = threading.Lock()
+
+    def handle(self, request: Request) -> Reply:
+        with self._lock:
+            self._base = self._base or self._found()
+        if not self._base:
+            return json_reply(HTTPStatus.SERVICE_UNAVAILABLE, {"message": f"There is no API {API_NAME} yet."})
+        path = self._base + (request.path.removeprefix(self.prefix) or "/")
+        return self._upstream.pass_on(Request(request.method, path, request.headers, request.body))
+
+    def _found(self) -> str:
+        """Where the emulator has the API; empty before the stacks are deployed."""
+        signed = {"authorization": authorization("apigateway")}
+        listed = json.loads(self._upstream.pass_on(Request("GET", "/v2/apis", signed, b"")).body)
+        return next(
+            (path_of(each["apiId"]) for each in listed.get("items", []) if each["name"] == API_NAME), ""
+        )
+
+
+def path_of(api_id: str) -> str:
+    """Where the emulator has an HTTP API."""
+    return f"/restapis/{api_id}/$default/_user_request_"

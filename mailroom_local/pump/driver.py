@@ -1,0 +1,258 @@
+"""Drive the event source mappings that the emulator gets wrong, by AWS's rules.
+
+The emulator drops failed stream records or retries them for ever, and works a FIFO queue's groups one after
+another. `python -m mailroom_local.pump.driver --emulator URL` disables those mappings in the emulator and
+delivers their records until the process is killed. The pump keeps no checkpoint: after a crash it delivers a
+stream again from the oldest record on, and the ledger refuses what was sent.
+"""
+
+import argparse
+import json
+import os
+import queue
+import threading
+import time
+import traceback
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from http.client import HTTPException
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from uuid import uuid4
+
+from mailroom_local.aws import LocalSession, authorization, open_url, patient
+from mailroom_local.providers.http import iso, iso_milliseconds
+from mailroom_local.pump.fifo import EmulatedQueue, FifoMapping, Poller
+from mailroom_local.pump.functions import CONNECTIONS, Functions, Invoked, retry_until_ok
+from mailroom_local.pump.metrics import LoggedMetrics
+from mailroom_local.pump.streams import FirstRecords, GivenUp, Record, StreamDelivery, StreamMapping, passes
+
+DRIVING = "driving "
+"""The pump logs this when it has taken over all mappings."""
+IDLE_SECONDS = 0.005  # the emulator itself waits for records
+BUSY_SECONDS = 0.1  # under load a poll less often makes batches larger, and leaves the emulator to the work
+TROUBLE_SECONDS = 1.0
+PAGE = 1000
+EVENT_BYTES = 6 * 1024 * 1024 - 1024  # Lambda's limit for a synchronous event, less its frame
+STREAMS_SECONDS = 60.0
+ROOM_BATCHES = 10  # a lane that is this far behind holds up the reader, as a shard does on AWS
+
+
+class Pump:
+    """The mappings of one emulator that the pump takes over."""
+
+    def __init__(self, url: str) -> None:
+        session = LocalSession()
+        self._lambda = session.client("lambda", endpoint_url=url, config=patient())
+        self._sqs = session.client("sqs", endpoint_url=url, config=patient(CONNECTIONS))
+        self._url = url
+        self._s3 = session.client("s3", endpoint_url=url, config=patient(CONNECTIONS))
+        self._functions = Functions(url)
+
+    def run(self) -> None:
+        """Start all readers and pollers; they never end."""
+        pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
+        listed = [dict(each) for page in pages for each in page["EventSourceMappings"]]
+        streams = [StreamMapping.from_api(each) for each in listed if _source(each, ":dynamodb:")]
+        queues = [FifoMapping.from_api(each) for each in listed if _source(each, ":sqs:", ".fifo")]
+        if not streams and not queues:
+            raise SystemExit("No function is mapped to a DynamoDB stream. Deploy the stacks first.")
+        for uuid in [*(each.uuid for each in streams), *(each.uuid for each in queues)]:
+            # A template's `Enabled: false` does not show in the emulator's answer.
+            self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)
+        threads = [thread for mapping in streams for thread in self._readers(mapping)]
+        threads += [self._poller(mapping) for mapping in queues]
+        print(f"{DRIVING}{len(streams)} stream mappings and {len(queues)} FIFO queues", flush=True)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _poller(self, mapping: FifoMapping) -> Thread:
+        invoke = partial(self._functions.invoke, mapping.function)
+        return Thread(
+            target=Poller(mapping, EmulatedQueue(self._sqs, mapping.queue), invoke).run, daemon=True
+        )
+
+    def _readers(self, mapping: StreamMapping) -> list[Thread]:
+        """A reader for each shard, not yet started."""
+        described = ask_streams(self._url, "DescribeStream", StreamArn=mapping.stream)
+        shards = [shard["ShardId"] for shard in described["StreamDescription"]["Shards"]]
+        return [Thread(target=self._read, args=(mapping, shard), daemon=True) for shard in shards]
+
+    def _read(self, mapping: StreamMapping, shard: str) -> None:
+        give_up = partial(self._store_failed_batch, mapping, shard)
+        delivery = StreamDelivery(mapping, partial(self._invoke, mapping), give_up)
+        # More lanes than cores would only start more function processes, each with its own cold start.
+        count = min(mapping.parallel, os.cpu_count() or 1)
+        lanes = [
+            ShardLane(mapping.batch_size, mapping.window_seconds, delivery.deliver) for _ in range(count)
+        ]
+        for record in read_shard(self._url, mapping, shard):
+            lanes[record.key % count].put(record)
+
+    def _invoke(self, mapping: StreamMapping, records: Sequence[Record]) -> Invoked:
+        return self._functions.invoke(mapping.function, event_of(records))
+
+    def _store_failed_batch(self, mapping: StreamMapping, shard: str, given_up: GivenUp) -> None:
+        """Write failed records to S3, however long that takes: they must not be lost."""
+        now = datetime.now(UTC)
+        print(f"gave up on {len(given_up.records)} records: {given_up.condition}", flush=True)
+        if not mapping.failures_bucket:
+            return
+        key = object_key(mapping, shard, now)
+        body = json.dumps(failure_document(mapping, shard, given_up, now)).encode()
+        retry_until_ok(lambda: self._s3.put_object(Bucket=mapping.failures_bucket, Key=key, Body=body))
+
+
+def read_shard(url: str, mapping: StreamMapping, shard: str) -> Iterator[Record]:
+    """The shard's records, oldest first, that pass the mapping's filters; ends when the shard is closed."""
+    iterator: str | None = None
+    last, first = "", FirstRecords()
+    while True:
+        try:
+            iterator = iterator or _iterator(url, mapping.stream, shard, last)
+            page = ask_streams(url, "GetRecords", ShardIterator=iterator, Limit=PAGE)
+        except (OSError, HTTPException) as trouble:  # an iterator expires; the emulator may be stopping
+            print(f"reading {mapping.stream} again: {trouble}", flush=True)
+            iterator = None
+            time.sleep(TROUBLE_SECONDS)
+            continue
+        for record in page["Records"]:
+            last = record["dynamodb"]["SequenceNumber"]
+            if passes(first.told(record), mapping.patterns):
+                yield Record.from_stream(record, mapping.stream)
+        iterator = page.get("NextShardIterator")
+        if iterator is None:
+            return
+        if len(page["Records"]) < PAGE:
+            time.sleep(BUSY_SECONDS if page["Records"] else IDLE_SECONDS)
+
+
+def _iterator(url: str, stream: str, shard: str, last: str) -> str:
+    start = {"ShardIteratorType": "TRIM_HORIZON"}
+    if last:
+        start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last}
+    answer = ask_streams(url, "GetShardIterator", StreamArn=stream, ShardId=shard, **start)
+    return str(answer["ShardIterator"])
+
+
+def ask_streams(url: str, action: str, **parameters: Any) -> dict[str, Any]:
+    """A call of DynamoDB Streams, without boto3, which spends more time on reading records than all else here
+    takes. Functions get the records as they are. Raises OSError and HTTPException."""
+    headers = {"Content-Type": "application/x-amz-json-1.0", "Authorization": authorization("dynamodb")}
+    headers |= {"X-Amz-Target": f"DynamoDBStreams_20120810.{action}"}
+    request = urllib.request.Request(url, json.dumps(parameters).encode(), headers)  # noqa: S310 - the emulator
+    with open_url(request, STREAMS_SECONDS) as reply:
+        return dict(json.loads(reply.read()))
+
+
+class ShardLane:
+    """Delivers records in order while other lanes go on, in batches up to the mapping's size and window."""
+
+    def __init__(
+        self, batch_size: int, window_seconds: float, deliver: Callable[[list[Record]], None]
+    ) -> None:
+        self._batch_size = batch_size
+        self._window = window_seconds
+        self._deliver = deliver
+        self._records: queue.Queue[Record] = queue.Queue(batch_size * ROOM_BATCHES)
+        self._held: Record | None = None
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def put(self, record: Record) -> None:
+        """Blocks while the lane is full."""
+        self._records.put(record)
+
+    def _run(self) -> None:
+        while True:
+            self._deliver(self._batch())
+
+    def _batch(self) -> list[Record]:
+        batch = [self._held or self._records.get()]
+        self._held = None
+        size = len(batch[0].text)
+        deadline = time.monotonic() + self._window
+        while len(batch) < self._batch_size and (record := self._more(deadline)):
+            size += len(record.text) + 1
+            if size > EVENT_BYTES:
+                self._held = record
+                break
+            batch.append(record)
+        return batch
+
+    def _more(self, deadline: float) -> Record | None:
+        try:
+            wait = deadline - time.monotonic()
+            return self._records.get(timeout=wait) if wait > 0 else self._records.get_nowait()
+        except queue.Empty:
+            return None
+
+
+def object_key(mapping: StreamMapping, shard: str, now: datetime) -> str:
+    """Where Lambda writes: aws/lambda/<mapping>/<shard>/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-<random>, in UTC."""
+    stamp = now.astimezone(UTC)
+    return f"aws/lambda/{mapping.uuid}/{shard}/{stamp:%Y/%m/%d}/{stamp:%Y-%m-%dT%H.%M.%S}-{uuid4()}"
+
+
+def failure_document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetime) -> dict[str, Any]:
+    """What Lambda writes; without `responseContext` if the function never saw the records."""
+    records, last = given_up.records, given_up.last
+    response = (
+        {"executedVersion": "$LATEST", "functionError": last.error, "statusCode": 200} if last else None
+    )
+    return {
+        "requestContext": {
+            "requestId": last.request_id if last else str(uuid4()),
+            "functionArn": mapping.function,
+            "condition": given_up.condition,
+            "approximateInvokeCount": given_up.invocations,
+        },
+        **({"responseContext": response} if response else {}),
+        "version": "1.0",
+        "timestamp": iso_milliseconds(now.astimezone(UTC)),
+        "DDBStreamBatchInfo": {
+            "shardId": shard,
+            "startSequenceNumber": records[0].sequence,
+            "endSequenceNumber": records[-1].sequence,
+            "approximateArrivalOfFirstRecord": iso(records[0].created),
+            "approximateArrivalOfLastRecord": iso(records[-1].created),
+            "batchSize": len(records),
+            "streamArn": mapping.stream,
+        },
+        "payload": event_of(records),
+    }
+
+
+def event_of(records: Sequence[Record]) -> str:
+    """The function's event, from records that are serialized already."""
+    return '{"Records":[' + ",".join(record.text for record in records) + "]}"
+
+
+def _source(mapping: dict[str, Any], service: str, suffix: str = "") -> bool:
+    arn = str(mapping["EventSourceArn"])
+    return service in arn and arn.endswith(suffix)
+
+
+def die(trouble: threading.ExceptHookArgs) -> None:
+    """End the process: a failed thread must not leave the others running as if all were well."""
+    traceback.print_exception(trouble.exc_type, trouble.exc_value, trouble.exc_traceback)
+    os._exit(1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--emulator", required=True, help="URL of the emulator")
+    parser.add_argument("--log", type=Path, help="the emulator's log, whose metrics go to its CloudWatch")
+    asked = parser.parse_args()
+    threading.excepthook = die
+    if asked.log:
+        threading.Thread(target=LoggedMetrics(asked.emulator, asked.log).run, daemon=True).start()
+    Pump(asked.emulator).run()
+
+
+if __name__ == "__main__":
+    main()

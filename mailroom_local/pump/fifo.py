@@ -1,0 +1,186 @@
+"""A FIFO queue's mapping by Lambda's rules: message groups in parallel, each in its order.
+
+The queue itself hands out no message of a group that has one in flight. A message is received only when a
+function is free, so that its visibility time-out does not run out here. Failed messages stay in the queue: it
+brings them back, or moves them to its dead-letter queue.
+"""
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mailroom_local.pump.functions import REPORTS, TROUBLE, TROUBLE_SECONDS, Invoked, retry_until_ok
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+AT_MOST = 6
+"""The most functions at once: each is a process, and the machine may have two cores."""
+DEFAULT_BATCH = 10
+WAIT_SECONDS = 20
+MAX_BATCH = 10
+
+
+@dataclass(frozen=True)
+class FifoMapping:
+    """The settings of one mapping. `concurrency` is how many batches are worked on at once."""
+
+    uuid: str
+    function: str
+    queue: str
+    batch_size: int = DEFAULT_BATCH
+    concurrency: int = AT_MOST
+    reports_failures: bool = False
+
+    @classmethod
+    def from_api(cls, answer: Mapping[str, Any]) -> "FifoMapping":
+        """Read an entry of ListEventSourceMappings."""
+        if (answer.get("FilterCriteria") or {}).get("Filters"):
+            raise ValueError(
+                f"The pump filters no queue, and the mapping of {answer['EventSourceArn']} does."
+            )
+        allowed = (answer.get("ScalingConfig") or {}).get("MaximumConcurrency", AT_MOST)
+        return cls(
+            uuid=answer["UUID"],
+            function=answer["FunctionArn"],
+            queue=answer["EventSourceArn"],
+            batch_size=answer.get("BatchSize", DEFAULT_BATCH),
+            concurrency=min(allowed, AT_MOST),
+            reports_failures=REPORTS in answer.get("FunctionResponseTypes", []),
+        )
+
+
+@dataclass(frozen=True)
+class FifoMessage:
+    """One received message: what deleting it takes, and its record in Lambda's event."""
+
+    id: str
+    receipt: str
+    record: Mapping[str, Any]
+
+    @classmethod
+    def received(cls, entry: Mapping[str, Any], queue: str) -> "FifoMessage":
+        """Read an entry of ReceiveMessage that asked for all attributes."""
+        attributes = entry.get("MessageAttributes") or {}
+        record = {
+            "messageId": entry["MessageId"],
+            "receiptHandle": entry["ReceiptHandle"],
+            "body": entry["Body"],
+            "attributes": dict(entry.get("Attributes") or {}),
+            "messageAttributes": {name: _attribute(value) for name, value in attributes.items()},
+            "md5OfBody": entry["MD5OfBody"],
+            "eventSource": "aws:sqs",
+            "eventSourceARN": queue,
+            "awsRegion": queue.split(":")[3],
+        }
+        return cls(entry["MessageId"], entry["ReceiptHandle"], record)
+
+
+def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute in the words of Lambda's event: lists are always there, and always empty."""
+    record: dict[str, Any] = {
+        "stringListValues": [],
+        "binaryListValues": [],
+        "dataType": value["DataType"],
+    }
+    if "StringValue" in value:
+        record["stringValue"] = value["StringValue"]
+    if "BinaryValue" in value:
+        record["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode()
+    return record
+
+
+def finished(batch: Sequence[FifoMessage], invoked: Invoked, mapping: FifoMapping) -> list[FifoMessage]:
+    """The messages to delete after an invocation.
+
+    Nothing is deleted after an error of the function, if it never ran, or if a reported identifier is
+    missing, empty or not of this batch.
+    """
+    if invoked.error is not None or invoked.refused:
+        return []
+    failed = {*invoked.reported} if mapping.reports_failures else set()
+    if failed - {message.id for message in batch}:
+        return []
+    return [message for message in batch if message.id not in failed]
+
+
+class FifoQueue(Protocol):
+    """What the poller needs of a queue."""
+
+    def receive(self, count: int) -> Sequence[FifoMessage]:
+        """At most so many messages; waits a while for the first. Raises nothing of AWS's."""
+
+    def delete(self, messages: Sequence[FifoMessage]) -> None:
+        """Delete messages, however long that takes."""
+
+
+class Poller:
+    """The loop of one mapping. `invoke` takes the event as JSON and raises nothing."""
+
+    def __init__(self, mapping: FifoMapping, queue: FifoQueue, invoke: Callable[[str], Invoked]) -> None:
+        self._mapping = mapping
+        self._queue = queue
+        self._invoke = invoke
+        self._free = threading.Semaphore(mapping.concurrency)
+
+    def run(self) -> None:
+        while True:
+            self.poll()
+
+    def poll(self) -> None:
+        """Wait until a function is free, receive a batch for it, and start it."""
+        self._free.acquire()
+        messages = self._queue.receive(self._mapping.batch_size)
+        if not messages:
+            self._free.release()
+            return
+        threading.Thread(target=self._work, args=(messages,), daemon=True).start()
+
+    def _work(self, messages: Sequence[FifoMessage]) -> None:
+        try:
+            invoked = self._invoke(json.dumps({"Records": [message.record for message in messages]}))
+            done = finished(messages, invoked, self._mapping)
+            if done:
+                self._queue.delete(done)
+        finally:
+            self._free.release()
+
+
+class EmulatedQueue:
+    """`arn` names the queue; it must exist."""
+
+    def __init__(self, client: "SQSClient", arn: str) -> None:
+        self._client = client
+        self._arn = arn
+        self._url = client.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]
+
+    def receive(self, count: int) -> list[FifoMessage]:
+        """At most so many messages (10 by any count); waits for the first. Empty after a failed call."""
+        try:
+            reply = self._client.receive_message(
+                QueueUrl=self._url,
+                MaxNumberOfMessages=min(count, MAX_BATCH),
+                WaitTimeSeconds=WAIT_SECONDS,
+                AttributeNames=["All"],
+                MessageAttributeNames=["All"],
+            )
+        except TROUBLE as trouble:  # the emulator may be stopping
+            print(f"receiving from {self._arn} again: {trouble}", flush=True)
+            time.sleep(TROUBLE_SECONDS)
+            return []
+        return [FifoMessage.received(entry, self._arn) for entry in reply.get("Messages", [])]
+
+    def delete(self, messages: Sequence[FifoMessage]) -> None:
+        """Delete messages; one that was received again since stays, as on AWS."""
+        for message in messages:
+            retry_until_ok(lambda message=message: self._delete(message))  # type: ignore[misc]
+
+    def _delete(self, message: FifoMessage) -> None:
+        try:
+            self._client.delete_message(QueueUrl=self._url, ReceiptHandle=message.receipt)
+        except self._client.exceptions.ReceiptHandleIsInvalid:
+            print(f"{message.id} was not deleted: its visibility time-out had ended", flush=True)

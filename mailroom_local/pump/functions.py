@@ -1,0 +1,63 @@
+"""Invokes the stage's functions, synchronously, as Lambda's pollers do."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mailroom_local.aws import LocalSession, patient
+
+FUNCTION_SECONDS = 900.0 + 30.0  # the longest a function runs, and some
+CONNECTIONS = 50
+REPORTS = "ReportBatchItemFailures"
+TROUBLE = (ClientError, BotoCoreError)
+TROUBLE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Invoked:
+    """One invocation. `error` is the function error (Unhandled), `refused` that it never ran."""
+
+    request_id: str = ""
+    payload: Any = None
+    error: str | None = None
+    refused: bool = False
+
+    @property
+    def reported(self) -> list[str]:
+        """The identifiers of the records that the function reports as failed; "" for one that is missing."""
+        failures = self.payload.get("batchItemFailures") if isinstance(self.payload, dict) else None
+        return [each.get("itemIdentifier") or "" if isinstance(each, dict) else "" for each in failures or ()]
+
+
+class Functions:
+    def __init__(self, url: str) -> None:
+        self._lambda = LocalSession().client(
+            "lambda", endpoint_url=url, config=patient(CONNECTIONS, FUNCTION_SECONDS)
+        )
+
+    def invoke(self, function: str, event: str) -> Invoked:
+        """Run the function on an event (JSON) and wait for its end. Raises nothing of AWS's."""
+        try:
+            answer = self._lambda.invoke(FunctionName=function, Payload=event)
+            payload = answer["Payload"].read()
+        except TROUBLE as trouble:
+            print(f"{function} did not run: {trouble}", flush=True)
+            return Invoked(refused=True)
+        request_id = answer["ResponseMetadata"]["RequestId"]
+        return Invoked(request_id, json.loads(payload or b"null"), answer.get("FunctionError"))
+
+
+def retry_until_ok(call: Callable[[], object]) -> None:
+    """Call until it succeeds, waiting in between."""
+    while True:
+        try:
+            call()
+        except TROUBLE as trouble:
+            print(f"trying again: {trouble}", flush=True)
+            time.sleep(TROUBLE_SECONDS)
+        else:
+            return

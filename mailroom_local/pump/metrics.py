@@ -1,0 +1,82 @@
+"""Read metrics out of the functions' logs, as CloudWatch does. The emulator leaves that out."""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.pump.functions import TROUBLE
+
+SECONDS = 5.0
+EMBEDDED = b'{"_aws":'
+"""How a line of the embedded metric format begins. Powertools writes every value as a list."""
+
+
+class LoggedMetrics:
+    """The metrics in the emulator's own log, where the output of every function stands."""
+
+    def __init__(self, url: str, log: Path) -> None:
+        self._cloudwatch = LocalSession().client("cloudwatch", endpoint_url=url, config=patient())
+        self._log, self._offset = log, 0
+
+    def run(self) -> None:
+        """Hand them on every few seconds; never ends."""
+        while True:
+            self.forward()
+            time.sleep(SECONDS)
+
+    def forward(self) -> None:
+        """Hand on what was logged since the last call."""
+        with self._log.open("rb") as log:
+            log.seek(self._offset)
+            logged = log.read()
+        lines = logged[: logged.rfind(b"\n") + 1]  # the last line may still be written
+        self._offset += len(lines)
+        sums: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+        for line in lines.splitlines():
+            if not line.startswith(EMBEDDED):
+                continue
+            try:
+                found = list(_values(json.loads(line)))
+            except (ValueError, KeyError, TypeError) as fault:  # two threads' lines in one, or half a line
+                print(f"not a metric: {fault!r}", flush=True)
+                continue
+            for name, value in found:
+                sums[name].append(value)
+        by_namespace: dict[str, list[Any]] = defaultdict(list)
+        for (namespace, minute, metric, unit, dimensions), values in sums.items():
+            statistics = {
+                "Sum": sum(values),
+                "SampleCount": len(values),
+                "Minimum": min(values),
+                "Maximum": max(values),
+            }
+            by_namespace[namespace].append(
+                {
+                    "MetricName": metric,
+                    "Dimensions": [{"Name": name, "Value": value} for name, value in dimensions],
+                    "Timestamp": minute,
+                    "StatisticValues": statistics,
+                    "Unit": unit,
+                }
+            )
+        for namespace, data in by_namespace.items():
+            try:
+                self._cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
+            except TROUBLE as trouble:  # a gap in a plot is no reason to stop
+                print(f"metrics are lost: {trouble}", flush=True)
+
+
+def _values(line: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], float]]:
+    """Each value of a line, by namespace, minute (epoch seconds), name, unit and dimensions.
+    https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html"""
+    minute = line["_aws"]["Timestamp"] // 60_000 * 60
+    for directive in line["_aws"]["CloudWatchMetrics"]:
+        for names in directive["Dimensions"]:
+            dimensions = tuple((name, str(line[name])) for name in names)
+            for metric in directive["Metrics"]:
+                key = (directive["Namespace"], minute, metric["Name"], metric["Unit"], dimensions)
+                yield from ((key, value) for value in line[metric["Name"]])

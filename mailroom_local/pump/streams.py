@@ -1,0 +1,252 @@
+"""A DynamoDB stream's mapping by Lambda's rules: its records, its filters, and what follows an invocation.
+
+Where AWS's documentation is silent (bisecting, and the first record of the batch is the lowest that failed),
+the batch is halved, as after a function error: then a poisoned record cannot take its neighbours along.
+"""
+
+import json
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from mailroom_local.pump.functions import REPORTS, Invoked
+
+STREAM_RETENTION_SECONDS = 24 * 3600
+MISSING = object()
+# AWS's comparison operators that the stacks use.
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "prefix": lambda value, wanted: isinstance(value, str) and value.startswith(wanted),
+    "exists": lambda value, wanted: (value is not MISSING) == wanted,
+    "anything-but": lambda value, wanted: (
+        value is not MISSING and value not in (wanted if isinstance(wanted, list) else [wanted])
+    ),
+}
+RETRIES_EXHAUSTED = "RetryAttemptsExhausted"
+TOO_OLD = "RecordAgeExceeded"
+BACKOFF_SECONDS = 0.1
+BACKOFF_CAP_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class StreamMapping:
+    """The settings of one mapping. -1 in `max_retries` is no bound, as on AWS; ages are in seconds."""
+
+    uuid: str
+    function: str
+    stream: str
+    batch_size: int = 100
+    window_seconds: int = 0
+    max_retries: int = -1
+    max_age_seconds: int = STREAM_RETENTION_SECONDS
+    bisects: bool = False
+    reports_failures: bool = False
+    parallel: int = 1
+    failures_bucket: str = ""
+    patterns: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def from_api(cls, answer: Mapping[str, Any]) -> "StreamMapping":
+        """Read an entry of ListEventSourceMappings."""
+        age = answer.get("MaximumRecordAgeInSeconds", -1)
+        target = (answer.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")
+        if target and ":s3:::" not in target:
+            raise ValueError(f"The pump writes failed stream records to S3 only, not to {target}.")
+        return cls(
+            uuid=answer["UUID"],
+            function=answer["FunctionArn"],
+            stream=answer["EventSourceArn"],
+            batch_size=answer.get("BatchSize", 100),
+            window_seconds=answer.get("MaximumBatchingWindowInSeconds", 0),
+            max_retries=answer.get("MaximumRetryAttempts", -1),
+            max_age_seconds=STREAM_RETENTION_SECONDS if age == -1 else min(age, STREAM_RETENTION_SECONDS),
+            bisects=bool(answer.get("BisectBatchOnFunctionError")),
+            reports_failures=REPORTS in answer.get("FunctionResponseTypes", []),
+            parallel=answer.get("ParallelizationFactor", 1),
+            failures_bucket=target.rpartition(":")[2],
+            patterns=tuple(parse(answer.get("FilterCriteria"))),
+        )
+
+
+@dataclass(frozen=True)
+class Record:
+    """One change of an item as Lambda's event has it, serialized once."""
+
+    sequence: str
+    created: float
+    key: int
+    text: str
+
+    @classmethod
+    def from_stream(cls, record: Mapping[str, Any], stream: str) -> "Record":
+        """Read an entry of GetRecords, as JSON has it."""
+        change = record["dynamodb"]
+        return cls(
+            sequence=change["SequenceNumber"],
+            created=float(change["ApproximateCreationDateTime"]),
+            key=zlib.crc32(json.dumps(change["Keys"], sort_keys=True).encode()),
+            text=json.dumps({**record, "eventSourceARN": stream}, separators=(",", ":")),
+        )
+
+    @cached_property
+    def event(self) -> dict[str, Any]:
+        """The record as the function gets it."""
+        return dict(json.loads(self.text))
+
+
+def parse(criteria: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The patterns of a mapping's FilterCriteria."""
+    return [json.loads(each["Pattern"]) for each in (criteria or {}).get("Filters", [])]
+
+
+class FirstRecords:
+    """Which records are the first that a stream tells of their item. The emulator leaves out what PartiQL
+    inserts, such as the claims of a batch: DynamoDB tells of that as INSERT, so the first record after it
+    stands for both."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def told(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The record as filters see it."""
+        key = json.dumps(record["dynamodb"]["Keys"], sort_keys=True)
+        if record["eventName"] == "MODIFY" and key not in self._known:
+            record = {**record, "eventName": "INSERT"}
+        self._known.add(key)
+        return record
+
+
+def passes(record: Mapping[str, Any], patterns: Sequence[Mapping[str, Any]]) -> bool:
+    """A record passes if any pattern matches, or if there are none."""
+    return not patterns or any(_matches(record, pattern) for pattern in patterns)
+
+
+def _matches(record: Any, pattern: Mapping[str, Any]) -> bool:
+    if not isinstance(record, Mapping):
+        return False
+    return all(
+        _matches(record.get(key), rule)
+        if isinstance(rule, Mapping)
+        else any(_equals(record.get(key, MISSING), wanted) for wanted in rule)
+        for key, rule in pattern.items()
+    )
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    if not isinstance(wanted, Mapping):
+        return bool(value == wanted)
+    operator, operand = next(iter(wanted.items()))
+    if operator not in OPERATORS:
+        raise ValueError(f"The pump does not know the filter operator {operator!r}: {sorted(OPERATORS)}.")
+    return OPERATORS[operator](value, operand)
+
+
+@dataclass(frozen=True)
+class StreamBatch:
+    """Records still to be delivered together. `retries` were used up, of `invocations` so far."""
+
+    records: tuple[Record, ...]
+    retries: int = 0
+    invocations: int = 0
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """What follows an invocation: batches in their order, and records that are given up on."""
+
+    batches: tuple[StreamBatch, ...] = ()
+    given_up: tuple[Record, ...] = ()
+
+
+def after(batch: StreamBatch, invoked: Invoked, mapping: StreamMapping) -> FollowUp:
+    """What follows an invocation. `batch` counts the invocation already; a split costs no retry."""
+    if invoked.refused:  # throttled: only the records' age limits it
+        return FollowUp((batch,))
+    failed = first_failed(batch.records, invoked, mapping)
+    if failed is None:
+        return FollowUp()
+    rest = batch.records[failed:]
+    if mapping.bisects and failed > 0:
+        return FollowUp((replace(batch, records=rest),))
+    if mapping.bisects and len(rest) > 1:
+        middle = len(rest) // 2
+        return FollowUp((replace(batch, records=rest[:middle]), replace(batch, records=rest[middle:])))
+    if 0 <= mapping.max_retries <= batch.retries:
+        return FollowUp(given_up=rest)
+    return FollowUp((StreamBatch(rest, batch.retries + 1, batch.invocations),))
+
+
+def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMapping) -> int | None:
+    """Where a retry starts: the lowest reported sequence number; None if all went well.
+
+    An identifier that is missing, empty or not of this batch fails the whole batch.
+    """
+    if invoked.error is not None:
+        return 0
+    reported = invoked.reported if mapping.reports_failures else []
+    places = {record.sequence: place for place, record in enumerate(records)}
+    return min((places.get(each, 0) for each in reported), default=None)
+
+
+def backoff(failures: int) -> float:
+    """Seconds before the next invocation, after so many failed ones in a row."""
+    return min(BACKOFF_CAP_SECONDS, BACKOFF_SECONDS * 2.0 ** min(failures, 10))
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """Records that go to the on-failure destination, and why. `last` is None if none was invoked."""
+
+    records: tuple[Record, ...]
+    condition: str
+    last: Invoked | None
+    invocations: int
+
+
+class StreamDelivery:
+    """Delivers batches by these rules. `invoke` raises nothing."""
+
+    def __init__(
+        self,
+        mapping: StreamMapping,
+        invoke: Callable[[Sequence[Record]], Invoked],
+        give_up: Callable[[GivenUp], None],
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._mapping = mapping
+        self._invoke = invoke
+        self._give_up = give_up
+        self._clock = clock
+        self._sleep = sleep
+
+    def deliver(self, records: Sequence[Record]) -> None:
+        """Deliver in the order of the stream; return when every record was handled or given up on."""
+        waiting = deque([StreamBatch(tuple(records))])
+        last: Invoked | None = None
+        failures = 0
+        while waiting:
+            batch = self._without_expired(waiting.popleft(), last)
+            if not batch.records:
+                continue
+            last = self._invoke(batch.records)
+            batch = replace(batch, invocations=batch.invocations + 1)
+            step = after(batch, last, self._mapping)
+            if step.given_up:
+                self._give_up(GivenUp(step.given_up, RETRIES_EXHAUSTED, last, batch.invocations))
+            waiting.extendleft(reversed(step.batches))
+            failures = failures + 1 if step.batches else 0
+            if step.batches:
+                self._sleep(backoff(failures - 1))
+
+    def _without_expired(self, batch: StreamBatch, last: Invoked | None) -> StreamBatch:
+        """The batch without the records that outlived the mapping's age."""
+        oldest = self._clock() - self._mapping.max_age_seconds
+        expired = tuple(record for record in batch.records if record.created < oldest)
+        if not expired:
+            return batch
+        self._give_up(GivenUp(expired, TOO_OLD, last if batch.invocations else None, batch.invocations))
+        return replace(batch, records=tuple(each for each in batch.records if each.created >= oldest))

@@ -1,0 +1,215 @@
+"""Deploy a cloud assembly to the emulator with boto3, as `cdk deploy` would, in a second."""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from email.utils import parseaddr
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mailroom_local.aws import ACCOUNT, REGION, LocalSession, patient
+from mailroom_local.processes import wait_until
+from mailroom_local.providers.server import CREDENTIALS
+
+if TYPE_CHECKING:
+    from types_boto3_cloudformation.literals import CapabilityType
+    from types_boto3_cloudformation.type_defs import StackTypeDef
+    from types_boto3_lambda.type_defs import FunctionConfigurationTypeDef
+
+PUSH_CREDENTIAL = {"PlatformCredential": "local"}
+BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
+CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+DEPLOY_SECONDS = 120
+PROVIDERS = "http://providers.invalid"
+"""Stands for the simulators' URL in templates: it is another at each start, and they are synthesized once."""
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file or a folder, and the place in S3 where its stack looks for it."""
+
+    source: Path
+    zipped: bool
+    bucket: str
+    key: str
+
+    def content(self) -> bytes:
+        """What is uploaded. For a folder: an empty archive whose comment names the folder. The emulator takes
+        the files from there: to zip, send and unpack 17,000 of them takes a core for five seconds."""
+        if not self.zipped:
+            return self.source.read_bytes()
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.comment = str(self.source.resolve()).encode()
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class StackArtifact:
+    """One stack of the assembly."""
+
+    name: str
+    template: Path
+    assets: tuple[Asset, ...]
+
+
+def read_assembly(folder: Path) -> list[StackArtifact]:
+    """All stacks, each after those it depends on."""
+    artifacts = json.loads((folder / "manifest.json").read_text())["artifacts"]
+    stacks = {name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack"}
+    ordered = TopologicalSorter({name: each.get("dependencies", []) for name, each in artifacts.items()})
+    return [_stack(folder, name, artifacts) for name in ordered.static_order() if name in stacks]
+
+
+def bundle_of(folder: Path, handler: str) -> Asset:
+    """What the function of a handler's file, such as `send_mail.py`, is deployed with."""
+    assets = [asset for stack in read_assembly(folder) for asset in stack.assets if asset.zipped]
+    return next(asset for asset in assets if (asset.source / handler).exists())
+
+
+def _stack(folder: Path, name: str, artifacts: dict[str, Any]) -> StackArtifact:
+    properties = artifacts[name]["properties"]
+    manifests = [
+        folder / artifacts[dependency]["properties"]["file"]
+        for dependency in artifacts[name].get("dependencies", [])
+        if artifacts[dependency]["type"] == "cdk:asset-manifest"
+    ]
+    assets = [asset for manifest in manifests for asset in _assets(folder, manifest)]
+    return StackArtifact(
+        properties.get("stackName", name), folder / properties["templateFile"], tuple(assets)
+    )
+
+
+def _assets(folder: Path, manifest: Path) -> list[Asset]:
+    return [
+        Asset(
+            source=folder / each["source"]["path"],
+            zipped=each["source"].get("packaging") == "zip",
+            bucket=_resolved(destination["bucketName"]),
+            key=_resolved(destination["objectKey"]),
+        )
+        for each in json.loads(manifest.read_text())["files"].values()
+        for destination in each["destinations"].values()
+    ]
+
+
+def _resolved(text: str) -> str:
+    """An environment-agnostic stack names its bucket by these placeholders."""
+    for placeholder, value in (("AccountId", ACCOUNT), ("Region", REGION), ("Partition", "aws")):
+        text = text.replace("${AWS::" + placeholder + "}", value)
+    return text
+
+
+class DeployError(RuntimeError):
+    """A stack could not be created; the message lists CloudFormation's own reasons."""
+
+
+class EmulatorDeployment:
+    """The stacks of one assembly on one emulator."""
+
+    def __init__(self, url: str) -> None:
+        session = LocalSession()
+        self._url = url
+        self._formation = session.client("cloudformation", endpoint_url=url, config=patient())
+        self._s3 = session.client("s3", endpoint_url=url, config=patient())
+        self._ssm = session.client("ssm", endpoint_url=url, config=patient())
+        self._lambda = session.client("lambda", endpoint_url=url, config=patient())
+        self._ses = session.client("sesv2", endpoint_url=url, config=patient())
+        self._sns = session.client("sns", endpoint_url=url, config=patient())
+        self._secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
+
+    def create_secret(self, name: str, secret: Mapping[str, Any]) -> None:
+        """Create a secret that the stacks only read, such as a database's."""
+        self._secrets.create_secret(Name=name, SecretString=json.dumps(secret))
+
+    def deploy(self, folder: Path, providers: str) -> dict[str, str]:
+        """Create every stack, with the simulators' URL `providers` in place of PROVIDERS, and do what a
+        person does in a real account: verify the mail senders, put the providers' credentials, create
+        platform applications and topics for pushes. The outputs of all stacks, by their names."""
+        self._ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String", Overwrite=True)
+        stacks = read_assembly(folder)
+        buckets = {asset.bucket for stack in stacks for asset in stack.assets}
+        for bucket in sorted(buckets):
+            self._s3.create_bucket(Bucket=bucket)
+        outputs: dict[str, str] = {}
+        for stack in stacks:
+            outputs |= self._create(stack, providers)
+        variables = [each.get("Environment", {}).get("Variables", {}) for each in self._functions()]
+        self._verify_senders(variables)
+        self._create_push_targets(variables)
+        for output, credentials in CREDENTIALS.items():
+            if output in outputs:
+                secret = json.dumps(credentials)
+                self._secrets.put_secret_value(SecretId=outputs[output], SecretString=secret)
+        return outputs
+
+    def replace_functions(self, folder: Path) -> int:
+        """Give each function its code anew, as a deployment does: the processes that run it end, also in the
+        midst of an invocation. How many functions there are."""
+        functions = self._functions()
+        for function in functions:
+            bundle = bundle_of(folder, f"{function['Handler'].partition('.')[0]}.py")
+            code = bundle.content()
+            self._lambda.update_function_code(FunctionName=function["FunctionName"], ZipFile=code)
+        return len(functions)
+
+    def _create(self, stack: StackArtifact, providers: str) -> dict[str, str]:
+        url = ""
+        for asset in stack.assets:
+            content = asset.content()
+            # CDK lists the template among the assets; a body over 51,200 bytes may only come from S3.
+            if asset.source == stack.template:
+                content = content.replace(PROVIDERS.encode(), providers.encode())
+                url = f"{self._url}/{asset.bucket}/{asset.key}"
+            self._s3.put_object(Bucket=asset.bucket, Key=asset.key, Body=content)
+        if not url:
+            raise DeployError(
+                f"{stack.name}: {stack.template.name} is not in its asset manifest; synth anew."
+            )
+        self._formation.create_stack(StackName=stack.name, TemplateURL=url, Capabilities=CAPABILITIES)
+        wait_until(
+            lambda: not self._stack(stack.name)["StackStatus"].endswith("_IN_PROGRESS"), DEPLOY_SECONDS
+        )
+        created = self._stack(stack.name)
+        if created["StackStatus"] != "CREATE_COMPLETE":
+            raise DeployError(self._reasons(stack.name))
+        return {each["OutputKey"]: each["OutputValue"] for each in created.get("Outputs", [])}
+
+    def _stack(self, name: str) -> "StackTypeDef":
+        return self._formation.describe_stacks(StackName=name)["Stacks"][0]
+
+    def _reasons(self, stack: str) -> str:
+        events = self._formation.describe_stack_events(StackName=stack)["StackEvents"]
+        failed = [each for each in reversed(events) if each.get("ResourceStatus", "").endswith("_FAILED")]
+        reasons = [
+            f"  {each.get('LogicalResourceId')} ({each.get('ResourceType')}): "
+            f"{each.get('ResourceStatusReason', 'no reason given')}"
+            for each in failed
+        ]
+        return "\n".join([f"Stack {stack} could not be created:", *reasons])
+
+    def _functions(self) -> "list[FunctionConfigurationTypeDef]":
+        pages = self._lambda.get_paginator("list_functions").paginate()
+        return [function for page in pages for function in page["Functions"]]
+
+    def _verify_senders(self, variables: Sequence[Mapping[str, str]]) -> None:
+        """The addresses that the functions may send from."""
+        senders = {sender for each in variables for sender in json.loads(each.get("MAIL_SENDERS", "[]"))}
+        for sender in sorted(senders):
+            with suppress(self._ses.exceptions.AlreadyExistsException):
+                self._ses.create_email_identity(EmailIdentity=parseaddr(sender)[1])
+
+    def _create_push_targets(self, variables: Sequence[Mapping[str, str]]) -> None:
+        """The platform applications and topics that the functions may publish to."""
+        for each in variables:
+            for arn in json.loads(each.get("PLATFORM_APPLICATIONS", "{}")).values():
+                _, platform, name = arn.split("/")
+                self._sns.create_platform_application(
+                    Name=name, Platform=platform, Attributes=PUSH_CREDENTIAL
+                )
+            for arn in json.loads(each.get("TOPICS", "[]")):
+                self._sns.create_topic(Name=arn.rpartition(":")[2])

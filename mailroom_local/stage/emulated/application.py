@@ -1,0 +1,132 @@
+"""MiniStack's application, as uvicorn serves it, with what our stage needs beside it.
+
+- MiniStack answers every caller by any name, and lets every web page read the answer: a page could create a
+  function here and run it. This application refuses the web pages of others.
+- MiniStack takes any key: another user of the machine could create a function, which would run as who started
+  the stage. This application takes the stage's own key alone, but for what is open on AWS too: the HTTP API's
+  routes, which check for themselves. Functions get the same key.
+- MiniStack's CloudFormation refuses alarms on metric math. Such an alarm becomes one on its first metric; its
+  name, ARN and outputs stay. No alarm is evaluated here: MiniStack mixes up what has the same metric name, so
+  that a slow function would ring for all functions.
+- Of the exclusions of a generated secret it knows `ExcludeCharacters` only: the others are translated.
+- It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
+  up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No
+  function writes to its folder, which is read-only on AWS. An archive's comment names a folder that has
+  more of the code; it is copied, because that folder may be removed while the stage runs.
+
+prompt.py saves time too. This folder runs with the emulator's own Python and packages.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+import shutil
+import string
+import tempfile
+import threading
+import zipfile
+from email.utils import formatdate
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote
+
+from ministack.app import app as ministack
+from ministack.core import lambda_runtime
+from ministack.core.concurrency import esm_wake
+from ministack.services import cloudwatch, dynamodb_streams, sts
+from ministack.services.cloudformation import provisioners
+
+from mailroom_local.providers.http import is_meant
+from mailroom_local.stage.emulated.prompt import ticking, waiting
+
+OWN = f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"
+KEY = os.environ["AWS_ACCESS_KEY_ID"]
+OPEN = re.compile(r"/restapis/[^/]+/[^/]+/_user_request_/.*|/_ministack/health")
+_CREDENTIAL = re.compile(r"(?:Credential|AWSAccessKeyId)=([^/,&\s]+)")
+EXCLUSIONS = {
+    "ExcludeLowercase": string.ascii_lowercase,
+    "ExcludeNumbers": string.digits,
+    "ExcludePunctuation": string.punctuation,
+    "ExcludeUppercase": string.ascii_uppercase,
+}
+
+_record = provisioners._cw_metric_alarm_record
+_secret = provisioners._sm_secret_string
+_unpacking = threading.Lock()
+cloudwatch._evaluate_alarm = lambda _: None
+dynamodb_streams.handle_request = waiting(dynamodb_streams.handle_request)
+
+
+def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
+    metrics = properties.get("Metrics")
+    if not metrics:
+        return _record(name, properties)
+    first = next(each["MetricStat"] for each in metrics if "MetricStat" in each)
+    wanted = ("Namespace", "MetricName", "Dimensions")
+    metric = {key: first["Metric"][key] for key in wanted if key in first["Metric"]}
+    kept = {key: value for key, value in properties.items() if key != "Metrics"}
+    return _record(name, kept | metric | {"Period": first["Period"], "Statistic": first["Stat"]})
+
+
+def _without_excluded(properties: dict[str, Any]) -> Any:
+    wanted = properties.get("GenerateSecretString")
+    if not wanted:
+        return _secret(properties)
+    excluded = wanted.get("ExcludeCharacters", "")
+    excluded += "".join(marks for name, marks in EXCLUSIONS.items() if wanted.get(name) in (True, "true"))
+    return _secret(properties | {"GenerateSecretString": {**wanted, "ExcludeCharacters": excluded}})
+
+
+def _is_known(scope: Any, headers: dict[str, str]) -> bool:
+    """Whether a request has the stage's key, or needs none."""
+    query = unquote(scope["query_string"].decode("latin-1"))
+    named = _CREDENTIAL.search(headers.get("authorization", "")) or _CREDENTIAL.search(query)
+    if named is None:
+        return OPEN.fullmatch(scope["path"]) is not None
+    # The second: what STS gave somebody who has the key, such as the CDK for the role that it deploys as.
+    return hmac.compare_digest(named[1].encode(), KEY.encode()) or named[1] in sts._sessions
+
+
+def _credentials(_: dict[str, Any]) -> dict[str, str]:
+    return {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": KEY, "AWS_SESSION_TOKEN": ""}
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    """The ASGI application."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}
+    if scope["type"] == "lifespan" or (is_meant(headers, OWN) and _is_known(scope, headers)):
+        await ministack(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await send({"type": "websocket.close"})
+    else:
+        head = [(b"content-length", b"0"), (b"date", formatdate(usegmt=True).encode())]  # as AWS, to anybody
+        await send({"type": "http.response.start", "status": 403, "headers": head})
+        await send({"type": "http.response.body"})
+
+
+class Shared(zipfile.ZipFile):
+    """An archive that is unpacked in one folder only."""
+
+    def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
+        """Make the empty folder `path` a link to where the archive is unpacked, and remove the archive's
+        file: 24 MB for each worker is more than a busy disk takes without waiting."""
+        archive = Path(str(self.filename))
+        content = archive.read_bytes()
+        shared = Path(tempfile.gettempdir(), f"code-{hashlib.sha256(content).hexdigest()}")
+        with _unpacking:
+            if not shared.exists():
+                if self.comment:
+                    shutil.copytree(self.comment.decode(), shared)
+                super().extractall(shared, members, pwd)
+        Path(path).rmdir()
+        Path(path).symlink_to(shared)
+        archive.unlink()
+
+
+provisioners._cw_metric_alarm_record = _on_first_metric
+provisioners._sm_secret_string = _without_excluded
+lambda_runtime.execution_credentials = _credentials
+lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": Shared})
+ticking(esm_wake)

@@ -1,0 +1,175 @@
+"""Start and stop a local stage: from synthesizing the stacks to a pipeline that waits for messages."""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mailroom_local import processes
+from mailroom_local.aws import STAGE, Endpoints, answers
+from mailroom_local.database import example_people
+from mailroom_local.database.example_people import People
+from mailroom_local.database.postgres import LISTENING, PASSWORD_VARIABLE, Postgres
+from mailroom_local.processes import LOOPBACK, StartError, wait_until
+from mailroom_local.pump.driver import DRIVING
+from mailroom_local.stage import emulator
+from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
+from mailroom_local.stage.workspace import REPOSITORY, State, Workspace, load_state
+from mailroom_stacks.assemblies import assembly
+
+START_SECONDS = 15.0
+MODULES = {
+    "providers": "mailroom_local.providers.server",
+    "postgres": "mailroom_local.database.postgres",
+    "pump": "mailroom_local.pump.driver",
+    "second-pump": "mailroom_local.pump.driver",
+    "console": "mailroom_ops console",
+}
+"""The programs of a stage, by the names of their logs."""
+PEOPLE = 50
+"""How many people of the example campaign get its mail, unless the caller wants more."""
+DATABASE_SECRET = f"mailroom-{STAGE}-app"
+"""The secret that cdk.json names for the campaigns' database of this stage."""
+NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
+Announce = Callable[[str], None]
+
+
+def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, console: bool = False) -> State:
+    """Synthesize the stacks, start emulator, database, simulators and pump, and deploy. The database gets
+    `people` recipients of the example campaign. `console`: also start that. Raises StartError or DeployError;
+    then nothing is left."""
+    try:
+        return _start(workspace, announce, people, console)
+    except BaseException:
+        stop(workspace)
+        raise
+
+
+def _start(workspace: Workspace, announce: Announce, people: int, console: bool) -> State:
+    announce("starting the emulator, the providers' simulators and a database")
+    aws_port, providers_port, database_port, console_port = processes.kept_ports(workspace.ports, 4)
+    endpoints = Endpoints(f"http://{LOOPBACK}:{aws_port}", f"http://{LOOPBACK}:{providers_port}")
+    running = State(endpoints)
+    aws = ("--emulator", endpoints.aws)
+    # Simulators and database come up while the stacks are synthesized and deployed.
+    _start_module(workspace, running, "providers", *aws, "--port", str(providers_port))
+    password = secrets.token_urlsafe(24)
+    options = ("--folder", str(workspace.database), "--port", str(database_port))
+    _start_module(workspace, running, "postgres", *options, variables={PASSWORD_VARIABLE: password})
+    guard = running.processes["postgres"].pid
+    database = Postgres(database_port, password, workspace.database, guard)
+    running.processes["ministack"] = emulator.start(workspace, aws_port, endpoints)
+    running.save(workspace)
+    announce("synthesizing the stacks")
+    synthesize(workspace)
+    announce("deploying the stacks")
+    deployment = EmulatorDeployment(endpoints.aws)
+    deployment.create_secret(DATABASE_SECRET, database.secret)
+    running.outputs = deployment.deploy(workspace.assembly, endpoints.providers)
+    _start_module(workspace, running, "pump", *aws, "--log", str(workspace.log("ministack")))
+    _await(workspace, "providers", lambda: answers(f"{endpoints.providers}/health"))
+    _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
+    with database.connect() as connection:
+        # Beside the recipients there are people without new followers, and people who want no mail.
+        everybody = People(people, quiet=people // 10, unwilling=people // 10)
+        example_people.create(connection, everybody, datetime.now(UTC))
+    # Until the pump drives the mappings the emulator works the fax queue itself, one line after another.
+    _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
+    exports = [f"export {name}={value}\n" for name, value in running.variables().items()]
+    workspace.environment.touch(mode=0o600)  # it has the emulator's key
+    workspace.environment.chmod(0o600)
+    workspace.environment.write_text("".join(exports))
+    if console:
+        shown = ("--stage", STAGE, "--no-browser", "--port", str(console_port))
+        _start_module(workspace, running, "console", *shown, variables=running.variables())
+        _await(workspace, "console", lambda: console_url(workspace) is not None)
+    return running
+
+
+def console_url(workspace: Workspace) -> str | None:
+    """The URL that opens the console, token included; None: it was not started."""
+    log = workspace.log("console")
+    first = log.read_text(errors="replace").partition("\n")[0] if log.exists() else ""
+    return first if first.startswith("http://") else None
+
+
+def synthesize(workspace: Workspace) -> None:
+    """Link the workspace's `assembly` to that of the local stage, which is synthesized unless it was before.
+    Raises StartError."""
+    made = assembly({"stage": STAGE, "providers": PROVIDERS}, synthesize=_run_app)
+    workspace.folder.mkdir(parents=True, exist_ok=True)
+    workspace.assembly.unlink(missing_ok=True)
+    workspace.assembly.symlink_to(made)
+
+
+def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> None:
+    """Run the CDK app in a process of its own, so that the CDK's node ends with it."""
+    options = [f"--context={key}={value}" for key, value in context.items()]
+    answer = subprocess.run(
+        [sys.executable, "app.py", *options, "--output", output],
+        cwd=REPOSITORY,
+        # The CDK's own look at templates takes five seconds of a core; cfn-lint and checkov look as well.
+        env=os.environ | {"JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true", "CDK_VALIDATION": "false"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode != 0:
+        raise StartError(
+            f"The stacks of stage local could not be synthesized:\n{answer.stdout}{answer.stderr}"
+        )
+
+
+def start_second_pump(workspace: Workspace, running: State) -> None:
+    """Start a pump beside the first one of a running stage. It delivers both streams from their beginning on,
+    so everything once more. `stop` ends it as well."""
+    _start_module(workspace, running, "second-pump", "--emulator", running.endpoints.aws)
+
+
+def stop(workspace: Workspace) -> bool:
+    """End everything that this workspace started, also after a crash; True if anything was running."""
+    known = load_state(workspace)
+    stopped = [each.stop() for each in reversed(list(known.processes.values()))] if known else []
+    for path in (workspace.state, workspace.environment):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(workspace.database, ignore_errors=True)
+    _remove(workspace.scratch)
+    return any(stopped)
+
+
+def _remove(folder: Path) -> None:
+    """Rename the folder, so that the next start finds nothing, and remove it in the background: a busy disk
+    takes many seconds for the twenty thousand files of the functions' code."""
+    gone = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
+    with suppress(FileNotFoundError):
+        folder.rename(gone)
+        # The shell ends at once and leaves `rm` to the system, which waits for it.
+        command = ["/bin/sh", "-c", 'rm -rf "$1" &', "sh", str(gone)]
+        subprocess.run(command, start_new_session=True, check=True)
+
+
+def _start_module(
+    workspace: Workspace,
+    running: State,
+    name: str,
+    *options: str,
+    variables: Mapping[str, str] | None = None,
+) -> None:
+    command = [sys.executable, "-m", *MODULES[name].split(), *options]
+    own = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    environment = own | NO_PROXY | {"PYTHONPATH": str(REPOSITORY)} | dict(variables or {})
+    running.processes[name] = processes.start(command, MODULES[name], workspace.log(name), environment)
+    running.save(workspace)
+
+
+def _await(workspace: Workspace, name: str, up: Callable[[], bool]) -> None:
+    if not wait_until(up, START_SECONDS):
+        raise StartError(
+            f"{MODULES[name]} did not start. The end of {workspace.log(name)}:\n{workspace.tail(name)}\n"
+            "Try again: each start picks ports that are free."
+        )

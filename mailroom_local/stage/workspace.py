@@ -1,0 +1,95 @@
+"""The folder of a running local stage, and the state that commands share through it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from mailroom_local.aws import STAGE, Endpoints
+from mailroom_local.processes import Process
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOT_LOCAL = REPOSITORY / ".local"
+EMULATOR_BIN = DOT_LOCAL / "ministack" / "bin"
+TAIL_LINES = 20
+MAILBOX = f"mailroom-{STAGE}-mailbox"
+LEDGER = f"mailroom-{STAGE}-ledger"
+EXPORTED = {
+    "MAILROOM_API": "ApiUrl",
+    "MAILROOM_AUDIENCE_QUEUE": "AudienceQueueUrl",
+    "MAILROOM_COLLECT_QUEUE": "CollectQueueUrl",
+    "MAILROOM_PREFERENCES": "PreferencesTableName",
+    "MAILROOM_RUNS": "RunsTableName",
+    "MAILROOM_FAX_QUEUE": "FaxQueueUrl",
+    "MAILROOM_PAYLOADS": "PayloadBucketName",
+    "MAILROOM_SUPPRESSIONS": "SuppressionsTableName",
+    "MAILROOM_DEAD_LETTERS": "DeadLettersTableName",
+    "MAILROOM_FEEDBACK_TOPIC": "FeedbackTopicArn",
+}
+"""Outputs of the stacks that `.local/env` exports, by the variable's name."""
+
+
+class Workspace:
+    """One folder for each running stage, so that a demo never disturbs what `make up` left running."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = folder / "state.json"  # process ids and ports of what runs
+        self.ports = folder / "ports.json"  # those of the last start, which the next one takes again
+        self.environment = folder / "env"  # shell `export` lines for a user's own commands
+        self.assembly = folder / "assembly"  # a link to the cloud assembly that was deployed
+        self.scratch = folder / "tmp"  # the emulator's: it unpacks every function's code here
+        self.database = folder / "postgres"  # the data of the campaigns' database
+
+    def log(self, process: str) -> Path:
+        return self.folder / f"{process}.log"
+
+    def tail(self, process: str) -> str:
+        """The last lines of a process's log, for an error message."""
+        path = self.log(process)
+        if not path.exists():
+            return ""
+        return "\n".join(path.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+
+
+UP = Workspace(DOT_LOCAL)
+DEMO = Workspace(DOT_LOCAL / "demo")
+
+
+@dataclass
+class State:
+    """One running local stage."""
+
+    endpoints: Endpoints
+    processes: dict[str, Process] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+
+    def save(self, workspace: Workspace) -> None:
+        """Written after each step, so that `down` finds all that a crash has left."""
+        workspace.folder.mkdir(parents=True, exist_ok=True)
+        workspace.state.write_bytes(msgspec.json.encode(self))
+
+    @property
+    def running(self) -> bool:
+        """Whether every process is alive."""
+        return bool(self.processes) and all(each.alive() for each in self.processes.values())
+
+    def variables(self) -> dict[str, str]:
+        """What `.local/env` exports."""
+        exported = {name: self.outputs[output] for name, output in EXPORTED.items() if output in self.outputs}
+        return self.endpoints.variables() | {
+            "MAILROOM_STAGE": STAGE,
+            "MAILROOM_PROVIDERS": self.endpoints.providers,
+            "MAILROOM_INBOX": self.endpoints.inbox,
+            "MAILROOM_MAILBOX": MAILBOX,
+            "MAILROOM_LEDGER": LEDGER,
+            **exported,
+        }
+
+
+def load_state(workspace: Workspace) -> State | None:
+    """The state of this workspace; None if nothing was started, or its file is damaged."""
+    try:
+        return msgspec.json.decode(workspace.state.read_bytes(), type=State)
+    except (OSError, ValueError):  # such as msgspec's own
+        return None

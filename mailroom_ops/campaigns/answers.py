@@ -1,0 +1,186 @@
+"""What the campaign commands answer: as JSON for programs, and on the operator's terminal."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from rich.panel import Panel
+from rich.table import Table
+
+from mailroom.campaigns.runs import Run, State
+from mailroom_ops.campaigns.dry_run import DryRunAnswer
+from mailroom_ops.campaigns.files import CampaignRow
+from mailroom_ops.campaigns.results import Results
+from mailroom_ops.estimates.days import days_table
+from mailroom_ops.screen import fold, lines, plain, print_line, right, screen, table_of, whole
+
+SHOWN_FAULTS = 20
+MEANING = {
+    "collecting": "more pages are to come",
+    "collected": "every page was read",
+    "stopped": "by an operator",
+    "expired": "its messages are not sent any more",
+}
+
+
+class RunStarted(Struct, frozen=True):
+    """A run that was started, or goes on."""
+
+    campaign: str
+    run: str
+    scheduled_at: str
+
+
+class RunStatus(Struct, frozen=True):
+    """How far a run has come: `Run` without what only its workers need."""
+
+    campaign: str
+    run: str
+    scheduled_at: str
+    start: str
+    state: State
+    next_page: int
+    cursor: str | None
+    pages: int
+    recipients: int
+    refused: int
+    faults: tuple[str, ...]
+    trouble: str
+    composed: int
+    existed: int
+    opted_out: int
+    left_out: int
+    failed: int
+    expired: int
+    started_by: str
+    stopped_by: str
+    updated_at: str
+    results: Results | None
+    """None: it was not asked for, or the stage has no search."""
+
+
+class RunsAnswer(Struct, frozen=True):
+    """The answer of `campaign status`: one campaign's runs, the newest first."""
+
+    stage: str
+    campaign: str
+    runs: list[RunStatus]
+
+
+class CampaignsAnswer(Struct, frozen=True):
+    """The answer of `campaign list`: the campaigns of this repository, by name."""
+
+    stage: str
+    campaigns: list[CampaignRow]
+
+
+def run_status(run: Run, results: Results | None = None) -> RunStatus:
+    own = ("updated_at", "results")
+    shared = {name: getattr(run, name) for name in RunStatus.__struct_fields__ if name not in own}
+    return RunStatus(**shared, updated_at=run.updatedAt, results=results)
+
+
+def print_run(run: Run, results: Results | None = None) -> None:
+    screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
+    table = table_of("", right(), fold(), box=None, show_header=False)
+    for row in (*_rows(run), *(_results(results) if results else ())):
+        table.add_row(*map(plain, row))
+    screen.print(table)
+    if run.trouble:
+        print_line(f"Page {run.next_page} was not collected: {run.trouble}")
+    print_faults(run.faults, run.refused)
+
+
+def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
+    yield "state", run.state, MEANING[run.state]
+    yield "for", "", run.scheduled_at
+    yield "starts", str(len(run.starts)), "so far; pages and recipients are of the latest start"
+    yield "pages", f"{run.pages:,}", "collected"
+    yield "recipients", f"{run.recipients:,}", "found"
+    yield "refused", f"{run.refused:,}", "faulty entries"
+    yield "composed", f"{run.composed:,}", "messages put into the mailbox, by all its starts"
+    yield "existed", f"{run.existed:,}", "were there already"
+    yield "opted out", f"{run.opted_out:,}", "of the topic, and get no message"
+    yield "left out", f"{run.left_out:,}", "by the campaign's own code"
+    yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"
+    if run.expired:
+        yield "expired", f"{run.expired:,}", "were composed too late, and get no message"
+    if run.started_by:
+        yield "started", "", f"by {run.started_by}"
+    if run.stopped_by:
+        yield "stopped", "", f"by {run.stopped_by}"
+    yield "changed", "", run.updatedAt
+
+
+_SAID = {
+    "under way": "without an outcome yet",
+    "accepted": "by the provider",
+    "failed": "were not sent",
+    "suppressed": "get nothing, or nothing of the topic",
+    "cancelled": "were taken back",
+    "opted out since": "of the topic",
+}
+"""What a figure without a rate means."""
+
+
+def _results(results: Results) -> Iterable[tuple[str, str, str]]:
+    """How the messages ended."""
+    for each in results.figures:
+        if each.name != "put":  # the run has said so
+            yield each.name, f"{each.count:,}", each.rate or _SAID.get(each.name, "")
+
+
+def runs_table(runs: Iterable[Run]) -> Table:
+    table = table_of(whole("run"), "state", *map(right, ("pages", "recipients", "refused", "composed")))
+    for run in runs:
+        figures = (run.pages, run.recipients, run.refused, run.composed)
+        table.add_row(plain(run.run), run.state, *(f"{each:,}" for each in figures))
+    return table
+
+
+def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
+    headings = ("campaign", "channel", "audience", "schedule", "deployment", "last run")
+    table = table_of(*map(fold, headings))
+    for row in rows:
+        shown = (row.campaign, row.channel, row.audience, row.when, row.deployment.replace("_", " "))
+        table.add_row(*map(plain, (*shown, row.last_run)))
+    return table
+
+
+def print_faults(faults: Iterable[str], refused: int) -> None:
+    """The first sentences about bad entries, and how many more there are."""
+    shown = list(faults)[:SHOWN_FAULTS]
+    for fault in shown:
+        print_line(f"- {fault}")
+    if refused > len(shown):
+        screen.print(f"and {refused - len(shown):,} more.")
+
+
+def print_dry_run(answer: DryRunAnswer) -> None:
+    """What a run would do, and three of its messages."""
+    for each in answer.samples:
+        screen.print(panel(each.id, each.to, each.subject, each.text or each.html, each.problem))
+    asked = len([*answer.samples, *answer.opted_out, *answer.left_out, *answer.failed])
+    for keys, why in (
+        (answer.opted_out, "opted out"),
+        (answer.left_out, "left out by the campaign"),
+        (answer.failed, "the campaign's code fails for them (the log of compose says how)"),
+    ):
+        if keys:
+            screen.print(plain(f"Of the first {asked}, {why}: {', '.join(keys)}"))
+    print_faults(answer.faults, answer.refused)
+    screen.print(
+        f"{answer.recipients:,} recipients on {answer.pages:,} pages; {answer.refused:,} entries are "
+        "faulty. Nothing was written or sent."
+    )
+    if len(answer.days) > 1:
+        screen.print("The day has a limit, so they go out on several days:")
+        screen.print(days_table(answer.days))
+
+
+def panel(id_: str, to: str, subject: str, text: str, problem: str) -> Panel:
+    """One message of a dry run, as its recipient would see it; or the problem that would make it fail."""
+    title = plain(id_)
+    if problem:
+        return Panel(lines(f"Would fail: {problem}"), title=title, title_align="left", style="red")
+    head = f"To: {to}\n" + (f"Subject: {subject}\n" if subject else "")
+    return Panel(lines(f"{head}\n{text.strip()}"), title=title, title_align="left")

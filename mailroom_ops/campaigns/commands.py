@@ -1,0 +1,180 @@
+"""`campaign`: start one, look how far it is, stop it."""
+
+from shlex import quote
+from typing import Annotated
+
+import typer
+from msgspec import structs
+
+from mailroom_ops.campaigns import answers as view
+from mailroom_ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
+from mailroom_ops.campaigns.day import CampaignDay
+from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
+from mailroom_ops.campaigns.dry_run import DryRun, samples_of
+from mailroom_ops.campaigns.files import CampaignFiles, campaign_rows
+from mailroom_ops.campaigns.results import ResultsReader
+from mailroom_ops.options import AsJson, Stage, Yes
+from mailroom_ops.screen import aws_faults, bar, confirm, errors, print_answer, print_json, print_line, screen
+from mailroom_ops.stage import aws_session
+
+app = typer.Typer(no_args_is_help=True, help="Start a campaign, show how far its run has come, and stop it.")
+
+Name = Annotated[str, typer.Argument(help="The campaign: its folder under campaigns/.")]
+RUN = "The run, such as 2026-11-18T13:00Z."
+LATEST = 10
+
+
+@app.command("list")
+def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """List the campaigns of this repository, and the state of each in a stage.
+
+    Example: mailroom campaign list --stage prod
+    """
+    with aws_faults(stage):
+        files = CampaignFiles()
+        enabled = files.enabled(stage)
+        rows = campaign_rows(files, DeployedCampaigns(aws_session(), stage))
+    if as_json:
+        print_json(CampaignsAnswer(stage, rows))
+        return
+    if rows:
+        screen.print(view.campaigns_table(rows))
+    screen.print(f"{len(rows)} campaigns, {len(enabled)} of them enabled in {stage}.")
+
+
+@app.command()
+def start(
+    name: Name,
+    stage: Stage = "dev",
+    *,
+    run: Annotated[str | None, typer.Option(help=f"{RUN} Go on with this run; default: a new run.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Begin a run with the name that --run gives.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start a campaign by hand. Without --run a new run begins, named by this minute.
+
+    With --run, an earlier run goes on, and sends only messages that were not sent yet. A new name needs
+    --new: in another run everybody gets a message again. Exit code 1: a message of a dry run would fail.
+
+    Example: mailroom campaign start weekly-followers --stage prod --dry-run
+    """
+    with aws_faults(stage):
+        files = CampaignFiles()
+        files.check(name, stage)
+        campaigns = DeployedCampaigns(aws_session(), stage)
+        starting = campaigns.starting(name, run, new=new or dry_run)
+        day = CampaignDay.of(aws_session(), stage, str(files.read(name).get("channel")), campaigns.clock)
+        if dry_run:
+            raise typer.Exit(_dry_run(starting, stage, day, as_json=as_json))
+        confirm(_question(starting, stage, day), yes=yes)
+        campaigns.start(starting)
+    _say_started(starting, stage, as_json=as_json)
+
+
+@app.command()
+def status(
+    name: Name,
+    stage: Stage = "dev",
+    *,
+    run: Annotated[str | None, typer.Option(help=f"{RUN} Default: the latest run.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a run has come, how its messages ended, and which entries of its audience are faulty.
+
+    Exit code 1: the campaign has no run yet.
+
+    Example: mailroom campaign status weekly-followers --stage prod
+    """
+    with aws_faults(stage):
+        topic = CampaignFiles().read(name).get("topic")
+        campaigns = DeployedCampaigns(aws_session(), stage)
+        found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
+        reader = ResultsReader(aws_session(), stage)
+        results = [reader.of(each, topic) for each in found]
+    if as_json:
+        runs = [run_status(each, ended) for each, ended in zip(found, results, strict=True)]
+        print_json(RunsAnswer(stage, name, runs))
+    elif found:
+        view.print_run(found[0], results[0])
+        if len(found) > 1:
+            screen.print("\nBefore:")
+            screen.print(view.runs_table(found[1:]))
+    else:
+        screen.print(f"{name} has had no run in {stage}.")
+    raise typer.Exit(0 if found else 1)
+
+
+@app.command()
+def stop(
+    name: Name,
+    run: Annotated[str, typer.Option(help=RUN)],
+    stage: Stage = "dev",
+    *,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a run: it collects no further page, and composes no further message.
+
+    Messages that are in the mailbox already are still sent. A stopped run goes on when you start it again.
+    Exit code 1: the run was stopped before.
+
+    Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
+    """
+    with aws_faults(stage):
+        CampaignFiles().read(name)
+        campaigns = DeployedCampaigns(aws_session(), stage)
+        found = campaigns.run(name, run)
+        collected = f"with {found.recipients:,} recipients collected"
+        confirm(f"Stop run {found.run} of {name} in {stage}, {collected}?", yes=yes)
+        stopped = campaigns.stop(name, found.run)
+        now = campaigns.run(name, found.run)
+    if as_json:
+        print_json(run_status(now))
+    elif stopped:
+        screen.print(
+            f"Stopped. Messages in the mailbox are still sent: {now.composed:,}. To go on: "
+            f"mailroom campaign start {quote(name)} --run {quote(now.run)} --stage {stage}",
+            soft_wrap=True,
+        )
+    else:
+        screen.print(f"Run {now.run} of {name} is stopped already.", soft_wrap=True)
+    raise typer.Exit(0 if stopped else 1)
+
+
+def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
+    goes_on = f", which has put {starting.known.composed:,} messages" if starting.known else ""
+    verb = "Go on with" if starting.known else "Start"
+    room = f" The day has room for {day.room.recipients:,} now; the rest follows by itself." if day else ""
+    return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?{room}"
+
+
+def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(RunStarted(starting.campaign, starting.run, starting.scheduled_at))
+        return
+    verb = "goes on" if starting.known else "is started"
+    which = f"{quote(starting.campaign)} --run {quote(starting.run)} --stage {stage}"
+    print_line(
+        f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}. "
+        f"To see how far it is: mailroom campaign status {which}",
+        "",
+        errors,
+    )
+
+
+def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json: bool) -> int:
+    """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
+    session = aws_session()
+    samples = samples_of(session, stage, CampaignFiles().templates)
+    with bar("counting recipients", quiet=as_json) as advance:
+        answer = DryRun(session, starting, stage).run(
+            samples, lambda count: advance(count, name=f"{count:,} recipients counted")
+        )
+    if day is not None:
+        answer = structs.replace(answer, days=[*day.shares(answer.recipients)])
+    print_answer(answer, view.print_dry_run, as_json=as_json)
+    return 1 if answer.failed or any(each.problem for each in answer.samples) else 0

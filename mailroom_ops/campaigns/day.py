@@ -1,0 +1,40 @@
+"""The day of a campaign's channel, as the function `collect` knows it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mailroom.budget import Budget, Room
+from mailroom.clock import Clock
+from mailroom.environment import DayLimit
+from mailroom_ops import stage as stages
+from mailroom_ops.estimates.days import DayShare, days
+
+if TYPE_CHECKING:
+    import boto3
+
+
+@dataclass(frozen=True)
+class CampaignDay:
+    """A limit, and what of the first day is left."""
+
+    limit: DayLimit
+    room: Room
+    now: float
+
+    @classmethod
+    def of(cls, session: "boto3.Session", stage: str, channel: str, clock: Clock) -> "CampaignDay | None":
+        """None: the channel has no limit of the day. Raises NotDeployed where the stage has no campaign."""
+        variables = stages.function_variables(session.client("lambda"), stages.name(stage, "collect"))
+        told = json.loads(variables.get("LIMITS", "{}")).get(channel)
+        if told is None:
+            return None
+        limit, table = DayLimit(**told), variables["BUDGETS_TABLE"]
+        dynamodb = session.client("dynamodb")
+        budget = Budget(dynamodb, table, channel, limit.per_day, limit.reserve, clock)
+        return cls(limit, budget.room(), clock())
+
+    def shares(self, messages: int) -> Iterator[DayShare]:
+        """On which days so many messages go out."""
+        return days(messages, self.limit.per_day, self.limit.reserve, self.now, self.room.recipients)

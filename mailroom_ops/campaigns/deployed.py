@@ -1,0 +1,141 @@
+"""A stage's campaigns, as an operator handles them: started, watched, stopped."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+from uuid import uuid4
+
+from mailroom.campaigns.runs import Run, Runs, canonical, name_of
+from mailroom.clock import Clock, epoch
+from mailroom.errors import Malformed
+from mailroom_ops import stage as stages
+from mailroom_ops.screen import NotDeployed, Refused
+
+if TYPE_CHECKING:
+    import boto3
+
+Schedules = dict[str, Literal["enabled", "disabled"]]
+"""The states of schedules, by campaign."""
+
+
+def without_campaigns(what: str, stage: str) -> NotDeployed:
+    """Why a queue, table or function for campaigns is missing: the stage has no campaign, or is missing."""
+    return NotDeployed(what, f"Deploy {stage} with a campaign enabled")
+
+
+@dataclass(frozen=True)
+class RunStart:
+    """What is put on the collect queue. `known` is the run as it stands, where it had a start before."""
+
+    campaign: str
+    run: str
+    scheduled_at: str
+    known: Run | None = None
+
+    def body(self, by: str) -> str:
+        """A start of its own, each time, by this operator."""
+        body = {"campaign": self.campaign, "scheduled_at": self.scheduled_at, "run": self.run, "by": by}
+        return json.dumps(body | {"start": str(uuid4())})
+
+
+class DeployedCampaigns:
+    """The campaigns of one stage: their queues, table of runs and schedules. Raises NotDeployed where these
+    are missing."""
+
+    def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
+        self.stage = stage
+        self._session = session
+        self._sqs = session.client("sqs")
+        self._scheduler = session.client("scheduler")
+        self._dynamodb = session.client("dynamodb")
+        self._table = stages.name(stage, "campaign-runs")
+        self._runs = Runs(self._dynamodb, self._table, clock=clock)
+        self.clock = clock
+
+    def starting(self, campaign: str, run: str | None, *, new: bool = False) -> RunStart:
+        """The start of the run of that name, which has to be known unless it may be `new`; without a name, of
+        a run named by this minute. Raises Refused."""
+        if run is None:
+            now = _iso(self.clock() // 60 * 60)
+            return RunStart(campaign, name_of(now), now, self._read(campaign, name_of(now)))
+        name = _canonical(run)
+        known = self._read(campaign, name)
+        if known is None and not new:
+            raise Refused(
+                f"There is no run of that name; the latest of {campaign} in {self.stage}: "
+                f"{self._latest(campaign)}. Use --new to begin it."
+            )
+        if known is not None:
+            return RunStart(campaign, name, known.scheduled_at, known)
+        try:
+            return RunStart(campaign, name, _iso(epoch(name)))
+        except (ValueError, OverflowError):  # a name that is no time
+            return RunStart(campaign, name, _iso(self.clock()))
+
+    def start(self, start: RunStart) -> None:
+        """Put it on the collect queue."""
+        name = stages.name(self.stage, "collect")
+        try:
+            url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
+        except self._sqs.exceptions.QueueDoesNotExist:
+            raise without_campaigns(f"queue {name}", self.stage) from None
+        self._sqs.send_message(QueueUrl=url, MessageBody=start.body(stages.caller(self._session)))
+
+    def runs(self, campaign: str, most: int) -> list[Run]:
+        """The latest runs, newest first. Raises NotDeployed."""
+        with self._deployed():
+            return self._runs.of_campaign(campaign, most)
+
+    def run(self, campaign: str, run: str) -> Run:
+        """One run, however its time is spelled. Raises Refused with those that there are."""
+        name = _canonical(run)
+        found = self._read(campaign, name)
+        if found is None:
+            raise Refused(
+                f"{campaign} has no run {name!r} in {self.stage}; the latest: {self._latest(campaign)}."
+            )
+        return found
+
+    def stop(self, campaign: str, run: str) -> bool:
+        """Let no more of a run be collected or composed. False: it is stopped already."""
+        return self._runs.stop(campaign, run, stages.caller(self._session))
+
+    def schedules(self) -> Schedules:
+        """The schedules that are deployed, and whether each is enabled, by campaign."""
+        pages = self._scheduler.get_paginator("list_schedules").paginate(
+            GroupName=stages.name(self.stage, "campaigns")
+        )
+        try:
+            found = (each for page in pages for each in page["Schedules"])
+            return {each["Name"]: "enabled" if each["State"] == "ENABLED" else "disabled" for each in found}
+        except self._scheduler.exceptions.ResourceNotFoundException:
+            return {}
+
+    def _read(self, campaign: str, run: str) -> Run | None:
+        with self._deployed():
+            return self._runs.read(campaign, run)
+
+    def _latest(self, campaign: str) -> str:
+        return ", ".join(each.run for each in self.runs(campaign, 10)) or "none"
+
+    @contextmanager
+    def _deployed(self) -> Iterator[None]:
+        try:
+            yield
+        except self._dynamodb.exceptions.ResourceNotFoundException:
+            raise without_campaigns(f"table {self._table}", self.stage) from None
+
+
+def _canonical(run: str) -> str:
+    try:
+        return canonical(run)
+    except Malformed as malformed:
+        raise Refused(f"{malformed}.") from None
+
+
+def _iso(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

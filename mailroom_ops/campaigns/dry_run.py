@@ -1,0 +1,145 @@
+"""A dry run: a campaign's audience counted and three of its messages rendered, with nothing written."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from mailroom.channels.contracts import contracts_of
+from mailroom.channels.preview import Previews
+from mailroom.content.payloads import Payloads
+from mailroom.errors import Invalid, Malformed
+from mailroom.message.message import parse
+from mailroom_ops import stage as stages
+from mailroom_ops.campaigns.deployed import RunStart, without_campaigns
+from mailroom_ops.estimates.days import DayShare
+from mailroom_ops.messages.items import rules_of
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import config_for_invocations
+
+if TYPE_CHECKING:
+    import boto3
+
+SAMPLES = 3
+MAX_FAULTS = 20
+
+
+class Sample(Struct, frozen=True):
+    """One message: whom it is for, and its content; or the `problem` for which it would not be sent."""
+
+    id: str
+    to: str = ""
+    subject: str = ""
+    text: str = ""
+    html: str = ""
+    problem: str = ""
+
+
+class DryRunAnswer(Struct, frozen=True):
+    """A dry run: the whole audience counted, and the messages to its first few. `opted_out`, `left_out` and
+    `failed` are the keys of those among these few who would get none. `days`: on which days the messages
+    would go out; []: the day has no limit."""
+
+    campaign: str
+    run: str
+    pages: int
+    recipients: int
+    refused: int
+    faults: list[str]
+    samples: list[Sample]
+    opted_out: list[str]
+    left_out: list[str]
+    failed: list[str]
+    days: list[DayShare] = []
+
+
+class DryRun:
+    """Asks the deployed functions themselves, so with the stage's own database, files and code."""
+
+    def __init__(self, session: "boto3.Session", start: RunStart, stage: str) -> None:
+        self._lambda = session.client("lambda", config=config_for_invocations())
+        self._stage = stage
+        self._about = {"campaign": start.campaign, "run": start.run, "scheduled_at": start.scheduled_at}
+
+    def run(self, samples: "Samples", counted: Callable[[int], None]) -> DryRunAnswer:
+        """Count all pages, without keeping them, and render the first messages. `counted` is called with the
+        number of recipients so far. Raises Refused where the audience cannot be read, or where the campaign's
+        own code fails."""
+        pages = recipients = refused = 0
+        faults: list[str] = []
+        people: list[dict[str, Any]] = []
+        cursor, more = None, True
+        while more:
+            page = self._ask("collect", {"cursor": cursor, "samples": SAMPLES - len(people)})
+            pages += 1
+            recipients += page["recipients"]
+            refused += page["refused"]
+            faults = [*faults, *page["faults"]][:MAX_FAULTS]
+            people = [*people, *page["samples"]][:SAMPLES]
+            counted(recipients)
+            more = page["cursor"] is not None
+            if more and page["cursor"] == cursor:
+                raise Refused(f"Page {pages} of the audience leads to itself; its order is not stable.")
+            cursor = page["cursor"]
+        composed = self._ask("compose", {"recipients": people}) if people else {}
+        return DryRunAnswer(
+            self._about["campaign"],
+            self._about["run"],
+            pages,
+            recipients,
+            refused,
+            faults,
+            [samples.render(item) for item in composed.get("items", [])],
+            *(composed.get(name, []) for name in ("opted_out", "left_out", "failed")),
+        )
+
+    def _ask(self, short: str, question: dict[str, Any]) -> dict[str, Any]:
+        name, payload = stages.name(self._stage, short), {"dry_run": {**self._about, **question}}
+        try:
+            reply = self._lambda.invoke(FunctionName=name, Payload=json.dumps(payload).encode())
+        except self._lambda.exceptions.ResourceNotFoundException:
+            raise without_campaigns(f"function {name}", self._stage) from None
+        answer = json.loads(reply["Payload"].read())
+        if "FunctionError" in reply:
+            raise Refused(f"{name} failed: {answer.get('errorType')}: {answer.get('errorMessage')}")
+        return dict(answer)
+
+
+def samples_of(session: "boto3.Session", stage: str, templates: Path) -> "Samples":
+    """What renders items as the senders of a deployed stage would, with the templates of that folder. Raises
+    Refused."""
+    rules = rules_of(session, stage)
+    return Samples(rules.previews(session.client("s3"), templates), rules.default_region)
+
+
+class Samples:
+    """Renders items as the senders of a stage would. `default_region` is where a number without its country
+    is dialled. Without `payloads`, items whose content is elsewhere have none."""
+
+    def __init__(
+        self, previews: Previews, default_region: str = "", payloads: Payloads | None = None
+    ) -> None:
+        self._previews = previews
+        self._payloads = payloads
+        self._contracts = contracts_of(default_region)
+
+    def render(self, item: Mapping[str, Any]) -> Sample:
+        """What its recipient would see, or why there is nothing to be seen."""
+        id_ = str(item.get("id", ""))
+        try:
+            message = parse(item, self._contracts)
+            if self._payloads and message.payload_ref:
+                message = parse(self._payloads.expand(message, message.payload_ref), self._contracts)
+            found = self._previews.look(message)
+        except (Invalid, Malformed) as problem:
+            return Sample(id_, problem=str(problem))
+        to = message.recipient
+        return Sample(
+            id_,
+            to if isinstance(to, str) else ", ".join(to),
+            found.subject,
+            found.text or "",
+            found.html or "",
+        )

@@ -1,0 +1,112 @@
+"""The campaigns of this repository, and how each of them is in a stage."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from mailroom_ops.campaigns.deployed import DeployedCampaigns
+from mailroom_ops.campaigns.schedule import words_of
+from mailroom_ops.screen import NotDeployed, Refused
+from mailroom_stacks.merging import merged
+from mailroom_stacks.paths import CAMPAIGN_FILE, ROOT
+
+
+class CampaignFiles:
+    """The folder `campaigns/` and the stages of cdk.json. They are what was checked out here: a stage may
+    have been deployed from another version."""
+
+    @property
+    def templates(self) -> Path:
+        """The folder of templates, by channel."""
+        return ROOT / "templates"
+
+    def names(self) -> list[str]:
+        return sorted(path.parent.name for path in ROOT.glob(f"campaigns/*/{CAMPAIGN_FILE}"))
+
+    def read(self, name: str) -> dict[str, Any]:
+        """A campaign's settings, unchecked: synth does that. Raises Refused."""
+        if name not in self.names():
+            raise Refused(f"There is no campaign {name!r}; there are: {_listed(self.names())}.")
+        try:
+            return tomllib.loads((ROOT / "campaigns" / name / CAMPAIGN_FILE).read_text())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise Refused(f"campaigns/{name}/{CAMPAIGN_FILE} cannot be read: {error}.") from None
+
+    def stage(self, stage: str) -> dict[str, Any]:
+        """A stage's settings, unchecked. Raises Refused."""
+        stages: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
+        if stage not in stages:
+            raise Refused(f"There is no stage {stage!r} in cdk.json; there are: {_listed(list(stages))}.")
+        return dict(stages[stage])
+
+    def enabled(self, stage: str) -> list[str]:
+        """The campaigns that a stage has. Raises Refused."""
+        return list(self.stage(stage).get("campaigns", {}).get("enabled", []))
+
+    def check(self, name: str, stage: str) -> None:
+        """Raise Refused unless the stage has that campaign."""
+        self.read(name)
+        enabled = self.enabled(stage)
+        if name not in enabled:
+            raise Refused(
+                f"{name} is not enabled in {stage}; there: {_listed(enabled)}. "
+                f"Add it to mailroom.{stage}.campaigns.enabled in cdk.json and deploy."
+            )
+
+
+Deployment = Literal["not_enabled", "not_deployed", "still_deployed", "enabled", "disabled"]
+"""The state of a campaign in a stage. disabled: its schedule was switched off. still_deployed: the settings
+do not enable it any more, and its schedule goes on."""
+
+
+class CampaignRow(Struct, frozen=True):
+    """One campaign: `when` is its schedule in words, `standing` its state in the stage, `last_run` the latest
+    run and its state ("": none)."""
+
+    campaign: str
+    channel: str
+    audience: str
+    schedule: str
+    when: str
+    deployment: Deployment = field(name="standing")
+    last_run: str
+
+
+def campaign_rows(files: CampaignFiles, campaigns: DeployedCampaigns) -> list[CampaignRow]:
+    """All of them, as the stage has them. Raises Refused."""
+    wanted = files.stage(campaigns.stage).get("campaigns", {})
+    enabled, overrides = wanted.get("enabled", []), wanted.get("overrides", {})
+    # Also where no campaign is enabled: a stack that has left the app goes on until it is deleted.
+    schedules = campaigns.schedules()
+    rows = []
+    for name in files.names():
+        settings = merged(files.read(name), overrides.get(name, {}))
+        schedule = settings.get("schedule")
+        deployment: Deployment = "still_deployed" if name in schedules else "not_enabled"
+        last_run = ""
+        if name in enabled:
+            deployment = schedules.get(name, "not_deployed") if schedule else "enabled"
+            try:
+                last_run = " ".join(f"{each.run} {each.state}" for each in campaigns.runs(name, 1))
+            except NotDeployed:
+                deployment = "not_deployed"
+        row = CampaignRow(
+            campaign=name,
+            channel=str(settings.get("channel", "")),
+            audience=str(settings.get("audience", {}).get("kind", "")),
+            schedule=f"{schedule.get('cron')} {schedule.get('time_zone', 'UTC')}" if schedule else "by hand",
+            when=words_of(str(schedule.get("cron")), schedule.get("time_zone", "UTC"), campaigns.clock())
+            if schedule
+            else "by hand",
+            deployment=deployment,
+            last_run=last_run,
+        )
+        rows.append(row)
+    return rows
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,149 @@
+"""The commands, and the order in which `--help` shows them."""
+
+import ast
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, cast
+
+import typer
+from typer._click import Command, Context, HelpFormatter
+from typer.core import TyperCommand, TyperGroup
+
+from mailroom.telemetry import logger, quiet
+from mailroom_ops.terminal import LogStream
+
+PANELS = {
+    "Every day": {
+        "send": "mailroom_ops.messages.send:send",
+        "status": "mailroom_ops.messages.status:status",
+        "find": "mailroom_ops.messages.search:find",
+        "list": "mailroom_ops.messages.search:list_",
+        "cancel": "mailroom_ops.messages.cancel:cancel",
+        "failures": "mailroom_ops.messages.failures:failures",
+        "console": "mailroom_ops.console.command:console",
+        "doctor": "mailroom_ops.doctor.command:doctor",
+    },
+    "Setting up": {
+        "init": "mailroom_ops.init.command:init",
+        "plan": "mailroom_ops.plan.command:plan",
+        "cost": "mailroom_ops.cost.command:cost",
+    },
+    "Templates": {
+        "render": "mailroom_ops.templates.render:render",
+        "template": "mailroom_ops.templates.command:app",
+    },
+    "Sending to many": {
+        "campaign": "mailroom_ops.campaigns.commands:app",
+        "import": "mailroom_ops.imports.command:import_",
+    },
+    "Repairing": {
+        "resend": "mailroom_ops.resend.command:resend",
+        "repair": "mailroom_ops.repair.command:repair",
+        "restore": "mailroom_ops.restore:restore",
+        "dead-letters": "mailroom_ops.dead_letters.command:app",
+    },
+    "People": {
+        "erase": "mailroom_ops.erase.command:erase",
+        "suppressions": "mailroom_ops.people.suppressions:app",
+        "preferences": "mailroom_ops.people.preferences:app",
+    },
+    "Building": {
+        "schema": "mailroom_ops.schema:schema",
+        "webhook-key": "mailroom_ops.webhook_key:webhook_key",
+    },
+}
+"""Where each command is, by its panel of `--help`."""
+
+
+class Commands(TyperGroup):
+    """The commands, each imported when it is asked for: one that runs waits for no other's modules, and
+    `--help` for none."""
+
+    _listing = False
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """The list of the commands, with what their docstrings say first."""
+        self._listing = True
+        super().format_help(ctx, formatter)
+        self._listing = False
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002
+        """Their names, in the order of `--help`."""
+        return [name for commands in PANELS.values() for name in commands]
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
+        """A command of that name; None: there is none."""
+        for panel, commands in PANELS.items():
+            if cmd_name in commands:
+                made = _listed if self._listing else _command
+                return made(cmd_name, panel, commands[cmd_name])
+        return None
+
+
+def _listed(name: str, panel: str, place: str) -> Command:
+    """What a list says of a command, read from its source: to import all would take a second."""
+    module, _, attribute = place.partition(":")
+    source = Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
+    said = None
+    for node in ast.parse(source.read_text()).body:
+        if isinstance(node, ast.FunctionDef) and node.name == attribute:
+            said = ast.get_docstring(node)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute == "app":
+            (said,) = [
+                ast.literal_eval(each.value)
+                for each in cast(ast.Call, node.value).keywords
+                if each.arg == "help"
+            ]
+    return TyperCommand(name, help=said, rich_help_panel=panel)
+
+
+def _command(name: str, panel: str, place: str) -> Command:
+    module, _, attribute = place.partition(":")
+    found = getattr(import_module(module), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(**OPTIONS)
+        alone.command(name)(found)
+        found = alone
+    found.rich_markup_mode = MARKUP  # a group of its own has another
+    command = typer.main.get_command(found)
+    command.name, command.rich_help_panel = name, panel  # type: ignore[attr-defined] # as Typer sets it
+    return command
+
+
+MARKUP: Final = "markdown"
+"""It fills the paragraphs of --help to the width of the terminal."""
+OPTIONS: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": MARKUP,
+}
+app = typer.Typer(cls=Commands, no_args_is_help=True, **OPTIONS)
+
+
+@app.callback()
+def main(context: typer.Context) -> None:
+    """Operate a Mailroom stage. Set AWS credentials and region (AWS_REGION) in the environment, as for the
+    AWS CLI."""
+    # As for the CDK and the AWS CLI: a command looks where they have deployed. botocore reads the other only.
+    if region := os.environ.get("AWS_REGION"):
+        os.environ["AWS_DEFAULT_REGION"] = region
+    context.with_resource(_log_on_stderr())
+    context.with_resource(quiet())
+
+
+@contextmanager
+def _log_on_stderr() -> Iterator[None]:
+    """What the library logs of calls that fail goes to stderr, and not into the answer."""
+    handlers = [each for each in logger.handlers if isinstance(each, logging.StreamHandler)]
+    streams = [each.stream for each in handlers]
+    for handler in handlers:
+        handler.setStream(LogStream())
+    try:
+        yield
+    finally:
+        for handler, stream in zip(handlers, streams, strict=True):
+            handler.setStream(stream)

@@ -1,0 +1,146 @@
+"""Campaigns: how each stands in the stage, its runs and their results, a start and a stop."""
+
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+
+from mailroom.campaigns.runs import Run
+from mailroom_ops.campaigns.answers import MEANING
+from mailroom_ops.campaigns.day import CampaignDay
+from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
+from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, samples_of
+from mailroom_ops.campaigns.files import CampaignFiles, campaign_rows
+from mailroom_ops.campaigns.results import Results, ResultsReader
+from mailroom_ops.console.job import Job
+from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
+from mailroom_ops.estimates.days import DayShare
+from mailroom_ops.estimates.forecast import Forecast, Sending
+from mailroom_ops.estimates.lanes import Assumed, Stages
+from mailroom_ops.estimates.quotas import NEW_TABLE_WRITES
+from mailroom_ops.screen import Refused
+from mailroom_stacks.settings.sentences import SettingsError
+
+LATEST = 10
+ENDED = ("stopped", "expired")
+
+
+class RunRow(Struct, frozen=True):
+    """A run, how many of its recipients have an outcome, what its state means, and how its messages ended
+    (None: the stage has no search). `accounted` None: the run's counts do not tell, because several starts
+    put messages, or because some were counted twice."""
+
+    run: Run
+    accounted: int | None
+    meaning: str
+    results: Results | None
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether a stop changes something."""
+        return self.run.state not in ENDED and not self.done
+
+    @property
+    def done(self) -> bool:
+        """Whether everybody has a message that has ended. Without results nobody can tell."""
+        ended = self.results is not None and not self.results.under_way
+        return self.run.state == "collected" and self.accounted == self.run.recipients and ended
+
+
+class StartJob(Job):
+    """A dry run: `answer` when it has ended well. `counted` is how many recipients it has found so far."""
+
+    def __init__(self, dry_run: DryRun, samples: Samples, starting: RunStart, stage: str) -> None:
+        super().__init__(stage)
+        self.starting = starting
+        self.counted = 0
+        self.answer: DryRunAnswer | None = None
+        self.begin(partial(self._run, dry_run, samples))
+
+    def _run(self, dry_run: DryRun, samples: Samples) -> None:
+        self.answer = dry_run.run(samples, self._count)
+
+    def _count(self, count: int) -> None:
+        self.counted = count
+
+
+def show(site: Site, asked: Asked) -> Answer:
+    """All campaigns, or the runs of the one that is asked for. Raises Refused."""
+    files, campaigns, name = CampaignFiles(), _campaigns(site), asked["campaign"]
+    if not name:
+        return Shown(template="campaigns.html", values={"rows": campaign_rows(files, campaigns)})
+    topic = files.read(name).get("topic")
+    runs = [_row(site, each, topic) for each in campaigns.runs(name, LATEST)]
+    values = {"name": name, "runs": runs, "enabled": name in files.enabled(site.stage)}
+    return Shown(template="runs.html", title=name, values=values)
+
+
+def start(site: Site, asked: Asked) -> Answer:
+    """What a start would do, found out by a dry run, and then starts. Raises Refused."""
+    name, files = asked["campaign"], CampaignFiles()
+    files.check(name, site.stage)
+    key = f"start {name}"
+    job: StartJob | None = site.jobs.get(key)
+    if asked.form is not None:
+        if asked["step"] == "start":
+            if job is None or job.running or job.answer is None or job.starting.run != asked["run"]:
+                raise Refused("Nobody has looked what this start would do. Look first, then start.")
+            del site.jobs[key]
+            _campaigns(site).start(job.starting)
+            return Goto(link("/campaigns", campaign=name))
+        if job is None or not job.running:
+            starting = _campaigns(site).starting(name, None, new=True)
+            samples = samples_of(site.session, site.stage, files.templates)
+            dry_run = DryRun(site.session, starting, site.stage)
+            site.jobs[key] = StartJob(dry_run, samples, starting, site.stage)
+        return Goto(link("/campaigns/start", campaign=name, look="1"))
+    job = job if asked["look"] else None
+    values: dict[str, Any] = {"name": name, "job": job, "days": [], "cost": None, "seconds": None}
+    if job is not None and job.answer is not None:
+        channel = str(files.read(name).get("channel"))
+        values |= {"days": _days(site, channel, job.answer.recipients), **_price(site, channel, job.answer)}
+    return Shown(template="campaign_start.html", title=f"Start {name}", values=values)
+
+
+def stop(site: Site, asked: Asked) -> Answer:
+    """What a stop does, and then does. Raises Refused."""
+    name, campaigns = asked["campaign"], _campaigns(site)
+    topic = CampaignFiles().read(name).get("topic")
+    found = campaigns.run(name, asked["run"])
+    if asked.form is not None:
+        campaigns.stop(name, found.run)
+        return Goto(link("/campaigns", campaign=name))
+    values = {"row": _row(site, found, topic)}
+    return Shown(template="run_stop.html", title=f"Stop a run of {name}", values=values)
+
+
+def _campaigns(site: Site) -> DeployedCampaigns:
+    return site.kept("campaigns", partial(DeployedCampaigns, site.session, site.stage))
+
+
+def _row(site: Site, run: Run, topic: str | None) -> RunRow:
+    reader = site.kept("results", partial(ResultsReader, site.session, site.stage))
+    done = run.composed + run.existed + run.opted_out + run.left_out + run.expired
+    exact = len(run.starts) <= 1 and done <= run.recipients
+    return RunRow(run, done if exact else None, MEANING[run.state], reader.of(run, topic))
+
+
+def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:
+    """On which days the messages would go out; []: the day has no limit."""
+    day = CampaignDay.of(site.session, site.stage, channel, site.clock)
+    return [] if day is None else [*day.shares(recipients)]
+
+
+def _price(site: Site, channel: str, answer: DryRunAnswer) -> dict[str, float | None]:
+    """What the messages would cost in US dollars, and how many seconds they would take, as `mailroom plan`
+    estimates it; None: without the stage's settings nobody can tell."""
+    if not answer.recipients:
+        return {"cost": 0.0, "seconds": 0.0}
+    try:
+        stages = Stages.of()
+        sending = Sending(stages.lane(site.stage, channel, "bulk"), Assumed.of(channel))
+        forecast = Forecast.of(stages, site.stage, sending, answer.recipients, NEW_TABLE_WRITES.value)
+    except (SettingsError, OSError, ValueError, KeyError):
+        return {"cost": None, "seconds": None}
+    cost = sum(sending.dollars(answer.recipients).values())
+    return {"cost": cost, "seconds": answer.recipients / forecast.speed}

@@ -1,0 +1,120 @@
+"""Dead letters: how many lie in each queue, what and why, and back on their way with a progress bar."""
+
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from mailroom_ops.console.job import Job
+from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
+from mailroom_ops.dead_letters.command import count_letters, find_letters
+from mailroom_ops.dead_letters.queues import DeadQueues
+from mailroom_ops.repair.dead_letters import Redrive, Redriven
+from mailroom_ops.screen import Refused
+
+LISTED = 50
+FEW = 10
+"""A redrive takes twice as many as were shown, and so many more: SQS's counts are approximate, and others die
+meanwhile."""
+_STARTING = threading.Lock()
+"""Held between the look whether a queue's redrive runs and its start."""
+
+
+class Stopped(Exception):
+    """Somebody stopped the redrive."""
+
+
+class RedriveJob(Job):
+    """A redrive. `answer` when it has ended well."""
+
+    def __init__(self, planned: Redrive, stage: str) -> None:
+        super().__init__(stage)
+        self.queue = planned.queue.queue
+        self.done, self.total = 0, len(planned.only) or planned.found
+        self.answer: Redriven | None = None
+        self._planned = planned
+        self.begin(self._move)
+
+    def remains(self) -> list[str]:
+        """How many were moved."""
+        return [f"{self.done} were moved before that, and stay so. A few more may be in both queues."]
+
+    def _move(self) -> None:
+        try:
+            self.answer = self._planned.run(self._advance)
+        except Stopped:
+            self.sentences = [f"It was stopped. {self.done} were moved, and stay so."]
+
+    def _advance(self, done: int, total: int | None = None, name: str | None = None) -> None:  # noqa: ARG002
+        self.done, self.total = done, max(done, total or self.total)
+        if self.stopping:
+            raise Stopped
+
+
+def show(site: Site, asked: Asked) -> Answer:
+    """How many there are; of the queue that is asked for, what and why."""
+    queues = _queues(site)
+    with ThreadPoolExecutor(8) as pool:
+        counts = list(pool.map(lambda each: count_letters(queues, each, 0), queues.named(None)))
+    # To look into a queue takes a second or more, and hides its letters meanwhile: only on request.
+    found = (
+        find_letters(queues, asked["queue"], site.stage, None, LISTED, body=False) if asked["queue"] else None
+    )
+    return Shown(
+        template="dead_letters.html",
+        values={"counts": counts, "total": sum(each.letters for each in counts), "found": found},
+    )
+
+
+def redrive(site: Site, asked: Asked) -> Answer:
+    """What a redrive would do, and then does; while it runs, how far it is."""
+    job = site.jobs.get(asked["queue"])  # a job's page asks AWS nothing: its links have the queue's own name
+    if job is not None and asked.form is None and asked["run"]:
+        return Shown(
+            template="redrive.html", title=f"Put back the dead letters of {job.queue}", values={"job": job}
+        )
+    if job is not None and asked.form is not None and asked["stop"]:
+        job.stopping = True
+        return _to(job.queue)
+    (queue,) = _queues(site).named(asked["queue"])
+    planned = Redrive(_queues(site).client, queue, [asked["only"]] if asked["only"] else ())
+    if asked.form is None or asked["stop"]:
+        return _plan(planned)
+    if not planned.only and asked["shown"] and planned.found > 2 * _count(asked["shown"]) + FEW:
+        return _plan(planned, _count(asked["shown"]))
+    with _STARTING:
+        job = site.jobs.get(queue.queue)
+        if job is not None and job.running:
+            raise Refused(f"The dead letters of {queue.queue} are on their way already.")
+        site.jobs[queue.queue] = RedriveJob(planned, site.stage)
+    return _to(queue.queue)
+
+
+def _to(queue: str) -> Goto:
+    return Goto(link("/dead-letters/redrive", queue=queue, run="1"))
+
+
+def _plan(planned: Redrive, shown: int | None = None) -> Shown:
+    """What it will do; anew where there are many more than were `shown`."""
+    sentences = [
+        planned.sentence(),
+        "The ledger drops messages that were sent already; expired messages are not sent.",
+        "If the console dies between sending and deleting, that dead letter is in both queues: the ledger "
+        "drops the copy; a callback arrives twice, with the same webhook-id.",
+    ]
+    values = {"job": None, "planned": planned, "sentences": sentences, "shown": shown}
+    return Shown(
+        template="redrive.html",
+        title=f"Put back the dead letters of {planned.queue.queue}",
+        values=values,
+        status=200 if shown is None else 400,
+    )
+
+
+def _count(typed: str) -> int:
+    """The count that a form brings; 0 for what is none."""
+    return int(typed) if re.fullmatch("[0-9]{1,9}", typed) else 0
+
+
+def _queues(site: Site) -> DeadQueues:
+    return site.kept("dead queues", partial(DeadQueues, site.session, site.stage))

@@ -1,0 +1,52 @@
+"""A person's erasure: first a look, then, once somebody has agreed, the erasing."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mailroom_ops.console.job import Job
+from mailroom_ops.erase.command import Survey, carry_out, take_stock
+from mailroom_ops.erase.person import Person
+from mailroom_ops.erase.stage import Erased, ErasureRun, Read, StageData
+
+if TYPE_CHECKING:
+    import boto3
+
+
+class EraseJob(Job):
+    """`survey` is what the look has found (None: it is not over), `answer` what became of it. `step` and
+    `read`: where it is, and how much it has read there."""
+
+    def __init__(self, session: "boto3.Session", stage: str, who: str) -> None:
+        super().__init__(stage)
+        self.survey: Survey | None = None
+        self.answer: Erased | None = None
+        self.step, self.read = "", 0
+        self._make: Callable[[], StageData] = lambda: StageData(session, stage)
+        self._who = who
+        self._run: ErasureRun | None = None
+        self.begin(self._look)
+
+    def erase(self, *, keep_choices: bool) -> None:
+        """Erase what was found."""
+        self.begin(lambda: self._erase(keep_choices))
+
+    def _look(self) -> None:
+        data = self._make()
+        self._run = ErasureRun(data, Person(self._who, data.default_region))
+        self.survey = take_stock(self._run, self._counted)
+
+    def _erase(self, keep_choices: bool) -> None:
+        run, survey = self._run, self.survey
+        if run is not None and survey is not None:
+            run.keep_choices = keep_choices
+            self.answer = carry_out(run, survey, self._counted)
+
+    @contextmanager
+    def _counted(self, name: str) -> Iterator[Read]:
+        self.step, self.read = name, 0
+
+        def read(count: int) -> None:
+            self.read += count
+
+        yield read

@@ -1,0 +1,140 @@
+"""What went wrong: failed, bounced, undelivered and complained, as bars that filter, and the newest one by
+one."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
+from mailroom_ops.messages.failures import Failure, FailureFilter, failed, failure_of, moment
+from mailroom_ops.requeue.selection import MessageRef
+from mailroom_ops.requeue.stage import DeployedStage
+from mailroom_ops.resend.resender import Resender, ResentMessage
+from mailroom_ops.screen import Refused
+
+QUICK, MOST = 500, 5_000
+"""How many of the newest are counted: at first, because a page has to come at once, and if somebody asks for
+more."""
+LISTED = 50
+SPANS = {"1h": "the last hour", "24h": "the last day", "7d": "7 days", "30d": "30 days"}
+DIMENSIONS = {
+    "status": "Status",
+    "day": "Day (UTC)",
+    "event_type": "Channel",
+    "reason": "Code",
+    "field": "Attribute",
+    "template": "Template",
+    "campaign": "Campaign",
+}
+"""By what failures are counted: attributes of `Failure`."""
+_BARS = 8
+
+
+class Bar(Struct, frozen=True):
+    """How many failures have one value, and which part of those of the largest bar, in percent."""
+
+    value: str
+    count: int
+    percent: int
+
+
+class Chart(Struct, frozen=True):
+    """The bars of one dimension, the largest first, and how many failures are in none of them."""
+
+    name: str
+    title: str
+    bars: list[Bar]
+    others: int
+
+
+def show(site: Site, asked: Asked) -> Answer:
+    """The page. Raises Refused for a span that is none."""
+    found, left_out = _found(site, asked)
+    filters = {name: asked[name] for name in ("event_type", *FailureFilter.__struct_fields__)}
+    return Shown(
+        template="failures.html",
+        values={
+            "since": asked.typed("since") or "24h",
+            "spans": SPANS,
+            "charts": [chart for name in DIMENSIONS if (chart := _chart(name, found)).bars],
+            "filters": {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value},
+            "total": len(found),
+            "looked_at": MOST if asked["more"] else QUICK,
+            "more": left_out,
+            "can_count_more": not asked["more"],
+            "failures": found[:LISTED],
+            "done": asked["done"],
+            "left": asked["left"],
+        },
+    )
+
+
+def resend(site: Site, asked: Asked) -> Answer:
+    """Which of the newest would be sent again, and then sends those. What may arrive twice is left: each of
+    those is for somebody to look at. Raises Refused."""
+    resender = Resender(
+        site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage)), force=False
+    )
+    if asked.form is None:
+        found, _ = _found(site, asked)
+        refs = [MessageRef(each.id, each.event_type) for each in found[:LISTED]]
+    else:
+        refs = _refs(asked["keys"])
+    looked = [_alone(each) for each in resender.evaluate(refs)]
+    ready = [each for each in looked if each.result == "ready"]
+    left = [each for each in looked if each.result != "ready"]
+    if asked.form is None:
+        keys = [[each.id, each.event_type] for each in ready]
+        values = {"ready": ready, "left": left, "keys": json.dumps(keys)}
+        return Shown(template="failures_resend.html", title="Send these again?", values=values)
+    sent = [each for each in resender.send(ready) if each.result == "resent"]
+    query = {name: value for name, value in asked.query.items() if name != "live"}
+    return Goto(link("/failures", **{**query, "done": str(len(sent)), "left": str(len(looked) - len(sent))}))
+
+
+def _alone(found: ResentMessage) -> ResentMessage:
+    return found.refused("it may arrive twice; open it to decide") if found.may_arrive_twice else found
+
+
+def _refs(text: str) -> list[MessageRef]:
+    try:
+        keys = msgspec.json.decode(text, type=Annotated[list[tuple[str, str]], Meta(max_length=LISTED)])
+    except msgspec.DecodeError:
+        raise Refused("That form is no longer whole. Open the failures again.") from None
+    return [MessageRef(*key) for key in keys]
+
+
+def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
+    """What is asked for among the newest, and whether there are others behind. Raises Refused."""
+    now, most = site.clock(), MOST if asked["more"] else QUICK
+    wanted = FailureFilter(**{name: asked[name] for name in FailureFilter.__struct_fields__})
+    channels = [asked["event_type"]] if asked["event_type"] else list(CONTRACTS)
+    start = moment(asked.typed("since") or "24h", now)
+    items = failed(site.client("dynamodb"), site.stage, start, now, channels, most + 1)
+    return newest(items, wanted, most)
+
+
+def newest(items: Iterable[dict[str, Any]], wanted: FailureFilter, most: int) -> tuple[list[Failure], bool]:
+    """Those that are wanted among the first so many, and whether there are others behind."""
+    found: list[Failure] = []
+    for at, item in enumerate(items):
+        if at == most:
+            return found, True
+        failure = failure_of(item, full=True)
+        found += [failure] if wanted.takes(failure) else []
+    return found, False
+
+
+def _chart(name: str, failures: Sequence[Failure]) -> Chart:
+    counts = Counter(value for each in failures if (value := str(getattr(each, name))))
+    order = sorted(counts.items(), key=lambda each: each[0], reverse=True)
+    if name != "day":
+        order.sort(key=lambda each: -each[1])
+    most = max(counts.values(), default=1)
+    bars = [Bar(value, count, max(1, round(100 * count / most))) for value, count in order[:_BARS]]
+    return Chart(name, DIMENSIONS[name], bars, counts.total() - sum(bar.count for bar in bars))

@@ -1,0 +1,277 @@
+"""A form for each channel, made from its JSON Schema: it shows the item and the commands before it sends."""
+
+import json
+import os
+import re
+import secrets
+import shlex
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from msgspec import Struct, structs
+
+from mailroom.aws.dynamo import image_of
+from mailroom.channels.contracts import CHANNELS, CONTRACTS
+from mailroom.channels.preview import Preview
+from mailroom.errors import Invalid, Malformed
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.messages.items import attributes_of, pairs
+from mailroom_ops.messages.send import judge, new_id, put
+from mailroom_ops.schema import schema_of
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import function_settings, name
+from mailroom_ops.templates.folder import TemplateFolder
+from mailroom_stacks.paths import TEMPLATES
+
+MAX_DOCUMENTS = 20
+"""Mails that are kept while somebody looks at them."""
+VARIABLES = "variables"
+"""The field for attributes that only a template knows, a line each."""
+_LABELS = {
+    "id": "Id",
+    "pdf_url": "URL of the PDF",
+    "payload_ref": "Object with the content",
+    "ttl": "Goes from the mailbox at",
+    "cc": "Copy to",
+    "bcc": "Blind copy to",
+    "html": "HTML",
+    "url": "URL",
+    "media_urls": "URLs of media",
+    "callback_url": "Callback URL",
+}
+"""What attributes are called, where their names in words do not say it."""
+_ALIASES = ("email",)
+"""Attributes that are another's second name."""
+_FIRST = ("id", "to", "template")
+"""What one fills in first, in this order; the rest is in the schema's."""
+_LONG = ("text", "html", "body", "payload", "data", "headers")
+_OPTIONS = ("subject", "text", "template", "topic", "lane", "send_at", "callback_url")
+"""Options of `mailroom send` with the attribute's own name; the others are set by --set."""
+
+
+class Field(Struct, frozen=True):
+    """One attribute of a channel's items. `long` text has lines of its own; `several`: one value a line;
+    `json`: it is no text."""
+
+    name: str
+    words: str
+    required: bool
+    long: bool
+    several: bool
+    json: bool
+    choices: list[str]
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return _LABELS.get(self.name, self.name.replace("_", " ").capitalize())
+
+
+def show(site: Site, asked: Asked) -> Answer:
+    """The form; then the item, the commands and whom it reaches; then it is sent. Raises Refused."""
+    channel = asked["channel"] if asked["channel"] in CONTRACTS else next(iter(CONTRACTS))
+    if asked.form is None:
+        return _form(channel, _examples(channel) if site.stage == "local" else {}, {})
+    # A browser sends line breaks as CRLF.
+    typed = {field: text.replace("\r\n", "\n") for field, text in asked.form.items()}
+    typed["id"] = asked.typed("id") or new_id(channel)
+    if asked["step"] == "change":
+        return _form(channel, typed, {})
+    item, faults = _item(channel, typed)
+    judged = faults or _judged(site, item)
+    if not isinstance(judged, Preview):
+        return _form(channel, typed, judged)
+    if asked["step"] == "send":
+        return _send(site, channel, typed, item)
+    return _preview(site, channel, typed, item, judged)
+
+
+def frame(site: Site, asked: Asked) -> Answer:
+    """The HTML of a mail that is looked at before it goes, for the frame."""
+    return Frame(site.documents.get(asked["document"], ""))
+
+
+def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str] | Preview:
+    """What the stage's sender would make of an item, or what is said against it, by the field at fault."""
+    try:
+        preview = judge(site.session, site.stage, item)[1]
+        image_of(item)  # DynamoDB takes fewer numbers and levels than JSON has
+    except Invalid as fault:
+        return {re.split(r"[.\[]", fault.field)[0]: f"{fault}"}
+    except Malformed as fault:
+        return {"": f"{fault}"}
+    return preview
+
+
+def _send(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any]) -> Answer:
+    if put(site.session, site.stage, item).result == "conflict":
+        taken = "id: another message has it, and stays; use a new one, or leave it empty"
+        return _form(channel, typed, {"id": taken})
+    return Goto(link("/message", id=item["id"], channel=channel))
+
+
+def _examples(channel: str) -> dict[str, str]:
+    receiver = f"{os.environ.get('MAILROOM_PROVIDERS', '')}/receiver/ok"
+    local = {"url": receiver} if channel == "webhook" and receiver.startswith("http") else {}
+    return dict(CHANNELS[channel].example) | local
+
+
+def _form(channel: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Shown:
+    fields, examples = _with_templates(channel, values), _examples(channel)
+    first = [each for each in fields if each.name in ("id", "template", *examples) or each.required]
+    first.sort(key=lambda each: _FIRST.index(each.name) if each.name in _FIRST else len(_FIRST))
+    more = [each for each in fields if each not in first]
+    known = {VARIABLES, *(each.name for each in fields)}
+    return Shown(
+        template="form.html",
+        title=_title(channel),
+        status=400 if faults else 200,
+        values={
+            "channel": channel,
+            "channels": list(CONTRACTS),
+            "first": first,
+            "more": more,
+            "opened": any(
+                each in faults or values.get(each) for each in (VARIABLES, *(f.name for f in more))
+            ),
+            "examples": examples,
+            "values": values,
+            "faults": faults,
+            "elsewhere": [fault for field, fault in faults.items() if field not in known],
+        },
+    )
+
+
+def _with_templates(channel: str, values: Mapping[str, str]) -> list[Field]:
+    """The fields of the channel; the templates to choose from are those of this checkout."""
+    names = [each.name for each in TemplateFolder(TEMPLATES).all() if each.channel == channel]
+    chosen = values.get("template", "")
+    choices = [*names, *([chosen] if chosen and chosen not in names else [])]
+    return [
+        structs.replace(each, choices=choices) if each.name == "template" else each
+        for each in fields_of(channel)
+    ]
+
+
+@cache
+def fields_of(channel: str) -> list[Field]:
+    """What a form of the channel asks for, in the schema's order."""
+    document, texts = schema_of(channel), attributes_of(channel).texts
+    alone = [name for each in document.get("allOf", ()) for name in each.get("required", ())]
+    fields = []
+    for field, schema in document["properties"].items():
+        kinds = [schema, *schema.get("anyOf", ())]
+        fields.append(
+            Field(
+                field,
+                next((each["description"] for each in kinds if "description" in each), ""),
+                field in [*document["required"], *alone] and field != "id",
+                field in _LONG,
+                field in texts and any(each.get("type") == "array" for each in kinds),
+                field not in texts,
+                [each for each in schema.get("enum", ()) if isinstance(each, str)],
+            )
+        )
+    return [each for each in fields if each.name not in ("event_type", "payload_prefix", *_ALIASES)]
+
+
+def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The item of what was typed, and the faults by the field."""
+    item: dict[str, Any] = {"event_type": channel}
+    faults: dict[str, str] = {}
+    for field in fields_of(channel):
+        text = typed.get(field.name, "")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if not lines:
+            continue
+        try:
+            value = attributes_of(channel).value(field.name, text if field.long else text.strip())
+            item[field.name] = lines if field.several and len(lines) > 1 else value
+        except Invalid as fault:
+            faults[field.name] = f"{fault}"
+    try:
+        item = pairs(typed.get(VARIABLES, "").splitlines(), "The variable") | item
+    except Refused as fault:
+        faults[VARIABLES] = f"{fault}"
+    return item, faults
+
+
+def _preview(
+    site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any], preview: Preview
+) -> Shown:
+    document = ""
+    if preview.html is not None:
+        document = secrets.token_urlsafe(8)
+        site.documents[document] = preview.html
+        for old in list(site.documents)[:-MAX_DOCUMENTS]:
+            site.documents.pop(old, None)
+    hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
+    return Shown(
+        template="form_preview.html",
+        title=f"{_title(channel)}?",
+        values={
+            "channel": channel,
+            "hidden": hidden,
+            "preview": preview,
+            "document": document,
+            "reach": reach(site, channel),
+            "item": json.dumps(item, indent=2, ensure_ascii=False, default=str),
+            "put_command": put_command(site.stage, item),
+            "send_command": send_command(site.stage, item),
+        },
+    )
+
+
+def put_command(stage: str, item: Mapping[str, Any]) -> str:
+    """The item by the AWS CLI, to be pasted into a shell."""
+    image = json.dumps(image_of(item), ensure_ascii=False)
+    options = ["--table-name", name(stage, "mailbox"), "--condition-expression", "attribute_not_exists(id)"]
+    return shlex.join(["aws", "dynamodb", "put-item", *options, "--item", image])
+
+
+def send_command(stage: str, item: Mapping[str, Any]) -> str:
+    """The same by `mailroom send`."""
+    words = ["mailroom", "send", item["event_type"], "--stage", stage, "--id", item["id"]]
+    no_texts = attributes_of(item["event_type"]).others
+    for field, value in item.items():
+        if field == "to":
+            words += [
+                word for each in ([value] if isinstance(value, str) else value) for word in ("--to", each)
+            ]
+        elif field in _OPTIONS:
+            words += [f"--{field.replace('_', '-')}", value]
+        elif field not in ("id", "event_type"):
+            text = field not in no_texts and isinstance(value, str)
+            words += ["--set", f"{field}={value if text else json.dumps(value)}"]
+    return shlex.join(words)
+
+
+class Reaching(Struct, frozen=True, rename="upper"):
+    """Whom a sender may reach: see `environment.Sender`."""
+
+    recipients_only: list[str] | None = None
+    redirect_to: str = ""
+
+
+def reaching_of(site: Site, channel: str) -> Reaching:
+    """Whom the sender of a channel may reach, as it is deployed. Raises Refused."""
+    return function_settings(site.session.client("lambda"), name(site.stage, f"send-{channel}"), Reaching)
+
+
+def reach(site: Site, channel: str) -> str:
+    """Whom a message of the channel may reach, in a sentence."""
+    if site.stage == "local":
+        return "The local stage: a simulator takes it, and it reaches nobody."
+    if channel == "webhook":
+        return f"Stage {site.stage} posts it to the URL."
+    reaching = reaching_of(site, channel)
+    if reaching.recipients_only is None:
+        return f"Stage {site.stage} may reach everybody: its recipient really gets it."
+    only, target = ", ".join(reaching.recipients_only) or "nobody by name", reaching.redirect_to
+    others = f"{target} gets what is for anybody else" if target else "what is for anybody else is suppressed"
+    return f"Stage {site.stage} may reach {only}; {others}."
+
+
+def _title(channel: str) -> str:
+    return f"Send a {CHANNELS[channel].message or channel}"

@@ -1,0 +1,226 @@
+"""The local stage's inbox: what the providers' simulators accepted, as its recipients would see it."""
+
+import base64
+import hmac
+import json
+import os
+import re
+import urllib.request
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec import Struct
+from standardwebhooks import Webhook
+
+from mailroom.aws.dynamo import string
+from mailroom.channels.contracts import CHANNELS
+from mailroom.clock import iso
+from mailroom.message.message import run_of
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import name
+from mailroom_ops.webhook_key import key_of, spelt_host
+
+LISTED = 50
+TABS = {name: each.messages for name, each in CHANNELS.items()}
+_TOLD = {"status", "message", "timestamp", "timestamp_ms"}
+_CALLBACKS = (_TOLD | {"id", "event_type"}, _TOLD | {"fax_id"})
+"""The names in the body of a callback; a fax's has its own."""
+_SOMETIMES = {"field", "template", "template_version"}
+_SECONDS = 10.0
+
+Item = dict[str, Any]
+
+
+class Group(Struct, frozen=True):
+    """What went to one recipient, oldest first: texts to a number, or the attempts at a fax."""
+
+    to: str
+    what: str
+    items: list[Item]
+
+
+class ReceivedWebhook(Struct, frozen=True):
+    """What came to the stage's webhook receiver under one webhook-id: its last request, and how many of the
+    newest requests are `tries` of the same. `url` is the page of its message."""
+
+    at: str
+    path: str
+    webhook_id: str
+    verified: bool
+    callback: bool
+    body: str
+    url: str
+    tries: int
+
+
+def show(site: Site, asked: Asked) -> Answer:
+    """What a channel's provider accepted, the newest first."""
+    tab = asked["channel"] if asked["channel"] in TABS else "mail"
+    found: list[Any]
+    counts = {**_fetch("/inbox/channels"), "webhook": _fetch("/receiver/count")["count"]}
+    match tab:
+        case "webhook":
+            requests: dict[str, list[Item]] = {}
+            for each in _fetch("/receiver/received", last=LISTED):
+                id_ = each["headers"].get("webhook-id", "")
+                requests[id_] = [*requests.pop(id_, []), each]  # at the end again
+            found = [_webhook(site, id_, tries) for id_, tries in requests.items()]
+        case "fax":
+            faxes = [{**each, "at": iso(each["created"])} for each in _fetch("/faxes")]
+            found = _grouped(faxes, lambda each: each["media_url"].partition("?")[0])
+        case "sms":
+            found = _grouped(_newest(tab), lambda _: "")
+        case "push":
+            found = [{**each, "shown": _notification(each["content"])} for each in _newest(tab)]
+        case _:
+            found = [{**each, "campaign": run_of(_id_of(each))[0]} for each in _newest(tab)]
+    values = {"tab": tab, "tabs": TABS, "counts": counts, "found": found[::-1][:LISTED]}
+    return Shown(template="inbox.html", values=values)
+
+
+def mail(_site: Site, asked: Asked) -> Answer:
+    """One mail, as a mail program would show it."""
+    found = _mail(asked)
+    return Shown(
+        template="inbox_mail.html",
+        title=found["content"]["subject"] or "(no subject)",
+        values={"mail": found, "content": found["content"], "id": _id_of(found)},
+    )
+
+
+def _id_of(mail: Item) -> str:
+    """The id of a mail's message."""
+    return _decoded(mail["content"].get("headers", {}).get("X-Correlation-ID", ""))
+
+
+def frame(_site: Site, asked: Asked) -> Answer:
+    """Its HTML, for the frame, with the images that were sent along."""
+    content = _mail(asked)["content"]
+    html = content["html"] or ""
+    for content_id, image in content.get("images", {}).items():
+        html = html.replace(f"cid:{content_id}", image)
+    return Frame(html)
+
+
+def message(site: Site, asked: Asked) -> Answer:
+    """From what a provider accepted to the message that it was. The ledger has no index for that; the local
+    stage is small. Raises Refused."""
+    pages = (
+        site.client("dynamodb")
+        .get_paginator("scan")
+        .paginate(
+            TableName=name(site.stage, "ledger"),
+            FilterExpression="provider_id = :provider_id",
+            ExpressionAttributeValues={":provider_id": string(asked["provider_id"])},
+            ProjectionExpression="id, event_type",
+        )
+    )
+    found = next((item for page in pages for item in page["Items"]), None)
+    if found is None:
+        raise Refused(
+            "The ledger has no message that ended with this one: it goes on, or was sent again since."
+        )
+    return Goto(link("/message", id=found["id"]["S"], channel=found["event_type"]["S"]))
+
+
+def _newest(channel: str) -> list[Item]:
+    found: list[Item] = _fetch("/inbox", channel=channel, last=LISTED)
+    return found
+
+
+def _mail(asked: Asked) -> Item:
+    found: list[Item] = _fetch("/inbox", id=asked["id"])
+    if not found or found[0]["channel"] != "mail":
+        raise Refused("The inbox has no such mail. A stage that was started anew has an empty inbox.")
+    return found[0]
+
+
+def _fetch(path: str, **query: str | int) -> Any:
+    """What the providers' simulators answer. Raises Refused where they do not."""
+    providers = os.environ.get("MAILROOM_PROVIDERS", "")
+    if not providers.startswith("http://127.0.0.1:"):
+        raise Refused(
+            "The inbox is in the local stage: `make up`, then `. .local/env` before the console starts."
+        )
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(f"{providers}{path}?{urlencode(query)}", timeout=_SECONDS) as reply:
+            return json.loads(reply.read())
+    except OSError:
+        raise Refused(
+            f"The simulators at {providers} do not answer. Start the stage anew: `make up`."
+        ) from None
+
+
+def _grouped(found: list[Item], what: Callable[[Item], str]) -> list[Group]:
+    """By recipient, and by what else tells them apart; the group with the newest last."""
+    groups: dict[tuple[str, str], list[Item]] = {}
+    for each in found:
+        key = each["to"], what(each)
+        groups[key] = [*groups.pop(key, []), each]  # at the end again
+    return [Group(*key, items) for key, items in groups.items()]
+
+
+def _notification(content: Mapping[str, Any]) -> Mapping[str, str]:
+    """What the device shows of a push: its `title` and its `body`."""
+    for payload in content["payloads"].values():
+        for path in (("aps", "alert"), ("fcmV1Message", "message", "notification")):
+            shown = payload
+            for part in path:
+                shown = shown.get(part) if isinstance(shown, dict) else None
+            if isinstance(shown, dict):
+                return shown
+    return {"body": content["subject"]}
+
+
+def _webhook(site: Site, webhook_id: str, tries: list[Item]) -> ReceivedWebhook:
+    request = tries[-1]
+    body = request.get("body", "")
+    try:
+        payload = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        payload = None
+    callback = isinstance(payload, dict) and {*payload} - _SOMETIMES in _CALLBACKS
+    if callback:
+        id_, channel = payload.get("id", payload.get("fax_id")), payload.get("event_type", "fax")
+        url = link("/message", id=f"{id_}", channel=f"{channel}")
+    else:
+        url = link("/inbox/message", provider_id=webhook_id)
+    return ReceivedWebhook(
+        request["received_at"],
+        request["path"],
+        webhook_id,
+        all(_is_signed(site, each["headers"], each.get("body", "")) for each in tries),
+        callback,
+        body if payload is None else json.dumps(payload, indent=2, ensure_ascii=False),
+        url,
+        len(tries),
+    )
+
+
+def _is_signed(site: Site, headers: Mapping[str, str], body: str) -> bool:
+    """Whether the signature is the stage's for this host. The library's `verify` wants it to be five minutes
+    old at most, and here it may have come yesterday."""
+    moment = headers.get("webhook-timestamp", "")
+    if not re.fullmatch("[0-9]{1,10}", moment):
+        return False
+    host = spelt_host(f"http://{headers['host']}")
+    key = site.kept(f"webhook key of {host}", partial(key_of, site.session, site.stage, host))
+    expected = Webhook(key).sign(
+        headers.get("webhook-id", ""), datetime.fromtimestamp(int(moment), UTC), body
+    )
+    given = headers.get("webhook-signature", "").split(" ")
+    return any(hmac.compare_digest(expected.encode(), each.encode()) for each in given)
+
+
+def _decoded(correlation: str) -> str:
+    """The id in the header of a mail; "": there is none."""
+    try:
+        return base64.urlsafe_b64decode(correlation + "=" * (-len(correlation) % 4)).decode()
+    except ValueError:
+        return ""

@@ -1,0 +1,318 @@
+"""One message: its life, why it stands where it stands, what was asked for, how it looks, and what to do."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Literal, get_args
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mailroom.api.answers import Refusal
+from mailroom.api.messages import WAITING, States
+from mailroom.channels.contracts import CHANNELS
+from mailroom.content.payloads import Payloads
+from mailroom.content.versions import DEPLOYED
+from mailroom.ledger.reader import LedgerReader, MessageStatus
+from mailroom.message.message import run_of
+from mailroom_ops.campaigns.dry_run import Sample, Samples
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.messages.advice import advice, buttons
+from mailroom_ops.messages.cancel import states_of
+from mailroom_ops.messages.items import rules_of
+from mailroom_ops.messages.search import row_of
+from mailroom_ops.messages.status import reader_of, titled, view_of
+from mailroom_ops.messages.timeline import meaning, timeline
+from mailroom_ops.repair.command import FOLLOWS, SENTENCES
+from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure, Diagnosis
+from mailroom_ops.repair.repairs import Repairs, Word
+from mailroom_ops.requeue.selection import MessageRef
+from mailroom_ops.requeue.stage import DeployedStage
+from mailroom_ops.resend.resender import FORCED, Resender
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import function_variables, name
+
+RENDERED = tuple(name for name, each in CHANNELS.items() if each.rendered)
+"""Channels whose content is made of the item; the others send what it says."""
+UNDER_WAY = ("sending", "retrying")
+Action = Literal["resend", "repair", "cancel"]
+_BUTTONS: dict[Cure, dict[str, str]] = {
+    "requeue": {"requeue": "Requeue it"},
+    "redrive": {"redrive": "Put its dead letter back"},
+    "end": {"sent": "End it as sent", "failed": "End it as failed"},
+}
+_VERBS: dict[Action, str] = {"resend": "Send again", "repair": "Repair", "cancel": "Cancel"}
+_LISTED = ("bounced", "complained", "suppressed")
+"""Statuses for which the recipient's page says what keeps messages from reaching it."""
+_DONE = {
+    "resend": "You have sent it to its queue again.",
+    "repair": "You have repaired it.",
+    "cancel": "You have cancelled it: it is not sent.",
+}
+
+
+def show(site: Site, asked: Asked) -> Answer:
+    """The message of an id. Of an id that several channels have, the choice."""
+    found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
+    typed = asked.typed("id"), asked.typed("channel")
+    if not found and typed[0] and typed != (asked["id"], asked["channel"]):
+        return Goto(link("/message", id=typed[0], channel=typed[1]))
+    if len(found) != 1:
+        status = 200 if found or not asked["id"] else 404
+        return Shown(template="message_choice.html", values={"found": found}, status=status)
+    (message,) = found
+    item = _reader(site).item(message.id, message.event_type)
+    now = site.clock()
+    view = view_of(message, site.stage, now, deleted=item is None)
+    row = row_of(message)
+    return Shown(
+        template="message.html",
+        title=row.headline,
+        values={
+            "view": view,
+            "headline": row.headline,
+            "recipients": _recipients(message),
+            "campaign": run_of(message.id)[0],
+            "advice": advice(message, buttons(site.stage), now, view.since, deleted=item is None),
+            "listed": _recipients(message)[:3] if message.status in _LISTED else [],
+            "verbs": _VERBS,
+            "meaning": meaning(message),
+            "steps": timeline(message, now),
+            "request": None
+            if item is None or asked.update
+            else json.dumps(item, indent=2, ensure_ascii=False, default=_json),
+            "sample": None if asked.update else _sample(site, item, message),
+            "of_template": titled(message.template or "", message.template_version),
+            "heads": _sender(site, message) | _heads(item or {}),
+            "attachments": _attachments(item or {}),
+            "actions": _actions(site, message, item),
+            "done": _DONE.get(asked["done"]),
+        },
+    )
+
+
+def frame(site: Site, asked: Asked) -> Answer:
+    """A mail's HTML, for the frame on its page."""
+    item = _reader(site).item(asked["id"], asked["channel"])
+    found = _reader(site).find(asked["id"], asked["channel"])
+    sample = _sample(site, item, found[0]) if found else None
+    return Frame(sample.html if sample else "")
+
+
+def resend(site: Site, asked: Asked) -> Answer:
+    """What `resend` would do, and then does."""
+    force = bool(asked["force"])
+    deployed = _deployed(site)
+    resender = Resender(deployed, force=force)
+    seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
+    (found,) = resender.evaluate([MessageRef(asked["id"], asked["channel"] or None)])
+    ready = found.result == "ready"
+    if asked.form is not None:
+        if not ready or seen != asked["seen"]:
+            why = f"it has changed since it was looked at; look again. {found.status}: {found.why}"
+            return _refused(asked, "resend", found.why if not ready else why)
+        (sent,) = resender.send([found])
+        if sent.result == "unqueued":
+            raise Refused(f"{asked['id']}: {sent.why}.")
+        return _done(asked, "resend") if sent.result == "resent" else _refused(asked, "resend", sent.why)
+    why = found.why.removesuffix(FORCED)
+    sentences = [f"{why[:1].upper()}{why[1:]}."]
+    if ready:
+        kept = (
+            "what the ledger kept of it" if found.event_type == "fax" else "the item that the mailbox has now"
+        )
+        sentences.append(f"It is sent again from {kept}, as attempt {found.attempt}.")
+    if found.may_arrive_twice:
+        sentences.append("It may arrive twice.")
+    more = {"seen": seen, "force": "1" * force}
+    return _plan(asked, "resend", sentences, more if ready else None, force=not ready and not force)
+
+
+def repair(site: Site, asked: Asked) -> Answer:
+    """What `repair` would do, and then does: the cure that was chosen, of those that the message has."""
+    deployed = _deployed(site)
+    repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
+    seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
+    candidates = repairs.named([MessageRef(asked["id"], asked["channel"] or None)])
+    ((judged,),) = repairs.judged(candidates)
+    diagnosis, message = judged
+    if asked.form is not None:
+        if asked["cure"] not in _cures(diagnosis):
+            return _refused(asked, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
+        if seen != asked["seen"]:
+            return _refused(asked, "repair", "it has changed since it was shown; look again")
+        if asked["cure"] in get_args(Word):
+            why = repairs.end(judged, "sent" if asked["cure"] == "sent" else "failed")
+        else:
+            done = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
+            why = "its queue or function did not take it; look again" if done.failed else ""
+        return _refused(asked, "repair", why) if why else _done(asked, "repair")
+    said = [f"It is {message.key.event_type} {asked['id']}: {SENTENCES[diagnosis.state]}."]
+    if diagnosis.twice:
+        said.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
+    if "end" in diagnosis.cures:
+        said.append("First ask its provider or its recipient how it ended. A later proof still corrects it.")
+        said += [f"As {each}: {follows}" for each, follows in FOLLOWS.items()]
+    elif diagnosis.not_ended:
+        said.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
+    cures = _cures(diagnosis)
+    return _plan(asked, "repair", said, {"seen": seen} if cures else None, cures=cures)
+
+
+def _cures(diagnosis: Diagnosis) -> dict[str, str]:
+    """The buttons of a message that can be repaired: the name of each cure, and what it says."""
+    found: dict[str, str] = {}
+    for each in diagnosis.cures:
+        found |= _BUTTONS[each]
+    return found
+
+
+def cancel(site: Site, asked: Asked) -> Answer:
+    """What cancelling would do, as the HTTP API does it, and then does it."""
+    deployed = _deployed(site)
+    states = _states(site)
+    id_, channel = asked["id"], asked["channel"] or None
+    seen = _seen(deployed, asked)
+    try:
+        found = states.of(id_, channel)
+        waits = states.can_cancel(found, _reader(site).item(found.id, found.event_type))
+        if asked.form is not None:
+            if waits and seen != asked["seen"]:
+                return _refused(asked, "cancel", "it has changed since it was shown; look again")
+            if not waits and found.status != "cancelled":
+                why = f"it is {found.status} and waits for no time to come; only what waits can be cancelled"
+                return _refused(asked, "cancel", why)
+            states.cancel(id_, channel)
+            return _done(asked, "cancel")
+    except Refusal as refusal:
+        return _refused(asked, "cancel", refusal.detail)
+    if not waits:
+        why = f"It is {found.status}, and waits for no time to come: only what waits can be cancelled."
+        return _plan(asked, "cancel", [why], None)
+    sentences = [
+        "It is not sent at its time, and ends as cancelled. A callback follows, if its producer wants any.",
+        "To send it after all, put it under a new id.",
+    ]
+    return _plan(asked, "cancel", sentences, {"seen": seen})
+
+
+def _reader(site: Site) -> LedgerReader:
+    return site.kept("reader", lambda: reader_of(site.session, site.stage))
+
+
+def _deployed(site: Site) -> DeployedStage:
+    return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
+
+
+def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) -> Sample | None:
+    """The item rendered again, with the version of its template that the ledger has; None: there is nothing
+    to render."""
+    if item is None or item["event_type"] not in RENDERED:
+        return None
+    try:
+        # What is not queued yet gets the version that counts then.
+        version = None if message.status in WAITING else message.template_version or DEPLOYED
+        rules = site.kept("rules", lambda: rules_of(site.session, site.stage))
+        payloads = Payloads(site.client("s3"), rules.payload_bucket)
+        return Samples(rules.previews(site.client("s3")), rules.default_region, payloads).render(
+            {**item, "template_version": version} if version is not None else item
+        )
+    except (ClientError, BotoCoreError) as fault:  # the rest of the page is worth showing
+        return Sample(item["id"], problem=f"{fault}")
+
+
+def _recipients(message: MessageStatus) -> list[str]:
+    return [message.to] if isinstance(message.to, str) else message.to or []
+
+
+def _attachments(item: Mapping[str, Any]) -> list[str]:
+    """The files of a mail by their names, as its recipient sees them."""
+    attached = item.get("attachments")
+    if item.get("event_type") != "mail" or not isinstance(attached, list):
+        return []
+    files = [each for each in attached if isinstance(each, Mapping)]
+    return [str(each.get("filename") or str(each.get("ref", "")).rpartition("/")[2]) for each in files]
+
+
+def _sender(site: Site, message: MessageStatus) -> dict[str, str]:
+    """Whom a mail comes from whose item does not say so: the first of the stage's senders."""
+    if message.event_type != "mail":
+        return {}
+    variables = site.kept(
+        "send-mail", lambda: function_variables(site.session.client("lambda"), name(site.stage, "send-mail"))
+    )
+    senders = json.loads(variables.get("MAIL_SENDERS", "[]"))
+    return {"from": senders[0]} if senders else {}
+
+
+def _heads(item: Mapping[str, Any]) -> dict[str, str]:
+    """What stands above a message. Of other channels, all but the topic are variables of the producer."""
+    names = ("from", "cc", "bcc", "reply_to", "topic") if item.get("event_type") == "mail" else ("topic",)
+    heads = {name: item[name] for name in names if item.get(name)}
+    headers = item.get("headers") if "from" in names else None
+    if isinstance(headers, Mapping):
+        heads |= headers
+    return {
+        name: ", ".join(map(str, each)) if isinstance(each, list) else f"{each}"
+        for name, each in heads.items()
+    }
+
+
+def _json(value: Any) -> Any:
+    """What JSON lacks: DynamoDB's numbers, as far as JSON's are as exact, and its sets."""
+    if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
+        return float(value)
+    return sorted(value) if isinstance(value, set | frozenset) else str(value)
+
+
+def _states(site: Site) -> States:
+    return site.kept("states", lambda: states_of(site.session, _deployed(site), site.clock))
+
+
+def _seen(deployed: DeployedStage, asked: Asked) -> str:
+    """A digest of what both tables have of a message."""
+    ref = MessageRef(asked["id"], asked["channel"] or None)
+    return _digest([*deployed.items("ledger", ref), {}, *deployed.items("mailbox", ref), {}])
+
+
+def _digest(items: list[Mapping[str, Any]]) -> str:
+    told = json.dumps(
+        items, sort_keys=True, default=lambda each: sorted(each) if isinstance(each, set) else repr(each)
+    )
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None) -> list[Action]:
+    """What may help; each looks for itself whether it can be done."""
+    if message.status in WAITING:
+        return ["cancel"] if _states(site).can_cancel(message, item) else []
+    if message.status in UNDER_WAY:
+        return ["repair", "resend"]
+    return ["resend"] if "completedAt" in message.times else []
+
+
+def _plan(
+    asked: Asked,
+    action: Action,
+    sentences: list[str],
+    hidden: Mapping[str, str] | None,
+    **more: Any,
+) -> Answer:
+    """What an action will do. `hidden` goes with the form; None: it cannot be done."""
+    values = {
+        "action": _VERBS[action],
+        "sentences": sentences,
+        "hidden": hidden,
+        "force": False,
+        "cures": {},
+        **more,
+    }
+    return Shown(template="message_action.html", title=f"{_VERBS[action]}: {asked['id']}", values=values)
+
+
+def _done(asked: Asked, action: Action) -> Answer:
+    return Goto(link("/message", id=asked["id"], channel=asked["channel"], done=action))
+
+
+def _refused(asked: Asked, action: Action, why: str) -> Answer:
+    raise Refused(f"{asked['id']}: this click on {action} changed nothing, for {why}.")

@@ -1,0 +1,243 @@
+"""The overview: how the stage does, a channel a row, and what rings."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
+
+from mailroom.search.finder import Filter
+from mailroom_ops.console.pages.failures import QUICK, newest
+from mailroom_ops.console.pages.messages import finder_at
+from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site
+from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
+from mailroom_ops.doctor.stage import ConfiguredStage
+from mailroom_ops.messages.failures import FailureFilter, failed
+from mailroom_ops.requeue.stage import DeployedStage
+from mailroom_ops.stage import is_dead, prefix
+from mailroom_ops.times import speed_of
+from mailroom_stacks.settings.monitoring import Monitoring
+
+SNAPSHOT_SECONDS = 4.0
+"""Several tabs share a look at the queues. The plots are kept for longer, where CloudWatch bills a look."""
+SAMPLE = 500
+"""Mails that rates are of."""
+ACCEPTED = ("sent", "delivered", "undelivered", "bounced", "complained")
+BAR_MINUTES, BARS = 5, 12
+"""A plot is of an hour."""
+_PERIOD = BAR_MINUTES * 60
+
+
+class Plot(Struct, frozen=True):
+    """Counts, the oldest first, and what they are in words."""
+
+    counts: list[int]
+    words: str
+
+    @property
+    def bars(self) -> list[tuple[int, int, int]]:
+        """Left, top and height of each bar, in a picture of 60 by 20."""
+        most = max(self.counts, default=0) or 1
+        heights = [round(20 * each / most) or (1 if each else 0) for each in self.counts]
+        return [(5 * at, 20 - height, height) for at, height in enumerate(heights)]
+
+
+class ChannelRow(Struct, frozen=True):
+    """One channel. `accepted` None: CloudWatch has no figures. `wrong` counts what went wrong, by the ledger.
+    `limit`: messages a second that the settings allow (None: no limit, or the settings are not here);
+    `pace`: those of the last minutes."""
+
+    channel: str
+    waiting: int
+    in_flight: int
+    dead: int
+    oldest_seconds: float | None
+    accepted: Plot | None
+    wrong: int
+    pace: float | None
+    limit: float | None
+
+    @property
+    def pace_words(self) -> str:
+        """The pace, beside its limit."""
+        slow = self.pace is not None and 0 < self.pace < 0.1
+        pace = "under 0.1" if slow else speed_of(self.pace or 0.0)
+        return f"{pace}/s" if self.limit is None else f"{pace} of {speed_of(self.limit)}/s"
+
+
+class Rate(Struct, frozen=True):
+    """The part of the newest mails that ended so, beside what SES looks into (None: the more the better)."""
+
+    name: str
+    status: str
+    part: float
+    limit: float | None = None
+
+    @property
+    def high(self) -> bool:
+        """Whether SES would look into it."""
+        return self.limit is not None and self.part >= self.limit
+
+
+class Rates(Struct, frozen=True):
+    """What became of the newest mails that were accepted."""
+
+    mails: int
+    rates: list[Rate]
+
+
+def show(site: Site, _: Asked) -> Answer:
+    """The page. Raises NotDeployed, and botocore's errors."""
+    deployed = site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
+    watcher = site.kept("watcher", lambda: Watcher(site.session, site.stage), seconds=86_400)
+    snapshot = site.kept("snapshot", lambda: watcher.look(site.clock()), SNAPSHOT_SECONDS)
+    lanes = {channel: _names(urls) for channel, urls in deployed.dispatch.routes.items()}
+    seconds = SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
+    traffic = site.kept("traffic", partial(_traffic, site, lanes), seconds)
+    configured = site.kept("configured", lambda: ConfiguredStage.read(site.stage))
+    wrong, more = site.kept("wrong", partial(_wrong, site, list(lanes)), seconds)
+    rows = [
+        _row(channel, names, snapshot, traffic, wrong[channel], configured, site.clock())
+        for channel, names in lanes.items()
+    ]
+    named = {each.name for row in lanes for each in _of(row, snapshot)}
+    others = [each for each in snapshot.queues if each.name not in named]
+    measured = any(row.accepted for row in rows)
+    return Shown(
+        template="overview.html",
+        values={
+            "snapshot": snapshot,
+            "rows": rows,
+            "others": others,
+            "measured": measured,
+            "accepted": sum(sum(row.accepted.counts) for row in rows if row.accepted),
+            "wrong": sum(wrong.values()),
+            "more_wrong": more,
+            "rates": site.kept(
+                "rates", partial(_rates, site), KEPT_SECONDS / 4 if site.stage == "local" else KEPT_SECONDS
+            ),
+        },
+    )
+
+
+def _names(urls: Mapping[str, str]) -> list[str]:
+    """The short names of a channel's queues, a lane each, as their senders are called."""
+    return sorted(url.rpartition("/")[2].removesuffix(".fifo") for url in urls.values())
+
+
+def _of(channel: str, snapshot: Snapshot) -> list[QueueSnapshot]:
+    """A channel's queues: its lanes', its retries', and the dead-letter queues of all of them."""
+    names = ((each, each.name.removesuffix(".fifo")) for each in snapshot.queues)
+    return [each for each, base in names if base == channel or base.startswith(f"{channel}-")]
+
+
+def _row(
+    channel: str,
+    lanes: Sequence[str],
+    snapshot: Snapshot,
+    traffic: Mapping[str, list[int]],
+    wrong: int,
+    configured: ConfiguredStage,
+    now: float,
+) -> ChannelRow:
+    queues = _of(channel, snapshot)
+    alive = [each for each in queues if not is_dead(each.name)]
+    nothing = [0] * BARS if traffic else []
+    accepted = _sum(traffic[name] for name in lanes if name in traffic) or nothing
+    rates = [each.senders.rate for each in configured.lanes if each.channel == channel]
+    limits = [each for each in rates if each is not None]
+    recent = sum(accepted[-2:]) / (_PERIOD + now % _PERIOD) if accepted else None  # the last bar is not over
+    return ChannelRow(
+        channel,
+        sum(each.visible + each.delayed for each in alive),
+        sum(each.in_flight for each in alive),
+        sum(each.holds for each in queues if is_dead(each.name)),
+        max((each.oldest_seconds for each in alive if each.oldest_seconds is not None), default=None),
+        _plot(accepted, "accepted") if accepted else None,
+        wrong,
+        recent,
+        sum(limits) if limits and len(limits) == len(rates) else None,
+    )
+
+
+def _wrong(site: Site, channels: Sequence[str]) -> tuple[Counter[str], bool]:
+    """How many went wrong in the last hour, by channel, as the page of failures counts them; and whether
+    there are more."""
+    now = site.clock()
+    found = failed(site.client("dynamodb"), site.stage, now - 3600, now, list(channels), QUICK + 1)
+    failures, more = newest(found, FailureFilter(), QUICK)
+    return Counter(each.event_type for each in failures), more
+
+
+def _rates(site: Site) -> Rates | None:
+    """What became of the newest mails, without the provider's own figures; None: nobody can tell."""
+    finder = finder_at(site)
+    if finder is None:
+        return None
+    mails = finder.newest(Filter(event_type="mail"), most=SAMPLE).messages
+    counts = Counter(each.status for each in mails)
+    accepted = sum(counts[each] for each in ACCEPTED)
+    if not accepted:
+        return None
+    ses = Monitoring().ses
+    delivered = counts["delivered"] + counts["complained"]
+    return Rates(
+        accepted,
+        [
+            Rate("delivered", "delivered", delivered / accepted),
+            Rate("bounced", "bounced", counts["bounced"] / accepted, ses.bounce_rate),
+            Rate("complaints", "complained", counts["complained"] / accepted, ses.complaint_rate),
+        ],
+    )
+
+
+def _sum(counts: Iterable[list[int]]) -> list[int]:
+    return [sum(each) for each in zip(*counts, strict=True)]
+
+
+def _plot(counts: list[int], verb: str) -> Plot:
+    return Plot(counts, f"{sum(counts):,} {verb}")
+
+
+def _traffic(site: Site, lanes: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
+    """What CloudWatch counted in the last hour, a number for each bar: of what was accepted, by the
+    queue's name. What it says nothing of is left out."""
+    stage = {"Name": "stage", "Value": site.stage}
+    asked = {
+        name: ("Sent", {"Name": "service", "Value": f"send-{name.removeprefix(prefix(site.stage))}"})
+        for names in lanes.values()
+        for name in names
+    }
+    end = datetime.fromtimestamp(site.clock() // _PERIOD * _PERIOD + _PERIOD, UTC)
+    start = end - timedelta(minutes=BAR_MINUTES * BARS)
+    queries: list[Any] = [
+        {
+            "Id": f"q{at}",
+            "MetricStat": {
+                "Metric": {"Namespace": "Mailroom", "MetricName": metric, "Dimensions": [stage, dimension]},
+                "Period": _PERIOD,
+                "Stat": "Sum",
+            },
+        }
+        for at, (metric, dimension) in enumerate(asked.values())
+    ]
+    try:
+        answer = site.client("cloudwatch").get_metric_data(
+            MetricDataQueries=queries, StartTime=start, EndTime=end, ScanBy="TimestampAscending"
+        )
+    except (ClientError, BotoCoreError):
+        return {}  # the snapshot of the queues says that CloudWatch cannot be asked
+    found = {each["Id"]: each for each in answer["MetricDataResults"] if each["Values"]}
+    return {name: _bars(found[f"q{at}"], start) for at, name in enumerate(asked) if f"q{at}" in found}
+
+
+def _bars(result: Mapping[str, Any], start: datetime) -> list[int]:
+    counts = [0] * BARS
+    for at, value in zip(result["Timestamps"], result["Values"], strict=True):
+        bar = int((at - start).total_seconds() // _PERIOD)
+        if 0 <= bar < BARS:
+            counts[bar] += int(value)
+    return counts

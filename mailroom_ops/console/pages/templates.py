@@ -1,0 +1,119 @@
+"""Templates: each rendered with its examples, and a test of one to somebody."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mailroom.channels.preview import Preview
+from mailroom.content.templates import TOP
+from mailroom.content.versions import DEPLOYED, CurrentVersions
+from mailroom.errors import Invalid, Malformed
+from mailroom.message.message import parse
+from mailroom.recipients.choices import AllowedRecipients
+from mailroom_ops.console.pages.form import reach, reaching_of
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.messages.items import Rules, rules_of
+from mailroom_ops.messages.send import new_id, put
+from mailroom_ops.screen import Refused, ended
+from mailroom_ops.templates.folder import Item, TemplateFolder, TemplateName
+from mailroom_ops.templates.published import words_of
+from mailroom_stacks.paths import TEMPLATES
+
+TEST_HEADER = "X-Mailroom-Test"
+"""Marks a mail that somebody sent to look at its template."""
+
+
+def show(site: Site, asked: Asked) -> Answer:
+    """The templates of this checkout; or one of them, with an example. With a form: a test of it. Raises
+    Refused."""
+    folder = TemplateFolder(TEMPLATES)
+    counts = _counts(site)
+    if not asked["name"]:
+        rows = [
+            (
+                each,
+                len(folder.examples(each)),
+                folder.languages(each),
+                words_of(counts.get(each.path, DEPLOYED)),
+            )
+            for each in folder.all()
+        ]
+        return Shown(template="templates.html", values={"rows": rows})
+    template = folder.named(asked["name"], asked["channel"] or None)
+    if asked.form is not None:
+        return _send(site, template, _item(folder, template, asked), asked.typed("to"))
+    preview, problem = _rendered(folder, template, asked)
+    return Shown(
+        template="template.html",
+        title=template.path,
+        values={
+            "template": template,
+            "examples": list(folder.examples(template)),
+            "example": asked["example"] or next(iter(folder.examples(template)), ""),
+            "languages": folder.languages(template),
+            "preview": preview,
+            "problem": problem,
+            "faults": folder.faults(template),
+            "variables": sorted(folder.used(template)),
+            "sources": {path: _numbered(text) for path, text in folder.parts(template).items()},
+            "counts": words_of(counts.get(template.path, DEPLOYED)),
+            "reach": reach(site, template.channel),
+        },
+    )
+
+
+def frame(_site: Site, asked: Asked) -> Answer:
+    """The HTML of an example, for the frame."""
+    folder = TemplateFolder(TEMPLATES)
+    preview, _ = _rendered(folder, folder.named(asked["name"], asked["channel"] or None), asked)
+    return Frame((preview and preview.html) or "")
+
+
+def _item(folder: TemplateFolder, template: TemplateName, asked: Asked) -> Item:
+    examples = folder.examples(template)
+    attributes: Mapping[str, Any] = examples.get(asked["example"]) or next(iter(examples.values()), {})
+    language = {"locale": asked["locale"]} if asked["locale"] else {}
+    return folder.item(template, {**attributes, **language})
+
+
+def _rendered(folder: TemplateFolder, template: TemplateName, asked: Asked) -> tuple[Preview | None, str]:
+    try:
+        return folder.look(_item(folder, template, asked)), ""
+    except (Invalid, Malformed) as fault:
+        return None, f"{fault}"
+
+
+def _counts(site: Site) -> dict[str, int]:
+    """The versions that count in the stage, by channel and name."""
+    rules = _rules(site)
+    if not rules.templates_bucket:
+        return {}
+    versions = CurrentVersions(site.client("s3"), rules.templates_bucket, site.clock)
+    return {f"{channel}/{each}": number for channel in TOP for each, number in versions.of(channel).items()}
+
+
+def _send(site: Site, template: TemplateName, example: Item, to: str) -> Answer:
+    """The example to somebody, by the way of every message: marked as a test, and refused for whom the stage
+    may not reach. It goes as the stage has the template, which may differ from this checkout's."""
+    item = {field: value for field, value in example.items() if field not in ("to", "email", "cc", "bcc")}
+    item |= {"id": f"test-{new_id(template.channel)}", "to": to}
+    if template.channel == "mail":
+        item["headers"] = {**item.get("headers", {}), TEST_HEADER: template.name}
+    try:
+        reached = parse(item, _rules(site).contracts()).reached
+    except (Invalid, Malformed) as fault:
+        raise Refused(ended(f"The test was not sent: {fault}")) from None
+    reaching = reaching_of(site, template.channel)
+    if reaching.recipients_only is not None:
+        only = AllowedRecipients(template.channel, reaching.recipients_only, reaching.redirect_to)
+        for unwanted in only.refused(reached).values():
+            raise Refused(ended(f"The test was not sent: {unwanted.sentence}"))
+    put(site.session, site.stage, item)
+    return Goto(link("/message", id=item["id"], channel=template.channel))
+
+
+def _rules(site: Site) -> Rules:
+    return site.kept("rules", lambda: rules_of(site.session, site.stage))
+
+
+def _numbered(source: str) -> str:
+    return "\n".join(f"{at:>3}  {line}" for at, line in enumerate(source.splitlines(), 1))

@@ -1,0 +1,233 @@
+"""The console's pages, and the server that answers with them."""
+
+import mimetypes
+import re
+import signal
+import socket
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import uvicorn
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from mailroom.clock import iso
+from mailroom_ops.console.guard import ADDRESS, Guard, new_home, new_token
+from mailroom_ops.console.pages import (
+    campaigns,
+    dead_letters,
+    failures,
+    form,
+    inbox,
+    message,
+    messages,
+    overview,
+    people,
+    templates,
+)
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
+from mailroom_ops.requeue.stage import DeployedStage
+from mailroom_ops.screen import Refused, aws_fault_types, percent, print_line, sentences_of
+from mailroom_ops.terminal import printable
+from mailroom_ops.times import ago, duration, exactly, short
+
+if TYPE_CHECKING:
+    import boto3
+
+PAGES = (
+    Page("/", "Overview", overview.show, menu=True),
+    Page("/messages", "Messages", messages.show, menu=True),
+    Page("/message", "Message", message.show, of="Messages"),
+    Page("/failures", "Failures", failures.show, menu=True),
+    Page("/failures/resend", "Send again", failures.resend, writes=True),
+    Page("/dead-letters", "Dead letters", dead_letters.show, menu=True),
+    Page("/dead-letters/redrive", "Redrive", dead_letters.redrive, writes=True),
+    Page("/campaigns", "Campaigns", campaigns.show, menu=True),
+    Page("/campaigns/start", "Start", campaigns.start, writes=True),
+    Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
+    Page("/templates", "Templates", templates.show, menu=True, writes=True),
+    Page("/templates/mail", "Mail", templates.frame),
+    Page("/message/mail", "Mail", message.frame, of="Messages"),
+    Page("/message/resend", "Resend", message.resend, writes=True, of="Messages"),
+    Page("/message/repair", "Repair", message.repair, writes=True, of="Messages"),
+    Page("/message/cancel", "Cancel", message.cancel, writes=True, of="Messages"),
+    Page("/people", "People", people.show, menu=True),
+    Page("/people/change", "Change", people.change, writes=True),
+    Page("/people/erase", "Erase", people.erase, writes=True),
+    Page("/send", "Send", form.show, menu=True, writes=True),
+    Page("/send/mail", "Mail", form.frame),
+    Page("/inbox", "Inbox", inbox.show, menu=True, local=True),
+    Page("/inbox/mail", "Mail", inbox.mail, local=True),
+    Page("/inbox/mail/html", "Mail", inbox.frame, local=True),
+    Page("/inbox/message", "Message", inbox.message, local=True),
+)
+"""Every page: to add one, add a row. The menu has those that say so, in this order."""
+_HERE = Path(__file__).parent
+_ASSETS = {each.name: each.read_bytes() for each in (_HERE / "assets").iterdir()}
+_HTMX = "htmx-2.0.11.min.js"
+_NOT_THERE = {404: "There is no such page.", 405: "This page takes no form."}
+_MOST_SHOWN = 100_000
+"""Characters of one text on a page: more is cut off."""
+_INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
+"""The policy of a document in a frame: no script, no form, nothing from elsewhere."""
+_CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed|area)", re.IGNORECASE)
+"""Where an element begins for which a browser looks up a host or connects to it before it asks the policy."""
+_LINK = re.compile(r"(?:(?<=<)|(?<=</))a(?=[\s/>])", re.IGNORECASE)
+"""The name of a link, where it begins or ends: a click connects to its host, and may open a page there."""
+
+
+def serve(session: "boto3.Session", stage: str, port: int, *, browser: bool) -> None:
+    """Serve a stage's console until Ctrl-C or SIGTERM. Raises Refused where the port is taken, or as a
+    command does where the stage is not deployed."""
+    DeployedStage.of(session, stage)
+    # asyncio sends small packets at once only where a socket names its protocol; else they wait for 40 ms.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((ADDRESS, port))
+            listening.listen()  # whoever opens the URL at once waits, and is not turned away
+        except OSError as error:
+            raise Refused(
+                f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
+            ) from None
+        port, home, token = listening.getsockname()[1], new_home(), new_token()
+        site = Site(session, stage)
+        app = Guard(application(site, home), port, home, token)
+        config = uvicorn.Config(
+            app, access_log=False, log_level="warning", server_header=False, timeout_graceful_shutdown=3
+        )
+        # uvicorn ends well and then raises the signal again, of which only Ctrl-C would come back to here.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            url = f"http://{ADDRESS}:{port}{home}/?token={token}"
+            print_line(url)
+            if browser:
+                print_line(f"The console of {stage} opens in the browser. Ctrl-C ends it.")
+                webbrowser.open(url)
+            uvicorn.Server(config).run(sockets=[listening])
+        except KeyboardInterrupt:
+            return
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            for job in site.jobs.values():
+                job.stopping = True
+
+
+def application(site: Site, home: str) -> ASGIApp:
+    """The application, without its guard. Its links begin with `home`, the path that its pages are below."""
+
+    def located(path: str, /, **query: str | None) -> str:
+        return home + link(path, **query)
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "short": short,
+        "duration": duration,
+        "gap": exactly,
+        "ago": ago,
+        "percent": percent,
+        "figure": lambda count: f"{count:,}",
+        "exact": escape,
+    }
+    pages = [each for each in PAGES if site.stage == "local" or not each.local]
+    menu = [each for each in pages if each.menu]
+    environment.globals |= {
+        "stage": site.stage,
+        "menu": menu,
+        "link": located,
+        "htmx": _HTMX,
+        "most_shown": _MOST_SHOWN,
+    }
+    routes = [_route(site, environment, page) for page in pages]
+
+    async def fault(_: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            answer = _refusal([_NOT_THERE.get(error.status_code, error.detail)], error.status_code)
+        else:
+            answer = _refusal(["The console has a fault. Its terminal says which."], 500)
+        return _rendered(site, environment, PAGES[0], Asked(), answer)
+
+    handlers: Any = {HTTPException: fault, Exception: fault}
+    return Starlette(routes=[*routes, Route("/assets/{name}", _asset)], exception_handlers=handlers)
+
+
+def _route(site: Site, environment: Environment, page: Page) -> Route:
+    async def endpoint(request: Request) -> Response:
+        home: str = request.scope["root_path"]
+        form = None
+        if request.method == "POST":
+            form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
+        asked = Asked(dict(request.query_params), form, "hx-request" in request.headers)
+        return await run_in_threadpool(_respond, site, environment, page, asked, home)
+
+    return Route(page.path, endpoint, methods=["GET", "POST"] if page.writes else ["GET"])
+
+
+def _respond(site: Site, environment: Environment, page: Page, asked: Asked, home: str) -> Response:
+    try:
+        answer: Answer = page.show(site, asked)
+    except aws_fault_types() as error:
+        ours = isinstance(error, Refused)
+        unsure = asked.form is not None and asked["step"] != "preview" and not ours
+        answer = _refusal(sentences_of(error, site.stage), 400 if ours else 502, unsure=unsure)
+    match answer:
+        case Goto(url):
+            return RedirectResponse(home + url, 303)
+        case Frame(html):
+            return HTMLResponse(_inert(html), headers={"content-security-policy": _INERT})
+    return _rendered(site, environment, page, asked, answer)
+
+
+def _rendered(site: Site, environment: Environment, page: Page, asked: Asked, answer: Shown) -> Response:
+    values: dict[str, Any] = {
+        "page": page,
+        "title": answer.title or page.title,
+        "asked": asked,
+        "now": iso(site.clock()),
+        **answer.values,
+    }
+    return HTMLResponse(environment.get_template(answer.template).render(values), answer.status)
+
+
+def _refusal(sentences: list[str], status: int, *, unsure: bool = False) -> Shown:
+    """What did not work, and why. `unsure`: something may have been done all the same."""
+    values = {"sentences": sentences, "unsure": unsure}
+    return Shown(template="refused.html", title="That did not work", values=values, status=status)
+
+
+def _inert(html: str) -> str:
+    """The document without elements that connect. The name of an element follows its `<` directly, so
+    no parser is needed to rename it: `<link rel=…>` becomes `<bgsound link rel=…>`, and `<a href=…>`
+    becomes `<span href=…>`. Browsers no longer play `bgsound`, and allow it wherever they allow `link`."""
+    return _LINK.sub("span", _CONNECTS.sub("<bgsound ", html))
+
+
+def _shown(value: Any) -> Any:
+    """What a template shows of a value. What others wrote could turn the direction of text around, and show
+    `exe.txt` as `txt.exe`. What a form sends back goes through the filter `exact` instead."""
+    if value is None:
+        return ""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+async def _asset(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _ASSETS:
+        return Response("There is no such file.", 404)
+    return Response(_ASSETS[name], media_type=mimetypes.guess_type(name)[0])

@@ -1,0 +1,129 @@
+"""What a stage's queues hold, the dead letters among it, and the alarms that ring."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
+
+from mailroom.clock import iso
+from mailroom_ops import stage as stages
+from mailroom_ops.screen import NotDeployed
+
+if TYPE_CHECKING:
+    import boto3
+
+_WORKERS = 8
+_AGE = "ApproximateAgeOfOldestMessage"
+_AGE_MINUTES = 10
+"""SQS writes its metrics each minute, some minutes late."""
+
+
+class QueueSnapshot(Struct, frozen=True):
+    """One queue by its short name. `oldest_seconds` is how long the oldest message waits, as CloudWatch has
+    it; None: it does not say."""
+
+    name: str
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_seconds: float | None
+
+    @property
+    def holds(self) -> int:
+        """All its messages."""
+        return self.visible + self.in_flight + self.delayed
+
+
+class RingingAlarm(Struct, frozen=True):
+    """One alarm that rings: its name, and since when (ISO 8601)."""
+
+    name: str
+    since: str
+
+
+class Snapshot(Struct, frozen=True):
+    """What there is at `at` (ISO 8601). `alarms` None: CloudWatch could not be asked, and `note` says why."""
+
+    at: str
+    stage: str
+    queues: list[QueueSnapshot]
+    waiting: int
+    dead: int
+    alarms: list[RingingAlarm] | None
+    note: str
+
+
+class Watcher:
+    """Looks at one stage again and again."""
+
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
+        self._sqs = session.client("sqs")
+        self._cloudwatch = session.client("cloudwatch")
+        self._stage = stage
+        self._prefix = stages.prefix(stage)
+
+    def look(self, now: float) -> Snapshot:
+        """What there is, at `now` (epoch seconds). Raises NotDeployed if the stage has no queue, and
+        botocore's errors if SQS cannot be asked."""
+        urls = stages.queue_urls(self._sqs, self._stage)
+        if not urls:
+            raise NotDeployed(f"queue of {self._stage}")
+        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="depth") as pool:
+            read = pool.map(partial(stages.depth, self._sqs), urls.values())
+            depths = dict(zip(urls, read, strict=True))
+        ages, alarms, note = self._cloud(list(urls), now)
+        queues = []
+        for name in sorted(urls, key=_order):
+            depth = depths[name]
+            held = depth.visible, depth.in_flight, depth.delayed
+            queues.append(QueueSnapshot(name, *held, ages.get(name)))
+        waiting = sum(each.holds for each in queues if not stages.is_dead(each.name))
+        dead = sum(each.holds for each in queues if stages.is_dead(each.name))
+        return Snapshot(iso(now), self._stage, queues, waiting, dead, alarms, note)
+
+    def _cloud(self, names: list[str], now: float) -> tuple[dict[str, float], list[RingingAlarm] | None, str]:
+        """What CloudWatch says. Without it the queues are worth a look all the same."""
+        try:
+            return self._ages(names, now), self._alarms(), ""
+        except (ClientError, BotoCoreError) as error:
+            code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
+            return {}, None, f"CloudWatch cannot be asked ({code}): no ages, no alarms."
+
+    def _ages(self, names: list[str], now: float) -> dict[str, float]:
+        end = datetime.fromtimestamp(now, UTC)
+        answer = self._cloudwatch.get_metric_data(
+            MetricDataQueries=[_query(at, self._prefix + name) for at, name in enumerate(names)],
+            StartTime=end - timedelta(minutes=_AGE_MINUTES),
+            EndTime=end,
+            ScanBy="TimestampDescending",
+        )
+        found = {each["Id"]: each["Values"] for each in answer["MetricDataResults"]}
+        return {name: found[f"q{at}"][0] for at, name in enumerate(names) if found.get(f"q{at}")}
+
+    def _alarms(self) -> list[RingingAlarm]:
+        pages = self._cloudwatch.get_paginator("describe_alarms").paginate(
+            AlarmNamePrefix=self._prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm", "CompositeAlarm"]
+        )
+        found: list[Any] = []
+        for page in pages:
+            found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
+        alarms = [
+            RingingAlarm(each["AlarmName"], iso(each["StateUpdatedTimestamp"].timestamp()))
+            for each in found
+            if each["StateValue"] == "ALARM"  # not every emulator heeds both conditions at once
+        ]
+        return sorted(alarms, key=lambda each: each.name)
+
+
+def _order(name: str) -> tuple[str, bool]:
+    """A dead-letter queue behind its own."""
+    return name.removesuffix(".fifo").removesuffix("-dlq"), stages.is_dead(name)
+
+
+def _query(at: int, queue: str) -> Any:
+    dimensions = [{"Name": "QueueName", "Value": queue}]
+    metric = {"Namespace": "AWS/SQS", "MetricName": _AGE, "Dimensions": dimensions}
+    return {"Id": f"q{at}", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Maximum"}}

@@ -1,0 +1,91 @@
+"""What a stage costs where nothing is sent."""
+
+from msgspec import Struct
+
+from mailroom_ops.cost import parts
+from mailroom_ops.estimates import prices
+from mailroom_stacks.settings.stage import Settings
+
+ALARMS_A_QUEUE = {"dlq-not-empty": 2, "waiting-long": 1, "backlog-old": 1, "in-flight-many": 1}
+ALARMS_A_FUNCTION = {"errors": 1, "throttles": 1, "slow": 1}
+ALARMS_BESIDE = {
+    "api-5xx": 1,
+    "concurrency": 1,
+    "webhooks-failing": 1,
+    "ses-bounce-rate": 4,
+    "ses-complaint-rate": 4,
+}
+"""Metrics that alarms watch, by the kinds of alarm: each is paid for."""
+ALARMS_A_STREAM = {"gave-up": 1, "dropped": 1, "iterator-age": 1}
+FUNCTIONS_BESIDE = ("dispatch", "outcomes", "dead-letters", "messages-api", "unsubscribe")
+"""Functions that read no queue."""
+METRICS_A_SENDER, METRICS_BESIDE = 4, 3
+"""Custom metrics of a stage where all goes well; each further name costs as much."""
+METRICS_A_MAPPING = 6
+"""Metrics of EventCount that Lambda has for a stream, by its developer guide. Each costs what a custom metric
+does; whether Lambda reports them while nothing comes is not documented."""
+_READERS = ("dispatch", "outcomes")
+"""Functions that read a stream; another one reads the ledger's for search."""
+_KEYS = 2  # the topics': those that SES and CloudWatch publish to
+
+
+class Resources(Struct, frozen=True):
+    """What is paid for by the month."""
+
+    queues: int
+    fifo_queues: int
+    functions: int
+    alarm_metrics: int
+    mapping_metrics: int
+    dashboards: int
+    keys: int
+    rotated_keys: int
+    secrets: int
+
+
+def of_settings(settings: Settings) -> Resources:
+    """A stage's as its settings make them. Dead-letter queues are not among the queues: nobody reads them."""
+    fax, campaigns = settings.fax is not None, bool(settings.campaigns.enabled)
+    queues = len(list(settings.lane_rows())) + 3 + 2 * fax + 2 * campaigns
+    search = settings.search
+    functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None) + search
+    readers = len(_READERS) + search
+    full = settings.monitoring.is_full
+    others = functions * sum(ALARMS_A_FUNCTION.values()) + readers * sum(ALARMS_A_STREAM.values())
+    others += sum(ALARMS_BESIDE.values()) + _of_days(settings)
+    return Resources(
+        queues=queues,
+        fifo_queues=int(fax),
+        functions=functions,
+        alarm_metrics=queues * sum(ALARMS_A_QUEUE.values()) + full * others,
+        mapping_metrics=full * readers * METRICS_A_MAPPING,
+        dashboards=int(full),
+        keys=_KEYS,
+        rotated_keys=full * _KEYS,
+        secrets=2 + search + len(settings.provider_secrets),
+    )
+
+
+def _of_days(settings: Settings) -> int:
+    """Metrics that the alarms of the day's quota watch: codes that wait; bulk's messages and pages."""
+    rows = [*settings.lane_rows()]
+    codes = sum(1 for row in rows if row.lane == "normal" and settings.has_day(row.event_type))
+    return codes + sum(2 for row in rows if row.lane == "bulk" and row.channel.days)
+
+
+def dollars(resources: Resources, senders: int) -> dict[str, float]:
+    """What they cost a month; `senders` are the functions that have something to send, and so to count."""
+    polls = parts.POLLS * parts.DAYS * 86_400 / parts.POLL_SECONDS
+    standard = resources.queues - resources.fifo_queues
+    metrics = senders * METRICS_A_SENDER + METRICS_BESIDE if senders else 0
+    return {
+        "alarms": max(0, resources.alarm_metrics - prices.FREE_ALARMS) * prices.ALARM,
+        "dashboard": resources.dashboards * prices.DASHBOARD,
+        "custom metrics": metrics * prices.CUSTOM_METRIC,
+        "metrics of mappings": resources.mapping_metrics * prices.CUSTOM_METRIC,
+        "polling of queues": polls
+        * (standard * prices.SQS_REQUEST + resources.fifo_queues * prices.SQS_FIFO_REQUEST),
+        "keys": resources.keys * prices.KEY,
+        "rotation of keys": resources.rotated_keys * prices.KEY_ROTATIONS * prices.KEY,
+        "secrets": resources.secrets * prices.SECRET,
+    }

@@ -1,0 +1,252 @@
+"""`dead-letters`: what lies there, and why."""
+
+from collections import Counter
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+from msgspec import Struct
+from rich.table import Table
+
+from mailroom.clock import iso
+from mailroom.dead_letters.cause import Cause
+from mailroom_ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
+from mailroom_ops.options import AsJson, Stage
+from mailroom_ops.screen import (
+    aws_faults,
+    bar,
+    fold,
+    lines,
+    plain,
+    print_json,
+    print_line,
+    right,
+    screen,
+    table_of,
+    whole,
+)
+from mailroom_ops.stage import aws_session, depth
+
+app = typer.Typer(no_args_is_help=True, help="List dead letters, and show why they are dead.")
+
+Queue = Annotated[str | None, typer.Option(help="Look only at this queue, such as mail or fax.")]
+
+
+class DeadLetterCounts(Struct, frozen=True):
+    """`letters` lie in the dead-letter queue of `queue`. Somebody has received `hidden` of them. Both numbers
+    are approximate. `oldest` and `causes` describe the `looked_at` letters that were read;
+    `complete`: no others can be seen."""
+
+    queue: str
+    letters: int
+    hidden: int
+    looked_at: int = 0
+    oldest: str | None = None
+    causes: dict[str, int] = {}
+    complete: bool = True
+
+
+class DeadLettersListed(Struct, frozen=True):
+    """Answer of `dead-letters list`."""
+
+    stage: str
+    letters: int
+    queues: list[DeadLetterCounts]
+
+
+class ShownDeadLetter(Struct, frozen=True):
+    """One dead letter. `message_id` is SQS's; `id` and `event_type` are its message's, where it is about one.
+
+    `status` and `last_error` are the ledger's. `first_seen`: when the function dead-letters first reported
+    it; `body`: only where --body asks for it.
+    """
+
+    queue: str
+    message_id: str
+    kind: str
+    cause: Cause
+    receives: int
+    sent_at: str
+    first_seen: str | None = None
+    id: str | None = None
+    event_type: str | None = None
+    status: str | None = None
+    last_error: dict[str, Any] | None = None
+    body: str | None = None
+
+
+class DeadLettersShown(Struct, frozen=True):
+    """Answer of `dead-letters show`. `looked_at` dead letters were read to find these. The queues in
+    `incomplete` could not be read to their end."""
+
+    stage: str
+    looked_at: int
+    letters: list[ShownDeadLetter]
+    incomplete: list[str] = []
+
+
+@app.command("list")
+def list_(
+    stage: Stage = "dev",
+    queue: Queue = None,
+    look: Annotated[int, typer.Option(min=0, help="Read this many dead letters of each queue.")] = 100,
+    *,
+    fail_if_any: Annotated[
+        bool, typer.Option("--fail-if-any", help="Exit with 1 if there are dead letters.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print how many dead letters each queue has, since when, and why.
+
+    The command reads the first dead letters of each queue, and removes nothing. The causes are what the
+    ledger says now. Exit code 0; with --fail-if-any 1 if there are dead letters.
+
+    Example: mailroom dead-letters list --stage prod
+    """
+    with aws_faults(stage):
+        queues = DeadQueues(aws_session(), stage)
+        with bar("looking", quiet=as_json) as advance:
+            chosen = queues.named(queue)
+            found = []
+            for at, each in enumerate(chosen, 1):
+                found.append(count_letters(queues, each, look))
+                advance(at, len(chosen))
+    total = sum(each.letters for each in found)
+    if as_json:
+        print_json(DeadLettersListed(stage, total, found))
+    else:
+        screen.print(_table(found))
+        screen.print(f"{total} dead letters in {stage}.")
+    raise typer.Exit(1 if fail_if_any and total else 0)
+
+
+def count_letters(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts:
+    """How many lie in a queue, and what `most` of them at most say. Takes none out."""
+    there = depth(queues.client, queue.url)
+    total, hidden = there.all, there.in_flight  # somebody has received these, and not put them back
+    if not there.visible or not most:
+        return DeadLetterCounts(queue.queue, total, hidden, complete=not total)
+    with queues.scan(queue) as dead_letters:
+        seen = list(islice(dead_letters, most))
+        complete = len(seen) == total if len(seen) == most else dead_letters.complete()
+    causes = Counter(each.cause.code for each in seen)
+    oldest = min((each.dead_letter.sent_at for each in seen), default=None)
+    return DeadLetterCounts(
+        queue.queue,
+        total,
+        hidden,
+        len(seen),
+        None if oldest is None else iso(oldest / 1000),
+        dict(causes.most_common()),
+        complete,
+    )
+
+
+def _table(found: list[DeadLetterCounts]) -> Table:
+    table = table_of(
+        whole("queue"), right("dead letters"), right("hidden"), whole("oldest"), fold("causes", ratio=1)
+    )
+    for each in found:
+        causes = ", ".join(f"{count} {code}" for code, count in each.causes.items())
+        if each.causes and each.looked_at < each.letters:
+            causes += f" (of the {each.looked_at} looked at)"
+        oldest = each.oldest[:16].replace("T", " ") if each.oldest else ""
+        table.add_row(each.queue, str(each.letters), str(each.hidden), oldest, plain(causes))
+    return table
+
+
+@app.command()
+def show(
+    which: Annotated[
+        str | None, typer.Argument(help="A message's id, or SQS's id of a dead letter; default: the first.")
+    ] = None,
+    stage: Stage = "dev",
+    queue: Queue = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many dead letters.")] = 10,
+    *,
+    body: Annotated[bool, typer.Option("--body", help="Print bodies too: they hold personal data.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print dead letters: their messages, why they are dead, and what the ledger says.
+
+    The command removes nothing. A FIFO queue shows only the first ten dead letters of each group. Bodies hold
+    addresses and content, so they are printed only with --body. Exit code 1: there is no such dead letter.
+
+    Example: mailroom dead-letters show order-42 --stage prod
+    """
+    with aws_faults(stage):
+        answer = find_letters(DeadQueues(aws_session(), stage), queue, stage, which, limit, body)
+    if as_json:
+        print_json(answer)
+    else:
+        for each in answer.letters:
+            _print(each)
+        if not answer.letters:
+            screen.print(f"No such dead letter among the {answer.looked_at} of {stage}.")
+        if answer.incomplete:
+            sentence = (
+                f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too "
+                "many, or a FIFO queue has more than ten in a group. The one that you look for may be there: "
+                "put some back, then look again."
+            )
+            print_line(sentence)
+    raise typer.Exit(0 if answer.letters else 1)
+
+
+def find_letters(
+    queues: DeadQueues, name: str | None, stage: str, which: str | None, limit: int, body: bool
+) -> DeadLettersShown:
+    """The dead letters that are asked for."""
+    found: list[ShownDeadLetter] = []
+    incomplete: list[str] = []
+    looked_at = 0
+    for queue in queues.named(name):
+        with queues.scan(queue) as dead_letters:
+            for each in dead_letters:
+                if len(found) == limit:
+                    break
+                looked_at += 1
+                key = each.subject.key
+                if which in (None, each.dead_letter.message_id, key and key.id):
+                    found.append(_shown(each, queue.queue, body=body))
+            if len(found) < limit and not dead_letters.complete():
+                incomplete.append(queue.queue)
+    return DeadLettersShown(stage, looked_at, found, incomplete)
+
+
+def _shown(seen: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLetter:
+    key, item = seen.subject.key, seen.item
+    error = item.get("trouble") or item.get("error")
+    return ShownDeadLetter(
+        queue,
+        seen.dead_letter.message_id,
+        seen.subject.kind,
+        seen.cause,
+        seen.dead_letter.receives,
+        iso(seen.dead_letter.sent_at / 1000),
+        None if seen.first_seen is None else iso(seen.first_seen / 1000),
+        None if key is None else key.id,
+        None if key is None else key.event_type,
+        item.get("status"),
+        error if isinstance(error, dict) else None,
+        seen.dead_letter.body if body else None,
+    )
+
+
+def _print(found: ShownDeadLetter) -> None:
+    print_line(f"{found.queue}  {found.message_id}", "bold")
+    about = f"{found.id}  {found.event_type}" if found.id is not None else found.kind
+    said = [
+        ("about", about),
+        ("cause", f"{found.cause.code}: {found.cause.message}"),
+        ("ledger", found.status or "no item"),
+        ("died after", f"{found.receives} receives, this look among them; sent {found.sent_at}"),
+    ]
+    if found.last_error:
+        said.append(("last error", f"{found.last_error.get('code')}: {found.last_error.get('message')}"))
+    if found.first_seen:
+        said.append(("reported", found.first_seen))
+    for name, text in said:
+        print_line(f"  {name:<11}{text}")
+    if found.body is not None:
+        screen.print(lines(found.body), soft_wrap=True)

@@ -1,0 +1,121 @@
+"""`make destroy`: asks, and empties the buckets that go with a stage: full ones are not deleted."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from botocore.exceptions import ClientError
+
+from mailroom_ops.options import Stage
+from mailroom_ops.screen import Refused, aws_faults, bar, print_line
+from mailroom_ops.stage import aws_session, prefix
+
+if TYPE_CHECKING:
+    from types_boto3_cloudformation import CloudFormationClient
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_s3 import S3Client
+
+BUCKET, TABLES = "AWS::S3::Bucket", ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable")
+
+
+def destroy(
+    stage: Stage = "dev",
+    *,
+    folder: Annotated[Path, typer.Option(help="Where the stage was synthesized to.")] = Path("cdk.out"),
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Ask, then empty the buckets that are deleted with the stage. What the stage retains is left alone.
+
+    Exit code 2: the stage is protected, or nobody said yes.
+    """
+    templates = {
+        path.name.removesuffix(".template.json"): json.loads(path.read_text())
+        for path in sorted(folder.glob(f"{prefix(stage)}*.template.json"))
+    }
+    with aws_faults(stage):
+        session = aws_session()
+        formation = session.client("cloudformation")
+        deployed = [name for name in templates if _unprotected(formation, name, stage)]
+        buckets, tables = (
+            [each for name in deployed for each in _deleted(formation, name, templates[name], kinds)]
+            for kinds in ((BUCKET,), TABLES)
+        )
+        _require_unprotected(session.client("dynamodb"), tables, stage)
+        kept = sorted(each for name in deployed for each in retained(templates[name]))
+        print_line(f"These stacks are deleted: {', '.join(deployed) or 'none is deployed'}.")
+        print_line(f"With all that is in them: {', '.join(buckets) or 'no bucket'}.")
+        print_line(f"Kept, by the stage's settings: {', '.join(kept) or 'nothing'}.")
+        if not yes and typer.prompt(f"Type {stage} to delete them") != stage:
+            raise Refused("Nothing was deleted.")
+        s3 = session.client("s3")
+        with bar("emptying", quiet=False) as advance:
+            for done, bucket in enumerate(buckets):
+                empty(s3, bucket)
+                advance(done + 1, len(buckets))
+
+
+def _unprotected(formation: "CloudFormationClient", name: str, stage: str) -> bool:
+    """Whether the stack is deployed. Raises Refused where it is protected."""
+    try:
+        (found,) = formation.describe_stacks(StackName=name)["Stacks"]
+    except ClientError as error:
+        if "does not exist" in f"{error}":
+            return False
+        raise
+    if found.get("EnableTerminationProtection"):
+        raise Refused(
+            f"{name} is protected. Set mailroom.{stage}.deployment.termination_protection to false, and "
+            "deploy that first."
+        )
+    return True
+
+
+def _require_unprotected(client: "DynamoDBClient", tables: list[str], stage: str) -> None:
+    """Raise Refused for a table that CloudFormation could not delete, before a bucket is emptied."""
+    for table in tables:
+        if client.describe_table(TableName=table)["Table"].get("DeletionProtectionEnabled"):
+            raise Refused(
+                f"{table} is protected. Set mailroom.{stage}.deployment.deletion_protection to false, and "
+                "deploy that first."
+            )
+
+
+def _deleted(
+    formation: "CloudFormationClient", name: str, template: dict[str, Any], kinds: tuple[str, ...]
+) -> Iterator[str]:
+    """The stack's resources of these kinds that CloudFormation deletes."""
+    doomed = {
+        logical
+        for logical, each in template["Resources"].items()
+        if each["Type"] in kinds and each.get("DeletionPolicy") != "Retain"
+    }
+    pages = formation.get_paginator("list_stack_resources").paginate(StackName=name)
+    for page in pages:
+        for each in page["StackResourceSummaries"]:
+            if each["LogicalResourceId"] in doomed and "PhysicalResourceId" in each:
+                yield each["PhysicalResourceId"]
+
+
+def retained(template: dict[str, Any]) -> Iterator[str]:
+    """The kinds of resources that outlive a stack, such as Table."""
+    kinds = {
+        each["Type"] for each in template["Resources"].values() if each.get("DeletionPolicy") == "Retain"
+    }
+    return (kind.removeprefix("AWS::") for kind in kinds)
+
+
+def empty(s3: "S3Client", bucket: str) -> None:
+    """Delete all objects of a bucket, in all their versions. Raises ClientError."""
+    for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
+        found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+        if found:
+            keys = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in found]
+            answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True})  # type: ignore[typeddict-item]
+            if errors := answer.get("Errors"):
+                raise Refused(f"{bucket}/{errors[0].get('Key')}: {errors[0].get('Message')}.")
+
+
+if __name__ == "__main__":
+    typer.run(destroy)

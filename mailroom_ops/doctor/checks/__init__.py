@@ -1,0 +1,73 @@
+"""All checks, in the order in which they are shown; those of a channel stand in its descriptor."""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+from msgspec import Struct
+
+from mailroom.channels.contracts import CHANNELS
+from mailroom_ops.doctor.answer import CheckFinding, skipped
+from mailroom_ops.doctor.checks import channels, functions, queues, stacks
+from mailroom_ops.doctor.stage import ExaminedStage
+
+Run = Callable[[ExaminedStage], Iterator[CheckFinding]]
+
+
+class Check(Struct, frozen=True):
+    """One question about a stage. `run` may raise whatever AWS answers."""
+
+    subject: str
+    name: str
+    run: Run
+
+
+def checks_of(channel: str) -> Iterator[Check]:
+    """The checks of a channel. One that names none has its secrets read, and no more."""
+    named = CHANNELS[channel].checks
+    rows = {name: _named(place) for name, place in (named or {}).items()}
+    if named is None:
+        rows = {"secrets": lambda stage: channels.secrets_of(stage, channel)}
+    yield from (Check(channel, name, _where_sent(channel, run)) for name, run in rows.items())
+
+
+def _named(place: str) -> Run:
+    """What `module:attribute` names."""
+    module, _, name = place.partition(":")
+    found: Run = getattr(import_module(module), name)
+    return found
+
+
+def _where_sent(channel: str, run: Run) -> Run:
+    """The check, skipped where the stage does not send by the channel."""
+
+    def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
+        if stage.senders(channel):
+            yield from run(stage)
+        else:
+            yield skipped(f"No function of the stage sends by {channel}.")
+
+    return checked
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("stacks", "deployed", stacks.deployed),
+    Check("stacks", "settings", stacks.pinned),
+    Check("stacks", "routes", stacks.routes),
+    *(check for channel in CHANNELS for check in checks_of(channel)),
+    Check("functions", "mappings", functions.mappings),
+    Check("functions", "as the settings say", functions.as_configured),
+    Check("functions", "concurrency", functions.concurrency),
+    Check("functions", "event bus", functions.event_bus),
+    Check("functions", "recipients", functions.recipients),
+    Check("queues", "dead letters", queues.dead_letters),
+    Check("queues", "given up", queues.given_up),
+    Check("alarms", "there", queues.alarms_there),
+    Check("alarms", "heard", queues.alarms_heard),
+    Check("alarms", "ringing", queues.alarms_ringing),
+    Check("tables", "protection", stacks.protection),
+    Check("tables", "expiry", stacks.expiry),
+    Check("clock", "this machine's", stacks.clock),
+)
+
+SUBJECTS = tuple(dict.fromkeys(each.subject for each in CHECKS))
+"""What `--only` may name."""

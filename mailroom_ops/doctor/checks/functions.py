@@ -1,0 +1,173 @@
+"""What hands messages to the functions: on, as fast as the settings say, and within the account's bounds."""
+
+from collections.abc import Iterator
+
+from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.doctor.stage import EventSource, ExaminedStage
+from mailroom_ops.estimates.lanes import ConfiguredLane
+from mailroom_ops.stage import is_dead
+
+_QUOTA = (
+    "Request more of the quota 'Concurrent executions' of Lambda: "
+    "https://console.aws.amazon.com/servicequotas/home/services/lambda/quotas"
+)
+_PUMPED = {"mailbox", "ledger", "fax"}
+"""What the local stage's pump reads, instead of the emulator."""
+
+
+def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Each of them on, and without trouble in its last round."""
+    good = 0
+    for each in stage.sources:
+        if each.state == "Enabled" and "PROBLEM" not in each.last_result.upper():
+            good += 1
+        else:
+            yield _trouble(stage, each)
+    read = {name.removesuffix(".fifo") for name in stage.queues if not is_dead(name)}
+    lacking = sorted(read - {each.source for each in stage.sources})
+    if lacking:
+        yield failed(f"No function reads {', '.join(lacking)}.", stage.deploy)
+    yield ok(f"{good} queues and streams are being read.")
+
+
+def as_configured(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Whether what is deployed has the numbers of cdk.json."""
+    if not stage.configured.lanes:
+        yield skipped(stage.configured.trouble)
+        return
+    by_queue = {each.source: each for each in stage.sources if not each.stream}
+    differing = [
+        difference
+        for lane in stage.configured.lanes
+        for difference in _differences(stage, lane, by_queue.get(lane.queue))
+    ]
+    for each in differing:
+        yield warning(each, stage.deploy)
+    if not differing:
+        yield ok(f"{len(stage.configured.lanes)} lanes are deployed with the numbers of cdk.json.")
+
+
+def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Whom the senders may reach: all from production, some from any other stage."""
+    if stage.local:
+        yield skipped("The local stage sends to simulators alone.")
+        return
+    if stage.configured.settings is None:
+        yield skipped(f"{stage.configured.trouble} Whether the stage is production is not known.")
+        return
+    senders = {
+        each.name: "RECIPIENTS_ONLY" in each.environment
+        for each in stage.functions.values()
+        if each.environment.get("CHANNEL", "webhook") != "webhook"
+    }
+    odd = ", ".join(name for name, bounded in senders.items() if bounded == stage.protected)
+    key = f"mailroom.{stage.name}.recipients"
+    if not odd:
+        reached = "everybody" if stage.protected else "only those whom recipients names"
+        yield ok(f"The stage's messages reach {reached}.")
+    elif stage.protected:
+        yield warning(
+            f"Messages reach only those whom recipients names, as in a stage for tests: {odd}.",
+            f"If this is production, remove {key}: {stage.deploy}",
+        )
+    else:
+        yield warning(
+            f"Messages reach everybody, as in production: {odd}.",
+            f"Set {key}.only or .redirect_to. If this is production, set deployment.deletion_protection.",
+        )
+
+
+def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """What all mappings may take together, against what the account has; and what functions have reserved."""
+    client = stage.client("lambda")
+    limits = client.get_account_settings()["AccountLimit"]
+    free, total = limits["UnreservedConcurrentExecutions"], limits["ConcurrentExecutions"]
+    together = sum(each.concurrency or 1 for each in stage.sources)
+    sentence = (
+        f"The stage's queues may run {together:,} functions at once; the account has {free:,} of {total:,}."
+    )
+    yield ok(sentence) if together < free else warning(f"{sentence} Others are then throttled.", _QUOTA)
+    yield from _as_watched(stage, total)
+    for each in stage.sources:
+        reserved = client.get_function_concurrency(FunctionName=f"{stage.prefix}{each.function}").get(
+            "ReservedConcurrentExecutions"
+        )
+        if reserved is not None and reserved < (each.concurrency or 1):
+            yield _reserved(stage, each, reserved)
+
+
+def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """The bus that outcomes go to. Another account's may be closed to whoever looks."""
+    function = stage.functions.get("outcomes")
+    bus = function.environment.get("EVENT_BUS", "") if function else ""
+    if not bus or (bus.startswith("arn:") and bus.split(":")[4] != stage.account):
+        yield skipped(f"The bus {bus} belongs to another account." if bus else "The stage puts no events.")
+    elif stage.asked("events", "describe_event_bus", Name=bus) is None:
+        yield failed(
+            f"There is no bus {bus}: callbacks and further attempts are late, because the ledger's stream "
+            "waits for it.",
+            f"aws events create-event-bus --name {bus.rpartition('/')[2]}",
+        )
+    else:
+        yield ok(f"The bus {bus} is there.")
+
+
+def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
+    """Whether the alarm, and the bounds that synth sets, reckon with the account's own quota."""
+    settings = stage.configured.settings
+    if settings is None or stage.local or settings.monitoring.concurrency_quota == total:
+        return
+    monitoring = settings.monitoring
+    yield warning(
+        f"Lambda lets the account run {total:,} functions at once, monitoring.concurrency_quota is "
+        f"{monitoring.concurrency_quota:,}: the alarm concurrency rings at {monitoring.many_functions:,}.",
+        f"Set mailroom.{stage.name}.monitoring.concurrency_quota to {total}, then {stage.deploy}. {_QUOTA}",
+    )
+
+
+def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
+    what = f"{source.function} does not read {source.source}: its mapping is {source.state.lower()}"
+    if stage.local and source.source in _PUMPED and source.state == "Disabled":
+        return skipped(f"{source.source} is read by the local stage's pump.")
+    if source.state == "Enabled":
+        return failed(
+            f"{source.function} has trouble with {source.source}: {source.last_result[:200]}.",
+            f"Read its log: /aws/lambda/{stage.prefix}{source.function}",
+        )
+    if source.state in {"Creating", "Enabling", "Updating"}:
+        return warning(f"{what}.", "Wait until it is done, then run doctor again.")
+    return failed(
+        f"{what}.",
+        f"aws lambda update-event-source-mapping --enabled --uuid {source.id}",
+    )
+
+
+def _differences(stage: ExaminedStage, lane: ConfiguredLane, source: EventSource | None) -> Iterator[str]:
+    if source is None:
+        yield f"The settings have the queue {lane.queue}, but it is not deployed."
+        return
+    function = stage.functions[source.function]
+    pace = float(function.environment.get("PACE_SECONDS", "0"))
+    at_once = int(function.environment.get("SUBMITS_AT_ONCE", "1"))
+    for key, configured, deployed in (
+        (lane.keys.workers, lane.workers, source.concurrency),
+        (lane.keys.batch or "batch_size", lane.batch, source.batch),
+        ("memory_mb", lane.memory_mb, function.memory_mb),
+        (lane.keys.at_once or "submits_at_once", lane.at_once, at_once),
+        (lane.keys.rate or "pace", round(lane.senders.pace, 4), round(pace, 4)),
+    ):
+        if configured != deployed:
+            what = "a submit every so many seconds, of each worker" if key == lane.keys.rate else key
+            yield f"{lane.queue}: {what} is {configured:g} in the settings, and deployed is {deployed}."
+
+
+def _reserved(stage: ExaminedStage, source: EventSource, reserved: int) -> CheckFinding:
+    name = f"{stage.prefix}{source.function}"
+    fix = f"aws lambda delete-function-concurrency --function-name {name}"
+    if reserved == 0:
+        return failed(f"{source.function} is stopped: it has no concurrency.", fix)
+    return warning(
+        f"{source.function} may run {reserved} times at once, and its queue hands out {source.concurrency}: "
+        "what is throttled counts as a receive.",
+        fix,
+    )

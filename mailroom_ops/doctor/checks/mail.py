@@ -1,0 +1,314 @@
+"""Whether SES would send: what the account may, its senders, and the events about mails."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parseaddr
+from typing import Any
+
+from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.doctor.stage import ExaminedStage
+from mailroom_ops.estimates.prices import SES_PLANS
+from mailroom_ops.times import speed_of
+from mailroom_stacks.settings.monitoring import Monitoring
+
+_NEARLY = 0.8
+_CONSOLE = "https://console.aws.amazon.com/ses/home#/account"
+_UNLIMITED = -1
+
+
+def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Sandbox or production, paused or not, under review or not."""
+    said = stage.client("sesv2").get_account()
+    if said.get("ProductionAccessEnabled"):
+        yield ok("SES lets the account send to everybody.")
+    else:
+        yield warning(
+            "SES has the account in its sandbox: only verified addresses get mail, 200 a day.",
+            f"Request production access: {_CONSOLE}",
+        )
+    if not said.get("SendingEnabled", True):
+        yield failed("SES has paused the account's sending.", f"Find the reason, then resume it: {_CONSOLE}")
+    status = said.get("EnforcementStatus", "HEALTHY")
+    if status != "HEALTHY":
+        found = warning if status == "PROBATION" else failed
+        yield found(f"SES has the account under {status.lower()}.", f"Answer its case: {_CONSOLE}")
+    if plan := said.get("PricingAttributes", {}).get("CurrentPlan", "").lower():
+        known = f"--ses-plan {plan}" if plan in SES_PLANS else "without SES, for its price is not known here"
+        yield ok(f"The account's plan at SES is {plan}: mailroom cost counts {known}.")
+    reasons = said.get("SuppressionAttributes", {}).get("SuppressedReasons", [])
+    if {"BOUNCE", "COMPLAINT"} <= set(reasons):
+        yield ok("SES's list of the account takes in bounces and complaints.")
+    else:
+        yield ok(
+            "SES's list of the account does not take in all; the configuration set's own setting counts."
+        )
+
+
+def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """What may be sent a second and in 24 hours, against what the senders would."""
+    said = stage.client("sesv2").get_account()["SendQuota"]
+    most, rate = said["Max24HourSend"], _deployed_rate(stage)
+    yield _rate(stage, rate, said["MaxSendRate"])
+    if most != _UNLIMITED:
+        yield _day(said["SentLast24Hours"], most, min(rate or 0, said["MaxSendRate"]))
+        yield from _days(stage, most)
+
+
+def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring. Where
+    no settings can be read, those are the rates of a stage that sets none."""
+    settings = stage.configured.settings
+    rates = (settings.monitoring if settings else Monitoring()).ses
+    for kind, metric, warned, alarmed in (
+        ("bounce", "Reputation.BounceRate", rates.bounce_rate_warning, rates.bounce_rate),
+        ("complaint", "Reputation.ComplaintRate", rates.complaint_rate_warning, rates.complaint_rate),
+    ):
+        share = _share(stage, metric)
+        if share is None:
+            yield skipped(f"SES has counted no {kind}s of the last day: too little was sent.")
+            continue
+        sentence = f"{share:.2%} of the mails end as a {kind} (warned of from {warned:.2%}, {alarmed:.2%})."
+        page = f"See docs/operating/ses-{kind}-rate.md."
+        if share >= alarmed:
+            yield failed(sentence, page)
+        else:
+            yield warning(sentence, page) if share >= warned else ok(sentence)
+
+
+def _rate(stage: ExaminedStage, rate: float | None, most: float) -> CheckFinding:
+    if rate is None:
+        return skipped(f"SES takes {most:g} a second; no deployed sender keeps to a rate.")
+    if rate <= most * 1.01:
+        return ok(f"The senders keep to {speed_of(rate)} mails a second, SES takes {most:g}.")
+    key = f"mailroom.{stage.name}.channels.mail.messages_per_second"
+    sentence = (
+        f"The senders would send {speed_of(rate)} mails a second, SES takes {most:g}: it throttles the rest."
+    )
+    if stage.local:
+        return skipped(f"{sentence} It does not here: the simulator has no such limit.")
+    return warning(sentence, f"Set {key} to {most:g}, or request a higher rate: {_CONSOLE}")
+
+
+def _day(sent: float, most: float, rate: float) -> CheckFinding:
+    lasts = f"; at the full rate they last for {most / rate / 3600:.1f} h" if rate else ""
+    sentence = f"{sent:,.0f} of {most:,.0f} mails of 24 hours are used{lasts}."
+    if sent >= most:
+        return failed(sentence, f"They wait until it has room again; request a higher quota: {_CONSOLE}")
+    if sent >= _NEARLY * most:
+        return warning(sentence, f"Request a higher quota: {_CONSOLE}")
+    return ok(sentence)
+
+
+def _days(stage: ExaminedStage, most: float) -> Iterator[CheckFinding]:
+    """The limits of the account's stages together, against its quota."""
+    days = stage.days("mail")
+    said = " + ".join(f"{name} {recipients:,}" for name, recipients in sorted(days.items()))
+    key = f"mailroom.{stage.name}.channels.mail.per_day"
+    if sum(days.values()) > most:
+        yield warning(
+            f"The stages may reach {sum(days.values()):,} recipients today ({said}), SES takes {most:,.0f}.",
+            "Lower channels.mail.per_day of one of them: else a campaign of one may use up what codes of the "
+            "others need. See docs/budget.md.",
+        )
+    elif stage.name in days:
+        yield ok(f"The stages' limits of the day ({said}) are within the quota.")
+    elif any(each.name.endswith("-bulk") for each in stage.senders("mail")):
+        yield warning(
+            f"Bulk may use up all of the {most:,.0f} mails of 24 hours, and codes wait then.",
+            f"Set {key} and the reserve of lane normal. See docs/budget.md.",
+        )
+
+
+def _share(stage: ExaminedStage, metric: str) -> float | None:
+    now = datetime.fromtimestamp(stage.clock(), UTC)
+    points: list[dict[str, Any]] = stage.client("cloudwatch").get_metric_statistics(
+        Namespace="AWS/SES",
+        MetricName=metric,
+        StartTime=now - timedelta(days=1),
+        EndTime=now,
+        Period=3600,
+        Statistics=["Average"],
+    )["Datapoints"]
+    if not points:
+        return None
+    return float(max(points, key=lambda each: each["Timestamp"])["Average"])
+
+
+_IDENTITIES = "https://console.aws.amazon.com/ses/home#/identities"
+Identity = dict[str, Any]
+
+
+def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Each sender's identity: its address's, its domain's, or a domain's above that."""
+    addresses = _addresses(stage)
+    yield from _as_configured(stage, addresses)
+    asked: dict[str, Identity | None] = {}
+    for address in addresses:
+        names = (address, *_domains(address.rpartition("@")[2]))
+        for name in names:
+            if name not in asked:
+                asked[name] = stage.asked("sesv2", "get_email_identity", EmailIdentity=name)
+        # SES takes the most specific one there is: an address that failed is not saved by its domain.
+        name = next((each for each in names if asked[each] is not None), "")
+        yield _verified(address, name, asked[name] if name else None)
+    for name, identity in asked.items():
+        if identity is not None and "@" not in name:
+            yield from _domain(name, identity)
+
+
+def _addresses(stage: ExaminedStage) -> list[str]:
+    senders = (each.environment.get("MAIL_SENDERS", "[]") for each in stage.senders("mail"))
+    found = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
+    return list(dict.fromkeys(found))
+
+
+def _as_configured(stage: ExaminedStage, deployed: list[str]) -> Iterator[CheckFinding]:
+    settings = stage.configured.settings
+    if settings is None or not deployed:
+        return
+    configured = [parseaddr(sender)[1] for sender in settings.mail.senders]
+    if set(configured) != set(deployed):
+        yield warning(
+            f"The settings have the senders {', '.join(configured)}; deployed are {', '.join(deployed)}.",
+            stage.deploy,
+        )
+
+
+def _domains(domain: str) -> Iterator[str]:
+    """The domain, and those above it that could be somebody's own."""
+    labels = domain.split(".")
+    for at in range(len(labels) - 1):
+        yield ".".join(labels[at:])
+
+
+def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:
+    if identity is None:
+        domain = address.rpartition("@")[2]
+        return failed(
+            f"{address} is not an identity of SES here, nor is its domain: SES sends no mail from it.",
+            f"aws sesv2 create-email-identity --email-identity {domain}",
+        )
+    if identity.get("VerifiedForSendingStatus"):
+        return ok(f"{address} may send, as {name} is verified.")
+    state = identity.get("VerificationStatus", "not verified").lower()
+    return failed(
+        f"{address} may not send: the identity {name} is {state}.", f"Verify it: {_IDENTITIES}/{name}"
+    )
+
+
+def _domain(name: str, identity: Identity) -> Iterator[CheckFinding]:
+    dkim = identity.get("DkimAttributes", {})
+    if dkim.get("SigningEnabled") and dkim.get("Status") == "SUCCESS":
+        yield ok(f"Mails of {name} are signed (DKIM).")
+    else:
+        yield warning(
+            f"Mails of {name} are not signed by it (DKIM: {dkim.get('Status', 'not set up')}): large mail "
+            "providers refuse or hide them.",
+            f"Put the CNAME records into its DNS: {_IDENTITIES}/{name}",
+        )
+    yield _mail_from(name, identity.get("MailFromAttributes", {}))
+
+
+def _mail_from(name: str, attributes: dict[str, str]) -> CheckFinding:
+    domain, status = attributes.get("MailFromDomain"), attributes.get("MailFromDomainStatus")
+    if not domain:
+        return warning(
+            f"{name} has no MAIL FROM domain of its own: SPF speaks for amazonses.com, not for you.",
+            f"aws sesv2 put-email-identity-mail-from-attributes --email-identity {name} "
+            f"--mail-from-domain bounce.{name}",
+        )
+    if status == "SUCCESS":
+        return ok(f"Bounces of {name} go to its own MAIL FROM domain.")
+    sentence = f"The MAIL FROM domain {domain} is not usable: {status}."
+    fix = f"Put its MX and TXT records into the DNS: {_IDENTITIES}/{name}"
+    rejects = attributes.get("BehaviorOnMxFailure") == "REJECT_MESSAGE"
+    return failed(f"{sentence} Mails are refused for it.", fix) if rejects else warning(sentence, fix)
+
+
+NEEDED = {"BOUNCE", "COMPLAINT", "DELIVERY", "REJECT"}
+"""Events without which a status stays `sent`, and nobody who bounced or complained is suppressed."""
+USEFUL = {"SEND", "RENDERING_FAILURE", "DELIVERY_DELAY"}
+
+
+def configuration_set(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Whether it is there, may send, counts, and keeps SES's own suppression list."""
+    for name in _names(stage):
+        found = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
+        if found is None:
+            yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
+        else:
+            yield from _set(name, found)
+
+
+def events(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Whether its events come to the stage's own topic."""
+    feedback = stage.functions.get("feedback")
+    believed = set(json.loads(feedback.environment.get("FEEDBACK_TOPICS", "[]"))) if feedback else set()
+    for name in _names(stage):
+        found = stage.asked("sesv2", "get_configuration_set_event_destinations", ConfigurationSetName=name)
+        if found is not None:
+            yield _destinations(stage, name, found.get("EventDestinations", []), believed)
+
+
+def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
+    if found.get("SendingOptions", {}).get("SendingEnabled", True):
+        yield ok(f"Sending with the configuration set {name} is on.")
+    else:
+        yield failed(
+            f"Sending with the configuration set {name} is paused.",
+            f"aws sesv2 put-configuration-set-sending-options --configuration-set-name {name} "
+            "--sending-enabled",
+        )
+    # Without options of its own the account's count: the check `account` says which those are.
+    reasons = found.get("SuppressionOptions", {}).get("SuppressedReasons")
+    if reasons is None or not {"BOUNCE", "COMPLAINT"} - set(reasons):
+        yield ok("SES suppresses who bounced or complained, for this set.")
+    else:
+        yield warning(
+            f"SES does not suppress for {', '.join(sorted({'BOUNCE', 'COMPLAINT'} - set(reasons)))}.",
+            f"aws sesv2 put-configuration-set-suppression-options --configuration-set-name {name} "
+            "--suppressed-reasons BOUNCE COMPLAINT",
+        )
+    if not found.get("ReputationOptions", {}).get("ReputationMetricsEnabled"):
+        yield warning(
+            f"SES does not count reputation for {name}.",
+            f"aws sesv2 put-configuration-set-reputation-options --configuration-set-name {name} "
+            "--reputation-metrics-enabled",
+        )
+
+
+def _destinations(
+    stage: ExaminedStage, name: str, found: list[dict[str, Any]], believed: set[str]
+) -> CheckFinding:
+    to_us = [
+        each
+        for each in found
+        if each.get("Enabled") and each.get("SnsDestination", {}).get("TopicArn") in believed
+    ]
+    sent = {kind for each in to_us for kind in each.get("MatchingEventTypes", [])}
+    if not to_us:
+        return failed(f"The stage gets no events about mails sent with {name}.", stage.deploy)
+    if NEEDED - sent:
+        return failed(f"{name} sends no events of type {', '.join(sorted(NEEDED - sent))}.", stage.deploy)
+    if USEFUL - sent:
+        return warning(f"{name} sends no events of type {', '.join(sorted(USEFUL - sent))}.", stage.deploy)
+    return ok(f"{name} sends the stage the events about its mails.")
+
+
+def _names(stage: ExaminedStage) -> list[str]:
+    found = (each.environment.get("CONFIGURATION_SET", "") for each in stage.senders("mail"))
+    return list(dict.fromkeys(each for each in found if each))
+
+
+def _deployed_rate(stage: ExaminedStage) -> float | None:
+    """Mails a second, all lanes together: workers by the gap after each submit. None: no sender keeps to a
+    rate."""
+    workers = {each.function: each.concurrency for each in stage.sources}
+    rates = []
+    for each in stage.senders("mail"):
+        pace = float(each.environment.get("PACE_SECONDS", "0"))
+        together = workers.get(each.name)
+        if pace > 0 and together:
+            rates.append(together / pace)
+    return sum(rates) if rates else None

@@ -1,0 +1,126 @@
+"""What waits for somebody in queues and buckets, what rings, and whether somebody would hear it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.doctor.stage import ExaminedStage
+from mailroom_ops.stage import depth, is_dead, unprocessed_bucket
+
+
+def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Each dead-letter queue, whatever lies in it visible or hidden."""
+    queues = {name: url for name, url in stage.queues.items() if is_dead(name)}
+    if not queues:
+        yield failed("The stage has no dead-letter queue.", stage.deploy)
+        return
+    empty = 0
+    for name, url in queues.items():
+        count = depth(stage.client("sqs"), url).all
+        if count:
+            yield failed(
+                f"{count:,} dead letters wait in {name}.",
+                f"mailroom dead-letters list --stage {stage.name}; see docs/operating/dlq-not-empty.md.",
+            )
+        else:
+            empty += 1
+    yield ok(f"{empty} of {len(queues)} dead-letter queues are empty.")
+
+
+def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """What Lambda laid into the bucket because the reader of a stream failed on it again and again."""
+    bucket = unprocessed_bucket(stage.name, stage.account, stage.region)
+    found = stage.asked("s3", "list_objects_v2", Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1)
+    if found is None:
+        yield skipped(f"There is no bucket {bucket}.")
+    elif found.get("Contents"):
+        yield failed(
+            "A stream gave up on messages: they wait to be replayed.",
+            f"mailroom repair --given-up --stage {stage.name} --dry-run; see docs/operating/gave-up.md.",
+        )
+    else:
+        yield ok("The streams gave up on nothing.")
+
+
+TOPIC = "alarms"
+_SHOWN = 5
+
+
+def alarms_there(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """An alarm for each dead-letter queue, at least; and actions on all."""
+    names = {each["AlarmName"] for each in stage.alarms}
+    dead = (name.removesuffix(".fifo") for name in stage.queues if is_dead(name))
+    needed = [f"{stage.prefix}{name}-not-empty" for name in dead]
+    lacking = [name for name in needed if name not in names]
+    if lacking:
+        yield failed(f"These alarms are missing: {_listed(lacking)}.", stage.deploy)
+    elif names:
+        yield ok(f"{len(names)} alarms are there, one for each dead-letter queue among them.")
+    silent = [
+        each["AlarmName"]
+        for each in stage.alarms
+        if not (each.get("ActionsEnabled") and each.get("AlarmActions"))
+    ]
+    if silent:
+        yield _failed_if_protected(stage)(
+            f"{len(silent)} alarms notify nobody: {_listed(silent)}.",
+            f"{stage.deploy}; those turned off: aws cloudwatch enable-alarm-actions",
+        )
+
+
+def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Who has subscribed to the topic of the alarms, and has confirmed it."""
+    client, arn = stage.client("sns"), stage.arn("sns", f"{stage.prefix}{TOPIC}")
+    try:
+        found = stage.pages("sns", "list_subscriptions_by_topic", "Subscriptions", TopicArn=arn)
+    except client.exceptions.NotFoundException:
+        yield _failed_if_protected(stage)(f"There is no topic {stage.prefix}{TOPIC}.", stage.deploy)
+        return
+    pending = [each for each in found if not each["SubscriptionArn"].startswith("arn:")]
+    confirmed = [each for each in found if each not in pending]
+    subscribe = (
+        f"aws sns subscribe --topic-arn {arn} --protocol email --notification-endpoint you@example.com"
+    )
+    if pending:
+        yield warning(
+            f"Not confirmed yet: {_protocols(pending)}.",
+            "Follow the link in the mail that SNS sent; it is good for two days, then subscribe anew.",
+        )
+    if confirmed:
+        yield ok(f"Who hears the alarms: {_protocols(confirmed)}.")
+    else:
+        yield _failed_if_protected(stage)("Nobody hears the alarms.", subscribe)
+
+
+def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    ringing = [each for each in stage.alarms if each["StateValue"] == "ALARM"]
+    for each in ringing:
+        name, description = each["AlarmName"], each.get("AlarmDescription", "")
+        found = warning if name.endswith("-warning") else failed
+        yield found(f"{name} rings.", _page(description))
+    if not stage.alarms:
+        yield skipped("There are no alarms.")
+    elif not ringing:
+        yield ok("No alarm rings.")
+
+
+def _failed_if_protected(stage: ExaminedStage) -> Any:
+    """A protected stage fails where others are warned: nobody watches a stage for trying things."""
+    return failed if stage.protected else warning
+
+
+def _page(description: str) -> str:
+    _, found, page = description.rpartition("See docs/")
+    return f"See docs/{page}" if found else description
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _protocols(subscriptions: list[dict[str, Any]]) -> str:
+    # Without the endpoints, which are addresses and numbers.
+    counts = Counter(each["Protocol"] for each in subscriptions)
+    return ", ".join(f"{count} by {protocol}" for protocol, count in sorted(counts.items()))

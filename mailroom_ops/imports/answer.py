@@ -1,0 +1,100 @@
+"""What an import shows: a bar while it runs, and the answer at its end."""
+
+from typing import Literal
+
+from msgspec import Struct, structs
+from rich.table import Table
+
+from mailroom_ops.campaigns.answers import panel
+from mailroom_ops.campaigns.dry_run import Sample
+from mailroom_ops.imports.items import LineFault
+from mailroom_ops.screen import fold, print_line, right, screen, table_of
+
+State = Literal["done", "interrupted", "stopped"]
+
+
+class ShownMessage(Struct, frozen=True):
+    """One message of a dry run, as its recipient would see it; or the problem for which it would fail."""
+
+    id: str
+    to: str
+    subject: str
+    text: str
+    problem: str
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """An import's answer. `event_type` is that of all messages ("": each line's own). `state` is done,
+    interrupted or stopped (`trouble` says why); a dry run is done, and `put` is what it would put. The counts
+    are of lines; `faults` are the first, and `refused_file` lists all that this run came by; null: none.
+    `lines_per_second`: settled by this process."""
+
+    file: str
+    stage: str
+    event_type: str
+    dry_run: bool
+    state: State
+    lines: int
+    put: int
+    existed: int
+    conflict: int
+    refused: int
+    left_out: int
+    failed: int
+    bytes: int
+    seconds: float
+    lines_per_second: float
+    refused_file: str | None = None
+    faults: list[LineFault]
+    samples: list[ShownMessage] = []
+    trouble: str = ""
+
+
+_MEANING = (
+    ("put", "are in the mailbox now"),
+    ("existed", "were there already, with the same content"),
+    ("conflict", "have the id of another message, which stays"),
+    ("refused", "are faulty"),
+    ("left_out", "do not have what --only asks for"),
+    ("failed", "AWS refused"),
+)
+
+
+def shown(sample: Sample) -> ShownMessage:
+    """A rendered message without its HTML, where it has a text."""
+    return ShownMessage(sample.id, sample.to, sample.subject, sample.text or sample.html, sample.problem)
+
+
+def show(answer: Imported) -> None:
+    for sample in answer.samples:
+        screen.print(panel(*structs.astuple(sample)))
+    for fault in answer.faults:
+        where = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
+        print_line(f"- {where}: {fault.problem}")
+    more = answer.refused + answer.conflict - len(answer.faults)
+    if more > 0:
+        screen.print(f"and {more:,} more.")
+    screen.print(_table(answer))
+    if answer.dry_run:
+        screen.print("A dry run: nothing was put or written.")
+    if answer.refused_file:
+        print_line(f"{answer.refused_file} lists them.")
+        print_line("Fix the lines where they stand, then run the same command again.")
+    if answer.trouble:
+        print_line(f"Stopped: {answer.trouble}.")
+    if answer.state != "done":
+        print_line("To go on, run the same command again: nothing is put twice.")
+
+
+def _table(answer: Imported) -> Table:
+    table = table_of(right("lines"), "", fold(""))
+    table.add_row(f"{answer.lines:,}", "all", f"{answer.bytes:,} bytes in the file")
+    for name, meaning in _MEANING:
+        count = getattr(answer, name)
+        if answer.dry_run and name in ("existed", "conflict", "failed"):
+            continue
+        if name == "left_out" and not count:
+            continue
+        said = "would be put" if answer.dry_run and name == "put" else meaning
+        table.add_row(f"{count:,}", name, said)
+    return table

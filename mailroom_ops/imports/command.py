@@ -1,0 +1,163 @@
+"""`import`: a file of messages into the mailbox."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom_ops.imports import answer as view
+from mailroom_ops.imports.importing import Import
+from mailroom_ops.imports.items import Format, Options
+from mailroom_ops.imports.source import Source
+from mailroom_ops.messages.items import pairs, rules_of
+from mailroom_ops.options import AsJson, Stage
+from mailroom_ops.screen import Refused, aws_faults, print_answer
+from mailroom_ops.stage import aws_session
+
+EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
+ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+MAX_PREFIX_BYTES = 100
+
+
+def import_(
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="A CSV or JSON Lines file in UTF-8.")
+    ],
+    stage: Stage = "dev",
+    *,
+    channel: Annotated[
+        str | None, typer.Option(help="The channel of all messages; default: each line's event_type.")
+    ] = None,
+    id_prefix: Annotated[
+        str | None,
+        typer.Option(help="The beginning of each id; without a column of ids, the line's number follows."),
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(help="Take the ids from this column; default: id.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Give every message attribute=value.")
+    ] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", help="Use a column as an attribute: column=attribute.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Leave out lines whose column has no such value: column=value; repeat it for several."
+        ),
+    ] = None,
+    format_: Annotated[
+        Format | None, typer.Option("--format", help="The file's format; default: by the ending of its name.")
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            help="The character between the cells of a CSV file; default: a comma, or a tab in a .tsv file."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
+    ] = False,
+    workers: Annotated[int, typer.Option(min=1, max=128, help="Make this many puts at a time.")] = 16,
+    as_json: AsJson = False,
+) -> None:
+    """Put a file of messages into the mailbox: CSV with a header, or one JSON object a line, of any size.
+
+    A column is an attribute of the message, or a variable of its template. In a CSV file, write lists, maps
+    and numbers as JSON. Each line needs an id that stays the same: from a column, or made of --id-prefix and
+    the line's number. Messages take the bulk lane if the channel has one; --set lane=normal takes the other.
+    A column of JSON Lines may lie within another: --map User.Names.0=first_name. --only column= asks for
+    lines without a value.
+
+    After an interruption, run the same command again. Nothing is put twice: a message that is there already
+    counts as existed. FILE.mailroom-refused.csv lists the lines that were refused: fix them where they stand,
+    and run the command again. With ids of line numbers, each line has to keep its number.
+
+    Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. 2: AWS
+    refused the messages, or the options or the file are wrong.
+
+    Example: mailroom import people.csv --channel mail --id-prefix news-2026-11 --set template=news --dry-run
+    """
+    with aws_faults(stage):
+        options = options_of(
+            file,
+            channel=channel,
+            format_=format_,
+            delimiter=delimiter,
+            id_prefix=id_prefix,
+            id_column=id_column,
+            sets=set_ or (),
+            maps=map_ or (),
+            only=only or (),
+        )
+        session = aws_session()
+        with closing(Source(file)) as source:
+            importing = Import(source, session, stage, options, rules_of(session, stage), quiet=as_json)
+            answer = importing.dry_run() if dry_run else importing.run(workers)
+    print_answer(answer, view.show, as_json=as_json)
+    bad = answer.refused + answer.conflict > 0 or any(each.problem for each in answer.samples)
+    raise typer.Exit(max(EXIT[answer.state], 1 if bad else 0))
+
+
+def options_of(
+    file: Path,
+    *,
+    channel: str | None,
+    format_: Format | None,
+    delimiter: str | None,
+    id_prefix: str | None,
+    id_column: str | None,
+    sets: Iterable[str],
+    maps: Iterable[str],
+    only: Iterable[str],
+) -> Options:
+    """The options of a command. Raises Refused for those that contradict each other or mean nothing."""
+    if channel is not None and channel not in CONTRACTS:
+        raise Refused(f"--channel {channel!r:.60} is unknown; use one of: {', '.join(CONTRACTS)}.")
+    if id_prefix is not None and not _is_prefix(id_prefix):
+        raise Refused(
+            "--id-prefix cannot begin an id; use 1 to 100 printable characters, and no mail address."
+        )
+    found = format_ or ENDINGS.get(file.suffix.lower())
+    if found is None:
+        raise Refused(f"{file.name} does not end in .csv or .jsonl; name its format with --format.")
+    mapped = pairs(maps, "--map")
+    if len(set(mapped.values())) < len(mapped):
+        raise Refused("--map gives two columns the same attribute; keep one of them.")
+    constant = pairs(sets, "--set")
+    for name, instead in (("id", "--id-column or --id-prefix"), ("event_type", "--channel")):
+        if name in constant:
+            raise Refused(f"--set {name} would be the same for all lines; use {instead}.")
+    return Options(
+        format=found,
+        delimiter=_delimiter(file, delimiter),
+        channel=channel or "",
+        id_prefix=id_prefix or "",
+        id_column=id_column or "",
+        sets=constant,
+        maps=mapped,
+        only=_choices(only),
+    )
+
+
+def _choices(typed: Iterable[str]) -> dict[str, list[str]]:
+    """The values that each column may have. Raises Refused."""
+    found: dict[str, list[str]] = {}
+    for each in typed:
+        for column, value in pairs([each], "--only").items():
+            found.setdefault(column, []).append(value)
+    return found
+
+
+def _is_prefix(text: str) -> bool:
+    return text.isprintable() and 0 < len(text.encode()) <= MAX_PREFIX_BYTES and "@" not in text
+
+
+def _delimiter(file: Path, typed: str | None) -> str:
+    found = typed or ("\t" if file.suffix.lower() == ".tsv" else ",")
+    found = "\t" if found == "\\t" else found
+    if len(found) != 1 or not found.isascii() or found in '"\r\n':
+        raise Refused("--delimiter must be one ASCII character; use , or ; or \\t.")
+    return found

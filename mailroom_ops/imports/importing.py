@@ -1,0 +1,193 @@
+"""The import itself: the file's entries in their order, through the client that every producer may use."""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, structs
+
+from mailroom.campaigns.file_formats import FileEntry
+from mailroom.client import Mailroom, SendResult
+from mailroom.mailbox import DAY
+from mailroom_ops.campaigns.dry_run import Samples
+from mailroom_ops.imports.answer import Imported, State, shown
+from mailroom_ops.imports.items import Items, LineFault, Options
+from mailroom_ops.imports.refused import RefusedLines
+from mailroom_ops.imports.source import FileEntries, Source
+from mailroom_ops.messages.items import Rules
+from mailroom_ops.screen import bar
+
+if TYPE_CHECKING:
+    import boto3
+
+SHOWN_FAULTS = 20
+SAMPLES = 3
+_MOVED = (
+    "line {} has the id of another message, and ids are made of the lines' numbers: the file has changed "
+    "since it was imported, or another file had this --id-prefix. Put the file back as it was, or give the "
+    "new lines a file and an --id-prefix of their own"
+)
+
+
+class LineCounts(Struct, kw_only=True):
+    """Lines, by what became of them. put: they are in the mailbox now. existed: the very same were there.
+    conflict: the id is another message's. refused: the line is not as it must be. left_out: it does not have
+    what was asked for. failed: AWS did not take it, and the import ended."""
+
+    put: int = 0
+    existed: int = 0
+    conflict: int = 0
+    refused: int = 0
+    left_out: int = 0
+    failed: int = 0
+
+    @property
+    def lines(self) -> int:
+        """All that were seen."""
+        return self.put + self.existed + self.conflict + self.refused + self.left_out + self.failed
+
+
+class _Stopped(Exception):
+    """Nothing more is worth a try; the sentence says why."""
+
+
+class Import:
+    """One file for one stage, from its beginning: puts are conditional on ids that follow from the file, so
+    what an earlier run has put counts as existed. Raises Refused where the file or its columns cannot be
+    meant."""
+
+    def __init__(
+        self,
+        source: Source,
+        session: "boto3.Session",
+        stage: str,
+        options: Options,
+        rules: Rules,
+        *,
+        quiet: bool,
+    ) -> None:
+        self._source = source
+        self._session = session
+        self._stage = stage
+        self._options = options
+        self._rules = rules
+        self._quiet = quiet
+        self._entries = FileEntries(source, options)
+        s3 = session.client("s3")
+        self._previews = rules.previews(s3)
+        self._items = Items(options, rules.lanes, rules.validator(s3), self._previews)
+        if options.format == "csv":
+            self._items.check_header(self._entries.header)
+        self._numbered = self._items.numbered(self._entries.columns())
+        self._counts = LineCounts()
+        self._faults: list[LineFault] = []
+        self._began = time.monotonic()
+
+    def dry_run(self) -> Imported:
+        """Judge every line and render the first three messages. Nothing is put or written."""
+        samples = list[dict[str, Any]]()
+        with bar("checking", quiet=self._quiet) as advance:
+            for entry in self._entries.after(self._entries.start):
+                item = self._items.judged(entry)
+                if isinstance(item, LineFault):
+                    self._fault(item)
+                    self._counts.refused += 1
+                elif item is None:
+                    self._counts.left_out += 1
+                else:
+                    self._counts.put += 1
+                    samples += [item] if len(samples) < SAMPLES else []
+                advance(entry.end.offset, self._source.size, f"checking, {self._counts.lines:,} lines")
+        rendering = Samples(self._previews, self._rules.default_region)
+        rendered = [shown(rendering.render(each)) for each in samples]
+        return self._answer("done", dry_run=True, samples=rendered)
+
+    def run(self, workers: int) -> Imported:
+        """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done. Raises Refused where
+        the list of refused lines cannot be written."""
+        self._refused = RefusedLines(self._source.path)
+        state: State = "stopped"
+        trouble = ""
+        try:
+            self._put(self._client(workers))
+            state = "done"
+        except _Stopped as why:
+            trouble = str(why)
+        except KeyboardInterrupt:
+            state = "interrupted"
+        finally:
+            self._refused.close()
+        path = str(self._refused.path) if self._refused.path.exists() else None
+        return self._answer(state, trouble=trouble, refused_file=path)
+
+    def _client(self, workers: int) -> Mailroom:
+        rules = self._rules
+        return Mailroom(
+            self._stage,
+            self._session,
+            payload_bucket=rules.payload_bucket,
+            workers=workers,
+            mailbox_days=int(rules.mailbox_ttl_seconds / DAY) or None,
+            payload_days=int(rules.payload_ttl_seconds / DAY),
+        )
+
+    def _put(self, mailroom: Mailroom) -> None:
+        under_way = deque[FileEntry]()
+        with bar("importing", quiet=self._quiet) as advance:
+
+            def settle(result: SendResult) -> None:
+                entry = under_way.popleft()
+                self._settle(entry, result)
+                advance(entry.end.offset, self._source.size, f"importing, {self._counts.lines:,} lines")
+
+            mailroom.send_many(self._good(under_way), on_result=settle)
+
+    def _good(self, under_way: "deque[FileEntry]") -> Iterator[dict[str, Any]]:
+        """The items of the file; each one's entry is noted, and the faulty ones are listed."""
+        for entry in self._entries.after(self._entries.start):
+            item = self._items.judged(entry)
+            if isinstance(item, LineFault):
+                self._counts.refused += 1
+                self._refuse(item)
+            elif item is None:
+                self._counts.left_out += 1
+            else:
+                under_way.append(entry)
+                yield item
+
+    def _settle(self, entry: FileEntry, result: SendResult) -> None:
+        outcome = "put" if result.state == "accepted" else result.state
+        setattr(self._counts, outcome, getattr(self._counts, outcome) + 1)
+        if result.state == "failed":
+            raise _Stopped(f"AWS refused the messages: {result.error}")
+        if result.state == "conflict" and self._numbered:
+            raise _Stopped(_MOVED.format(entry.begin.line))
+        if not result.ok:
+            field, _, problem = result.error.partition(": ")
+            self._refuse(self._items.fault(entry.begin.line, field, problem))
+
+    def _refuse(self, fault: LineFault) -> None:
+        self._refused.add(fault)
+        self._fault(fault)
+
+    def _fault(self, fault: LineFault) -> None:
+        if len(self._faults) < SHOWN_FAULTS:
+            self._faults.append(fault)
+
+    def _answer(self, state: State, *, dry_run: bool = False, **more: Any) -> Imported:
+        seconds = time.monotonic() - self._began
+        return Imported(
+            file=str(self._source.path),
+            stage=self._stage,
+            event_type=self._options.channel,
+            dry_run=dry_run,
+            state=state,
+            lines=self._counts.lines,
+            **structs.asdict(self._counts),
+            bytes=self._source.size,
+            seconds=round(seconds, 3),
+            lines_per_second=round(self._counts.lines / seconds, 1) if seconds else 0.0,
+            faults=self._faults,
+            **more,
+        )

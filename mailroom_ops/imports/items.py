@@ -1,0 +1,199 @@
+"""One entry of a file as an item of the mailbox, or what is wrong with it."""
+
+import re
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from mailroom.campaigns.file_formats import FileEntry
+from mailroom.channels.preview import Previews
+from mailroom.dispatch.dispatcher import Validator
+from mailroom.errors import Invalid, Malformed
+from mailroom.message import address
+from mailroom_ops.messages.items import attributes_of
+from mailroom_ops.screen import Refused
+
+Format = Literal["csv", "jsonl"]
+ID, CHANNEL = "id", "event_type"
+_PLACE = re.compile(r"\d{1,9}", re.ASCII)
+_attributes = cache(attributes_of)
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """How lines become messages. An import goes on only with the options that it began with.
+
+    `channel` "": each line has its own. `id_prefix` "": the ids are in the file. `sets` are attributes of
+    every message; `maps` has the attribute that a column becomes; `only` the values of which a column must
+    have one, or the line is left out.
+    """
+
+    format: Format
+    delimiter: str
+    channel: str
+    id_prefix: str
+    id_column: str
+    sets: dict[str, str]
+    maps: dict[str, str]
+    only: dict[str, list[str]] = {}
+
+    def attribute(self, column: str) -> str:
+        """What a column is called in the message."""
+        return self.maps.get(column, column)
+
+    def column(self, attribute: str) -> str:
+        """Where an attribute stands in the file; "" where it does not come from there."""
+        if attribute in self.sets:
+            return ""
+        if attribute == "id" and self.id_column:
+            return self.id_column
+        named = (column for column, mapped in self.maps.items() if mapped == attribute)
+        return next(named, attribute)
+
+
+class LineFault(Struct, frozen=True):
+    """What is wrong with a line: its number, as an editor counts, the column ("": all of it), and why."""
+
+    line: int
+    column: str
+    problem: str
+
+
+class Items:
+    """Makes items by the options. `lanes` are those of each channel of the stage: messages take the one for
+    bulk, if the channel has it, unless a line or an option has another."""
+
+    def __init__(
+        self, options: Options, lanes: Mapping[str, list[str]], validator: Validator, previews: Previews
+    ) -> None:
+        self._options = options
+        self._lanes = lanes
+        self._validator = validator
+        self._previews = previews
+        self._numbered = bool(options.id_prefix) and not options.id_column
+
+    def check_header(self, header: list[str]) -> None:
+        """Raise Refused where these columns cannot make messages by the options."""
+        there = set(header)
+        options = self._options
+        named = (("--map", options.maps), ("--id-column", [options.id_column]), ("--only", options.only))
+        for option, columns in named:
+            for column in columns:
+                if column and column not in there:
+                    there_are = f"it has: {', '.join(header):.300}"
+                    raise Refused(f"{option}: there is no column {column!r:.60}; {there_are}.")
+        for column, attribute in options.maps.items():
+            if attribute in there and attribute not in options.maps:
+                raise Refused(f"--map {column}={attribute}: {attribute} is a column as well; map that, too.")
+        attributes = {options.attribute(each) for each in header}
+        if not options.channel and CHANNEL not in attributes:
+            raise Refused("Which channel is it? Say --channel mail, or name a column event_type.")
+        if not options.id_prefix and not options.id_column and ID not in attributes:
+            raise Refused(
+                "The lines have no ids: name a column that has one by --id-column, or let them be made of "
+                "the lines' numbers by --id-prefix, which no other file may have, such as "
+                "--id-prefix people-2026-11-21."
+            )
+
+    def numbered(self, columns: Collection[str]) -> bool:
+        """Whether ids are made of where lines stand in the file, and not of what stands in them."""
+        there = {self._options.attribute(each) for each in columns}
+        return self._numbered and ID not in there
+
+    def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault | None:
+        """The item of an entry, as the stage's own entrance would take it; what is wrong with it; or None: it
+        is to be left out."""
+        line = entry.begin.line
+        if entry.values is None:
+            return LineFault(line, entry.column, entry.problem)
+        for column, wanted in self._options.only.items():
+            if _text(_cell(entry.values, column)) not in wanted:
+                return None
+        try:
+            item = self.item(line, entry.values)
+            self._previews.check(self._validator.validate(item))
+        except Invalid as fault:
+            return self.fault(line, fault.field, fault.problem)
+        except Malformed as fault:
+            return LineFault(line, "", str(fault))
+        return item
+
+    def fault(self, line: int, field: str, problem: str) -> LineFault:
+        """What is wrong with an attribute, by the column that it comes from."""
+        base = field.partition("[")[0].partition(".")[0]
+        column = self._options.column(base)
+        return LineFault(line, column + field[len(base) :] if column else field, problem)
+
+    def item(self, line: int, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The item of a line. Raises Invalid, which names the attribute."""
+        item = {self._options.attribute(column): value for column, value in values.items()}
+        for column in self._options.maps.keys() - values.keys():
+            if (value := _cell(values, column)) is not None:
+                item[self._options.maps[column]] = value
+        item[CHANNEL] = self._channel(item)
+        known = _attributes(item[CHANNEL])
+        id_ = self._id(values, item, line)
+        # An empty cell of an attribute counts as missing. A variable of the template may be empty.
+        item = {name: value for name, value in item.items() if value != "" or not known.known(name)}
+        if self._options.format == "csv":
+            item = {name: known.value(name, text) for name, text in item.items()}
+        for name, text in self._options.sets.items():
+            item[name] = known.value(name, text)
+        if "lane" not in item and "bulk" in self._lanes.get(item[CHANNEL], ()):
+            item["lane"] = "bulk"
+        item[ID] = id_
+        return item
+
+    def _channel(self, item: Mapping[str, Any]) -> str:
+        asked = self._options.channel
+        said = item.get(CHANNEL) or asked
+        if not isinstance(said, str) or not said:
+            raise Invalid(CHANNEL, "is missing; give one, or say --channel")
+        if asked and said != asked:
+            raise Invalid(CHANNEL, f"is {said!r:.60}, and --channel is {asked}; leave one of them out")
+        return said
+
+    def _id(self, values: Mapping[str, Any], item: Mapping[str, Any], line: int) -> str:
+        prefix, column = self._options.id_prefix, self._options.id_column
+        own = _cell(values, column) if column else item.get(ID)
+        if own is None and self._numbered:
+            return f"{prefix}-{line}"
+        if isinstance(own, int) and not isinstance(own, bool):
+            own = str(own)
+        if not isinstance(own, str) or not own.strip():
+            raise Invalid(ID, "is empty; every line needs an id of its own")
+        if _is_address(own):
+            raise Invalid(ID, "is a mail address; ids appear in logs: use another column")
+        return f"{prefix}-{own.strip()}" if prefix else own.strip()
+
+
+def _cell(values: Mapping[str, Any], column: str) -> Any:
+    """The value of a column; of a JSON object also one within, whose names or places in a list are joined by
+    dots: `User.Names.0`. None: there is none."""
+    if column in values:
+        return values[column]
+    value: Any = values
+    for part in column.split("."):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and _PLACE.fullmatch(part):
+            value = value[int(part)] if int(part) < len(value) else None
+        else:
+            return None
+    return value
+
+
+def _text(value: Any) -> str:
+    """A value as one would type it: nothing is an empty cell."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        address.split(text)
+    except ValueError:
+        return False
+    return True

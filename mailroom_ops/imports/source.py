@@ -1,0 +1,104 @@
+"""The file that is imported: its bytes, and its entries."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mailroom.campaigns.file_formats import (
+    CHUNK_BYTES,
+    CsvFormat,
+    FileEntry,
+    Format,
+    JsonLinesFormat,
+    Lines,
+    Position,
+    read_entry,
+    read_header,
+)
+from mailroom.errors import Invalid
+from mailroom_ops.imports.items import Options
+from mailroom_ops.screen import Refused
+
+
+class Source:
+    """One file, open for reading. It must not change meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("rb", buffering=0)
+        except OSError as error:
+            raise Refused(f"{path} cannot be read: {error.strerror}.") from None
+        self.size = os.fstat(self._file.fileno()).st_size
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def read(self, offset: int, most: int = CHUNK_BYTES) -> bytes:
+        """Bytes from the offset on; none: that is where the file ended when it was opened. Raises Refused
+        where it ends earlier now: half a line would be taken for a whole one."""
+        found, wanted = b"", max(0, min(most, self.size - offset))
+        while len(found) < wanted:
+            more = os.pread(self._file.fileno(), wanted - len(found), offset + len(found))
+            if not more:
+                raise Refused(
+                    f"{self.path} has changed since this command began to read it: it is shorter now. Put it "
+                    "back as it was, and run the command again."
+                )
+            found += more
+        return found
+
+
+class FileEntries:
+    """The entries of a file. `header` has the columns of a CSV file; [] of any other."""
+
+    def __init__(self, source: Source, options: Options) -> None:
+        self._source = source
+        self.header: list[str] = []
+        self._format: Format = JsonLinesFormat()
+        lines = Lines(source, Position(0, 1))
+        try:
+            lines.skip_mark_of_utf8()
+            if options.format == "csv":
+                self.header = read_header(lines, options.delimiter)
+                self._format = CsvFormat(options.delimiter, self.header)
+        except Invalid as fault:
+            raise Refused(f"{source.path}: {fault.problem}.") from None
+        if problem := _problem(self.header):
+            raise Refused(f"{source.path}: line 1, the header, {problem}.")
+        self.start = lines.mark()
+        """Where the first entry begins."""
+
+    def after(self, place: Position) -> Iterator[FileEntry]:
+        """All entries from that place on, without empty lines. Raises Refused where there are no lines."""
+        lines = Lines(self._source, place)
+        while not lines.ended():
+            try:
+                entry = read_entry(lines, self._format)
+            except Invalid as fault:
+                raise Refused(f"{self._source.path}: {fault.problem}.") from None
+            if entry.values is not None or entry.problem:
+                yield entry
+
+    def columns(self) -> list[str]:
+        """What the lines have: the header, or the names in the first entry of a file without one."""
+        entry = None if self.header else next(self.after(self.start), None)
+        return self.header if entry is None else [*(entry.values or ())]
+
+
+def _problem(header: list[str]) -> str:
+    """What is wrong with the columns' names; "": nothing."""
+    if len(header) == 1:
+        other = next((each for each in (";", "\t", "|") if each in header[0]), "")
+        if other:
+            shown = "\\t" if other == "\t" else other
+            return f"is one column with {shown!r} in its name; say --delimiter '{shown}'"
+    named: set[str] = set()
+    for at, name in enumerate(header, 1):
+        if not name:
+            return f"has no name for column {at}; give it one"
+        if name in named:
+            return f"names two columns {name!r:.60}; rename one"
+        named.add(name)
+    return ""

@@ -1,0 +1,191 @@
+"""What a message's status means for an operator, and what to do next."""
+
+from collections.abc import Iterator
+from shlex import quote
+
+from msgspec import Struct, structs
+
+from mailroom.clock import epoch
+from mailroom.ledger.reader import FORGOTTEN, READY, REMEMBERED_SECONDS, MessageStatus
+from mailroom_ops.times import duration, short
+
+LONG_SECONDS = {READY: 120, "sending": 1800, "retrying": 7200}
+"""For how long a message commonly has this status. Longer is no fault yet: it may wait in a long queue."""
+LATE_SECONDS = 900
+"""How late a scheduled message may be: what is due sooner than that waits in a queue."""
+_FAILED = {
+    "invalid": "The item is at fault: correct it, and put it under a new id.",
+    "expired": "It came too late for its expires_at: put it with a later one under a new id.",
+    "content_gone": "Its item was gone when Mailroom read it, too late: ask its producer whether it was "
+    "taken back. If not, put it under a new id.",
+}
+"""What to do about a failed message, by the code of its error, where `resend` does not help."""
+_SUPPRESSED = {
+    "opted_out": "Its recipient has opted out of the topic: {opt_outs}",
+    "not_allowed_here": "The stage may reach only some recipients: add this one to "
+    "mailroom.{stage}.recipients.only in cdk.json and deploy, then: {resend}",
+}
+"""What to do about a suppressed message, by the code of its error, in the fields of `Steps`."""
+_LISTED = "Why: {suppression}"
+
+
+class Steps(Struct, frozen=True):
+    """How an operator takes each next step, in words that end a sentence."""
+
+    stage: str
+    resend: str
+    repair: str
+    end: str
+    overview: str
+    dead_letter: str
+    opt_outs: str
+    suppression: str
+    suppressions: str
+    cancel: str
+
+
+def commands(found: MessageStatus, stage: str) -> Steps:
+    """The steps as commands."""
+    which = f"{quote(found.id)} --channel {quote(found.event_type)} --stage {stage}"
+    return Steps(
+        stage,
+        resend=f"mailroom resend {which}",
+        repair=f"mailroom repair {which}",
+        end=f"mailroom repair {which} --as sent (or failed)",
+        overview=f"the overview of mailroom console --stage {stage}",
+        dead_letter=f"mailroom dead-letters show {quote(found.id)} --stage {stage}",
+        opt_outs=f"mailroom preferences show RECIPIENT --stage {stage}",
+        suppression=f"mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom "
+        "suppressions lift",
+        suppressions=f"mailroom suppressions list --stage {stage}",
+        cancel=f"mailroom cancel {which}",
+    )
+
+
+def buttons(stage: str) -> Steps:
+    """The steps as the console has them."""
+    return Steps(
+        stage,
+        resend="send it again",
+        repair="repair it",
+        end="end it by hand, under Repair",
+        overview="the overview",
+        dead_letter="the page Dead letters",
+        opt_outs="see the recipient's page",
+        suppression="see the recipient's page, which also ends that",
+        suppressions="see the recipient's page",
+        cancel="cancel it",
+    )
+
+
+def advice(
+    found: MessageStatus, steps: Steps, now: float, since: str | None, *, deleted: bool = False
+) -> Iterator[str]:
+    """Sentences about it, at `now` (epoch seconds); `since` is when it came to its status. `deleted`: the
+    mailbox does not have its item any more."""
+    dead = found.times.get("dead_lettered_at")
+    if dead:
+        yield (
+            f"It has been in a dead-letter queue since {short(dead)}: {steps.dead_letter} says why; fix "
+            f"that, then: {steps.repair}"
+        )
+        if found.provider_id:
+            yield _ended_by_hand(found, steps)
+    elif found.status == FORGOTTEN:
+        yield (
+            "It is in the mailbox, and older than what the ledger remembers: it may have been sent, and "
+            "no record is left. If it has to be sent, put it under a new id."
+        )
+    elif found.status in LONG_SECONDS:
+        yield from _under_way(found, steps, now, since)
+    elif found.status == "scheduled":
+        yield _scheduled(found, steps, now, deleted=deleted)
+    else:
+        yield from _ended(found, steps)
+    failed = {name: each for name, each in found.callbacks.items() if each.get("status") == "failed"}
+    if refused := [name for name, each in failed.items() if str(each.get("reason", "")).startswith("url: ")]:
+        yield (
+            f"Mailroom did not send these callbacks, because it refuses their URL: {', '.join(refused)}. "
+            f"{failed[refused[0]]['reason'].removeprefix('url: ').rstrip('.')}."
+        )
+    if unanswered := [name for name in failed if name not in refused]:
+        yield f"These callbacks could not be delivered: {', '.join(unanswered)}. Ask the endpoint's owner."
+
+
+def _under_way(found: MessageStatus, steps: Steps, now: float, since: str | None) -> Iterator[str]:
+    if found.status == READY:
+        yield _ready(found, steps, now)
+        return
+    if found.trouble:
+        code, message = found.trouble.get("code"), found.trouble.get("message")
+        if code == "in_doubt":
+            yield (
+                "It may have been sent: the provider has not said what became of it. It is sent again after "
+                "a wait, a few times at most; then it is a dead letter, and only a person sends it again."
+            )
+            return
+        so_far = "It may have been sent by an earlier try, whose outcome is unknown. The last try was not"
+        not_sent = so_far if "unsettled_since" in found.times else "It was not sent so far"
+        yield f"{not_sent}: {message} ({code}). It is tried again."
+    elif found.status == "sending" and "startedAt" not in found.times:
+        yield "It is back in its queue, and a worker claims it again."
+    changed = found.updated_at or since
+    idle = now - epoch(changed) if changed else 0.0
+    if idle > LONG_SECONDS[found.status]:
+        yield (
+            f"Nothing has changed for {duration(idle)}, which is long. See its queue on "
+            f"{steps.overview}; if the message is not there, this requeues it: {steps.repair}"
+        )
+        if found.provider_id:
+            yield _ended_by_hand(found, steps)
+
+
+def _ended_by_hand(found: MessageStatus, steps: Steps) -> str:
+    return f"If no worker can find out how it ended, ask {found.provider}, then: {steps.end}"
+
+
+def _ready(found: MessageStatus, steps: Steps, now: float) -> str:
+    if found.scheduled_for and epoch(found.scheduled_for) > now:
+        return f"It waits for {short(found.scheduled_for)}."
+    return (
+        "It is in the mailbox, and the ledger does not know it. If it was put within the last "
+        f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see on {steps.overview} "
+        f"whether its queue is long; if not, this requeues it: {steps.repair}. An older one "
+        "may have been sent, and forgotten since: do not requeue that."
+    )
+
+
+def _scheduled(found: MessageStatus, steps: Steps, now: float, *, deleted: bool) -> str:
+    if found.waits_with_content and found.scheduled_for and epoch(found.scheduled_for) > now - LATE_SECONDS:
+        why = str((found.trouble or {}).get("message", "")).removeprefix("it ")
+        return (
+            f"It {why}, about {short(found.scheduled_for)}. It waits with its content, and is sent even if "
+            f"its item is deleted. To take it back: {steps.cancel}"
+        )
+    if deleted and not found.waits_with_content:
+        return f"Its item was deleted: at {short(found.scheduled_for)} it ends as cancelled, and is not sent."
+    if found.scheduled_for and now - epoch(found.scheduled_for) > LATE_SECONDS:
+        late = duration(now - epoch(found.scheduled_for))
+        return f"It is {late} late. Requeue it: {steps.repair}"
+    return f"It waits for {short(found.scheduled_for)}. To take it back: {steps.cancel}"
+
+
+def _ended(found: MessageStatus, steps: Steps) -> Iterator[str]:
+    resend = steps.resend
+    code = (found.error or {}).get("code", "")
+    match found.status, code:
+        case "failed", "outcome_unknown":
+            yield (
+                "A worker was cut off while it sent this, and the provider cannot tell: ask the recipient. "
+                f"If it did not arrive: {resend}"
+            )
+        case "failed", _:
+            yield _FAILED.get(code, f"Fix what the error says, then: {resend}")
+        case "suppressed", _:
+            yield _SUPPRESSED.get(code, _LISTED).format(**structs.asdict(steps))
+        case "bounced" | "complained", _:
+            yield f"Its recipient gets nothing more: {steps.suppressions}"
+        case "undelivered", _:
+            yield f"It was accepted and given up later. To send it once more: {resend}"
+        case "cancelled", _:
+            yield "It was taken back. To send it after all, put it under a new id."

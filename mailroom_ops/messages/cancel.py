@@ -1,0 +1,58 @@
+"""`cancel`: a message taken back while it waits for its time, as the HTTP API does it."""
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mailroom.api.answers import Refusal
+from mailroom.api.messages import States
+from mailroom.clock import Clock
+from mailroom.ledger.withdrawal import Withdrawals
+from mailroom_ops.messages.status import MessageView, reader_of, show, view_of
+from mailroom_ops.options import AsJson, Stage
+from mailroom_ops.requeue.stage import DeployedStage
+from mailroom_ops.screen import Refused, aws_faults, print_json
+from mailroom_ops.stage import aws_session
+
+if TYPE_CHECKING:
+    import boto3
+
+
+def cancel(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
+    stage: Stage = "dev",
+    *,
+    channel: Annotated[
+        str | None, typer.Option(help="The channel, if several channels have that id.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take back a message that waits for its time; once more changes nothing. A callback follows, if its
+    producer wants any.
+
+    To send it after all, put it under a new id. Exit code 2: there is no such message, or it waits for
+    nothing.
+
+    Example: mailroom cancel reminder-42 --stage prod
+    """
+    with aws_faults(stage):
+        session = aws_session()
+        states = states_of(session, DeployedStage.of(session, stage))
+        try:
+            found = states.cancel(id_, channel)
+        except Refusal as refusal:
+            raise Refused(f"{id_} is not cancelled: {refusal.detail}.") from None
+    now = time.time()
+    if as_json:
+        answer: MessageView = view_of(found, stage, now)
+        print_json(answer)
+    else:
+        show(found, view_of(found, stage, now), now)
+
+
+def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:
+    """What takes a stage's messages back, as its API does."""
+    ttl = deployed.dispatch.ledger_ttl_seconds
+    withdrawals = Withdrawals(deployed.dynamodb, deployed.name("ledger"), ttl, clock)
+    return States(reader_of(session, deployed.stage), withdrawals, deployed.contracts, clock)

@@ -1,0 +1,326 @@
+"""`failures`: what went wrong, and why: what failed, bounced, was not delivered, or brought a complaint. The
+ledger's index of failures has a partition for each day and channel."""
+
+import heapq
+import itertools
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec import Struct, structs
+from rich.text import Text
+
+from mailroom.aws.dynamo import MAX_KEYS, batch_get
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import epoch, iso
+from mailroom.ledger.items import where
+from mailroom.message.message import Key, run_of
+from mailroom.message.outcome import CODES, FAILED
+from mailroom_ops.options import AsJson, Stage
+from mailroom_ops.screen import (
+    Refused,
+    aws_faults,
+    errors,
+    fold,
+    plain,
+    print_answer,
+    right,
+    screen,
+    table_of,
+    whole,
+)
+from mailroom_ops.stage import aws_session, name
+from mailroom_ops.times import short, span_of
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+INDEX = "failures"
+MAX_DAYS = 400
+"""A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
+
+# This also matches text without a domain; the logger's pattern does not. From a word's beginning on or not at
+# all, and without going back: else a long word without an @ would be tried from each letter on.
+_WORD = r"[^\s@'\"<>,;()]"
+_ADDRESS = re.compile(rf"(?<!{_WORD})({_WORD}++)@({_WORD}*+)")
+# Brackets hold at most four digits of a number: longer ones are a provider's code, as in "400 (21211)".
+_NUMBER = re.compile(r"\+?\d(?:(?:[ .)-]{0,2}| ?\((?=\d{1,4}\)))\d){6,}")
+_TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
+_QUOTED = re.compile(r"'[^']*'")
+_KEPT = 4
+"""Characters of a number or a token that stay when it is masked."""
+
+
+class Failure(Struct, frozen=True):
+    """One message that went wrong: when (ISO 8601), which, how, whom it was for, and why. `field` is the
+    attribute at fault, or `variable`; `template` and `campaign` are those that it was made of; "": none."""
+
+    at: str
+    id: str
+    event_type: str
+    status: str
+    to: str
+    reason: str
+    message: str
+    attempts: int
+    field: str = ""
+    template: str = ""
+    campaign: str = ""
+
+    @property
+    def day(self) -> str:
+        """The day (UTC)."""
+        return self.at[:10]
+
+    @property
+    def why(self) -> str:
+        """The reason, with the attribute."""
+        return f"{self.reason} ({self.field})" if self.field else self.reason
+
+
+class Count(Struct, frozen=True):
+    """How many of a channel ended so, for one reason, and by one attribute."""
+
+    event_type: str
+    status: str
+    reason: str
+    count: int
+    field: str = ""
+
+
+class FailureFilter(Struct, frozen=True):
+    """Which failures are wanted, by the attributes of `Failure`; "": any."""
+
+    status: str = ""
+    reason: str = ""
+    field: str = ""
+    template: str = ""
+    campaign: str = ""
+    day: str = ""
+
+    def takes(self, failure: Failure) -> bool:
+        """Whether it is wanted."""
+        wanted = structs.asdict(self)
+        return all(not value or value == getattr(failure, name) for name, value in wanted.items())
+
+
+class FailuresAnswer(Struct, frozen=True):
+    """The answer of `failures`: `failures` the newest first, as many as were asked for, and `more` where
+    there are others; with --summary `counts` instead."""
+
+    stage: str
+    since: str
+    failures: list[Failure]
+    more: bool
+    counts: list[Count]
+
+
+def failures(
+    stage: Stage = "dev",
+    *,
+    since: Annotated[str, typer.Option(help="Since 24h, 2d, 90m, 2026-11-20 or an ISO 8601 time.")] = "24h",
+    channel: Annotated[str | None, typer.Option(help="Only messages of this channel.")] = None,
+    status: Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")] = "",
+    reason: Annotated[str, typer.Option(help="Only messages with this code, such as invalid.")] = "",
+    template: Annotated[str, typer.Option(help="Only messages of this template.")] = "",
+    campaign: Annotated[str, typer.Option(help="Only messages of this campaign.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Print at most this many.")] = 50,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Count by channel, status and reason instead.")
+    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Do not mask addresses and numbers.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the messages that failed, bounced, were not delivered, or brought a complaint, the newest first,
+    and why. Addresses and numbers are masked.
+
+    --since goes by the time at which a message was accepted or given up; its bounce may come later. If a
+    message names an unknown channel, find it with --channel and that name. A dead letter has not failed: see
+    mailroom dead-letters list. The exit code is 0, however many messages failed.
+
+    Example: mailroom failures --since 2d --channel mail --summary --stage prod
+    """
+    now = time.time()
+    with aws_faults(stage):
+        start = moment(since, now)
+        client = aws_session().client("dynamodb")
+        with errors.status("reading the ledger"):
+            channels = [channel] if channel else list(CONTRACTS)
+            items = failed(client, stage, start, now, channels)
+            wanted = FailureFilter(status, reason, template=template, campaign=campaign)
+            each = (failure_of(item, full=full) for item in items)
+            chosen = (one for one in each if wanted.takes(one))
+            counts = _counted(chosen) if summary else []
+            found = [] if summary else list(itertools.islice(chosen, limit + 1))
+    answer = FailuresAnswer(stage, iso(start), found[:limit], len(found) > limit, counts)
+    print_answer(answer, partial(_show, summary=summary), as_json=as_json)
+
+
+def moment(typed: str, now: float) -> float:
+    """`24h`, `2d`, `90m`, a date or an ISO 8601 time, as epoch seconds. Raises Refused."""
+    ago = span_of(typed)
+    if ago is not None:
+        start = now - ago
+    else:
+        try:
+            start = epoch(typed.strip())
+        except ValueError:
+            raise Refused(f"--since {typed!r:.60} is not a time; use 24h, 2d, 90m or 2026-11-20.") from None
+    if start > now:
+        raise Refused(f"--since {typed} is in the future; use a past time.")
+    if now - start > MAX_DAYS * 86_400:
+        raise Refused(f"--since {typed} is over {MAX_DAYS} days ago; use a later time.")
+    return start
+
+
+def days(start: float, end: float) -> Iterator[str]:
+    """The days (UTC) between two times, the last one first."""
+    day, first = (datetime.fromtimestamp(each, UTC).date() for each in (end, start))
+    while day >= first:
+        yield day.isoformat()
+        day -= timedelta(days=1)
+
+
+def recipient(to: str | list[str] | None) -> str:
+    """The first of the recipients, masked, and how many more there are."""
+    if not to:
+        return ""
+    if isinstance(to, str):
+        return _masked(to)
+    more = f" and {len(to) - 1} more" if len(to) > 1 else ""
+    return _masked(to[0]) + more
+
+
+def failed(
+    client: "DynamoDBClient",
+    stage: str,
+    start: float,
+    end: float,
+    channels: list[str],
+    page: int | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The ledger's items of what went wrong among all that ended between two times (epoch seconds), the
+    newest first, over all these channels. `page`: how many one call reads, where not all are wanted; None: as
+    many as DynamoDB returns."""
+    asked: dict[str, Any] = {} if page is None else {"Limit": page}
+    ledger, since = name(stage, "ledger"), int(start * 1000)
+
+    def of_day(failed_on: str) -> Iterator[dict[str, Any]]:
+        pages = client.get_paginator("query").paginate(
+            TableName=ledger,
+            IndexName=INDEX,
+            KeyConditionExpression="failed_on = :day AND completedAt >= :start",
+            ExpressionAttributeValues={":start": {"N": str(since)}, ":day": {"S": failed_on}},
+            ScanIndexForward=False,
+            **asked,
+        )
+        return (image for page in pages for image in page["Items"])
+
+    def of_days() -> Iterator[dict[str, Any]]:
+        for day in days(start, end):
+            runs = [of_day(f"{day}#{channel[:40]}") for channel in channels]
+            yield from heapq.merge(*runs, key=lambda item: int(item["completedAt"]["N"]), reverse=True)
+
+    keys = (where(Key(image["id"]["S"], image["event_type"]["S"])) for image in of_days())
+    # The index has no room for all that is told of a failure.
+    while run := list(itertools.islice(keys, MAX_KEYS if page is None else min(page, MAX_KEYS))):
+        items = {(each["id"], each["event_type"]): each for each in batch_get(client, {ledger: run})[ledger]}
+        for key in run:
+            item = items.get((key["id"]["S"], key["event_type"]["S"]), {})
+            if item.get("status") in FAILED:  # the index may be a moment behind
+                yield item
+
+
+def _counted(failures: Iterable[Failure]) -> list[Count]:
+    """How many there are by channel, status, reason and attribute, the most first."""
+    counts = Counter((each.event_type, each.status, each.reason, each.field) for each in failures)
+    order = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return [Count(*key[:3], count, key[3]) for key, count in order]
+
+
+def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
+    """One of them; addresses and numbers are masked, unless it is to be `full`."""
+    at = iso((int(item["completedAt"]) + 0.5) / 1000)
+    to, (reason, message, field) = item.get("to"), _error(item)
+    if full:
+        shown = ", ".join(to) if isinstance(to, list) else to or ""
+    else:
+        shown, message = recipient(to), _masked_error(item, reason, message)
+    return Failure(
+        at,
+        item["id"],
+        item["event_type"],
+        item["status"],
+        shown,
+        reason,
+        message,
+        int(item.get("attempts", 0)),
+        field,
+        item.get("template", ""),
+        run_of(item["id"])[0],
+    )
+
+
+def _error(item: dict[str, Any]) -> tuple[str, str, str]:
+    error = item.get("error") or {}
+    told = (item.get(each) for each in CODES.get(item["status"], ()))
+    reason = next(filter(None, told), error.get("code", "unknown"))
+    return str(reason), str(error.get("message", "")), str(error.get("field", ""))
+
+
+def _masked_error(item: dict[str, Any], reason: str, message: str) -> str:
+    """What went wrong, with the message's recipients masked. A provider may write them in any form. We quote
+    what the item has, so that a time, a file or an example that only looks like one stays."""
+    if reason != "invalid":
+        return _masked(message)
+    contract, field = CONTRACTS.get(item["event_type"]), re.split(r"[:\[]", message, maxsplit=1)[0]
+    if contract is not None and field in contract.addressing:
+        message = _QUOTED.sub(lambda found: _masked(found[0]), message)
+    to = item.get("to") or []
+    for each in to if isinstance(to, list) else [to]:
+        message = message.replace(each, recipient(each))
+    return message
+
+
+def _masked(words: str) -> str:
+    """Words with every address, number and token in them masked: `v***@example.com`, `***1234`."""
+    without_addresses = _ADDRESS.sub(lambda found: f"{found[1][0]}***@{found[2]}", words)
+    # Before the numbers: an ARN has one in it.
+    without_tokens = _TOKEN.sub(_masked_token, without_addresses)
+    return _NUMBER.sub(lambda found: f"***{found[0][-_KEPT:]}", without_tokens)
+
+
+def _masked_token(found: re.Match[str]) -> str:
+    """A device's token, or its ARN, masked. The name of a host stays: it names no person."""
+    token = found[0]
+    is_name = "://" in token or (token.islower() and "." in token and ":" not in token)
+    return token if is_name else f"***{token[-_KEPT:]}"
+
+
+def _show(answer: FailuresAnswer, *, summary: bool) -> None:
+    span = f"since {short(answer.since)} in {answer.stage}"
+    if summary:
+        table = table_of(right("messages"), "channel", "status", "reason", "attribute")
+        for each in answer.counts:
+            words = (each.event_type, each.status, each.reason, each.field)
+            table.add_row(f"{each.count:,}", *map(plain, words))
+        said = f"{sum(each.count for each in answer.counts):,} went wrong {span}."
+    else:
+        # Ids and sentences have a line each: beside each other they would be cut at 80 columns.
+        table = table_of(whole("when (UTC)"), whole("channel"), fold("message", ratio=1))
+        for one in answer.failures:
+            message = Text("\n").join(
+                (plain(one.id), plain(f"to {one.to}"), plain(f"{one.status}, {one.why}: {one.message}"))
+            )
+            table.add_row(short(one.at).removesuffix(" UTC"), plain(one.event_type), message)
+        said = f"{len(answer.failures):,} went wrong {span}."
+        if answer.more:
+            said = f"The newest {len(answer.failures):,} {span}; --limit shows more, --summary counts all."
+    if table.row_count:
+        screen.print(table)
+    screen.print(said)

@@ -1,0 +1,170 @@
+"""Items as operators write them: attributes as text, and the rules by which a deployed stage judges items."""
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+import msgspec
+from msgspec import Struct, structs
+
+from mailroom.channels.contracts import CONTRACTS, UNDELAYED, contracts_of
+from mailroom.content.payloads import Payloads
+from mailroom.dispatch.dispatcher import Validator
+from mailroom.errors import Invalid, Malformed
+from mailroom.http.url_policy import UrlPolicy
+from mailroom.mailbox import MailboxWriter, Oversize
+from mailroom.message.message import Message, decode
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import function_settings
+from mailroom_ops.stage import name as stage_name
+from mailroom_stacks.paths import TEMPLATES
+
+if TYPE_CHECKING:
+    import boto3
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_s3 import S3Client
+
+    from mailroom.channels.preview import Previews
+
+STDIN = "-"
+NOT_TYPED = ("variables", "attempt")
+"""Fields of the model that no producer writes."""
+
+
+class Attributes(Struct, frozen=True):
+    """What a channel's contract knows: the names of its `texts`, and of the `others`, which are lists, maps
+    and numbers."""
+
+    texts: frozenset[str]
+    others: frozenset[str]
+
+    def value(self, name: str, text: str) -> Any:
+        """The text as the attribute's value: what is no text is written as JSON. Raises Invalid."""
+        if name not in self.others:
+            return text
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Invalid(
+                name, f'is no text: write it as JSON, as 7, ["a"] or {{"a": 1}} ({error})'
+            ) from None
+
+    def known(self, name: str) -> bool:
+        """Whether the contract knows it; anything else is a variable of the template."""
+        return name in self.texts or name in self.others
+
+
+def attributes_of(channel: str) -> Attributes:
+    """The attributes of a channel; empty, if there is no such channel."""
+    contract = CONTRACTS.get(channel)
+    if contract is None:
+        return Attributes(frozenset(), frozenset())
+    types = get_type_hints(contract, include_extras=False)
+    texts: set[str] = set()
+    others: set[str] = set()
+    for each in structs.fields(contract):
+        if each.encode_name not in NOT_TYPED:
+            (texts if _takes_text(types[each.name]) else others).add(each.encode_name)
+    return Attributes(frozenset(texts), frozenset(others))
+
+
+def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
+    """`name=value`, as often as it was typed. Raises Refused that names the option."""
+    found: dict[str, str] = {}
+    for each in typed:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise Refused(f"{option} {each!r:.80} is no pair; write {option} name=value.")
+        if name.strip() in found:
+            raise Refused(f"{option} {name.strip()} is there twice; keep one.")
+        found[name.strip()] = value
+    return found
+
+
+def read_item(place: str) -> dict[str, Any]:
+    """The item in a file, or on standard input. Raises Refused."""
+    name = "standard input" if place == STDIN else place
+    try:
+        text = sys.stdin.read() if place == STDIN else Path(place).read_text("utf-8-sig")
+        return decode(text)
+    except OSError as error:
+        raise Refused(f"{name} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{name} is not UTF-8; save it as UTF-8.") from None
+    except Malformed:
+        raise Refused(f"{name}: {_fault(text)}") from None
+
+
+def _fault(text: str) -> str:
+    """The line and column where a text is no JSON object; never what is there."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: is not JSON ({error.msg})."
+    except ValueError:
+        return "is not JSON."
+    several = isinstance(value, list)
+    return f"is no JSON object{'; of several messages make a file of lines: mailroom import' * several}."
+
+
+def _takes_text(type_: Any) -> bool:
+    try:
+        msgspec.convert("text", type_)
+    except msgspec.ValidationError:
+        return False
+    return type_ is not Any
+
+
+class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
+    """What a stage asks of an item, as it is deployed. Times in seconds; 0 is for ever.
+
+    The rules are read from the environment of the HTTP API's function, and not from cdk.json: a stage may
+    have been deployed from another version than the one here.
+    """
+
+    mailbox_table: str
+    payload_bucket: str
+    lanes: dict[str, list[str]]
+    callback_schemes: list[str]
+    callback_ports: list[int]
+    default_region: str = ""
+    mailbox_ttl_seconds: float = 0
+    payload_ttl_seconds: float = 0
+    mail_senders: list[str] = []
+    fax_senders: list[str] = []
+    templates_bucket: str = ""
+    unknown: Literal["allow", "refuse"] = "allow"
+
+    def validator(self, s3: "S3Client") -> Validator:
+        """Judges items as the stage does; it asks nothing of AWS."""
+        return Validator(
+            self.contracts(),
+            self.lanes,
+            payloads=Payloads(s3, self.payload_bucket),
+            callbacks=UrlPolicy(schemes=self.callback_schemes, ports=self.callback_ports),
+            waiting=UNDELAYED & self.lanes.keys(),
+            strict=self.unknown == "refuse",
+        )
+
+    def contracts(self) -> dict[str, type[Message]]:
+        """The contracts of its channels."""
+        return contracts_of(self.default_region)
+
+    def previews(self, s3: "S3Client", templates: Path | None = None) -> "Previews":
+        """What the stage's senders would make of messages, with the templates of that folder (None: of this
+        repository), and those that the stage publishes."""
+        from mailroom.channels.preview import Previews  # Jinja is 100 ms that no --help waits for
+
+        return Previews.of(self, templates or TEMPLATES, s3)
+
+    def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> MailboxWriter:
+        """Puts items as the stage's entrance does; what is over 400 KB goes into the payload bucket."""
+        oversize = Oversize(s3, lambda: self.payload_bucket, self.payload_ttl_seconds or None)
+        return MailboxWriter(dynamodb, self.mailbox_table, self.mailbox_ttl_seconds, oversize=oversize)
+
+
+def rules_of(session: "boto3.Session", stage: str) -> Rules:
+    """The rules of a deployed stage. Raises Refused if the stage is not deployed, and botocore's errors."""
+    return function_settings(session.client("lambda"), stage_name(stage, "messages-api"), Rules)

@@ -1,0 +1,207 @@
+"""`send`: one message, from a file, from options or from both, is put into the mailbox."""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec import Struct, structs
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.errors import Invalid, Malformed
+from mailroom.ledger.reader import READY, LedgerReader
+from mailroom_ops.messages.items import Rules, attributes_of, pairs, read_item, rules_of
+from mailroom_ops.messages.status import reader_of
+from mailroom_ops.options import AsJson, Stage
+from mailroom_ops.screen import Refused, aws_faults, ended, print_answer, print_line, screen, status
+from mailroom_ops.stage import aws_session, config_for_puts
+
+if TYPE_CHECKING:
+    import boto3
+
+    from mailroom.channels.preview import Preview
+
+UNDER_WAY = (READY, "scheduled", "sending", "retrying")
+"""Statuses without an outcome."""
+GOOD = ("sent", "delivered")
+_FIRST_POLL, _LONGEST_POLL = 0.2, 2.0
+_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
+"""Letters and digits without vowels, which make words, and without any that is taken for another."""
+_RANDOM = 6
+_SAID = {
+    "accepted": "It is in the mailbox.",
+    "existed": "It exists, with the same content: nothing was put.",
+    "conflict": "Another message has that id, and stays. Use a new id.",
+}
+
+
+class SendAnswer(Struct, frozen=True, kw_only=True):
+    """The answer of `send`. `result` is accepted, existed (the very same was there) or conflict (the id is
+    another message's, which stays). `status` and `error` are the ledger's, where it was waited for."""
+
+    id: str
+    event_type: str
+    stage: str
+    result: str
+    status: str | None = None
+    error: str | None = None
+    provider_id: str | None = None
+    unused: list[str] = []
+    """Attributes that neither the channel nor the template uses."""
+
+
+def send(
+    channel: Annotated[str | None, typer.Argument(help=f"One of {', '.join(CONTRACTS)}.")] = None,
+    stage: Stage = "dev",
+    *,
+    to: Annotated[list[str] | None, typer.Option(help="The recipient; for a mail you may repeat it.")] = None,
+    subject: Annotated[str | None, typer.Option(help="The subject of a mail.")] = None,
+    text: Annotated[str | None, typer.Option(help="The text of a mail or an SMS.")] = None,
+    template: Annotated[str | None, typer.Option(help="The name of a template, instead of a text.")] = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="The id; default: a new id, which is printed.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Set attribute=value; write other values than text as JSON."),
+    ] = None,
+    topic: Annotated[str | None, typer.Option(help="The topic, which recipients can opt out of.")] = None,
+    lane: Annotated[str | None, typer.Option(help="The lane, normal or bulk.")] = None,
+    send_at: Annotated[
+        str | None, typer.Option(help="Send at this time, such as 2026-11-21T09:00:00Z.")
+    ] = None,
+    callback_url: Annotated[str | None, typer.Option(help="The URL that gets each outcome.")] = None,
+    file: Annotated[str | None, typer.Option(help="A file with a JSON object; - is standard input.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the message has an outcome.")] = False,
+    wait_seconds: Annotated[float, typer.Option(min=0, help="Seconds that --wait waits at most.")] = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Send one message: from options, from a JSON file, or from a file with options laid over it.
+
+    The command checks the message by the stage's own rules before it puts the message; an error names the
+    attribute at fault. Exit code 0: the message is in the mailbox, or was there already; with --wait, it was
+    sent. 1: another message has the id; with --wait, the message failed or had no outcome in time. 2: the
+    stage does not take such a message.
+
+    Example: mailroom send mail --to ada@example.com --subject Hello --text "Hi, Ada" --wait
+    """
+    typed = {
+        "to": to[0] if to and len(to) == 1 else to,
+        "subject": subject,
+        "text": text,
+        "template": template,
+        "id": id_,
+        "topic": topic,
+        "lane": lane,
+        "send_at": send_at,
+        "callback_url": callback_url,
+    }
+    with aws_faults(stage):
+        item = _draft(channel, read_item(file) if file else {}, typed, set_ or ())
+        session = aws_session()
+        sent = put(session, stage, item)
+        if wait and sent.result != "conflict":
+            reader = reader_of(session, stage)
+            with status("waiting", quiet=as_json) as show:
+                sent = wait_for(reader, sent, wait_seconds, seen=lambda each: show(f"waiting: {each}"))
+    print_answer(sent, _show, as_json=as_json)
+    bad = sent.result == "conflict" or (wait and sent.status not in GOOD)
+    raise typer.Exit(1 if bad else 0)
+
+
+def wait_for(
+    reader: LedgerReader,
+    sent: SendAnswer,
+    seconds: float,
+    *,
+    seen: Callable[[str], None] = lambda _: None,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> SendAnswer:
+    """The answer with its status, once the message has an outcome, or when the time is over. `seen` takes
+    each status."""
+    deadline, pause = now() + seconds, _FIRST_POLL
+    while True:
+        found = next(iter(reader.find(sent.id, sent.event_type)), None)
+        seen(found.status if found else "gone")
+        if found is None:
+            return sent
+        if found.status not in UNDER_WAY or now() + pause > deadline:
+            error = found.error["message"] if found.error else None
+            return structs.replace(sent, status=found.status, error=error, provider_id=found.provider_id)
+        sleep(pause)
+        pause = min(_LONGEST_POLL, pause * 1.5)
+
+
+def judge(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> "tuple[Rules, Preview]":
+    """The rules of the stage, if the item is by them, and what its sender would make of it. Raises Invalid,
+    which names the attribute, or Malformed."""
+    rules, s3 = rules_of(session, stage), session.client("s3")
+    message = rules.validator(s3).validate(item)
+    return rules, rules.previews(s3).look(message)
+
+
+def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAnswer:
+    """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
+    try:
+        rules, preview = judge(session, stage, item)
+    except (Invalid, Malformed) as fault:
+        raise Refused(ended(f"Not put: {fault}")) from None
+    dynamodb = session.client("dynamodb", config=config_for_puts(1))
+    written = rules.writer(dynamodb, session.client("s3")).put(item)
+    if written.state in ("refused", "failed"):
+        raise Refused(f"Not put: {written.error}.")
+    return SendAnswer(
+        id=item["id"],
+        event_type=item["event_type"],
+        stage=stage,
+        result=written.state,
+        unused=preview.unused,
+    )
+
+
+def _draft(
+    channel: str | None,
+    given: Mapping[str, Any],
+    typed: Mapping[str, str | Sequence[str] | None],
+    sets: Sequence[str],
+) -> dict[str, Any]:
+    """The item: what a file gave, and over it what was typed. Raises Refused for what cannot be meant."""
+    item = dict(given)
+    named = item.get("event_type")
+    if channel is not None and named is not None and named != channel:
+        raise Refused(f"The file's event_type is {named!r:.60}, and {channel} was asked for; leave one out.")
+    kind = channel or named
+    if not isinstance(kind, str) or kind not in CONTRACTS:
+        there = ", ".join(CONTRACTS)
+        raise Refused(f"Which channel is it? Name one of {there}, as in: mailroom send mail --to …")
+    item["event_type"] = kind
+    item |= {name: value for name, value in typed.items() if value}
+    try:
+        item |= {name: attributes_of(kind).value(name, text) for name, text in pairs(sets, "--set").items()}
+    except Invalid as fault:
+        raise Refused(f"--set {fault}.") from None
+    if item.get("id") is None:
+        item["id"] = new_id(kind)
+    return item
+
+
+def new_id(channel: str) -> str:
+    """An id that is unique, and that a person can read out: mail-20261121-221503-k7wq3f."""
+    random = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
+    return f"{channel}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{random}"
+
+
+def _show(sent: SendAnswer) -> None:
+    print_line(f"{sent.id}  ({sent.event_type}, {sent.stage})", "bold")
+    screen.print(_SAID[sent.result])
+    if sent.unused:
+        print_line(f"Nothing uses {', '.join(sent.unused)}: see docs/messages.md.")
+    if sent.status is not None:
+        words = f"{sent.status}: {sent.error}" if sent.error else sent.status
+        print_line(f"It is {words}")
+    if sent.status not in GOOD and sent.result != "conflict":
+        where = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
+        print_line(f"Where it is: {where}")

@@ -1,0 +1,248 @@
+"""`status`: where a message is, what became of it, and what an operator can do about it."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct, structs
+from rich.table import Column, Table
+
+from mailroom.clock import Clock, epoch
+from mailroom.errors import Invalid, Malformed
+from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
+from mailroom.message.message import Templated, parse
+from mailroom_ops.messages.advice import advice, commands
+from mailroom_ops.messages.timeline import timeline
+from mailroom_ops.options import AsJson, Stage
+from mailroom_ops.screen import (
+    Refused,
+    aws_faults,
+    errors,
+    fold,
+    plain,
+    print_json,
+    print_line,
+    screen,
+    table_of,
+)
+from mailroom_ops.stage import aws_session
+from mailroom_ops.stage import name as stage_name
+from mailroom_ops.times import exactly, short
+
+if TYPE_CHECKING:
+    import boto3
+
+_CLAIMED_SECONDS = 5.0
+"""How long `status` looks again for a message that nobody has claimed yet."""
+STYLES = {
+    **dict.fromkeys(("sent", "delivered"), "green"),
+    **dict.fromkeys(("failed", "bounced", "complained", "undelivered"), "red"),
+}
+
+
+class MessageView(Struct, frozen=True, kw_only=True):
+    """One message. Times are ISO 8601 in UTC. `since` is when it came to its status, where that is known;
+    `advice` says what it means and what to do next."""
+
+    id: str
+    event_type: str
+    status: str
+    since: str | None
+    attempts: int
+    to: str | list[str] | None
+    error: dict[str, str] | None
+    trouble: dict[str, str] | None
+    provider: str | None
+    provider_id: str | None
+    template: str | None
+    template_version: int | None
+    subject: str | None
+    scheduled_for: str | None
+    updated_at: str | None
+    times: dict[str, str]
+    details: dict[str, Any]
+    history: list[dict[str, Any]]
+    callbacks: dict[str, dict[str, Any]]
+    recipients: dict[str, dict[str, Any]]
+    advice: list[str]
+    unused: list[str] = []
+    """Attributes of its item that neither the channel nor the template uses."""
+
+
+class Status(Struct, frozen=True):
+    """The answer of `status`: the messages of that id, one a channel; empty: there is no such message."""
+
+    id: str
+    stage: str
+    messages: list[MessageView]
+
+
+def status(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
+    stage: Stage = "dev",
+    *,
+    channel: Annotated[
+        str | None, typer.Option(help="The channel, if several channels have that id.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a message's status, its attempts, what the provider said, and what to do next.
+
+    The command prints the recipients of the message, and never the content. Exit code 1: there is no such
+    message, or its retention is over.
+
+    Example: mailroom status order-42 --stage prod
+    """
+    with aws_faults(stage):
+        session = aws_session()
+        reader = reader_of(session, stage)
+        found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
+        deleted = {each.event_type for each in found if is_deleted(reader, each)}
+        idle = {each.event_type: unused_of(session, stage, reader, each) for each in found}
+    now = time.time()
+    views = [
+        view_of(each, stage, now, deleted=each.event_type in deleted, unused=idle[each.event_type])
+        for each in found
+    ]
+    if as_json:
+        print_json(Status(id_, stage, views))
+    elif found:
+        for each, view in zip(found, views, strict=True):
+            show(each, view, now)
+    else:
+        there = f"{channel} {id_}" if channel else id_
+        print_line(f"There is no message {there} in {stage}.")
+    raise typer.Exit(0 if found else 1)
+
+
+def settled(
+    look: Callable[[], list[MessageStatus]], clock: Clock, sleep: Callable[[float], None]
+) -> list[MessageStatus]:
+    """What `look` finds; again for some seconds, while a message is ready. It may have been put just now, and
+    its worker is about to claim it."""
+    end, found = clock() + _CLAIMED_SECONDS, look()
+    while clock() < end and any(_claimed_soon(each, clock()) for each in found):
+        with errors.status("looking whether a worker claims it"):
+            sleep(0.5)
+        found = look()
+    return found
+
+
+def _claimed_soon(found: MessageStatus, now: float) -> bool:
+    return found.status == READY and not (found.scheduled_for and epoch(found.scheduled_for) > now)
+
+
+def is_deleted(reader: LedgerReader, found: MessageStatus) -> bool:
+    """Whether a message that waits for its time has no item any more."""
+    return found.status == "scheduled" and reader.item(found.id, found.event_type) is None
+
+
+def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
+    """Reads a stage's ledger and mailbox."""
+    tables = stage_name(stage, "ledger"), stage_name(stage, "mailbox")
+    return LedgerReader(session.client("dynamodb"), *tables)
+
+
+def view_of(
+    found: MessageStatus, stage: str, now: float, *, deleted: bool = False, unused: Sequence[str] = ()
+) -> MessageView:
+    """A message with its advice, at `now` (epoch seconds). `deleted`: the mailbox does not have its item."""
+    since = _since(found)
+    said = list(advice(found, commands(found, stage), now, since, deleted=deleted))
+    known = {**dataclasses.asdict(found), "since": since, "advice": said, "unused": unused}
+    return msgspec.convert(known, MessageView)
+
+
+def titled(template: str, version: int | None) -> str:
+    """A template, with its version where that was published."""
+    return f"{template}, version {version}" if version else template
+
+
+def unused_of(session: "boto3.Session", stage: str, reader: LedgerReader, found: MessageStatus) -> list[str]:
+    """The attributes of a message's item that change nothing; [] where the item is gone, or where its
+    template cannot be looked at: the status is worth showing without."""
+    from mailroom.content.versions import DEPLOYED
+    from mailroom_ops.messages.items import rules_of  # boto3 is 150 ms that no --help waits for
+
+    item = reader.item(found.id, found.event_type)
+    if item is None:
+        return []
+    try:
+        rules = rules_of(session, stage)
+        message = parse(item, rules.contracts())
+        if isinstance(message, Templated):
+            message = structs.replace(message, template_version=found.template_version or DEPLOYED)
+        return rules.previews(session.client("s3")).unused(message)
+    except (Invalid, Malformed, Refused, ClientError, BotoCoreError):
+        return []
+
+
+def show(found: MessageStatus, message: MessageView, now: float) -> None:
+    """Print one message as it is at `now` (epoch seconds)."""
+    print_line(f"{message.id}  ({message.event_type})", "bold")
+    facts = table_of(Column(style="dim"), fold(), box=None, show_header=False)
+    since = f" since {short(message.since)}" if message.since else ""
+    facts.add_row("status", plain(message.status + since), style=STYLES.get(message.status))
+    for name, value in _facts(message):
+        facts.add_row(name, plain(value))
+    screen.print(facts)
+    life = (
+        (
+            short(each.at) if each.at else "",
+            "" if each.after is None else exactly(each.after),
+            each.what,
+            each.detail,
+        )
+        for each in timeline(found, now)
+    )
+    screen.print(_table(("life", "after", "", ""), life))
+    if message.recipients:
+        entries = (_entry(*each) for each in message.recipients.items())
+        screen.print(_table(("recipients", "status", ""), entries))
+    for line in message.advice:
+        print_line(f"→ {line}")
+
+
+def _since(found: MessageStatus) -> str | None:
+    """When it last came to its status: the history says it of an outcome and of a retry."""
+    for entry in reversed(found.history):
+        if entry.get("status") == found.status and "at" in entry:
+            return str(entry["at"])
+    if found.status == "sending":
+        return found.times.get("startedAt", found.updated_at)
+    return found.times.get(f"{found.status}At", found.updated_at)
+
+
+def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
+    """What there is to say, in the order in which one asks."""
+    to, error, trouble = message.to, message.error, message.trouble
+    facts = {
+        "to": ", ".join(to) if isinstance(to, list) else to,
+        "subject": message.subject,
+        "template": message.template and titled(message.template, message.template_version),
+        "error": error and f"{error.get('message')} ({error.get('code')})",
+        "trouble": trouble and f"{trouble.get('message')} ({trouble.get('code')})",
+        "provider": message.provider and f"{message.provider} {message.provider_id or ''}".strip(),
+        "attempts": message.attempts and f"{message.attempts} ended",
+        **{name: f"{detail}" for name, detail in message.details.items()},
+        "changed": message.updated_at and short(message.updated_at),
+        "unused": ", ".join(message.unused),
+    }
+    return ((name, f"{value}") for name, value in facts.items() if value)
+
+
+def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
+    table = table_of(*map(fold, headings))
+    for row in rows:
+        table.add_row(*map(plain, row))
+    return table
+
+
+def _entry(name: str, entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    """A recipient: its status, and all other details."""
+    more = ", ".join(f"{key} {value}" for key, value in entry.items() if key != "status")
+    return name, f"{entry.get('status', '')}", more

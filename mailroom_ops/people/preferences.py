@@ -1,0 +1,169 @@
+"""`preferences`: which topics people have opted out of, and what an operator does about it for them."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from msgspec import Struct
+
+from mailroom.aws.dynamo import plain as plain_item
+from mailroom.aws.dynamo import string
+from mailroom.clock import iso
+from mailroom.message.address import bare, to_e164
+from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
+from mailroom_ops.options import AsJson, Stage
+from mailroom_ops.people.suppressions import Recipient, forms
+from mailroom_ops.screen import Refused, aws_faults, print_json, print_line
+from mailroom_ops.stage import aws_session, name
+from mailroom_ops.times import short
+
+if TYPE_CHECKING:
+    import boto3
+
+app = typer.Typer(no_args_is_help=True, help="Show and change the topics that people have opted out of.")
+
+Topic = Annotated[str, typer.Option(help="The topic, as in the messages' attribute topic.")]
+
+_BY = {
+    "one_click": "by their mail program's button",
+    "page": "on the page behind a mail's link",
+    "operator": "by an operator, for them",
+}
+
+
+class OptedOut(Struct, frozen=True):
+    """A recipient wants nothing more of a topic; `by` is how that was said."""
+
+    recipient: str
+    topic: str
+    since: str
+    by: Literal["one_click", "page", "operator"]
+
+
+class PreferencesAnswer(Struct, frozen=True):
+    """The answer of `preferences`: what the recipient has opted out of now; of `opt-in`, what it had."""
+
+    stage: str
+    opt_outs: list[OptedOut]
+
+
+class OptOuts:
+    """The opt-outs of one stage."""
+
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
+        self._client = session.client("dynamodb")
+        self._table = name(stage, "preferences")
+        self._preferences = Preferences(self._client, self._table)
+
+    def of(self, recipient: str, topic: str | None = None) -> list[OptOut]:
+        """What a recipient has opted out of, of all topics or of one, under all names that it may have."""
+        names = dict.fromkeys((*forms("mail", recipient), *forms("sms", recipient)))
+        found = [each for name in names for each in self._of(name)]
+        return [each for each in found if topic in (None, each.topic)]
+
+    def opt_out(self, recipient: str, topic: str) -> bool:
+        """Send them no more of a topic. False: they had opted out before. Raises Refused."""
+        return self._preferences.opt_out(canonical(recipient), topic, "operator")
+
+    def opt_in(self, recipient: str, topic: str) -> list[OptOut]:
+        """Send them of a topic again. What stood there; []: they had not opted out."""
+        found = self.of(recipient, topic)
+        return [each for each in found if self._preferences.opt_in(each.recipient, each.topic)]
+
+    def _of(self, recipient: str) -> list[OptOut]:
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="recipient = :recipient",
+            ExpressionAttributeValues={":recipient": string(recipient)},
+            ConsistentRead=True,
+        )
+        items = (opt_out_of(plain_item(item)) for page in pages for item in page["Items"])
+        return [each for each in items if each is not None]
+
+
+def canonical(recipient: str) -> str:
+    """The form that messages are compared with. Raises Refused for what no message could go to."""
+    typed = recipient.strip()
+    for read in (bare, to_e164):
+        try:
+            return read(typed)
+        except ValueError:
+            continue
+    if typed.startswith("arn:"):  # a push's endpoint or topic
+        return typed
+    raise Refused(
+        f"{typed!r} is not a recipient; use a mail address, a number such as +16175551234, or an "
+        "endpoint's ARN."
+    )
+
+
+@app.command()
+def show(
+    recipient: Recipient,
+    stage: Stage = "dev",
+    *,
+    topic: Annotated[str | None, typer.Option(help="Look only at this topic.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what a recipient has opted out of. Exit code 1: nothing.
+
+    Example: mailroom preferences show ada@example.com --stage prod
+    """
+    with aws_faults(stage):
+        found = [opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient, topic)]
+    if as_json:
+        print_json(PreferencesAnswer(stage, found))
+    else:
+        nothing = f"has not opted out of {topic}" if topic else "has opted out of nothing"
+        _print(found, f"{recipient} {nothing} in {stage}.")
+    raise typer.Exit(0 if found else 1)
+
+
+@app.command("opt-out")
+def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """Opt a recipient out of a topic, when they ask for it. Exit code 1: they had opted out already.
+
+    Example: mailroom preferences opt-out ada@example.com --topic followers --stage prod
+    """
+    with aws_faults(stage):
+        choices = OptOuts(aws_session(), stage)
+        changed = choices.opt_out(recipient, topic)
+        found = [opted_out(each) for each in choices.of(recipient, topic)]
+    if as_json:
+        print_json(PreferencesAnswer(stage, found))
+    else:
+        _print(found, "")
+    raise typer.Exit(0 if changed else 1)
+
+
+@app.command("opt-in")
+def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """Opt a recipient into a topic again. Do so only if they themselves have asked for it.
+
+    Exit code 1: they had not opted out.
+
+    Example: mailroom preferences opt-in ada@example.com --topic followers --stage prod
+    """
+    with aws_faults(stage):
+        old = [opted_out(each) for each in OptOuts(aws_session(), stage).opt_in(recipient, topic)]
+    if as_json:
+        print_json(PreferencesAnswer(stage, old))
+    elif old:
+        print_line(f"{old[0].recipient} gets {topic} of {stage} again.")
+    else:
+        print_line(f"{recipient} has not opted out of {topic} in {stage}.")
+    raise typer.Exit(0 if old else 1)
+
+
+def _print(found: list[OptedOut], otherwise: str) -> None:
+    for sentence in map(_sentence, found) if found else (otherwise,):
+        print_line(sentence)
+
+
+def _sentence(found: OptedOut) -> str:
+    since = short(found.since)
+    return f"{found.recipient} has received no {found.topic} since {since}: opted out {_BY[found.by]}."
+
+
+def opted_out(found: OptOut) -> OptedOut:
+    by: Literal["one_click", "page", "operator"] = "one_click" if found.by == "one-click" else found.by
+    return OptedOut(found.recipient, found.topic, iso(found.opted_out_at / 1000), by)

@@ -1,0 +1,343 @@
+"""`suppressions`: who gets nothing more, why, and how that is ended; Mailroom's list, and for mail SES's."""
+
+import time
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
+from rich.table import Table
+from rich.text import Text
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import iso, milliseconds
+from mailroom.message.address import bare, spellings, split, to_e164
+from mailroom.message.message import Message
+from mailroom.recipients.choices import Reason, Suppression, Suppressions
+from mailroom_ops.options import AsJson, Stage, Yes
+from mailroom_ops.screen import (
+    Refused,
+    aws_faults,
+    errors,
+    fold,
+    plain,
+    print_json,
+    print_line,
+    screen,
+    table_of,
+    whole,
+)
+from mailroom_ops.stage import aws_session, caller, name
+from mailroom_ops.terminal import Terminal
+from mailroom_ops.times import short
+
+if TYPE_CHECKING:
+    import boto3
+
+app = typer.Typer(no_args_is_help=True, help="Show who is on the suppression list, and lift recipients.")
+
+CHANNELS = tuple(
+    channel for channel, contract in CONTRACTS.items() if contract.addressees is not Message.addressees
+)
+"""Channels whose recipients can be on the list."""
+FAULTS = (ClientError, BotoCoreError)
+"""What `lift_from_ses` raises."""
+Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]
+
+
+def _listed_channel(channel: str | None) -> str | None:
+    if channel in (None, *CHANNELS):
+        return channel
+    raise typer.BadParameter(f"{channel!r} is not one of {', '.join(CHANNELS)}.")
+
+
+WHY = {
+    "bounce": "a message to it came back for good",
+    "complaint": "it complained",
+    "gone": "its provider says that it is no more",
+    "stop": "it opted out",
+    "operator": "an operator put it on the list",
+}
+
+
+Ses = Literal["lifted", "not_listed", "failed", "not_asked"]
+"""What became of an address on SES's own list; no other channel has one there."""
+
+
+class SuppressedRecipient(Struct, frozen=True):
+    """Why a recipient gets nothing more on a channel, and since when; `message_id` is the message whose event
+    caused it ("": none), `detail` is for people."""
+
+    recipient: str
+    channel: str
+    reason: Reason
+    since: str
+    detail: str
+    message_id: str
+
+
+class SuppressionsAnswer(Struct, frozen=True):
+    """The answer of `suppressions list`, the newest first, and of `suppressions show`."""
+
+    stage: str
+    suppressions: list[SuppressedRecipient]
+
+
+class Lifted(Struct, frozen=True):
+    """The answer of `suppressions lift`: what was taken off a channel's list, as it stood there."""
+
+    stage: str
+    channel: str
+    lifted: list[SuppressedRecipient]
+    ses: Ses
+
+
+class Lists:
+    """The suppression list of one stage, and the account's in SES."""
+
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
+        self._list = Suppressions(session.client("dynamodb"), name(stage, "suppressions"))
+        self._session = session
+
+    def listed(self, channel: str | None) -> list[Suppression]:
+        """Who is on the list, the newest first; of all channels, or of one."""
+        found = (each for each in self._list.listed() if channel in (None, each.channel))
+        return sorted(found, key=lambda each: (-each.at, each.channel, each.recipient))
+
+    def find(self, recipient: str, channels: tuple[str, ...] = CHANNELS) -> list[Suppression]:
+        """Why a recipient gets nothing, for each of the channels where that is so."""
+        return [
+            found
+            for channel in channels
+            for found in self._list.find(channel, forms(channel, recipient)).values()
+        ]
+
+    def add(self, recipient: str, channel: str, why: str) -> bool:
+        """Put a recipient on Mailroom's list, in the form that messages are compared with; `why` is kept.
+        False: it stood there. Raises Refused for what is no recipient of the channel."""
+        form = _canonical(channel, recipient)
+        now = milliseconds(time.time())
+        return self._list.mark(Suppression(form, channel, "operator", now, _told(why, self._session)))
+
+    def lift(self, suppression: Suppression, why: str = "") -> bool:
+        """Take a recipient off Mailroom's list; `why` is kept. False: somebody else was faster."""
+        return self._list.lift(suppression.recipient, suppression.channel, _told(why, self._session))
+
+    def lift_from_ses(self, recipient: str) -> Literal["lifted", "not_listed"]:
+        """Take an address off SES's list, which all stages of the account share in this region.
+
+        Raises ClientError or BotoCoreError where SES does not do it.
+        """
+        ses = self._session.client("sesv2")
+        said: Literal["lifted", "not_listed"] = "not_listed"
+        for address in forms("mail", recipient):
+            try:
+                ses.delete_suppressed_destination(EmailAddress=address)
+                said = "lifted"
+            except ses.exceptions.NotFoundException:
+                continue
+        return said
+
+
+def _told(why: str, session: "boto3.Session") -> str:
+    """A reason, and whose it is."""
+    return f"{why.strip()} ({caller(session)})".strip()
+
+
+def _canonical(channel: str, recipient: str) -> str:
+    typed = recipient.strip()
+    try:
+        if channel == "mail":
+            return bare(typed)
+        return to_e164(typed) if channel == "sms" else typed
+    except ValueError as fault:
+        raise Refused(f"{typed!r:.80} {fault}") from None
+
+
+def forms(channel: str, recipient: str) -> tuple[str, ...]:
+    """What a recipient may be called on a list: its canonical form, that of before, and what was typed.
+
+    What was typed stays, so that an entry can be lifted however odd it is.
+    """
+    typed = recipient.strip()
+    try:
+        if channel == "mail":
+            address = split(typed)[1]
+            return tuple(dict.fromkeys((*spellings(address.lower()), address)))
+        if channel == "sms":
+            return tuple(dict.fromkeys((to_e164(typed), typed)))
+    except ValueError:
+        return (typed,)
+    return (typed,)
+
+
+@app.command("list")
+def list_(
+    stage: Stage = "dev",
+    channel: Annotated[
+        str | None, typer.Option(callback=_listed_channel, help=f"Only this channel: {', '.join(CHANNELS)}.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Print who is on the list, the newest first, and which message put them there.
+
+    Example: mailroom suppressions list --stage prod --channel mail
+    """
+    with aws_faults(stage):
+        found = [suppressed(each) for each in Lists(aws_session(), stage).listed(channel)]
+    if as_json:
+        print_json(SuppressionsAnswer(stage, found))
+        return
+    if found:
+        screen.print(_table(found))
+    screen.print(f"{len(found)} on the list of {stage}.")
+
+
+@app.command()
+def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """Print why a recipient gets nothing. Exit code 1: the recipient is not on Mailroom's list.
+
+    Example: mailroom suppressions show ada@example.com --stage prod
+    """
+    with aws_faults(stage):
+        found = [suppressed(each) for each in Lists(aws_session(), stage).find(recipient)]
+    if as_json:
+        print_json(SuppressionsAnswer(stage, found))
+    elif found:
+        for each in found:
+            print_line(_sentence(each))
+    else:
+        print_line(f"{recipient} is not on the list of {stage}.")
+    raise typer.Exit(0 if found else 1)
+
+
+@app.command()
+def add(
+    recipient: Recipient,
+    channel: Annotated[
+        str,
+        typer.Option(callback=_listed_channel, help=f"Nothing more on this channel: {', '.join(CHANNELS)}."),
+    ],
+    reason: Annotated[str, typer.Option(help="Why, for whoever asks later.")],
+    stage: Stage = "dev",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Put a recipient on the list: no message of the channel goes there any more, until somebody lifts that.
+
+    For one topic alone, see mailroom preferences opt-out. Exit code 1: the recipient stood there already.
+
+    Example: mailroom suppressions add ada@example.com --channel mail --reason "asked by phone" --stage prod
+    """
+    with aws_faults(stage):
+        lists = Lists(aws_session(), stage)
+        added = lists.add(recipient, channel, reason)
+        found = [suppressed(each) for each in lists.find(recipient, (channel,))]
+    if as_json:
+        print_json(SuppressionsAnswer(stage, found))
+    else:
+        for each in found:
+            print_line(_sentence(each))
+    raise typer.Exit(0 if added else 1)
+
+
+@app.command()
+def lift(
+    recipient: Recipient,
+    channel: Annotated[
+        str,
+        typer.Option(
+            callback=_listed_channel, help=f"Lift the recipient for this channel: {', '.join(CHANNELS)}."
+        ),
+    ],
+    stage: Stage = "dev",
+    *,
+    reason: Annotated[str, typer.Option(help="Why, for whoever asks later.")] = "",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take a recipient off the list. A new bounce or complaint puts the recipient on the list again.
+
+    Whoever opted out of text messages should text START instead: until then the provider refuses texts to the
+    number, and a refusal puts the number on the list again.
+
+    The command takes a mail address off SES's list too, which all stages of the account share in this region.
+    Exit code 1: the recipient was on no list, or SES failed.
+
+    Example: mailroom suppressions lift ada@example.com --channel mail --stage prod
+    """
+    say = errors if as_json else screen
+    with aws_faults(stage):
+        lists = Lists(aws_session(), stage)
+        found = lists.find(recipient, (channel,))
+    for each in found:
+        print_line(_sentence(suppressed(each)), console=say)
+    ses: Ses = "not_asked"
+    lifted: list[Suppression] = []
+    if not found:
+        print_line(f"{recipient} is not on the {channel} list of {stage}.", console=say)
+    if found or channel == "mail":
+        if not yes:
+            typer.confirm(_question(channel, stage, listed=bool(found)), abort=True, err=as_json)
+        ses = _lift_from_ses(lists, recipient, say) if channel == "mail" else "not_asked"
+        with aws_faults(stage):
+            lifted = [each for each in found if lists.lift(each, reason)]
+    for each in lifted:
+        print_line(f"{each.recipient} gets {channel} of {stage} again.", console=say)
+    if as_json:
+        print_json(Lifted(stage, channel, [suppressed(each) for each in lifted], ses))
+    raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
+
+
+def _lift_from_ses(lists: Lists, recipient: str, say: Terminal) -> Ses:
+    """Lift from SES's list before our own: SES would answer the next mail with a bounce, which marks the
+    recipient anew."""
+    try:
+        said = lists.lift_from_ses(recipient)
+    except FAULTS as error:
+        print_line(f"SES did not take {recipient} off its own list: {error}", console=say)
+        say.print(
+            "Until then SES bounces the next mail by itself: run this command again, or "
+            "`aws sesv2 delete-suppressed-destination`.",
+            soft_wrap=True,
+        )
+        return "failed"
+    where = "was taken off" if said == "lifted" else "was not on"
+    print_line(f"{recipient} {where} SES's own list.", console=say)
+    return said
+
+
+def _question(channel: str, stage: str, *, listed: bool) -> str:
+    also = " and off SES's own, which the whole account shares" if channel == "mail" else ""
+    return f"Take it off the {channel} list of {stage}{also}?" if listed else "Take it off SES's own list?"
+
+
+def _sentence(found: SuppressedRecipient) -> str:
+    cause = f" Caused by message {found.message_id}." if found.message_id else ""
+    detail = f" ({found.detail})" if found.detail else ""
+    since = f"since {short(found.since)}: {WHY[found.reason]}{detail}"
+    return f"{found.recipient} has received no {found.channel} {since}.{cause}"
+
+
+def _table(found: list[SuppressedRecipient]) -> Table:
+    # The message and the detail have a line each: beside each other they would be lost at 80 columns.
+    table = table_of(whole("since (UTC)"), whole("channel"), whole("reason"), fold("recipient", ratio=1))
+    for each in found:
+        caused = plain(f"by message {each.message_id}" if each.message_id else "")
+        recipient = Text("\n").join(
+            line for line in (plain(each.recipient), caused, plain(each.detail)) if line
+        )
+        table.add_row(short(each.since).removesuffix(" UTC"), each.channel, each.reason, recipient)
+    return table
+
+
+def suppressed(found: Suppression) -> SuppressedRecipient:
+    return SuppressedRecipient(
+        found.recipient,
+        found.channel,
+        found.reason,
+        iso(found.at / 1000),
+        found.detail,
+        found.message_id,
+    )

@@ -1,0 +1,135 @@
+"""What `plan` answers: how long, what bounds it, which setting would change that, what it costs."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from mailroom_ops.estimates.days import NEXT_DAY_SECONDS, DayShare, days
+from mailroom_ops.estimates.forecast import Forecast
+from mailroom_ops.estimates.lanes import Assumed, Stages
+from mailroom_ops.estimates.prices import estimate_of
+from mailroom_ops.estimates.quotas import LEAST_WORKERS, MOST_WORKERS
+from mailroom_stacks.settings.sentences import SettingsError
+
+
+class SettingChange(Struct, frozen=True):
+    """A setting by its full key, and how long all would take with another value, or what forbids it."""
+
+    setting: str
+    now: float
+    then: float
+    seconds: float | None
+    forbidden: str = ""
+
+
+class PlanOutput(Struct, frozen=True, kw_only=True):
+    """A plan for programs: times in seconds, money in US dollars. `bounds`: messages a second that each bound
+    would allow without the others; `limits`: the setting or quota that it follows from; `bound` and
+    `next_bound`: the lowest, and the lowest but that. `days`: on which days they go out, where the day has a
+    limit; `seconds` counts those. `provider_priced`: whether `dollars` include the provider's price;
+    `warning`: why so many do not fit; "": they do."""
+
+    stage: str
+    channel: str
+    lane: str
+    messages: int
+    seconds: float
+    messages_per_second: float
+    days: list[DayShare]
+    bound: str
+    next_bound: str
+    bounds: dict[str, float]
+    limits: dict[str, str]
+    assumed: Assumed
+    changes: list[SettingChange]
+    dollars: dict[str, float]
+    provider_priced: bool
+    notes: list[str]
+    warning: str
+
+
+def plan_output(stages: Stages, forecast: Forecast, now: float) -> PlanOutput:
+    """`now`: when they are put, in epoch seconds."""
+    lane, stage = forecast.sending.lane, forecast.stage
+    bound, following, *_ = forecast.ranked
+    shares = list(_days(stages, forecast, now))
+    seconds = forecast.seconds
+    if len(shares) > 1:
+        seconds = (len(shares) - 1) * NEXT_DAY_SECONDS + shares[-1].messages / forecast.speed
+    return PlanOutput(
+        stage=stage,
+        channel=lane.channel,
+        lane=lane.name,
+        messages=forecast.messages,
+        seconds=round(seconds, 1),
+        messages_per_second=round(forecast.speed, 3),
+        days=shares,
+        bound=bound.name,
+        next_bound=following.name,
+        bounds={each.name: round(each.speed, 3) for each in forecast.bounds},
+        limits={each.name: each.limit_in(stage) for each in forecast.bounds},
+        assumed=forecast.sending.assumed,
+        # A higher rate ends nothing sooner that waits for the next day.
+        changes=[] if len(shares) > 1 else list(_changes(stages, forecast)),
+        dollars={
+            name: round(price, 4) for name, price in forecast.sending.dollars(forecast.messages).items()
+        },
+        provider_priced=bool(estimate_of(lane.channel).provider),
+        notes=[*_notes(forecast)],
+        warning=_warning(forecast),
+    )
+
+
+def _days(stages: Stages, forecast: Forecast, now: float) -> Iterator[DayShare]:
+    lane = forecast.sending.lane
+    row = stages.settings(forecast.stage).channels.get(lane.channel)
+    if row is not None and row.days and lane.name == "bulk":
+        yield from days(forecast.messages, row.days, row.lanes["normal"].reserve, now)
+
+
+def _changes(stages: Stages, forecast: Forecast) -> Iterator[SettingChange]:
+    """The value of the lowest bound's setting that lifts it: twice the rate; the workers that the rate needs,
+    or a whole batch at a time."""
+    sending, lane, bound = forecast.sending, forecast.sending.lane, forecast.ranked[0].name
+    if bound == "rate" and lane.keys.rate and lane.allowed:
+        yield _change(stages, forecast, lane.keys.rate, lane.allowed, lane.allowed * 2)
+    elif bound == "workers":
+        workers = min(sending.workers_for_rate() or lane.workers * 2, MOST_WORKERS)
+        if workers > lane.workers:
+            yield _change(stages, forecast, lane.keys.workers, lane.workers, workers)
+        if lane.keys.at_once and lane.at_once < lane.batch:
+            yield _change(stages, forecast, lane.keys.at_once, lane.at_once, lane.batch)
+
+
+def _change(stages: Stages, forecast: Forecast, key: str, now: float, then: float) -> SettingChange:
+    setting = f"mailroom.{forecast.stage}.{key}"
+    try:
+        changed = forecast.again(stages.changed(forecast.stage, key, then))
+    except SettingsError as error:
+        return SettingChange(setting, now, then, None, str(error))
+    return SettingChange(setting, now, then, round(changed.seconds, 1))
+
+
+def _notes(forecast: Forecast) -> Iterator[str]:
+    lane, sending = forecast.sending.lane, forecast.sending
+    if sending.waiting > sending.working:
+        needed = max(LEAST_WORKERS, sending.workers_for_rate() or 0)
+        fewer = f"; {needed} workers ({lane.keys.workers}) are enough" if needed < lane.workers else ""
+        yield f"Functions cost more while they wait for their pace than while they work{fewer}."
+    if note := estimate_of(lane.channel).note:
+        yield note
+    if lane.name == "bulk":
+        yield "Composing itself is not in the cost: collect, compose, their queues and what they read."
+
+
+def _warning(forecast: Forecast) -> str:
+    lane = forecast.sending.lane
+    if forecast.seconds <= lane.room:
+        return ""
+    days = forecast.seconds / 86_400
+    key = f" (mailroom.{forecast.stage}.{lane.keys.kept})" if lane.keys.kept else ""
+    return (
+        f"Too many at once: the last message would wait for {days:.1f} days in the queue {lane.queue}, which "
+        f"keeps messages for {lane.kept_days}{key}, a part of it for retries; after that SQS deletes them "
+        f"silently. At most {int(lane.room * forecast.speed):,} fit."
+    )

@@ -1,0 +1,160 @@
+"""Judges a message that may have stopped on its way: its state, and the cures that it has. Reads nothing.
+
+Each cure is safe to repeat: the claim drops a queue message too many, and the ledger's conditions a second
+end. Only two things can go wrong, and a person answers for both: a message that the ledger has forgotten may
+be sent twice, and a message that is ended as sent, and was not, is never sent.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from mailroom.clock import epoch, iso
+from mailroom.ledger.reader import REMEMBERED_SECONDS
+from mailroom_ops.requeue.stage import Route, StoredMessage, awaits_queuing
+from mailroom_ops.times import short
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb.type_defs import TableDescriptionTypeDef as Table
+
+Item = Mapping[str, Any]
+State = Literal["fine", "missing", "overdue", "dead_letter", "gone", "forgotten", "unknown"]
+Cure = Literal["requeue", "redrive", "end"]
+JUDGED_BY = ("status", "updatedAt", "scheduledFor", "startedAt", "completedAt")
+"""The attributes of a ledger item that `Judge.overdue` reads, beside its key."""
+
+DAY = 86_400.0
+_DEPLOYED_SECONDS = 3_600.0
+"""One deployment makes both tables within this time."""
+_LONGEST_WAIT_SECONDS = 43_200.0
+"""SQS hides a message for 12 hours at most, and no setting of a wait is longer."""
+PATIENCE_SECONDS = 900.0
+"""After this time a message counts as overdue, where nobody says another one."""
+LONGEST_LEASE_SECONDS = 1_500.0
+"""A function runs for 15 minutes at most, and its claim outlives it by 10 at most."""
+
+
+class Memory(Struct, frozen=True):
+    """Whether the ledger may have forgotten messages. `complete`: the ledger has forgotten none so far.
+    Otherwise a message that the ledger does not know may have been sent before, and must not be sent again.
+
+    What a producer wrote does not count: `send_at` and `ttl` may have been changed after the message was
+    sent. Today's setting does not count either: an item lives by the setting at the time of its last write.
+    """
+
+    complete: bool
+    confirmed: bool = False
+    """Whether an operator has confirmed that messages which the ledger may have forgotten were never sent."""
+
+    @classmethod
+    def of(cls, mailbox: "Table", ledger: "Table", ttl: float, now: float, *, confirmed: bool) -> "Memory":
+        """Derive it from what DynamoDB says of a stage's tables. `ttl`: what its functions are set to now, in
+        seconds; a stage of an older version may have less than the least of this one."""
+        made, mailbox_made = (each["CreationDateTime"].timestamp() for each in (ledger, mailbox))
+        # A ledger does not know what its predecessor, or the table that was backed up, knew.
+        first = made <= mailbox_made + _DEPLOYED_SECONDS
+        restored = any(each.get("RestoreSummary") for each in (ledger, mailbox))
+        forgot = now - made > min(ttl, REMEMBERED_SECONDS) - DAY
+        return cls(first and not restored and not forgot, confirmed)
+
+
+class Diagnosis(Struct, frozen=True):
+    """What is the matter with a message. fine: it is on its way, or over. missing: the ledger does not know
+    it. overdue: its next step should have happened long ago. dead_letter: it seems to lie in a dead-letter
+    queue. gone: begun, and its item is no longer in the mailbox. forgotten: the ledger may have forgotten it.
+    unknown: neither table has it.
+
+    `cures`: what can be done, the safe one first. `route`: who requeues it. `not_ended`: why an operator
+    cannot say how it ended ("": they can). `twice`: requeued, it may be sent twice."""
+
+    state: State
+    cures: tuple[Cure, ...] = ()
+    route: Route | None = None
+    not_ended: str = "the ledger does not know it"
+    twice: bool = False
+
+
+class Judge(Struct, frozen=True):
+    """Judges the messages of a stage.
+
+    `older_than`: after so many seconds a message counts as overdue. None: after 15 minutes, or 12 hours more
+    where a queue may hide it. A mistake costs a second queue message, which the claim drops.
+    `line_seconds`: for how long a fax may occupy its line; `lease_seconds`: for how long a worker may hold a
+    message. `may_hold`: whether a channel's dead-letter queues
+    may hold a message that was marked then (epoch seconds).
+    """
+
+    memory: Memory
+    line_seconds: float
+    may_hold: Callable[[str, float], bool]
+    older_than: float | None = None
+    lease_seconds: float = LONGEST_LEASE_SECONDS
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which what waits in no queue counts as overdue, and what is missing as lost."""
+        return PATIENCE_SECONDS if self.older_than is None else self.older_than
+
+    def overdue(self, ledger: Item, now: float) -> bool:
+        """Whether a message without an outcome should have changed before now (epoch seconds)."""
+        if "completedAt" in ledger or "status" not in ledger:
+            return False
+        if ledger["status"] == "scheduled":
+            return now > epoch(ledger["scheduledFor"]) + self.patience
+        hidden = 0.0 if awaits_queuing(ledger) or self.older_than is not None else _LONGEST_WAIT_SECONDS
+        return now > epoch(ledger["updatedAt"]) + self.patience + hidden
+
+    def judge(self, message: StoredMessage, now: float) -> Diagnosis:
+        """What is the matter with a message, at `now` (epoch seconds)."""
+        if message.ledger is None:
+            return self._unknown(message)
+        ledger = message.ledger
+        why = self._not_ended(ledger, now)
+        end: tuple[Cure, ...] = () if why else ("end",)
+        if not self.overdue(ledger, now):
+            return Diagnosis("fine", end, not_ended=why)
+        marked = ledger.get("dead_lettered_at")
+        if marked is not None and self.may_hold(ledger["event_type"], float(marked) / 1000):
+            return Diagnosis("dead_letter", ("redrive", *end), _route(message), why)
+        if (route := _route(message)) is None:
+            return Diagnosis("gone", end, not_ended=why)
+        return Diagnosis("overdue", ("requeue", *end), route, why)
+
+    def _unknown(self, message: StoredMessage) -> Diagnosis:
+        if message.mailbox is None:
+            return Diagnosis("unknown")
+        if self.memory.complete:
+            return Diagnosis("missing", ("requeue",), "dispatch")
+        if self.memory.confirmed:
+            return Diagnosis("forgotten", ("requeue",), "dispatch", twice=True)
+        return Diagnosis("forgotten")
+
+    def _not_ended(self, ledger: Item, now: float) -> str:
+        """Why no operator can say yet how a message ended; "": they can."""
+        status = str(ledger.get("status", ""))
+        if "completedAt" in ledger:
+            return f"{status}: it has its outcome; to send it again, use mailroom resend"
+        if status == "scheduled":
+            return "scheduled: it waits for its time; to cancel it, use the API or the console"
+        begun = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
+        until = begun + now - self.free_since(ledger["event_type"], now)
+        if until > now:
+            held = f"a worker may hold it, or its line be busy, until {short(iso(until))}"
+            return f"{status}: {held}; run this again then"
+        return ""
+
+    def free_since(self, event_type: str, now: float) -> float:
+        """What was begun before this time (epoch seconds) no worker holds any more, and no line is busy
+        with."""
+        return now - self.lease_seconds - (self.line_seconds if event_type == "fax" else 0.0)
+
+
+def _route(message: StoredMessage) -> Route | None:
+    """Who requeues a message that the ledger knows; None: its item is gone, and with it what to send."""
+    ledger = message.ledger or {}
+    if ledger.get("status") == "scheduled":
+        return "scheduled"
+    if ledger.get("event_type") == "fax":
+        return "outcomes"
+    return "queue" if message.mailbox is not None else None

@@ -1,0 +1,281 @@
+"""One run of `repair`: find messages that may have stopped, judge each, and apply the cures."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from secrets import token_hex
+from typing import Any, Literal, get_args
+
+from msgspec import Struct, structs
+
+from mailroom.aws.dynamo import plain
+from mailroom.message.message import Key
+from mailroom_ops.dead_letters.queues import DeadQueue, dead_queues
+from mailroom_ops.repair.dead_letters import DeadLetterMover
+from mailroom_ops.repair.judge import DAY, JUDGED_BY, Cure, Diagnosis, Judge, Memory, State
+from mailroom_ops.requeue.requeuer import Requeuer
+from mailroom_ops.requeue.selection import MessageRef
+from mailroom_ops.requeue.stage import DeployedStage, StoredMessage, Table
+from mailroom_ops.screen import NotDeployed, Refused
+from mailroom_ops.stage import depth, function_variables
+from mailroom_ops.tables import key_of, parts, segments
+
+TOGETHER = 100
+"""Messages that are read and requeued at once: of 400 KB each, at most."""
+SEGMENTS = 8
+"""Segments of a table, read side by side."""
+_WORKERS = 8
+_TABLES: tuple[Table, ...] = get_args(Table)
+_DEAD_LETTER_VISIBLE_SECONDS = 900.0
+"""For as long after its mark a dead letter counts as there: SQS's counts lag behind by a minute or more, and
+while an operator moves a dead letter, neither queue counts it for a moment."""
+_LONGEST_RETENTION_SECONDS = 14 * DAY
+"""SQS keeps no message for longer."""
+_LONGEST_FAX_SECONDS = 86_400.0
+"""The longest fax of any stage, where its own number cannot be asked for any more."""
+Word = Literal["sent", "failed"]
+Judged = tuple[Diagnosis, StoredMessage]
+
+
+class NamedMessage(Struct, frozen=True):
+    """One message that was named. `state` and `cures` are those from before; `done`: the cure that was
+    applied, None: none. `why` it was left as it was, "": it was not, or nothing had to be done."""
+
+    id: str
+    event_type: str
+    state: State
+    cures: tuple[Cure, ...]
+    done: Cure | None = None
+    why: str = ""
+
+
+class Repaired(Struct, frozen=True, kw_only=True):
+    """Answer of `repair ID…` and `repair --scan`. `looked_at`: items that were scanned, by table. `found`:
+    messages by state and channel, as they stood before; those that are fine are left out. `ready`: how many
+    have a cure that the run applies; `may_go_twice`: how many of these the ledger may have forgotten.
+    `messages`: each message that was named; empty after a scan. `queues`: messages in each channel's queues,
+    roughly. `repaired`: by channel; `failed`: how many should have been, and could not be."""
+
+    stage: str
+    dry_run: bool
+    looked_at: dict[Table, int]
+    found: dict[State, dict[str, int]]
+    ready: int
+    may_go_twice: int
+    messages: list[NamedMessage]
+    queues: dict[str, int]
+    repaired: dict[str, int] = {}
+    failed: int = 0
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a message is left that should be on its way and is not, or may not be."""
+        found = sum(count for counts in self.found.values() for count in counts.values())
+        return bool(self.failed or found > (0 if self.dry_run else sum(self.repaired.values())))
+
+
+class Candidates(Struct):
+    """Messages that may have stopped. `looked_at`: items that were scanned, by table. `missing_at`: when the
+    mailbox was scanned (epoch seconds), if some of it is unknown to the ledger. `named`: an operator named
+    them; of one that neither table has, the channel may be ""."""
+
+    keys: list[Key]
+    looked_at: dict[Table, int]
+    missing_at: float | None = None
+    named: bool = False
+
+
+class Repairs:
+    """Works for one stage."""
+
+    def __init__(self, stage: DeployedStage, judge: Judge) -> None:
+        self._stage = stage
+        self._judge = judge
+
+    @classmethod
+    def of(
+        cls, stage: DeployedStage, *, older_than: float | None = None, confirmed: bool = False
+    ) -> "Repairs":
+        """Of a deployed stage. `confirmed`: an operator has confirmed that messages which the ledger may have
+        forgotten were never sent."""
+        mailbox, ledger = (
+            stage.dynamodb.describe_table(TableName=stage.name(table))["Table"] for table in _TABLES
+        )
+        ttl = stage.dispatch.ledger_ttl_seconds
+        memory = Memory.of(mailbox, ledger, ttl, stage.clock(), confirmed=confirmed)
+        return cls(stage, Judge(memory, _line_seconds(stage), DeadLetterQueues(stage).may_hold, older_than))
+
+    def scan(self, progress: Callable[[int], None] = lambda _seen: None) -> Candidates:
+        """Find what is missing from the ledger or overdue in it. `progress` takes how many items were
+        read."""
+        candidates = Candidates([], {"mailbox": 0, "ledger": 0})
+        for table in _TABLES:
+            for count, keys in segments(SEGMENTS, partial(self._page, table)):
+                candidates.looked_at[table] += count
+                candidates.keys += keys
+                progress(sum(candidates.looked_at.values()))
+            if table == "mailbox" and candidates.keys:
+                candidates.missing_at = self._stage.clock()
+        return candidates
+
+    def second_look_in(self, candidates: Candidates) -> float:
+        """Seconds until what was missing counts as lost: what is merely on its way shows up until then."""
+        if candidates.missing_at is None:
+            return 0.0
+        return max(0.0, candidates.missing_at + self._judge.patience - self._stage.clock())
+
+    def named(self, refs: Sequence[MessageRef]) -> Candidates:
+        """The messages that an operator names. Raises Refused where several have an id."""
+        keys = []
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            for ref, channels in zip(refs, pool.map(self._channels, refs), strict=True):
+                if len(channels) > 1:
+                    names = " and ".join(sorted(channels))
+                    raise Refused(f"{ref.id}: {names} have messages with that id; choose one with --channel.")
+                keys.append(Key(ref.id, next(iter(channels), ref.event_type or "")))
+        return Candidates(list(dict.fromkeys(keys)), {"mailbox": 0, "ledger": 0}, named=True)
+
+    def judged(self, candidates: Candidates) -> Iterator[list[Judged]]:
+        """The candidates with what is the matter with them, as many at once as are read together."""
+        for part in parts(candidates.keys, TOGETHER):
+            there = [key for key in part if key.event_type]
+            ledger = self._stage.read("ledger", there)
+            mailbox = self._stage.read("mailbox", there)
+            now = self._stage.clock()
+            messages = [StoredMessage(key, ledger.get(key), mailbox.get(key)) for key in part]
+            yield [(self._judge.judge(each, now), each) for each in messages]
+
+    def look(self, candidates: Candidates, *, dry_run: bool) -> Repaired:
+        """What is the matter with each candidate now. Nothing is changed."""
+        counts: dict[State, Counter[str]] = {}
+        messages, ready, twice = [], 0, 0
+        for each, message in (pair for batch in self.judged(candidates) for pair in batch):
+            id_, event_type = message.key.id, message.key.event_type
+            counts.setdefault(each.state, Counter())[event_type] += 1
+            ready += self._cure(each, candidates) is not None
+            twice += each.twice
+            if candidates.named:
+                messages.append(NamedMessage(id_, event_type, each.state, each.cures))
+        counts.pop("fine", None)
+        return Repaired(
+            stage=self._stage.stage,
+            dry_run=dry_run,
+            looked_at=candidates.looked_at,
+            found={state: dict(sorted(counts[state].items())) for state in sorted(counts)},
+            ready=ready,
+            may_go_twice=twice,
+            messages=messages,
+            queues={
+                channel: sum(depth(self._stage.sqs, url).all for url in lanes.values())
+                for channel, lanes in self._stage.dispatch.routes.items()
+            },
+        )
+
+    def repair(self, candidates: Candidates, answer: Repaired) -> Repaired:
+        """Requeue the candidates that have stopped, and redrive the dead letters of those that were named,
+        judged anew; the answer with how many that were."""
+        requeuer = Requeuer(self._stage)
+        repaired: Counter[str] = Counter()
+        failed = 0
+        for batch in self.judged(candidates):
+            cured = [(self._cure(each, candidates), each.route, message) for each, message in batch]
+            moved = self._redriven({message.key for cure, _, message in cured if cure == "redrive"})
+            repaired += Counter(key.event_type for key in moved)
+            # A message whose dead letter no queue has any more is requeued.
+            left = [(route, message) for cure, route, message in cured if cure and message.key not in moved]
+            done, refused = requeuer.requeue([(route, each) for route, each in left if route is not None])
+            repaired += done
+            failed += refused + sum(route is None for route, _ in left)
+        return structs.replace(answer, repaired=dict(sorted(repaired.items())), failed=failed)
+
+    def end(self, each: Judged, word: Word) -> str:
+        """End a message as an operator says it ended, if it is still as it was judged. Why it was not ended;
+        "": it was."""
+        diagnosis, message = each
+        if "end" not in diagnosis.cures or message.ledger is None:
+            return diagnosis.not_ended
+        token = token_hex(16)
+        free_since = self._judge.free_since(message.key.event_type, self._stage.clock())
+        ledger = self._stage.ledger(lambda: token)
+        ended = ledger.settle(message.key, message.ledger, word, free_since)
+        if ended or self._stage.written(message.key, token) is not None:
+            return ""
+        return "it has changed since it was shown; run this again"
+
+    @staticmethod
+    def _cure(each: Diagnosis, candidates: Candidates) -> Cure | None:
+        """The cure that a run applies by itself; None: there is none. A scan leaves dead letters where they
+        lie: their cause has to be fixed first."""
+        first = next(iter(each.cures), None)
+        return None if first == "end" or (first == "redrive" and not candidates.named) else first
+
+    def _redriven(self, keys: set[Key]) -> set[Key]:
+        """Move the dead letters of these messages back; the messages whose dead letters were found."""
+        channels = {key.event_type for key in keys}
+        found: set[Key] = set()
+        for queue in dead_queues(self._stage.sqs, self._stage.stage) if keys else ():
+            if any(queue.holds(channel) for channel in channels):
+                mover = DeadLetterMover(self._stage.sqs, queue)
+                sum(mover.move(None, keys))
+                found |= {key for key in keys if key in mover.moved}
+        return found
+
+    def _page(self, table: Table, segment: int, start: Any) -> tuple[tuple[int, list[Key]], Any]:
+        """A page of a table: how many items it has, and its candidates; and where the segment goes on."""
+        fields = ("id", "event_type", *(JUDGED_BY if table == "ledger" else ()))
+        names = {f"#f{at}": name for at, name in enumerate(fields)}
+        asked: Any = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
+        if table == "ledger":
+            asked["FilterExpression"] = "attribute_not_exists(completedAt)"
+        if start:
+            asked["ExclusiveStartKey"] = start
+        now = self._stage.clock()
+        reply = self._stage.dynamodb.scan(
+            TableName=self._stage.name(table), Segment=segment, TotalSegments=SEGMENTS, **asked
+        )
+        items = {key_of(each): plain(each) for each in reply["Items"]}
+        if table == "mailbox":
+            known = self._stage.read("ledger", items)
+            keys = [key for key in items if key not in known]
+        else:
+            keys = [key for key, item in items.items() if self._judge.overdue(item, now)]
+        return (reply["ScannedCount"], keys), reply.get("LastEvaluatedKey")
+
+    def _channels(self, ref: MessageRef) -> set[str]:
+        """The channels that have a message of that id."""
+        items = (each for table in _TABLES for each in self._stage.items(table, ref))
+        return {each["event_type"] for each in items}
+
+
+class DeadLetterQueues:
+    """How many dead letters a stage has. The queues are counted once, and only if a message is marked.
+
+    The ledger's mark stays until a worker claims the message. A dead letter does not: SQS deletes it when its
+    retention is over, and people purge queues. A marked message without a dead letter has stopped.
+    """
+
+    def __init__(self, stage: DeployedStage) -> None:
+        self._stage = stage
+        self._counts: dict[DeadQueue, int] | None = None
+
+    def may_hold(self, channel: str, marked_at: float) -> bool:
+        """Whether the dead letter of a message that was marked then (epoch seconds) may be there yet."""
+        age = self._stage.clock() - marked_at
+        if age < _DEAD_LETTER_VISIBLE_SECONDS:
+            return True
+        if self._counts is None:
+            sqs = self._stage.sqs
+            self._counts = {each: depth(sqs, each.url).all for each in dead_queues(sqs, self._stage.stage)}
+        there = any(count and queue.holds(channel) for queue, count in self._counts.items())
+        # The mark is made after the message died, and SQS counts the retention from then or from before.
+        return there and age < _LONGEST_RETENTION_SECONDS
+
+
+def _line_seconds(stage: DeployedStage) -> float:
+    """For how long a fax may occupy its line."""
+    try:
+        sender = function_variables(stage.functions, stage.name("send-fax"))
+    except NotDeployed:  # faxes of a gateway that was taken out are among those that an operator ends
+        sender = {}
+    return float(sender.get("LONGEST_FAX_SECONDS", _LONGEST_FAX_SECONDS))

@@ -1,0 +1,155 @@
+"""The folder where people write templates: what is in it, what its examples come out as, what is wrong."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import DictLoader, TemplateError
+from msgspec import Struct
+
+from mailroom.channels.contracts import contracts_of
+from mailroom.channels.preview import Preview, Previews
+from mailroom.content.sandbox import BoundedEnvironment, Part, faults
+from mailroom.content.templates import EXAMPLES, FILES, TOP, canonical
+from mailroom.errors import Invalid, Malformed
+from mailroom.message.message import parse
+from mailroom_ops.messages.items import read_item
+from mailroom_ops.screen import Refused
+
+Item = dict[str, Any]
+TO: Mapping[str, str] = {"mail": "ada@example.com", "sms": "+16175551234"}
+"""Whom an example is for that does not say so, by channel."""
+
+
+class TemplateName(Struct, frozen=True, order=True):
+    """A template of a channel."""
+
+    channel: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """The name of its folder, as in mail/welcome."""
+        return f"{self.channel}/{self.name}"
+
+
+class TemplateFolder:
+    """The templates below `root`, which has a folder for each channel."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._contracts = contracts_of("US")  # where an example's number without its country is dialled
+        self._environments = {name: BoundedEnvironment(root / name) for name in TO}
+        self._previews = Previews(root, mail_senders=())
+
+    def all(self) -> list[TemplateName]:
+        """The templates there are; what begins with _ is shared by them."""
+        files = {channel: self.root.glob(f"{channel}/[!_]*/{file}") for channel, file in TOP.items()}
+        return sorted(TemplateName(channel, path.parent.name) for channel in files for path in files[channel])
+
+    def named(self, name: str, channel: str | None = None) -> TemplateName:
+        """The template of that name. Raises Refused where there is none, or one on each of two channels."""
+        there = [each for each in self.all() if each.name == name and channel in (None, each.channel)]
+        if len(there) == 1:
+            return there[0]
+        if there:
+            raise Refused(
+                f"{name} is a template of {there[0].channel} and {there[1].channel}; say --channel."
+            )
+        known = ", ".join(each.path for each in self.all())
+        raise Refused(f"There is no template {name!r:.60} in {self.root}. There are: {known}.")
+
+    def examples(self, template: TemplateName) -> dict[str, Item]:
+        """The examples of a template by their names: attributes of an item. Raises Refused for a file that
+        holds no JSON object."""
+        files = sorted((self.root / template.path / EXAMPLES).glob("*.json"))
+        return {each.stem: read_item(str(each)) for each in files}
+
+    def languages(self, template: TemplateName) -> list[str]:
+        """The languages that it is written in beside its own."""
+        folders = (self.root / template.path).glob(f"*/{TOP[template.channel]}")
+        return sorted(each.parent.name for each in folders)
+
+    def item(self, template: TemplateName, attributes: Mapping[str, Any]) -> Item:
+        """An item for a template, with these attributes; what it needs beside them is made up."""
+        about = {"id": "example", "event_type": template.channel, "template": template.name}
+        to = {} if {"to", "email"} & attributes.keys() else {"to": TO[template.channel]}
+        return {**about, **to, **attributes}
+
+    def look(self, item: Mapping[str, Any]) -> Preview:
+        """The item as its sender would render it. Raises Invalid, Malformed."""
+        return self._previews.look(parse(item, self._contracts))
+
+    def used(self, template: TemplateName) -> frozenset[str]:
+        """The variables that a template uses, in any of its languages. Raises Refused."""
+        return frozenset().union(*(each.variables for each in self._reached(template).values()))
+
+    def used_in(self, template: TemplateName, parts: Mapping[str, str]) -> frozenset[str]:
+        """The variables that these sources of a template use."""
+        return self._environments[template.channel].overlay(loader=DictLoader(parts)).variables(parts)
+
+    def parts(self, template: TemplateName) -> dict[str, str]:
+        """The sources of a template and of all that it refers to, by their paths in the channel's folder.
+        Raises Refused where a reference is not written out, and for a part that cannot be read."""
+        found = self._reached(template)
+        if unclear := [name for name, each in found.items() if each.open]:
+            raise Refused(
+                f"{template.channel}/{unclear[0]} includes what a variable names; a published template has "
+                "to name its parts."
+            )
+        return {name: each.source for name, each in sorted(found.items())}
+
+    def faults(self, template: TemplateName, only: str | None = None) -> list[str]:
+        """What is wrong with a template, a sentence each with file and line: what the sandbox has not, or
+        else a language that lacks a part, and an example that does not render (`only`: of one example)."""
+        if wrong := [*faults(self.root, f"{template.path}/")]:
+            return wrong
+        examples = {name: each for name, each in self.examples(template).items() if only in (None, name)}
+        return [*self._incomplete(template), *self._failing(template, examples)]
+
+    def _incomplete(self, template: TemplateName) -> Iterator[str]:
+        folder = self.root / template.path
+        parts = [each for each in FILES if (folder / each).exists()]
+        for language in self.languages(template):
+            if language != canonical(language):
+                yield f"{template.path}/{language}: is found by nobody; call it {canonical(language)}"
+            for file in parts:
+                if not (folder / language / file).exists():
+                    yield f"{template.path}/{language}/{file}: is missing; a language has all of its parts"
+
+    def _failing(self, template: TemplateName, examples: Mapping[str, Item]) -> Iterator[str]:
+        for name, attributes in examples.items():
+            for language in ("", *self.languages(template)):
+                localized = {**attributes, "locale": language} if language else attributes
+                yield from self._fault(template, name, localized)
+
+    def _fault(self, template: TemplateName, example: str, attributes: Mapping[str, Any]) -> Iterator[str]:
+        try:
+            self.look(self.item(template, attributes))
+        except (Invalid, Malformed) as fault:
+            where = _line_of(fault)
+            place = f"{template.channel}/{where}: " if where else ""
+            yield f"{place}{fault} (example {template.path}/{EXAMPLES}/{example}.json)"
+
+    def _reached(self, template: TemplateName) -> dict[str, Part]:
+        """The parts of a template and all that they refer to. Raises Refused."""
+        try:
+            return self._environments[template.channel].reached(self._own(template))
+        except (TemplateError, RecursionError, UnicodeError) as error:
+            raise Refused(f"{template.path} cannot be read: {error}.") from None
+
+    def _own(self, template: TemplateName) -> list[str]:
+        folder = self.root / template.path
+        files = sorted(each for each in folder.rglob("*") if each.name in FILES)
+        return [each.relative_to(self.root / template.channel).as_posix() for each in files]
+
+
+def _line_of(fault: Exception) -> str:
+    """Where in a template a rendering failed, as welcome/body.html:12; "": in none."""
+    place, trace = "", fault.__context__.__traceback__ if fault.__context__ else None
+    while trace is not None:
+        compiled = trace.tb_frame.f_globals.get("__jinja_template__")
+        if compiled is not None:
+            place = f"{compiled.name}:{compiled.get_corresponding_lineno(trace.tb_lineno)}"
+        trace = trace.tb_next
+    return place

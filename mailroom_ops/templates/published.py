@@ -1,0 +1,162 @@
+"""The published versions of a stage's templates: objects that never change, and one that says which count.
+
+A version is written whole before anything names it, and the object that names it is written on the condition
+that nobody has written it since: a crash leaves a version that nothing names, and no two publishers lose each
+other's.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+from msgspec import Struct, structs
+
+from mailroom.clock import Clock, iso
+from mailroom.content.templates import MAX_VERSION_BYTES, Version, read_version, version_key
+from mailroom.content.versions import CURRENT, DEPLOYED, Choice, Choices, read_choices
+from mailroom.message.message import encode
+from mailroom_ops.messages.items import rules_of
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import caller
+from mailroom_ops.templates.folder import Item, TemplateName
+
+if TYPE_CHECKING:
+    import boto3
+    from types_boto3_s3 import S3Client
+
+TRIES = 20
+_BEATEN = ("PreconditionFailed", "ConditionalRequestConflict")
+"""S3 did not write, because somebody else has: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html."""
+
+
+class Beaten(Exception):
+    """Somebody else has written the object meanwhile."""
+
+
+class Published(Struct, frozen=True):
+    """The bucket of one stage. `by` is who acts, as AWS has it; it is asked for when something is written."""
+
+    client: "S3Client"
+    bucket: str
+    by: Callable[[], str]
+    clock: Clock
+
+    def choices(self) -> Choices:
+        """Which versions count, by channel and name. Raises Refused where the stage publishes none."""
+        return self._read()[0]
+
+    def version(self, template: TemplateName, number: int) -> Version:
+        """A version. Raises Refused where there is none of that number."""
+        key = version_key(template.channel, template.name, number)
+        try:
+            reply = self.client.get_object(Bucket=self.bucket, Key=key)
+        except self.client.exceptions.NoSuchKey:
+            there = ", ".join(map(str, self.numbers(template))) or "none"
+            raise Refused(f"{template.path} has no version {number}. There are: {there}.") from None
+        return read_version(reply["Body"].read())
+
+    def numbers(self, template: TemplateName) -> list[int]:
+        """The versions of a template that were ever written, the oldest first."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=f"{template.path}/"
+        )
+        names = (each["Key"].rpartition("/")[2] for page in pages for each in page.get("Contents", ()))
+        return sorted(int(each.removesuffix(".json")) for each in names)
+
+    def put(
+        self, template: TemplateName, parts: dict[str, str], examples: dict[str, Item]
+    ) -> tuple[Version, bool]:
+        """Write a version and let it count; and whether it is new. The content that counts already makes no
+        other version. Raises Refused where it is too large, or where somebody published the same template
+        meanwhile."""
+        before = self.choices().get(template.path)
+        if before is not None and before.version != DEPLOYED:
+            now = self.version(template, before.version)
+            if (now.parts, now.examples) == (parts, examples):
+                return now, False
+        version = self._write(template, parts, examples)
+        self._choose(template, version.number, before)
+        return version, True
+
+    def roll_back(self, template: TemplateName, to: int | None = None) -> int:
+        """Let another version count, by default the one before; DEPLOYED is the stage's deployed template.
+        The number. Raises Refused where there is none, or where somebody published meanwhile."""
+        before = self.choices().get(template.path)
+        now = before.version if before else DEPLOYED
+        if to is None:
+            to = max((each for each in self.numbers(template) if each < now), default=DEPLOYED)
+        elif to != DEPLOYED:
+            self.version(template, to)
+        if to == now:
+            raise Refused(f"{template.path} is at {words_of(to)} already.")
+        self._choose(template, to, before)
+        return to
+
+    def _write(self, template: TemplateName, parts: dict[str, str], examples: dict[str, Item]) -> Version:
+        about = (template.channel, template.name)
+        version = Version(*about, 0, parts, examples, self.by(), iso(self.clock()))
+        size = len(encode(version).encode())
+        if size > MAX_VERSION_BYTES:
+            raise Refused(f"{template.path} has {size:,} bytes; a version has {MAX_VERSION_BYTES:,} at most.")
+        for _ in range(TRIES):
+            number = max(self.numbers(template), default=0) + 1
+            version = structs.replace(version, number=number)
+            try:
+                self._put(version.key, version, IfNoneMatch="*")
+            except Beaten:
+                continue  # another publisher has that number
+            return version
+        raise Refused(f"{template.path}: others publish it all the time. Try again.")
+
+    def _choose(self, template: TemplateName, number: int, before: Choice | None) -> None:
+        choice = Choice(number, self.by(), iso(self.clock()))
+        for _ in range(TRIES):
+            choices, condition = self._read()
+            if (meanwhile := choices.get(template.path)) not in (before, choice):
+                assert meanwhile is not None
+                raise Refused(
+                    f"{template.path}: {meanwhile.by} has let {words_of(meanwhile.version)} count meanwhile. "
+                    "See what it is, then repeat the command."
+                )
+            try:
+                self._put(CURRENT, {**choices, template.path: choice}, **condition)
+            except Beaten:
+                continue  # another template was published meanwhile, or ours was and the answer was lost
+            return
+        raise Refused(f"{template.path}: others publish all the time. Try again.")
+
+    def _read(self) -> tuple[Choices, dict[str, Any]]:
+        """What counts, and the condition of a write that replaces just that."""
+        try:
+            reply = self.client.get_object(Bucket=self.bucket, Key=CURRENT)
+        except self.client.exceptions.NoSuchKey:
+            return {}, {"IfNoneMatch": "*"}
+        return read_choices(reply["Body"].read()), {"IfMatch": reply["ETag"]}
+
+    def _put(self, key: str, content: Version | Choices, **condition: Any) -> None:
+        body = encode(content).encode()
+        try:
+            self.client.put_object(
+                Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", **condition
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _BEATEN:
+                raise Beaten from None
+            raise
+
+
+def words_of(number: int) -> str:
+    """A version, as it is called."""
+    return "the deployed template" if number == DEPLOYED else f"version {number}"
+
+
+def published_of(session: "boto3.Session", stage: str) -> Published:
+    """The published templates of a stage. Raises Refused where it publishes none."""
+    bucket = rules_of(session, stage).templates_bucket
+    if not bucket:
+        raise Refused(
+            f'Stage {stage} publishes no templates. Set "templates": {{"publish": true}} in cdk.json, and '
+            "deploy it."
+        )
+    return Published(session.client("s3"), bucket, lambda: caller(session), time.time)

@@ -1,0 +1,158 @@
+"""`render`: a template as its recipient would get it, without a stage."""
+
+import html
+import json
+import tempfile
+import webbrowser
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mailroom.channels.preview import Preview
+from mailroom.errors import Invalid, Malformed
+from mailroom_ops.messages.items import attributes_of, pairs, read_item
+from mailroom_ops.screen import Refused, ended, print_line, print_lines, refusals, right, screen, table_of
+from mailroom_ops.templates.folder import TO, Item, TemplateFolder, TemplateName
+from mailroom_stacks.paths import TEMPLATES
+
+Channel = Annotated[str | None, typer.Option(help=f"One of {', '.join(TO)}, where both have the template.")]
+Templates = Annotated[
+    Path, typer.Option("--templates", help="The folder of the templates.", show_default="templates")
+]
+
+
+def render(
+    name: Annotated[str | None, typer.Argument(help="The template's name.")] = None,
+    channel: Channel = None,
+    *,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Set attribute=value; write other values than text as JSON."),
+    ] = None,
+    json_: Annotated[
+        str | None,
+        typer.Option("--json", help="A file with the attributes, a JSON object; - is standard input."),
+    ] = None,
+    example: Annotated[
+        str | None, typer.Option(help="One of the template's examples; default: its first.")
+    ] = None,
+    locale: Annotated[str | None, typer.Option(help="The recipient's language, such as fr-CA.")] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Render all templates with all examples.")] = False,
+    templates: Templates = TEMPLATES,
+) -> None:
+    """Render a template as it would be sent: headers, text, HTML and size, or a text message's segments.
+
+    It asks AWS nothing. The attributes come from one of the template's examples, the files in its folder
+    `examples`, from a file, or from options, which are laid over the others.
+
+    With --all, each template is rendered with each of its examples in each of its languages. Exit code 1: one
+    of them fails; each fault has its file and line.
+
+    Example: mailroom render weekly-followers --set new_followers=1 --open
+    """
+    with refusals():
+        folder = TemplateFolder(templates)
+        if all_:
+            raise typer.Exit(_all(folder, channel))
+        if name is None:
+            raise Refused("Which template is it? Name one, or render them all: mailroom render --all.")
+        template = folder.named(name, channel)
+        attributes = _attributes(folder, template, json_, example)
+        for field, text in pairs(set_ or (), "--set").items():
+            attributes[field] = _value(template.channel, field, text)
+        if locale is not None:
+            attributes["locale"] = locale
+        try:
+            preview = folder.look(folder.item(template, attributes))
+        except (Invalid, Malformed) as fault:
+            raise Refused(ended(f"{template.path} cannot be sent so: {fault}")) from None
+    if open_:
+        webbrowser.open(_page(template, preview).as_uri())
+    else:
+        _show(preview)
+
+
+def _attributes(
+    folder: TemplateFolder, template: TemplateName, file: str | None, example: str | None
+) -> Item:
+    if file is not None:
+        return read_item(file)
+    examples = folder.examples(template)
+    if example is None:
+        return dict(next(iter(examples.values()), {}))
+    if example not in examples:
+        known = ", ".join(examples) or "none"
+        raise Refused(f"{template.path} has no example {example!r:.60}. There are: {known}.")
+    return dict(examples[example])
+
+
+def _value(channel: str, field: str, text: str) -> Any:
+    """A text as an attribute's value: of a variable whatever it is as JSON, or else the text."""
+    known = attributes_of(channel)
+    try:
+        return known.value(field, text) if known.known(field) else json.loads(text, parse_float=Decimal)
+    except Invalid as fault:
+        raise Refused(f"--set {fault}.") from None
+    except ValueError:
+        return text
+
+
+def _show(preview: Preview) -> None:
+    for field, value in preview.headers.items():
+        print_line(f"{field}: {value}")
+    for each in preview.attachments:
+        print_line(f"Attachment: {each}")
+    for title, body in (("Text", preview.text), ("HTML", preview.html)):
+        if body is not None:
+            parts = "segment" if preview.segments == 1 else "segments"
+            segments = f", {preview.segments} {parts} in {preview.encoding}" if preview.segments else ""
+            print_line("")
+            print_line(f"{title}, {len(body.encode()):,} bytes{segments}", "bold")
+            print_lines(body)
+    if preview.unused:
+        print_line("")
+        print_line(f"Nothing uses {', '.join(preview.unused)}.")
+
+
+_PAGE = """<!doctype html><meta charset="utf-8"><title>{title}</title>
+<body style="font: 15px/1.5 sans-serif; max-width: 60rem; margin: 2rem auto">
+<h1>{title}</h1><p>{headers}</p>
+{frame}<pre style="white-space: pre-wrap; border-top: 1px solid #ccc; padding-top: 1rem">{text}</pre>
+"""
+
+
+def _page(template: TemplateName, preview: Preview) -> Path:
+    """A page that shows the message; its HTML lies in a frame that runs no script."""
+    headers = "<br>".join(f"<b>{html.escape(n)}</b>: {html.escape(v)}" for n, v in preview.headers.items())
+    frame = ""
+    if preview.html is not None:
+        source = html.escape(preview.html)
+        frame = f'<iframe sandbox srcdoc="{source}" style="width: 100%; height: 70vh; border: 0"></iframe>'
+    page = _PAGE.format(
+        title=html.escape(template.path), headers=headers, frame=frame, text=html.escape(preview.text or "")
+    )
+    path = Path(tempfile.mkdtemp(prefix="mailroom-")) / f"{template.name}.html"
+    path.write_text(page, encoding="utf-8")
+    print_line(f"{path}")
+    return path
+
+
+def _all(folder: TemplateFolder, channel: str | None) -> int:
+    """Render all, and say which fail. The exit code."""
+    table = table_of("template", right("examples"), "languages", "")
+    faults: list[str] = []
+    for template in folder.all():
+        if channel in (None, template.channel):
+            wrong = list(folder.faults(template))
+            said = f"{len(wrong)} faults" if wrong else "" if folder.examples(template) else "has no example"
+            languages = ", ".join(folder.languages(template))
+            count = f"{len(folder.examples(template)):,}"
+            table.add_row(template.path, count, languages, said or "renders")
+            faults += wrong
+    screen.print(table)
+    for each in faults:
+        print_line(f"{folder.root.name}/{each}", "red")
+    return 1 if faults else 0

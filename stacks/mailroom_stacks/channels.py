@@ -1,0 +1,360 @@
+"""The channels that are a row each: a queue, dead-letter queue and sender for each lane, and what each sender
+needs beside that."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parseaddr
+from typing import Any
+
+from aws_cdk import Annotations, App, Stack
+from aws_cdk import aws_sqs as sqs
+
+from mailroom.environment import MailSender, PushSender, Sender, SmsSender
+from mailroom.ledger.items import LINES
+from mailroom_stacks.api import ApiStack
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.stage import StageStack
+from mailroom_stacks.constructs.storage import bucket_name, provider_secret
+from mailroom_stacks.constructs.templates import read_templates, templates_fields
+from mailroom_stacks.constructs.worker import Work, Worker
+from mailroom_stacks.feedback import FeedbackStack
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.channels import Channel, LaneRow, lane_advice
+from mailroom_stacks.settings.queues import Waits
+from mailroom_stacks.settings.sections import FailurePolicy
+from mailroom_stacks.settings.sms import Sms
+from mailroom_stacks.settings.stage import Settings
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Grants, the type of the sender's settings with the fields that are the channel's own, and the folder in
+    templates/ that goes into the bundle ("" is none)."""
+
+    grants: Sequence[Grant]
+    kind: type[Sender]
+    own: Mapping[str, Any]
+    templates: str = ""
+    by_number: bool = False
+    """Whether a look-up asks the ledger which of a provider's messages to a number are whose."""
+
+
+class ChannelsStack(StageStack):
+    """A channel is a row of the settings; NEEDS has what its provider needs beside that."""
+
+    def __init__(
+        self, app: App, settings: Settings, storage: MailboxStack, feedback: FeedbackStack, api: ApiStack
+    ) -> None:
+        super().__init__(app, settings, "channels")
+        self.settings, self.storage, self.feedback, self.api = settings, storage, feedback, api
+        needs = {
+            name: NEEDS[name](self) if name in NEEDS else _by_row(name, row, self)
+            for name, row in settings.channels.items()
+        }
+        # By name, not by reference: the queue's function knows the queues of the channels.
+        scheduled = self.format_arn(service="sqs", resource=settings.name("scheduled"))
+        self.scheduled = sqs.Queue.from_queue_arn(self, "Scheduled", scheduled)
+        self.workers: dict[tuple[str, str], Worker] = {}
+        for row in settings.lane_rows():
+            worker = Worker(self, settings, self._work(row, needs[row.event_type]))
+            self.workers[row.event_type, row.lane] = worker
+            for advice in lane_advice(settings.stage, row, settings.mail):
+                Annotations.of(worker).add_info_v2("mailroom:submits-at-once", advice)
+
+    def find_unwilling(self) -> Grant:
+        """Asking the suppression list and people's preferences, in one read for all of a batch."""
+        tables = (self.storage.suppressions, self.storage.preferences)
+        return Grant(["dynamodb:BatchGetItem"], [table.table_arn for table in tables])
+
+    def mark_suppressed(self) -> Grant:
+        """Putting on the list whom the provider says to be gone."""
+        return Grant(["dynamodb:UpdateItem"], [self.storage.suppressions.table_arn])
+
+    def unwilling(self) -> dict[str, str]:
+        """Where the suppression list and the preferences are: the fields of `SuppressingSender`."""
+        return {
+            "suppressions_table": self.storage.suppressions.table_name,
+            "preferences_table": self.storage.preferences.table_name,
+        }
+
+    def _work(self, row: LaneRow, needs: Needs) -> Work:
+        ledger = self.storage.ledger.table_arn
+        return Work(
+            queue=row.queue,
+            function=row.function,
+            handler=row.channel.handler,
+            limits=row.channel,
+            polling=row.polling,
+            rules=row.rules,
+            grants=[
+                Grant(["dynamodb:UpdateItem"], [ledger]),
+                *_ledger_beside(row, needs, ledger),
+                *self._wait(row),
+                # A message of any channel may have its further attributes there.
+                *read_payloads(self, self.settings),
+                *needs.grants,
+            ],
+            environment=needs.kind(
+                **self.storage.common,
+                **sender_fields(
+                    row.event_type,
+                    row.channel,
+                    Waits.of(row.channel),
+                    lease=row.rules.lease,
+                    pace=row.pace,
+                    submit_seconds=row.channel.submit_seconds,
+                ),
+                submits_at_once=row.channel.submits_at_once,
+                **self._timing(row),
+                **needs.own,
+                **reachable(self.settings, row.event_type),
+            ),
+            templates=needs.templates,
+            channel=row.event_type,
+            kept_back_seconds=row.channel.record_seconds,
+        )
+
+    def _timing(self, row: LaneRow) -> dict[str, Any]:
+        """The fields of `Sender` about the time: where messages wait, the day and the window."""
+        days = row.channel.days
+        fields: dict[str, Any] = {"scheduled_queue_url": self.scheduled.queue_url}
+        if row.lane == "bulk":
+            fields["window"] = row.channel.window
+        if days:
+            # By name: a reference could not go again with `per_day`, as this stack is deployed later.
+            fields["budgets_table"] = self.storage.budgets.plain_name
+            fields["per_day"] = days
+            fields["reserve"] = row.channel.lanes["normal"].reserve
+            fields["asks"] = row.lane == "bulk"
+        return fields
+
+    def _wait(self, row: LaneRow) -> list[Grant]:
+        """Counting in the budget, and letting a message wait in the queue `scheduled`."""
+        grants = [Grant(["sqs:SendMessage"], [self.scheduled.queue_arn])]
+        if row.channel.days:
+            actions = ["dynamodb:UpdateItem", *(["dynamodb:GetItem"] if row.lane == "bulk" else [])]
+            grants.append(Grant(actions, [self.storage.budgets.plain_arn]))
+        return grants
+
+
+class RowSender(Sender, frozen=True, kw_only=True, rename="upper"):
+    """What a row says of a channel of one's own; its handler reads a type of its own with these names."""
+
+    provider_url: str = ""
+    provider_secret_arn: str = ""
+    suppressions_table: str = ""
+    preferences_table: str = ""
+
+
+def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
+    """The address of the provider, the secret with its credentials and the suppression list: those of them
+    that the row names."""
+    grants: list[Grant] = []
+    own = {"provider_url": channel.base_url or ""}
+    if channel.secret is not None:
+        secret = provider_secret(stack, stack.settings, event_type, channel.secret)
+        grants.append(secret.read())
+        own["provider_secret_arn"] = secret.secret_arn
+    if channel.suppressible:
+        grants += [stack.find_unwilling(), stack.mark_suppressed()]
+        own |= stack.unwilling()
+    return Needs(grants, RowSender, own)
+
+
+def _mail(stack: ChannelsStack) -> Needs:
+    """The senders' addresses, the configuration set, the links for opting out, and the templates."""
+    settings = stack.settings
+    templates = read_templates(stack, settings, "mail/*", PUBLISHED)
+    return Needs(
+        grants=[_send_email(stack, settings), stack.find_unwilling(), stack.api.secret.read(), *templates],
+        kind=MailSender,
+        own={
+            **stack.unwilling(),
+            "mail_senders": settings.mail.senders,
+            "configuration_set": settings.name(),
+            "unsubscribe_url": stack.api.unsubscribe_url,
+            "unsubscribe_secret_arn": stack.api.secret.secret_arn,
+            "max_attachment_bytes": settings.mail.max_attachment_bytes,
+            **templates_fields(settings, "mail"),
+        },
+        templates="mail",
+    )
+
+
+def _send_email(stack: Stack, settings: Settings) -> Grant:
+    return Grant(
+        # The call is SendEmail. As what SES authorizes one with headers or attachments is documented nowhere.
+        ["ses:SendEmail", "ses:SendRawEmail"],
+        [
+            stack.format_arn(service="ses", resource="identity", resource_name="*"),
+            stack.format_arn(service="ses", resource="configuration-set", resource_name=settings.name()),
+        ],
+        conditions={
+            "StringEqualsIgnoreCase": {
+                "ses:FromAddress": [parseaddr(sender)[1] for sender in settings.mail.senders]
+            }
+        },
+        wildcard="SES checks the identity that covers the sender (address, domain or a parent domain) and, "
+        "in its sandbox, the recipient's as well; the condition holds the sender to the stage's own.",
+    )
+
+
+def _push(stack: ChannelsStack) -> Needs:
+    """The platform applications' endpoints and the topics, and making an endpoint for a token."""
+    section = stack.settings.push
+    assert section is not None  # a rule refuses a row without its section
+    return Needs(
+        grants=[
+            *_to_endpoints(sorted(section.platform_applications.values())),
+            *([Grant(["sns:Publish"], section.topics)] if section.topics else []),
+            stack.find_unwilling(),
+            stack.mark_suppressed(),
+        ],
+        kind=PushSender,
+        own={
+            **stack.unwilling(),
+            "platform_applications": section.platform_applications,
+            "topics": section.topics,
+        },
+    )
+
+
+def _to_endpoints(applications: list[str]) -> list[Grant]:
+    if not applications:
+        return []
+    return [
+        Grant(["sns:CreatePlatformEndpoint"], applications),
+        Grant(
+            ["sns:Publish"],
+            [each.replace(":app/", ":endpoint/", 1) + "/*" for each in applications],
+            wildcard="SNS names the endpoints below each platform application of the stage's.",
+        ),
+    ]
+
+
+def _sms(stack: ChannelsStack) -> Needs:
+    """The provider's own, and the templates. Media take no more: of those in the payload bucket Twilio gets
+    URLs that the sender signs, and AWS reads them with the sender's permissions."""
+    section = stack.settings.sms
+    assert section is not None  # a rule refuses a row without its section
+    of_provider = _by_twilio if section.provider == "twilio" else _by_aws
+    grants, provider = of_provider(stack, section)
+    templates = read_templates(stack, stack.settings, "sms/*", PUBLISHED)
+    return Needs(
+        grants=[*grants, *templates, stack.find_unwilling(), stack.mark_suppressed()],
+        by_number=True,
+        kind=SmsSender,
+        own={
+            **stack.unwilling(),
+            "sms_provider": section.provider,
+            "sms_sender": section.sender or "",
+            "default_region": stack.settings.default_region,
+            "max_segments": section.max_segments,
+            "media_seconds": section.media_seconds,
+            "clock_skew_seconds": section.clock_skew_seconds,
+            **templates_fields(stack.settings, "sms"),
+            **provider,
+        },
+        templates="sms",
+    )
+
+
+def _by_twilio(stack: ChannelsStack, section: Sms) -> tuple[list[Grant], dict[str, str]]:
+    secret = stack.feedback.twilio_secret
+    assert secret is not None
+    return [secret.read()], {
+        "twilio_secret_arn": secret.secret_arn,
+        "sms_base_url": section.url,
+        "messaging_service_sid": section.messaging_service_sid or "",
+        "callback_url": stack.api.twilio_url,
+    }
+
+
+def _by_aws(stack: ChannelsStack, section: Sms) -> tuple[list[Grant], dict[str, str]]:
+    name = stack.settings.sms_configuration_set
+    arn = stack.format_arn(service="sms-voice", resource="configuration-set", resource_name=name)
+    grants = [_send_sms(stack, str(section.sender)), Grant(SMS_ACTIONS, [arn])]
+    return grants, {"sms_configuration_set": str(name)}
+
+
+SMS_ACTIONS = ("sms-voice:SendTextMessage", "sms-voice:SendMediaMessage")
+
+
+def _send_sms(stack: Stack, sender: str) -> Grant:
+    """Sending as `sender`: https://docs.aws.amazon.com/sms-voice/latest/userguide/permissions-actions.html."""
+    if sender.startswith("arn:"):
+        return Grant(SMS_ACTIONS, [sender])
+    resource, name, wildcard = _identity(sender)
+    return Grant(
+        SMS_ACTIONS,
+        [stack.format_arn(service="sms-voice", resource=resource, resource_name=name)],
+        wildcard=wildcard,
+    )
+
+
+def _identity(sender: str) -> tuple[str, str, str]:
+    """The resource of an origination identity: its type, its name, and why that is not exact."""
+    if sender.startswith("pool-"):
+        return "pool", sender, ""
+    if sender.startswith("phone-"):
+        return "phone-number", sender, ""
+    if sender.lstrip("+").isdigit():
+        return "phone-number", "*", "IAM knows a number by its id alone; the id or ARN as sender names it."
+    return "sender-id", f"{sender}/*", "A sender id is registered once for each country that it sends to."
+
+
+PUBLISHED = "Publishers choose the names of templates."
+NEEDS: Mapping[str, Callable[[ChannelsStack], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
+"""The channels whose provider needs more than a row says: a section of settings, templates, other grants."""
+
+
+def sender_fields(
+    event_type: str, policy: FailurePolicy, waits: Waits, *, lease: int, pace: float, submit_seconds: int
+) -> dict[str, Any]:
+    """The fields of `environment.Sender` that every sender has; `lease`, `pace` and `submit_seconds` are
+    seconds."""
+    return {
+        "channel": event_type,
+        "queue_url": "",
+        "lease_seconds": lease,
+        "pace_seconds": pace,
+        "on_unknown": policy.on_unknown,
+        "resend_delays": tuple(policy.resend_delays_seconds),
+        "backoff_seconds": waits.base,
+        "backoff_cap_seconds": waits.cap,
+        "misconfigured_seconds": policy.misconfigured_seconds,
+        "submit_seconds": submit_seconds,
+        "record_seconds": policy.record_seconds,
+    }
+
+
+def reachable(settings: Settings, event_type: str) -> dict[str, Any]:
+    """Whom a channel's sender may reach, where that is not everybody."""
+    rules = settings.recipients
+    if rules is None:
+        return {}
+    return {"recipients_only": list(rules.only), "redirect_to": rules.redirect_to.get(event_type, "")}
+
+
+def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
+    """Reading the payload bucket, itself or by URLs signed for a provider."""
+    bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
+    return [
+        # Without it a missing object answers 403, as if it were our fault, and not 404.
+        Grant(["s3:ListBucket"], [bucket]),
+        Grant(
+            ["s3:GetObject"],
+            [f"{bucket}/*"],
+            wildcard="Producers choose the keys of payloads and attachments.",
+        ),
+    ]
+
+
+def _ledger_beside(row: LaneRow, needs: Needs, ledger: str) -> list[Grant]:
+    """What a sender does with the table `ledger` beside one update at a time."""
+    if needs.by_number:
+        return [Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])]
+    if row.channel.on_unknown == "hold":
+        return []
+    # It claims a batch's first attempts together, in statements of PartiQL.
+    return [Grant(["dynamodb:PartiQLInsert"], [ledger])]

@@ -1,0 +1,293 @@
+"""Builds a function's zip folder without Docker: its handler, what this imports of our library,
+and its requirements' packages."""
+
+import ast
+import compileall
+import hashlib
+import platform
+import py_compile
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import jsii
+from aws_cdk import Annotations, BundlingOptions, DockerImage, ILocalBundling, Stack
+from aws_cdk import aws_lambda as lambda_
+
+from mailroom.content.templates import EXAMPLES
+from mailroom_stacks.paths import BUNDLES, LAMBDAS, ROOT, TEMPLATES
+
+# Twilio's client that does not block: no function awaits.
+ASYNC = (
+    *("aiohttp", "aiohttp-*", "aiohttp_retry*", "aiosignal*", "aiohappyeyeballs*"),
+    *("attr", "attrs*", "frozenlist*", "multidict*", "propcache*", "yarl*"),
+)
+ALWAYS = (
+    *ASYNC,
+    # A class for every resource of Twilio's, 23 MB: without them its client still signs and sends requests.
+    "twilio/rest/*/",
+    # Voice menus, and access tokens for browsers with what makes them.
+    *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
+    # Short numbers (112, 911) can be neither parsed nor dialled from abroad.
+    "phonenumbers/shortdata/region_*",
+    # Texts that compilers and maps read; a zone is a file of its own.
+    *("tzdata/zones", "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/tzdata.zi", "tzdata/zoneinfo/leapseconds"),
+    # Of powertools a function takes the logger, metrics and what these import.
+    *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler/[!o]*"),
+    "aws_lambda_powertools/event_handler/openapi/[!s]*",
+)
+# Swagger's page, for browsers.
+PAGE = ("aws_lambda_powertools/event_handler",)
+BY_HANDLER = {
+    # Of Twilio's package it takes what checks a signature, which needs nothing but the standard library.
+    "twilio_callbacks": (
+        *("twilio/rest", "twilio/http", "twilio/base", "twilio/auth_strategy", "twilio/credential"),
+        *("requests*", "urllib3*", "certifi*", "idna*", "charset_normalizer*"),
+    ),
+}
+"""Globs below the folder that packages are installed into; one line to change for a package that is used
+after all. An ending slash means folders alone."""
+
+
+def prune(packages: Path, patterns: tuple[str, ...]) -> None:
+    """Delete what `patterns` match from the folder `packages`."""
+    for pattern in patterns:
+        for found in list(packages.glob(pattern)):
+            if found.is_dir():
+                shutil.rmtree(found)
+            else:
+                found.unlink()
+
+
+PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
+# What runs was pinned: no dependencies beside those listed, no file of another hash, no source build.
+LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
+REFUSED = """Is a hash missing or another one? If you changed the *.in file beside it, run `make lock`.
+If not, the registry gave another file than the one that was locked: do not deploy it."""
+# Made for people.
+USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a bundle runs. `platform` is one that uv knows, or host."""
+
+    platform: str
+
+    @property
+    def python(self) -> str:
+        """The version of Python, such as 3.14."""
+        return platform.python_version().rpartition(".")[0] if self.platform == "host" else PYTHON
+
+    @property
+    def runtime(self) -> lambda_.Runtime:
+        """The Lambda runtime of that version."""
+        return lambda_.Runtime(f"python{self.python}", lambda_.RuntimeFamily.PYTHON)
+
+    @property
+    def architecture(self) -> lambda_.Architecture:
+        """The processor that the wheels are built for."""
+        machine = platform.machine() if self.platform == "host" else self.platform
+        return (
+            lambda_.Architecture.ARM_64
+            if machine.startswith(("aarch64", "arm"))
+            else lambda_.Architecture.X86_64
+        )
+
+    @property
+    def compiles(self) -> bool:
+        """Whether this interpreter's bytecode is the function's too. A function's folder is read-only, so
+        what has no bytecode in it is compiled at every cold start."""
+        return self.python == platform.python_version().rpartition(".")[0]
+
+    def uv_arguments(self) -> list[str]:
+        """What tells uv which wheels to take."""
+        if self.platform == "host":
+            return ["--python", sys.executable]
+        return ["--python-platform", self.platform, "--python-version", PYTHON]
+
+
+@jsii.implements(ILocalBundling)
+class Bundle:
+    """The files of one function."""
+
+    def __init__(
+        self,
+        handler: str,
+        target: Target,
+        *,
+        templates: str = "",
+        extras: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """`handler` is a file in lambdas/ without its ending; `templates` is the folder in templates/ that it
+        takes along, "" for none; `extras` are further files by their paths in the bundle."""
+        self.handler = handler
+        self.target = target
+        self.templates = templates
+        self.extras = extras or {}
+        page = () if handler == "messages_api" else PAGE
+        self.unused = (*ALWAYS, *page, *BY_HANDLER.get(handler, ()))
+        """Globs of what the function does not use."""
+        own = LAMBDAS / "requirements" / f"{handler}.txt"
+        self.requirements = own if own.exists() else own.with_name("common.txt")
+
+    def code(self) -> lambda_.Code:
+        """The bundle as an asset whose hash changes when an input of it does, and only then."""
+        return lambda_.Code.from_asset(
+            str(LAMBDAS),
+            asset_hash=self.fingerprint(),
+            bundling=BundlingOptions(image=DockerImage.from_registry("unused"), local=self),
+        )
+
+    def fingerprint(self) -> str:
+        """A hash over everything that goes in, over the rules of this file and over what is left out."""
+        target = self.target
+        rules = f"{target.platform} {target.python} {target.compiles} {self.unused}"
+        digest = hashlib.sha256(rules.encode())
+        digest.update(Path(__file__).read_bytes())
+        for file in sorted([self.requirements, *self._sources()]):
+            digest.update(f"\0{file.relative_to(ROOT)}\0".encode())
+            digest.update(file.read_bytes() if file.exists() else b"")
+        for path, content in sorted(self.extras.items()):
+            digest.update(f"\0{path}\0{len(content)}\0".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+    def try_bundle(self, output_dir: str, *_: object, **__: object) -> bool:
+        """Fill `output_dir`; CDK calls this where a bundle of that hash is not there yet."""
+        self.build(Path(output_dir))
+        return True
+
+    def build(self, output: Path) -> None:
+        """Fill `output`. Raises FileNotFoundError without the handler, RuntimeError where uv cannot install
+        a package, or its file is not the one that was locked."""
+        shutil.copytree(self.packages(), output, ignore=USELESS, dirs_exist_ok=True)
+        for source in self._sources():
+            inside = output / source.relative_to(ROOT if TEMPLATES in source.parents else LAMBDAS)
+            inside.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, inside)
+        for path, content in self.extras.items():
+            (output / path).parent.mkdir(parents=True, exist_ok=True)
+            (output / path).write_bytes(content)
+        for ours in ("mailroom", f"{self.handler}.py", "campaigns"):
+            if (output / ours).exists():
+                self._compile(output / ours, output)
+
+    def _sources(self) -> Iterator[Path]:
+        """The handler, the modules of the library that it or a campaign's code imports, and templates."""
+        handler = LAMBDAS / f"{self.handler}.py"
+        yield handler
+        code = [content for path, content in self.extras.items() if path.endswith(".py")]
+        # A template can be made before the handler is written: the build says then that it is missing.
+        yield from library_files([*code, handler.read_bytes() if handler.exists() else b""])
+        if self.templates:
+            files = (TEMPLATES / self.templates).rglob("*")
+            yield from (each for each in files if each.is_file() and each.parent.name != EXAMPLES)
+
+    def packages(self) -> Path:
+        """The folder of the installed requirements, kept for the next build that wants the same."""
+        target = self.target
+        wanted = f"{self.requirements.read_text()}{LOCKED}{target.uv_arguments()}{target.python}{self.unused}"
+        kept = BUNDLES / hashlib.sha256(wanted.encode()).hexdigest()[:16]
+        if not kept.exists():
+            BUNDLES.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=BUNDLES) as fresh:
+                packages = Path(fresh) / "packages"
+                self._install(packages)
+                prune(packages, self.unused)
+                self._compile(packages, packages)
+                try:
+                    packages.rename(kept)
+                except OSError:
+                    # Another synth may have been quicker: its result is as good.
+                    if not kept.exists():
+                        raise
+        return kept
+
+    def _install(self, folder: Path) -> None:
+        ended = subprocess.run(  # noqa: S603 - our own files and settings, no shell
+            [
+                *(str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"),
+                *("--target", str(folder), "--requirements", str(self.requirements)),
+                *LOCKED,
+                *self.target.uv_arguments(),
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if ended.returncode:
+            raise RuntimeError(f"{self.requirements}: {ended.stderr.strip()}\n{REFUSED}")
+
+    def _compile(self, path: Path, root: Path) -> None:
+        """Write bytecode that is valid whatever the files' times are; `root` is what becomes /var/task."""
+        if not self.target.compiles:
+            return
+        compiler = compileall.compile_dir if path.is_dir() else compileall.compile_file
+        compiler(
+            path,
+            quiet=1,
+            stripdir=str(root),
+            prependdir="/var/task",
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+
+
+def library_files(sources: Iterable[bytes]) -> set[Path]:
+    """The files of our library that the Python code `sources` imports, and those that these import. All files
+    if this Python cannot read a source: a campaign may be written for the functions' own, which is newer."""
+    found: set[Path] = set()
+    try:
+        waiting = [name for source in sources for name in _imported(source)]
+    except SyntaxError:
+        return {*(LAMBDAS / "mailroom").rglob("*.py")}
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        # Importing a module imports the packages that it is in.
+        waiting.append(name.rpartition(".")[0])
+        path = LAMBDAS.joinpath(*name.split("."))
+        # A folder is no package by itself: it may hold only the bytecode of a module that has moved.
+        for file in (path / "__init__.py", path.with_suffix(".py")):
+            if file.is_file():
+                found.add(file)
+                waiting += _imported(file.read_bytes())
+    return found
+
+
+@cache
+def _imported(source: bytes) -> tuple[str, ...]:
+    """The names below `mailroom` that `source` imports, in functions too, but not for type checkers alone."""
+    names: list[str] = []
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            names += [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            # What stands after `import` is a module or something in one.
+            names += [f"{node.module}.{each.name}" for each in node.names]
+        waiting += ast.iter_child_nodes(node)
+    return tuple(each for each in names if each.partition(".")[0] == "mailroom")
+
+
+def tell_without_bytecode(stack: Stack, target: Target) -> None:
+    """Say that bundles depend on the deployer's Python: with the functions' own they carry its bytecode."""
+    if not target.compiles:
+        Annotations.of(stack).add_info_v2(
+            "mailroom:bytecode",
+            f"Bundles carry no bytecode, because this is Python {platform.python_version()}, and functions "
+            f"run {target.python}. Whoever deploys with {target.python}, such as CI, replaces the code "
+            "of all functions, and so does the next deployment from here.",
+        )

@@ -1,0 +1,59 @@
+"""Alarms of the day's quota: one that pages where codes wait, one for office hours where only bulk does."""
+
+from aws_cdk import Duration
+from aws_cdk.aws_cloudwatch import MathExpression
+from constructs import Construct
+
+from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.settings.channels import LaneRow
+from mailroom_stacks.settings.stage import Settings
+
+PAGE = "day-used-up"
+PERIODS = 5
+"""What waits is tried again every quarter of an hour: without a try for longer than this, nothing waits."""
+
+
+def watch_days(scope: Construct, settings: Settings) -> None:
+    """The alarms of each channel whose day may end."""
+    for row in settings.lane_rows():
+        if row.lane == "normal" and settings.has_day(row.event_type):
+            _codes_wait(scope, settings, row)
+        if row.lane == "bulk" and row.channel.days:
+            _bulk_waits(scope, settings, row)
+
+
+def _codes_wait(scope: Construct, settings: Settings, row: LaneRow) -> None:
+    about = AlarmText(
+        subject=row.event_type,
+        kind=PAGE,
+        meaning=f"The provider takes no more messages of {row.event_type} today, and codes wait as well. "
+        "Each is tried again every 15 minutes; none becomes a dead letter by that, and bulk gets nothing.",
+        next_step=f"mailroom doctor --stage {settings.stage}, request a higher quota, and see "
+        f"{read_log(settings, row.function)}",
+    )
+    used_up = metric("Mailroom", "DayUsedUp", "Sum", _dimensions(settings, row.function))
+    stage_alarm(scope, f"{row.event_type}-used-up", settings, about, used_up, 1, periods=PERIODS, at_least=1)
+
+
+def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
+    about = AlarmText(
+        subject=row.event_type,
+        kind=f"{PAGE}-warning",
+        page=PAGE,
+        meaning=f"Bulk messages or campaigns of {row.event_type} wait for the day's quota; codes do not. "
+        "What waits goes out by itself when there is room.",
+        next_step=f"mailroom campaign list --stage {settings.stage} (nothing, if it may go on tomorrow)",
+    )
+    waits = MathExpression(
+        expression="SUM(METRICS())",
+        using_metrics={
+            "messages": metric("Mailroom", "WaitsForDay", "Sum", _dimensions(settings, row.function)),
+            "pages": metric("Mailroom", "PagesWaitForDay", "Sum", _dimensions(settings, "collect")),
+        },
+        period=Duration.seconds(FIVE_MINUTES),
+    )
+    stage_alarm(scope, f"{row.event_type}-waits", settings, about, waits, 1, periods=PERIODS, at_least=1)
+
+
+def _dimensions(settings: Settings, function: str) -> dict[str, str]:
+    return {"service": function, "stage": settings.stage}

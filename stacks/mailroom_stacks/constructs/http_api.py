@@ -1,0 +1,114 @@
+"""The parts of an HTTP API: its stage with its log, its routes, and its alarm."""
+
+import json
+from collections.abc import Sequence
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_apigatewayv2 as http
+from aws_cdk import aws_logs as logs
+from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
+from constructs import Construct
+
+from mailroom_stacks.constructs.alarms import AlarmText, metric, stage_alarm
+from mailroom_stacks.constructs.function import KEPT_DAYS
+from mailroom_stacks.constructs.stage import accept
+from mailroom_stacks.settings.stage import Settings
+
+LOGGED = {
+    "requestId": "$context.requestId",
+    "requestTime": "$context.requestTime",
+    # Not the path, which names a message, or proves that somebody may opt out.
+    "routeKey": "$context.routeKey",
+    "status": "$context.status",
+    "protocol": "$context.protocol",
+    "sourceIp": "$context.identity.sourceIp",
+    "responseLength": "$context.responseLength",
+    "responseLatency": "$context.responseLatency",
+    "integrationStatus": "$context.integrationStatus",
+    "error": "$context.error.message",
+}
+
+
+def access_log(settings: Settings) -> str:
+    """The log group in which each request has its line."""
+    # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
+    # little room.
+    return f"/aws/vendedlogs/{settings.name('api')}"
+
+
+class ApiStage:
+    """The stage of `api`: its log, its routes, and what API Gateway lets through of each."""
+
+    def __init__(self, stack: Stack, settings: Settings, api: http.HttpApi) -> None:
+        self._api = api
+        log = logs.LogGroup(
+            stack,
+            "AccessLog",
+            log_group_name=access_log(settings),
+            retention=KEPT_DAYS[settings.retention.log_days],
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        kind = http.CfnStage
+        self._throttles = settings.api.throttles
+        messages = self._throttles["messages"]
+        self._throttled: dict[str, dict[str, int]] = {}
+        self._resource = kind(
+            stack,
+            "Stage",
+            api_id=api.http_api_id,
+            stage_name="$default",
+            auto_deploy=True,
+            access_log_settings=kind.AccessLogSettingsProperty(
+                destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
+            ),
+            default_route_settings=kind.RouteSettingsProperty(
+                throttling_rate_limit=messages.rate, throttling_burst_limit=messages.burst
+            ),
+        )
+
+    def guarded(
+        self,
+        behind: HttpLambdaIntegration,
+        method: str,
+        path: str,
+        authorizer: http.IHttpRouteAuthorizer,
+        scope: str | None = None,
+    ) -> None:
+        """A route for whom `authorizer` lets in, with a token that has `scope`; None: with any."""
+        self._api.add_routes(
+            path=path,
+            methods=[http.HttpMethod(method)],
+            integration=behind,
+            authorizer=authorizer,
+            authorization_scopes=scope if scope is None else [scope],
+        )
+
+    def open(
+        self, behind: HttpLambdaIntegration, methods: Sequence[str], path: str, part: str, reason: str
+    ) -> None:
+        """Routes for everybody, and the reason why that may be. Each has the throttle of its `part` for
+        itself, so that a flood of one is turned away there."""
+        throttle = self._throttles[part]
+        limits = {"ThrottlingRateLimit": throttle.rate, "ThrottlingBurstLimit": throttle.burst}
+        for method in methods:
+            (route,) = self._api.add_routes(path=path, methods=[http.HttpMethod(method)], integration=behind)
+            accept(route, "APIG4", reason)
+            self._throttled[f"{method} {path}"] = limits
+            # API Gateway refuses settings of a route that is not there yet: "Unable to find Route by key".
+            self._resource.node.add_dependency(route)
+        self._resource.route_settings = self._throttled
+
+
+def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> None:
+    """Rings at the first answer that blames us, be it the function's or API Gateway's own."""
+    about = AlarmText(
+        kind="api-5xx",
+        meaning="The API answers requests with 5xx. Producers may repeat their requests, and the page asks "
+        "recipients who opt out to do so. Twilio repeats a status callback for some seconds only; after that "
+        "the status of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS refuses a call.",
+        next_step=f"aws logs tail {access_log(settings)} --since 1h (which route?), then the log "
+        "of messages-api, of unsubscribe or of twilio-callbacks",
+    )
+    answers = metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
+    # Nobody calls for hours, and then there is nothing to count.
+    stage_alarm(scope, "ServerErrors", settings, about, answers, 1)

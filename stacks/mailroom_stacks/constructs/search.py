@@ -1,0 +1,70 @@
+"""What lets messages be found without their ids: a table, and the key that recipients are hashed with."""
+
+from typing import Any
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.storage import RANDOM_KEY, TTL, Secret, Table
+from mailroom_stacks.settings.stage import Settings
+
+
+class Search(Construct):
+    """The table `search` and its secret, of one stage."""
+
+    def __init__(self, scope: Construct, settings: Settings) -> None:
+        super().__init__(scope, "Search")
+        self._table = Table(
+            self,
+            "Search",
+            settings,
+            name="search",
+            key="found_by",
+            sort_key="put",
+            time_to_live_attribute=TTL,
+        )
+        Secret(
+            self,
+            "Secret",
+            settings,
+            name="search-key",
+            description='What recipients are hashed with in the table search: {"key"}',
+            # The same for ever: see Secret.
+            generated=secretsmanager.SecretStringGenerator(
+                secret_string_template="{}",  # noqa: S106 - the key comes into it
+                generate_string_key="key",
+                **RANDOM_KEY,
+            ),
+            not_rotated="Rows of the last months are found by the key that they were made with.",
+        )
+        self.fields: dict[str, Any] = {
+            "search_table": self._table.plain_name,
+            "search_key_name": settings.name("search-key"),
+        }
+        """The fields of a function's settings: names, so that no other stack holds these back when a stage is
+        to have no search any more."""
+        # Secrets Manager ends the ARN of a secret with six characters of its own choice.
+        secret = Stack.of(self).format_arn(
+            service="secretsmanager",
+            resource="secret",
+            resource_name=f"{settings.name('search-key')}-??????",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        self._read_key = Grant(["secretsmanager:GetSecretValue"], [secret])
+
+    def write(self, ledger: Table, *, counts: bool) -> list[Grant]:
+        """What making messages findable takes; with `counts` also what counting those of campaigns does."""
+        actions = ["dynamodb:BatchWriteItem", *(["dynamodb:UpdateItem"] if counts else [])]
+        read = [ledger.table_arn, *([self._table.plain_arn] if counts else [])]
+        return [
+            Grant(actions, [self._table.plain_arn]),
+            Grant(["dynamodb:BatchGetItem"], read),
+            self._read_key,
+        ]
+
+    def read(self, ledger: Table) -> list[Grant]:
+        """What finding messages takes: their rows, the key, and the ledger's items."""
+        rows = Grant(["dynamodb:Query"], [self._table.plain_arn])
+        return [rows, Grant(["dynamodb:BatchGetItem"], [ledger.table_arn]), self._read_key]

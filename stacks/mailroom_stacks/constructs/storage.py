@@ -1,0 +1,192 @@
+"""Where data lies: tables, buckets that nobody reads but us, and secrets."""
+
+import string
+from collections.abc import Mapping
+from typing import Any
+
+from aws_cdk import Aws, Duration, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.stage import accept, pascal, publish, removal_policy
+from mailroom_stacks.settings.stage import Settings
+
+TTL = "ttl"
+"""The attribute, in epoch seconds, after which DynamoDB may delete an item."""
+
+
+class Table(dynamodb.Table):
+    """Named mailroom-{stage}-`name`, with string keys. `options` are CDK's own."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        settings: Settings,
+        *,
+        name: str,
+        key: str,
+        sort_key: str | None = None,
+        **options: Any,
+    ) -> None:
+        recoverable = settings.deployment.point_in_time_recovery
+        protected = settings.deployment.deletion_protection
+        self.plain_name = settings.name(name)
+        """The table's name in letters: a reference would make one stack wait for the other."""
+        self.plain_arn = Stack.of(scope).format_arn(
+            service="dynamodb", resource="table", resource_name=self.plain_name
+        )
+        """The ARN by that name."""
+        super().__init__(
+            scope,
+            construct_id,
+            table_name=self.plain_name,
+            partition_key=_string(key),
+            sort_key=_string(sort_key) if sort_key else None,
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=recoverable
+            ),
+            deletion_protection=protected,
+            removal_policy=removal_policy(settings, refuses=protected),
+            **options,
+        )
+        if not recoverable:
+            reason = "The stage's settings turn recovery off: its messages are for trying things out."
+            accept(self, "DDB3", reason)
+        names = {f"{construct_id}TableName": self.table_name, f"{construct_id}TableArn": self.table_arn}
+        publish(self, **names)
+
+
+class StreamTable(Table):
+    """A table of messages, keyed by id and event type, with a stream; named after its construct in lower
+    case. Items go when their `ttl` has passed."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, settings: Settings, view: dynamodb.StreamViewType
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            settings,
+            name=construct_id.lower(),
+            key="id",
+            sort_key="event_type",
+            stream=view,
+            time_to_live_attribute=TTL,
+        )
+        publish(self, **{f"{construct_id}StreamArn": str(self.table_stream_arn)})
+
+
+def _string(name: str) -> dynamodb.Attribute:
+    return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)
+
+
+def bucket_name(settings: Settings, short: str) -> str:
+    """The bucket's name, which account and region make the only one in the world."""
+    return f"{settings.name(short)}-{Aws.ACCOUNT_ID}-{Aws.REGION}"
+
+
+class PrivateBucket(s3.Bucket):
+    """Named after its construct in lower case; encrypted, TLS only; objects go after `keep_days` (None: they
+    stay)."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, settings: Settings, *, keep_days: int | None
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            bucket_name=bucket_name(settings, construct_id.lower()),
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=True,
+            minimum_tls_version=1.2,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    expiration=None if keep_days is None else Duration.days(keep_days),
+                    abort_incomplete_multipart_upload_after=Duration.days(1),
+                )
+            ],
+            removal_policy=removal_policy(settings),
+        )
+        accept(
+            self,
+            "S1",
+            "Access logs would copy keys, which hold message ids, into a bucket with a life of its own, out "
+            "of reach of erasure; who wants an audit trail turns on CloudTrail's data events.",
+        )
+
+
+RANDOM_KEY: Mapping[str, Any] = {
+    "password_length": 44,  # letters and digits: over 256 bits; read as base64, 33 bytes
+    "include_space": False,
+    "exclude_punctuation": True,
+    "exclude_characters": string.punctuation,  # the emulator knows this way alone
+}
+"""The key in a generated secret."""
+
+
+class Secret(secretsmanager.Secret):
+    """Named mailroom-{stage}-`name`, with its name and ARN as outputs.
+
+    A changed `generated` would make CloudFormation put a new value over what people put there: let it be.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        settings: Settings,
+        *,
+        name: str,
+        description: str,
+        generated: secretsmanager.SecretStringGenerator,
+        not_rotated: str,
+    ) -> None:
+        """`not_rotated` is why AWS does not rotate it."""
+        super().__init__(
+            scope,
+            construct_id,
+            secret_name=settings.name(name),
+            description=description,
+            generate_secret_string=generated,
+            removal_policy=removal_policy(settings),
+        )
+        accept(self, "SMG4", not_rotated)
+        output = f"{pascal(name)}Secret"
+        publish(self, **{f"{output}Name": settings.name(name), f"{output}Arn": self.secret_arn})
+
+    def read(self) -> Grant:
+        """What a function needs to read it."""
+        return Grant(["secretsmanager:GetSecretValue"], [self.secret_arn])
+
+
+def provider_secret(
+    scope: Construct,
+    settings: Settings,
+    name: str,
+    description: str,
+    *,
+    construct_id: str = "",
+    issuer: str = "The provider",
+) -> Secret:
+    """The secret mailroom-{stage}-`name`, which people put a provider's credentials into. `description` says
+    in which form; `issuer` is who issues them."""
+    return Secret(
+        scope,
+        construct_id or f"{pascal(name)}Secret",
+        settings,
+        name=name,
+        description=description,
+        # The same for every provider, for ever: see Secret.
+        generated=secretsmanager.SecretStringGenerator(
+            secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
+            generate_string_key="placeholder",
+        ),
+        not_rotated=f"{issuer} issues the credentials, and AWS cannot make it issue others.",
+    )

@@ -1,0 +1,174 @@
+"""A function that reads a table's stream, the bucket for what it gives up on, and its alarms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from aws_cdk import Stack
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk.aws_cloudwatch import Metric, TreatMissingData
+from constructs import Construct
+
+from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.stage import pascal, publish
+from mailroom_stacks.constructs.storage import PrivateBucket, StreamTable
+from mailroom_stacks.settings.queues import UNPROCESSED_DAYS, Stream
+from mailroom_stacks.settings.stage import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamWork(FunctionSpec):
+    """The stream that is read, what runs for it, and the numbers of both."""
+
+    limits: Stream
+    table: StreamTable
+    filters: Sequence[str]
+    """Patterns in JSON: a record that fits any of them is read."""
+
+
+class StreamReader(Construct):
+    """Runs a function on a table's changes, bounded, and keeps whole what it gives up on."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        settings: Settings,
+        work: StreamWork,
+        unprocessed: PrivateBucket | None = None,
+    ) -> None:
+        """`unprocessed` is another reader's bucket; without one it makes its own. Lambda keeps the records of
+        each mapping apart in it."""
+        super().__init__(scope, pascal(work.function))
+        if unprocessed is None:
+            unprocessed = PrivateBucket(self, "Unprocessed", settings, keep_days=UNPROCESSED_DAYS)
+            publish(self, UnprocessedBucketName=unprocessed.bucket_name)
+        self.unprocessed = unprocessed
+        spec = replace(
+            work,
+            grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
+            # At once: what takes its time is the invocation that fails.
+            comes_back_seconds=work.limits.timeout_seconds,
+        )
+        self.function = HandlerFunction(self, settings, spec).resource
+        self.mapping = self._mapping(work, counted=settings.monitoring.is_full)
+        # Partial batch responses are no errors of the function: nothing else would tell of what it gave up
+        # on, nor of what could not be put into the bucket.
+        self._put_aside(settings, work.function)
+        self._dropped(settings, work.function)
+        self._iterator_age(settings, work.function)
+
+    def _mapping(self, work: StreamWork, *, counted: bool) -> lambda_.CfnEventSourceMapping:
+        """Bounded in retries and age, so that one record cannot hold up its shard for ever. `counted`: Lambda
+        has metrics of it, which are paid for."""
+        numbers, mapping = work.limits, lambda_.CfnEventSourceMapping
+        counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if counted else None
+        return mapping(
+            self,
+            "Mapping",
+            function_name=self.function.function_name,
+            event_source_arn=work.table.table_stream_arn,
+            enabled=numbers.enabled,
+            starting_position="TRIM_HORIZON",
+            filter_criteria=mapping.FilterCriteriaProperty(
+                filters=[mapping.FilterProperty(pattern=each) for each in work.filters]
+            ),
+            batch_size=numbers.batch_size,
+            maximum_batching_window_in_seconds=numbers.batch_window_seconds,
+            parallelization_factor=numbers.parallelization,
+            maximum_retry_attempts=numbers.retries,
+            maximum_record_age_in_seconds=numbers.maximum_record_age_seconds,
+            bisect_batch_on_function_error=True,
+            function_response_types=["ReportBatchItemFailures"],
+            # A bucket gets the records whole; a queue would get their numbers alone.
+            destination_config=mapping.DestinationConfigProperty(
+                on_failure=mapping.OnFailureProperty(destination=self.unprocessed.bucket_arn)
+            ),
+            metrics_config=counts,
+        )
+
+    def _give_up(self) -> list[Grant]:
+        """What Lambda itself does with the function's role when retries are used up. When the mapping is made
+        it may check the role, and it documents both actions for the bucket as a whole."""
+        return [
+            Grant(["s3:ListBucket"], [self.unprocessed.bucket_arn]),
+            Grant(
+                ["s3:PutObject"],
+                [self.unprocessed.arn_for_objects("*")],
+                wildcard="Lambda names the objects after mapping, shard and time.",
+            ),
+        ]
+
+    def _put_aside(self, settings: Settings, name: str) -> None:
+        about = AlarmText(
+            subject=name,
+            kind="gave-up",
+            meaning=f"{name} failed on records of its stream again and again. Lambda put them into the "
+            f"bucket of unprocessed records, which keeps them for {UNPROCESSED_DAYS} days; nothing sends "
+            "them on by itself.",
+            next_step=f"{read_log(settings, name)}, fix the cause, mailroom repair --given-up --stage "
+            f"{settings.stage}, then {_end(settings, f'{name}-gave-up', 'replayed')}",
+        )
+        count = self._count("OnFailureDestinationDeliveredEventCount")
+        # Nothing more given up does not mean that it was put back on its way.
+        stage_alarm(self, "GaveUp", settings, about, count, 1, missing=TreatMissingData.IGNORE)
+
+    def _dropped(self, settings: Settings, name: str) -> None:
+        """An alarm of its own, and no sum: a sum has no value where one of its metrics has none."""
+        about = AlarmText(
+            subject=name,
+            kind="dropped",
+            page="gave-up",
+            meaning=f"{name} gave up on records of its stream. Lambda could not put them into the bucket of "
+            "unprocessed records, and dropped them. Somebody has changed the bucket, its policy or the "
+            "function's role since the deployment.",
+            next_step=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
+            f"{Stack.of(self).stack_name} (what has changed since?), deploy that stack with "
+            f"--revert-drift, mailroom repair --scan --stage {settings.stage}, then "
+            f"{_end(settings, f'{name}-dropped', 'repaired')}",
+        )
+        count = self._count("DroppedEventCount")
+        stage_alarm(self, "Dropped", settings, about, count, 1, missing=TreatMissingData.IGNORE)
+
+    def _count(self, name: str) -> Metric:
+        return metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": self.mapping.ref})
+
+    def _iterator_age(self, settings: Settings, name: str) -> None:
+        """Rings when what was written is read late."""
+        seconds = settings.monitoring.iterator_age_seconds
+        about = AlarmText(
+            subject=name,
+            kind="iterator-age",
+            meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which "
+            "holds up the records behind them in their shard, or more is written than it reads. The stream "
+            "forgets records after a day. If nothing reads the stream at all, this alarm is silent.",
+            next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization. "
+            "For records that the stream forgot: mailroom repair --scan --stage "
+            f"{settings.stage}",
+        )
+        age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": self.function.function_name})
+        # Measured of what is read: an idle table has nothing to be late with.
+        stage_alarm(self, "IteratorAge", settings, about, age, seconds * 1000)
+
+
+def _read_stream(table: StreamTable) -> list[Grant]:
+    actions = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+    streams = Stack.of(table).format_arn(
+        service="dynamodb", resource="table", resource_name=f"{table.plain_name}/stream/*"
+    )
+    return [
+        Grant(actions, [str(table.table_stream_arn)]),
+        Grant(
+            ["dynamodb:ListStreams"],
+            [streams],
+            wildcard="Listing the table's streams names none of them.",
+        ),
+    ]
+
+
+def _end(settings: Settings, alarm: str, reason: str) -> str:
+    """The command that ends an alarm that does not end by itself."""
+    return (
+        f"aws cloudwatch set-alarm-state --alarm-name {settings.name(alarm)} --state-value OK "
+        f"--state-reason {reason}"
+    )

@@ -1,0 +1,73 @@
+"""The topic that AWS's own services publish their events to."""
+
+from aws_cdk import Aws, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from mailroom_stacks.constructs.stage import accept
+from mailroom_stacks.settings.stage import Settings
+
+
+class EventTopic(sns.Topic):
+    """Named mailroom-{stage}-`name`; TLS only. It is encrypted with a key of our own, for AWS's shared one
+    lets no service publish."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        settings: Settings,
+        *,
+        name: str,
+        key: kms.Key | None = None,
+    ) -> None:
+        """`key` is another topic's, which the same services publish to; without one it makes its own."""
+        self.key = key or kms.Key(
+            scope,
+            f"{construct_id}Key",
+            alias=f"alias/{settings.name(name)}",
+            description=f"Events on the topic {settings.name(name)}",
+            enable_key_rotation=settings.monitoring.is_full,
+            # A topic keeps nothing that would want the key later.
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        if key is None and not settings.monitoring.is_full:
+            accept(self.key, "KMS5", "Each rotation adds a dollar a month, and the stage is to play with.")
+        super().__init__(
+            scope, construct_id, topic_name=settings.name(name), master_key=self.key, enforce_ssl=True
+        )
+
+    def let_use_key(self, service: str) -> None:
+        """Let a service, such as ses.amazonaws.com, encrypt what it publishes.
+
+        CloudWatch has to name this account, as its documentation shows ("Encrypted topics": the key's policy
+        with aws:SourceAccount). SES's developer guide shows its statement without a condition, and nobody
+        documents that SES, or AWS End User Messaging, sends one: with a wrong condition every event would be
+        lost in silence. Who may publish, and for whom, is in the topic's policy.
+        """
+        account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+        self.key.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal(service)],
+                actions=["kms:GenerateDataKey", "kms:Decrypt"],
+                resources=["*"],  # in a key's own policy: this key
+                conditions=account if service == "cloudwatch.amazonaws.com" else None,
+            )
+        )
+
+    def let_publish(self, service: str, source_arn: str) -> None:
+        """Let a service publish for this account's resource `source_arn`, and use the key for it."""
+        self.let_use_key(service)
+        self.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal(service)],
+                actions=["sns:Publish"],
+                resources=[self.topic_arn],
+                conditions={
+                    "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+                    "ArnEquals": {"aws:SourceArn": source_arn},
+                },
+            )
+        )

@@ -1,0 +1,220 @@
+"""A queue, its dead-letter queue, its function, the mapping between them, and their alarms."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from aws_cdk.aws_cloudwatch import MathExpression, Metric, TreatMissingData
+from constructs import Construct
+from msgspec import structs
+
+from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.stage import accept, pascal, publish
+from mailroom_stacks.settings.queues import DAY, QueueRules
+from mailroom_stacks.settings.sections import Polling
+from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.waiting import waiting_seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work(FunctionSpec):
+    """The queue that a worker reads, what runs for it, and the numbers of both. Its `environment` has a
+    `queue_url`, which Worker fills in."""
+
+    queue: str
+    """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
+    polling: Polling
+    rules: QueueRules
+    channel: str = ""
+    """The event type whose messages the function sends; "": it sends none."""
+    fifo: bool = False
+    """Whether messages of a group are taken in order, one at a time."""
+
+    @property
+    def queue_name(self) -> str:
+        """The queue's name, still without the stage's."""
+        return f"{self.queue}.fifo" if self.fifo else self.queue
+
+    @property
+    def dead_letter_name(self) -> str:
+        """The dead-letter queue's, such as mail-dlq: a FIFO queue's has to be FIFO as well."""
+        return f"{self.queue}-dlq.fifo" if self.fifo else f"{self.queue}-dlq"
+
+
+CONSUME = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
+
+
+class Worker(Construct):
+    """Every queue of the system is made here, so that none lacks what the others have."""
+
+    def __init__(self, scope: Construct, settings: Settings, work: Work) -> None:
+        super().__init__(scope, pascal(work.queue))
+        self.work = work
+        self.dead_letters = self._dead_letter_queue(settings, work)
+        self.queue = self._queue(settings, work)
+        self.function = self._function(settings, work)
+        _not_empty(self, settings)
+        _waiting_long(self, settings)
+        _backlog_old(self, settings)
+        _in_flight_many(self, settings)
+        for kind, queue in (("Queue", self.queue), ("Dlq", self.dead_letters)):
+            name = f"{pascal(work.queue)}{kind}"
+            publish(self, **{f"{name}Url": queue.queue_url, f"{name}Arn": queue.queue_arn})
+
+    def _dead_letter_queue(self, settings: Settings, work: Work) -> sqs.Queue:
+        source = Stack.of(self).format_arn(service="sqs", resource=settings.name(work.queue_name))
+        dead_letters = sqs.Queue(
+            self,
+            "DeadLetters",
+            queue_name=settings.name(work.dead_letter_name),
+            fifo=work.fifo or None,  # CloudFormation takes true or nothing
+            retention_period=Duration.days(settings.retention.dead_letter_days),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            # By name, not by reference: the two queues would otherwise wait for each other.
+            redrive_allow_policy=sqs.RedriveAllowPolicy(
+                redrive_permission=sqs.RedrivePermission.BY_QUEUE,
+                source_queues=[sqs.Queue.from_queue_arn(self, "Source", source)],
+            ),
+        )
+        accept(dead_letters, "SQS3", "It is a dead-letter queue itself.")
+        return dead_letters
+
+    def _queue(self, settings: Settings, work: Work) -> sqs.Queue:
+        return sqs.Queue(
+            self,
+            "Queue",
+            queue_name=settings.name(work.queue_name),
+            **_order(work),
+            visibility_timeout=Duration.seconds(work.rules.visibility),
+            retention_period=Duration.days(settings.retention.days_of(fifo=work.fifo)),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=self.dead_letters, max_receive_count=work.rules.max_receives
+            ),
+        )
+
+    def _function(self, settings: Settings, work: Work) -> lambda_.Function:
+        spec = replace(
+            work,
+            grants=[*work.grants, Grant([f"sqs:{each}" for each in CONSUME], [self.queue.queue_arn])],
+            environment=structs.replace(work.environment, queue_url=self.queue.queue_url),
+            comes_back_seconds=work.rules.visibility,
+        )
+        function = HandlerFunction(self, settings, spec).resource
+        lambda_.EventSourceMapping(
+            self,
+            "Mapping",
+            target=function,
+            event_source_arn=self.queue.queue_arn,
+            batch_size=work.polling.batch_size,
+            # Lambda refuses a window, even of 0 s, on a FIFO queue.
+            max_batching_window=None if work.fifo else Duration.seconds(work.polling.batch_window_seconds),
+            max_concurrency=work.polling.maximum_concurrency,
+            report_batch_item_failures=True,
+        )
+        return function
+
+
+def _order(work: Work) -> dict[str, Any]:
+    """What makes a queue FIFO, each group for itself: as fast as there are groups, and a body that one
+    group had may come again in another. Senders of ours give deduplication ids; a producer need not."""
+    if not work.fifo:
+        return {}
+    return {
+        "fifo": True,
+        "content_based_deduplication": True,
+        "deduplication_scope": sqs.DeduplicationScope.MESSAGE_GROUP,
+        "fifo_throughput_limit": sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
+    }
+
+
+IN_FLIGHT_MANY = 100_000
+IN_FLIGHT_MOST = 120_000
+"""SQS's limit a queue, FIFO or not; it hands out no more then, and returns no error."""
+AGE = "ApproximateAgeOfOldestMessage"
+RECEIVED = " Messages that were received three times do not count."
+"""True of standard queues, by SQS's documentation of that metric."""
+
+
+def _not_empty(worker: Worker, settings: Settings) -> None:
+    """Rings while a dead letter waits, also while somebody looks at it."""
+    queue, function = worker.work.queue, worker.work.function
+    stage = settings.stage
+    about = AlarmText(
+        subject=queue,
+        kind="dlq-not-empty",
+        meaning=f"{function} could not finish messages: they lie in the dead-letter queue of {queue}, which "
+        f"keeps them for {settings.retention.dead_letter_days} days. The cause is a fault of ours, of a "
+        "provider's or of AWS's. The alarm rings until the queue is empty.",
+        next_step=f"mailroom dead-letters list --stage {stage} --queue {queue}, fix the cause, then mailroom "
+        f"repair --dead-letters {queue} --stage {stage}",
+        # No other alarm of a queue is meant where people say "the queue's alarm".
+        output=f"{pascal(queue)}Dlq",
+    )
+    waiting = MathExpression(
+        expression="visible + hidden",
+        using_metrics={
+            "visible": _metric(worker.dead_letters, "ApproximateNumberOfMessagesVisible"),
+            "hidden": _metric(worker.dead_letters, "ApproximateNumberOfMessagesNotVisible"),
+        },
+        period=Duration.minutes(1),
+    )
+    # A queue that nobody touches for hours reports nothing: that must not end the alarm.
+    stage_alarm(worker, "NotEmpty", settings, about, waiting, 1, missing=TreatMissingData.IGNORE)
+
+
+def _waiting_long(worker: Worker, settings: Settings) -> None:
+    queue, function = worker.work.queue, worker.work.function
+    seconds = waiting_seconds(settings, queue)
+    about = AlarmText(
+        subject=queue,
+        kind="waiting-long",
+        meaning=f"The oldest message in {queue} has waited for over {seconds // 60} "
+        f"minutes: more comes in than {function} may send, or {function} does not run, or {function} fails."
+        f"{'' if worker.work.fifo else RECEIVED}",
+        next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
+    )
+    # An empty queue reports no age.
+    stage_alarm(worker, "WaitingLong", settings, about, _metric(worker.queue, AGE), seconds)
+
+
+def _backlog_old(worker: Worker, settings: Settings) -> None:
+    """SQS deletes what is past its retention silently, and past the dead-letter queue."""
+    queue = worker.work.queue
+    days = settings.retention.days_of(fifo=worker.work.fifo)
+    about = AlarmText(
+        subject=queue,
+        kind="backlog-old",
+        meaning=f"The oldest message in {queue} has waited for half of the {days} days that "
+        "SQS keeps it. After those days SQS deletes it, without a dead letter. The ledger still lacks the "
+        f"message then, so mailroom repair --scan --stage {settings.stage} puts it back.",
+        next_step=f"mailroom doctor --stage {settings.stage} (does anything read it?), raise the rate or the "
+        f"concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
+        "pause the producer",
+    )
+    stage_alarm(worker, "BacklogOld", settings, about, _metric(worker.queue, AGE), days * DAY // 2)
+
+
+def _in_flight_many(worker: Worker, settings: Settings) -> None:
+    """What waits between two tries is in flight as well."""
+    queue, function = worker.work.queue, worker.work.function
+    about = AlarmText(
+        subject=queue,
+        kind="in-flight-many",
+        meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes those that "
+        f"wait for their next try: at {IN_FLIGHT_MOST:,} SQS hands out no message, and returns no error.",
+        next_step=f"mailroom failures --stage {settings.stage} --since 1h and "
+        f"{read_log(settings, function)}: end what fails again and again, or pause the producer",
+    )
+    in_flight = _metric(worker.queue, "ApproximateNumberOfMessagesNotVisible")
+    stage_alarm(worker, "InFlightMany", settings, about, in_flight, IN_FLIGHT_MANY)
+
+
+def _metric(queue: sqs.Queue, name: str) -> Metric:
+    return metric("AWS/SQS", name, "Maximum", {"QueueName": queue.queue_name})

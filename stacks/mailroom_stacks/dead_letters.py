@@ -1,0 +1,93 @@
+"""Who looks at dead letters: a function, when an alarm begins and every so often."""
+
+from collections.abc import Sequence
+
+from aws_cdk import App, Duration
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+
+from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS, DeadLettersSettings
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.stage import StageStack
+from mailroom_stacks.constructs.storage import TTL, Table
+from mailroom_stacks.constructs.worker import Worker
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.stage import Settings
+
+
+class DeadLettersStack(StageStack):
+    """`dead-letters` receives what lies in the dead-letter queues, says what it is, and deletes nothing."""
+
+    def __init__(
+        self, app: App, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
+    ) -> None:
+        super().__init__(app, settings, "dead-letters")
+        self.table = Table(
+            self,
+            "DeadLetters",
+            settings,
+            name="dead-letters",
+            key="message_id",
+            time_to_live_attribute=TTL,
+        )
+        function = self._function(settings, storage, workers)
+        # Late is useless here: the next one sees the same letters.
+        target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
+        events.Rule(
+            self,
+            "Alarms",
+            rule_name=settings.name("dead-letters-alarms"),
+            description="A dead-letter queue's alarm begins",
+            # The alarms that `Worker` makes; no stage's name holds a hyphen, so no other stage's.
+            event_pattern=events.EventPattern(
+                source=["aws.cloudwatch"],
+                detail_type=["CloudWatch Alarm State Change"],
+                detail={
+                    "alarmName": events.Match.wildcard(settings.name("*-dlq-not-empty")),
+                    "state": {"value": ["ALARM"]},
+                },
+            ),
+            targets=[target],
+        )
+        events.Rule(
+            self,
+            "Schedule",
+            rule_name=settings.name("dead-letters-schedule"),
+            description="An alarm that rings already says nothing of further letters",
+            schedule=events.Schedule.rate(Duration.minutes(settings.dead_letters.every_minutes)),
+            targets=[target],
+        )
+
+    def _function(
+        self, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
+    ) -> lambda_.Function:
+        look = ("ReceiveMessage", "ChangeMessageVisibility")
+        return HandlerFunction(
+            self,
+            settings,
+            FunctionSpec(
+                function="dead-letters",
+                limits=settings.dead_letters,
+                kept_back_seconds=DEAD_LETTERS_KEPT_BACK_SECONDS,
+                remedy="No function examines the dead letters, so their causes stay unknown. They stay in "
+                "their queues: read the log of dead-letters, fix what it says, and wait for its next pass.",
+                grants=[
+                    Grant(
+                        [f"sqs:{action}" for action in look],
+                        [worker.dead_letters.queue_arn for worker in workers],
+                    ),
+                    # Marks messages; of a dead callback it reads what became of it.
+                    Grant(["dynamodb:UpdateItem", "dynamodb:GetItem"], [storage.ledger.table_arn]),
+                    Grant(["dynamodb:BatchGetItem", "dynamodb:PutItem"], [self.table.table_arn]),
+                ],
+                environment=DeadLettersSettings(
+                    **storage.common,
+                    dead_letters_table=self.table.table_name,
+                    dead_letter_queues={
+                        worker.work.dead_letter_name: worker.dead_letters.queue_url for worker in workers
+                    },
+                ),
+            ),
+        ).resource

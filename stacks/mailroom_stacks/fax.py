@@ -1,0 +1,95 @@
+"""The fax gateway: a line's faxes one after the other, and the queue on which the next attempts wait."""
+
+from aws_cdk import App
+
+from mailroom.environment import FaxSender, RetryFaxSettings
+from mailroom.ledger.items import LINES
+from mailroom_stacks.channels import reachable, read_payloads, sender_fields
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.stage import StageStack
+from mailroom_stacks.constructs.storage import provider_secret
+from mailroom_stacks.constructs.worker import Work, Worker
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.fax import Fax, fax_rules, mover_rules
+from mailroom_stacks.settings.queues import Waits
+from mailroom_stacks.settings.sections import Polling
+from mailroom_stacks.settings.stage import Settings
+
+
+class FaxStack(StageStack):
+    """`send-fax` reads the FIFO queue; `retry-fax` moves back onto it what waited on the retry queue."""
+
+    def __init__(self, app: App, settings: Settings, fax: Fax, storage: MailboxStack) -> None:
+        super().__init__(app, settings, "fax")
+        self.secret = provider_secret(
+            self,
+            settings,
+            "fax",
+            'The fax provider\'s: {"project", "token"} of SignalWire or {"api_key"} of Telnyx',
+            construct_id="Secret",
+        )
+        self.worker = Worker(self, settings, self._send(settings, fax, storage))
+        self.retry = Worker(self, settings, self._move(settings, fax))
+
+    def _send(self, settings: Settings, fax: Fax, storage: MailboxStack) -> Work:
+        rules = fax_rules(fax, settings.lease_margin_seconds)
+        ledger = storage.ledger.table_arn
+        own_queue = self.format_arn(service="sqs", resource=settings.name("fax.fifo"))
+        return Work(
+            queue="fax",
+            fifo=True,
+            function="send-fax",
+            limits=fax,
+            # One by one: a fax takes minutes, and those of a batch would wait for each other's lines.
+            polling=Polling(batch_size=1, maximum_concurrency=fax.concurrent_calls),
+            rules=rules,
+            channel="fax",
+            # It follows a fax until then, and hands it on to the next invocation.
+            kept_back_seconds=fax.record_seconds,
+            grants=[
+                Grant(["dynamodb:UpdateItem"], [ledger]),
+                Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),
+                # What was put under another group than its number's goes on under the right one.
+                Grant(["sqs:SendMessage"], [own_queue]),
+                self.secret.read(),
+                *read_payloads(self, settings),
+            ],
+            environment=FaxSender(
+                **storage.common,
+                **sender_fields(
+                    "fax",
+                    fax,
+                    Waits.of(fax),
+                    lease=rules.lease,
+                    pace=fax.pace,
+                    submit_seconds=fax.submit_seconds,
+                ),
+                fax_provider=fax.provider,
+                fax_secret_arn=self.secret.secret_arn,
+                fax_base_url=fax.url,
+                fax_senders=fax.senders,
+                fax_connection_id=fax.connection_id or "",
+                fax_ttl_minutes=fax.ttl_minutes,
+                fax_quality=fax.quality,
+                media_seconds=fax.media_seconds,
+                poll_seconds=fax.poll_seconds,
+                longest_fax_seconds=fax.longest_fax_seconds,
+                max_attempts=fax.max_attempts,
+                last_submit_receive=rules.last_submit_receive,
+                clock_skew_seconds=fax.clock_skew_seconds,
+                callback_schemes=settings.webhook.allowed_schemes,
+                callback_ports=settings.webhook.allowed_ports,
+                **reachable(settings, "fax"),
+            ),
+        )
+
+    def _move(self, settings: Settings, fax: Fax) -> Work:
+        return Work(
+            queue="fax-retry",
+            function="retry-fax",
+            limits=fax.retry,
+            polling=fax.retry,
+            rules=mover_rules(fax, settings.lease_margin_seconds),
+            grants=[Grant(["sqs:SendMessage"], [self.worker.queue.queue_arn])],
+            environment=RetryFaxSettings(queue_url="", fax_queue_url=self.worker.queue.queue_url),
+        )

@@ -1,0 +1,170 @@
+"""What providers tell us afterwards, on one queue: SES's and AWS SMS's events through a topic, Twilio's
+through the API; and what SES thinks of the account."""
+
+from aws_cdk import App, Duration, Stack
+from aws_cdk import aws_ses as ses
+from aws_cdk import aws_smsvoice as smsvoice
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from aws_cdk.aws_cloudwatch import MathExpression, TreatMissingData
+from constructs import Construct
+
+from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
+from mailroom_stacks.constructs.alarms import AlarmText, metric, stage_alarm
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.storage import Secret, provider_secret
+from mailroom_stacks.constructs.topic import EventTopic
+from mailroom_stacks.constructs.worker import Work, Worker
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.queues import worker_rules
+from mailroom_stacks.settings.stage import Settings
+
+Sending = ses.EmailSendingEvent
+EVENTS = [
+    *(Sending.SEND, Sending.DELIVERY, Sending.BOUNCE, Sending.COMPLAINT, Sending.REJECT),
+    *(Sending.RENDERING_FAILURE, Sending.DELIVERY_DELAY),
+]
+"""Events without opens and clicks, for which SES would rewrite the mails."""
+LEAST_MAILS = 100
+"""Of a day, for a rate to say something: one bounce of ten mails is no bad list."""
+
+
+class FeedbackStack(StageStack):
+    """`feedback` reads the queue and writes the ledger and the suppression list."""
+
+    def __init__(self, app: App, settings: Settings, storage: MailboxStack) -> None:
+        super().__init__(app, settings, "feedback")
+        self.topic = EventTopic(self, "Topic", settings, name="feedback")
+        self._mail_events(settings)
+        watch_reputation(self, settings)
+        if settings.sms_configuration_set:
+            sms_events(self, settings.sms_configuration_set, self.topic)
+        self.twilio_secret: Secret | None = None
+        if settings.twilio:
+            self.twilio_secret = provider_secret(
+                self,
+                settings,
+                "twilio",
+                'Twilio\'s: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" where requests go '
+                "by a key; callbacks are signed with the token",
+                issuer="Twilio",
+            )
+        self.worker = Worker(self, settings, self._work(settings, storage))
+        # Not raw: without its envelope an event would not say which topic it came over.
+        self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
+        publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
+
+    def _mail_events(self, settings: Settings) -> None:
+        """The set keeps SES's own suppression list, counts reputation and publishes events."""
+        mail = ses.ConfigurationSet(
+            self,
+            "Mail",
+            configuration_set_name=settings.name(),
+            suppression_reasons=ses.SuppressionReasons.BOUNCES_AND_COMPLAINTS,
+            reputation_metrics=True,
+        )
+        self.topic.let_use_key("ses.amazonaws.com")
+        # Lets SES publish to the topic for this set alone.
+        mail.add_event_destination(
+            "Events",
+            configuration_set_event_destination_name=settings.name("feedback"),
+            destination=ses.EventDestination.sns_topic(self.topic),
+            events=EVENTS,
+        )
+
+    def _work(self, settings: Settings, storage: MailboxStack) -> Work:
+        # Texts by Twilio come as the words that they are: see `twilio-callbacks`.
+        texts = None if settings.twilio else settings.sms
+        return Work(
+            queue="feedback",
+            function="feedback",
+            limits=settings.feedback,
+            polling=settings.feedback,
+            rules=worker_rules(settings.feedback, settings.lease_margin_seconds),
+            kept_back_seconds=FEEDBACK_KEPT_BACK_SECONDS,
+            grants=[
+                Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn])
+            ],
+            environment=FeedbackSettings(
+                **storage.common,
+                queue_url="",
+                suppressions_table=storage.suppressions.table_name,
+                feedback_topics=[self.topic.topic_arn],
+                default_region=settings.default_region,
+                stop_words=texts.stop_words if texts else (),
+                start_words=texts.start_words if texts else (),
+            ),
+        )
+
+
+def watch_reputation(scope: Construct, settings: Settings) -> None:
+    """Two alarms a rate, one that warns. The rates are the whole account's, for so is SES's judgement. They
+    ring while the account's last day had LEAST_MAILS or more."""
+    rates = settings.monitoring.ses
+    bounces = (
+        "bounced for good. SES looks into an account at 5 %, and may pause its sending: addresses are old, "
+        "made up, or bought",
+        f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which "
+        "producer or campaign do they come from?), and stop that one (mailroom campaign list --stage "
+        f"{settings.stage} names it)",
+    )
+    complaints = (
+        "were reported as spam. SES looks into an account at 0.1 %, and may pause its sending: people get "
+        "what they did not ask for, or cannot opt out of",
+        f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which topic "
+        f"or campaign do they come from?), stop that one (mailroom campaign list --stage {settings.stage} "
+        "names it), and see that its mails have a topic, so that recipients can opt out",
+    )
+    _pair(scope, settings, "Bounce", bounces, (rates.bounce_rate_warning, rates.bounce_rate))
+    _pair(scope, settings, "Complaint", complaints, (rates.complaint_rate_warning, rates.complaint_rate))
+
+
+def _pair(
+    scope: Construct, settings: Settings, of: str, words: tuple[str, str], thresholds: tuple[float, float]
+) -> None:
+    meaning, look = words
+    # All metrics of an expression have its period, so the rate is the day's highest. The day is the last 24
+    # hours: CloudWatch's window slides unless an alarm asks for another (EvaluationWindow of PutMetricAlarm).
+    rate = MathExpression(
+        expression=f"IF(sent >= {LEAST_MAILS}, rate, 0)",
+        using_metrics={
+            "rate": metric("AWS/SES", f"Reputation.{of}Rate", "Maximum"),
+            "sent": metric("AWS/SES", "Send", "Sum"),
+        },
+        period=Duration.days(1),
+    )
+    kind = f"ses-{of.lower()}-rate"
+    for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
+        about = AlarmText(
+            kind=f"{kind}{suffix}",
+            page=kind,
+            meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
+            next_step=look,
+        )
+        # As SES's developer guide has it: where nothing is reported, the rate is the one before.
+        name = f"{of}Rate{'Warning' if suffix else ''}"
+        stage_alarm(scope, name, settings, about, rate, threshold, missing=TreatMissingData.IGNORE)
+
+
+def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
+    """The set `name`, whose events go to `topic`, as the texts may that people send to the account's numbers:
+    which resource publishes those is not documented, so the policy is that of "Topic policies for Amazon SNS
+    topics" in the service's user guide."""
+    kind = smsvoice.CfnConfigurationSet
+    topic.let_publish("sms-voice.amazonaws.com", stack.format_arn(service="sms-voice", resource="*"))
+    made = kind(
+        stack,
+        "Sms",
+        configuration_set_name=name,
+        event_destinations=[
+            kind.EventDestinationProperty(
+                enabled=True,
+                event_destination_name=name,
+                matching_event_types=["TEXT_ALL", "MEDIA_ALL", "RCS_ALL"],
+                sns_destination=kind.SnsDestinationProperty(topic_arn=topic.topic_arn),
+            )
+        ],
+    )
+    # It is refused while it may not publish.
+    made.node.add_dependency(topic)
+    publish(stack, SmsConfigurationSetName=name)

@@ -1,0 +1,77 @@
+"""The tables and buckets: what must outlive every deployment."""
+
+from typing import Any
+
+from aws_cdk import App
+from aws_cdk import aws_dynamodb as dynamodb
+
+from mailroom.ledger.items import LINES
+from mailroom.recipients.choices import TOPICS
+from mailroom_stacks.constructs.search import Search
+from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.storage import PrivateBucket, StreamTable, Table
+from mailroom_stacks.settings.queues import DAY
+from mailroom_stacks.settings.stage import Settings
+
+
+class MailboxStack(StageStack):
+    """Producers write the mailbox, the system the ledger and the suppression list, recipients their
+    preferences; what is too large for an item is in the bucket."""
+
+    def __init__(self, app: App, settings: Settings) -> None:
+        super().__init__(app, settings, "mailbox")
+        self.mailbox = StreamTable(self, "Mailbox", settings, dynamodb.StreamViewType.NEW_IMAGE)
+        self.ledger = StreamTable(self, "Ledger", settings, dynamodb.StreamViewType.NEW_AND_OLD_IMAGES)
+        self.ledger.add_global_secondary_index(
+            index_name="failures",
+            partition_key=dynamodb.Attribute(name="failed_on", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="completedAt", type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["error", "to", "attempts"],
+        )
+        self.ledger.add_global_secondary_index(
+            index_name=LINES,
+            partition_key=dynamodb.Attribute(name="line", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="submittedAt", type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["provider_ids"],
+        )
+        # Without a stream, and for ever: who bounced or complained stays so until an operator lifts it.
+        self.suppressions = Table(
+            self, "Suppressions", settings, name="suppressions", key="recipient", sort_key="channel"
+        )
+        # As long: nobody who has opted out may hear of a topic again because time has passed.
+        self.preferences = Table(
+            self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
+        )
+        # How many have opted out of a topic since a campaign. An item leaves the index when somebody opts in.
+        self.preferences.add_global_secondary_index(
+            index_name=TOPICS,
+            partition_key=dynamodb.Attribute(name="topic", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="opted_out_at", type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
+        # A table of its own: the ledger's stream would start a function for every batch that is counted.
+        self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
+        self.search = Search(self, settings) if settings.search else None
+        self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
+        self.templates = (
+            PrivateBucket(self, "Templates", settings, keep_days=None) if settings.templates.publish else None
+        )
+        if self.templates:
+            publish(self, TemplatesBucketName=self.templates.bucket_name)
+        self.common: dict[str, Any] = {
+            "ledger_table": self.ledger.table_name,
+            "ledger_ttl_seconds": settings.retention.ledger_days * DAY,
+            "payload_bucket": self.payloads.bucket_name,
+        }
+        """The fields of `environment.Common`."""
+        mailbox_days = settings.retention.mailbox_days
+        self.put: dict[str, Any] = {
+            "mailbox_table": self.mailbox.table_name,
+            "mailbox_ttl_seconds": (mailbox_days or 0) * DAY,
+        }
+        """What a function needs to put items into the mailbox."""
+        publish(self, PayloadBucketName=self.payloads.bucket_name)
+        if mailbox_days:
+            publish(self, MailboxTtlSeconds=str(mailbox_days * DAY))

@@ -1,0 +1,144 @@
+"""Who is told when an alarm rings, in mails and chats, and the dashboard that shows where to look."""
+
+from typing import Any
+
+from aws_cdk import App, Aws, Fn, Stack
+from aws_cdk import aws_chatbot as chatbot
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from mailroom_stacks.constructs.alarms import BEGUN, ENDED, AlarmText, alarm_kinds, metric, stage_alarm
+from mailroom_stacks.constructs.day_alarms import watch_days
+from mailroom_stacks.constructs.function import function_specs
+from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.topic import EventTopic
+from mailroom_stacks.constructs.worker import Work
+from mailroom_stacks.dashboard import dashboard
+from mailroom_stacks.settings.monitoring import NEARLY_ALL
+from mailroom_stacks.settings.queues import DAY
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.stage import Settings
+
+MINUTES_IN_A_ROW = 5
+
+
+class MonitoringStack(StageStack):
+    """The topics, the one alarm that is about the whole account, and the dashboard. It is made last, because
+    it shows what all others have, and deployed first: it takes nothing from them but names."""
+
+    def __init__(self, app: App, settings: Settings) -> None:
+        super().__init__(app, settings, "monitoring")
+        begun, ended = self._topics(settings)
+        self._concurrency(settings)
+        watch_days(Construct(self, "Days"), settings)
+        _possible_waits(self, settings)
+        if settings.monitoring.is_full:
+            cloudwatch.CfnDashboard(
+                self,
+                "Dashboard",
+                dashboard_name=settings.name(),
+                dashboard_body=Fn.sub(dashboard(settings, function_specs(self), alarm_kinds(self))),
+            )
+            publish(self, DashboardName=settings.name())
+        publish(
+            self,
+            AlarmTopicName=begun.topic_name,
+            AlarmTopicArn=begun.topic_arn,
+            AlarmEndedTopicName=ended.topic_name,
+            AlarmEndedTopicArn=ended.topic_arn,
+        )
+
+    def _topics(self, settings: Settings) -> tuple[EventTopic, EventTopic]:
+        """What hears of begun alarms, and of ended ones. People are subscribed to the first. Programs need
+        both: an incident that nobody closes would swallow the next alarm of the same name."""
+        begun = EventTopic(self, "Alarms", settings, name=BEGUN)
+        ended = EventTopic(self, "AlarmsEnded", settings, name=ENDED, key=begun.key)
+        alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
+        for topic in (begun, ended):
+            topic.let_publish("cloudwatch.amazonaws.com", alarms)
+        # An alarm that is made goes from no data to OK: some 70 do on the first day, and nobody waits for it.
+        # None of ours goes from ALARM to no data, because each says what missing data means.
+        rang = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.string_filter(allowlist=["ALARM"]))
+        for url in settings.monitoring.urls:
+            begun.add_subscription(subscriptions.UrlSubscription(url))
+            ended.add_subscription(
+                subscriptions.UrlSubscription(url, filter_policy_with_message_body={"OldStateValue": rang})
+            )
+        for address in settings.monitoring.emails:
+            begun.add_subscription(subscriptions.EmailSubscription(address))
+        write_to_chats(self, settings, begun.topic_arn)
+        return begun, ended
+
+    def _concurrency(self, settings: Settings) -> None:
+        quota = settings.monitoring.concurrency_quota
+        about = AlarmText(
+            kind="concurrency",
+            meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that Lambda lets this account run at once "
+            "in this region are in use, by all applications together. At all of them Lambda runs no more.",
+            next_step="aws lambda get-account-settings, then raise the quota in Service Quotas and "
+            "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom plan --channel mail "
+            f"--messages 100000 --stage {settings.stage})",
+        )
+        claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
+        many = settings.monitoring.many_functions
+        stage_alarm(self, "Concurrency", settings, about, claimed, many, periods=MINUTES_IN_A_ROW)
+
+
+def _possible_waits(stack: StageStack, settings: Settings) -> None:
+    """Raise SettingsError where a setting names a queue that the stage does not have, or a wait that nothing
+    in the queue ever reaches."""
+    made = {each.queue: each for each in function_specs(stack) if isinstance(each, Work)}
+    for name, minutes in settings.monitoring.waiting_minutes.items():
+        setting = f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}"
+        if name not in made:
+            raise SettingsError(
+                f"{setting}: is not a queue of this stage; use one of {', '.join(sorted(made))}."
+            )
+        days = settings.retention.days_of(fifo=made[name].fifo)
+        if minutes * 60 >= days * DAY:
+            raise SettingsError(
+                f"{setting}: {minutes} would never ring, for SQS deletes what is {days} days old; use less "
+                f"than {days * DAY // 60}."
+            )
+
+
+GUARDRAIL = "CloudWatchReadOnlyAccess"
+"""The most that anybody in the chat may do, whatever a role allows; without it that is everything."""
+
+
+def write_to_chats(stack: Stack, settings: Settings, topic_arn: str) -> None:
+    """Let the topic's messages be written where the settings say."""
+    if slack := settings.monitoring.slack:
+        chatbot.CfnSlackChannelConfiguration(
+            stack,
+            "Slack",
+            configuration_name=settings.name("slack"),
+            slack_workspace_id=slack.workspace_id,
+            slack_channel_id=slack.channel_id,
+            **_chat(stack, "SlackRole", topic_arn),
+        )
+    if teams := settings.monitoring.teams:
+        chatbot.CfnMicrosoftTeamsChannelConfiguration(
+            stack,
+            "Teams",
+            configuration_name=settings.name("teams"),
+            teams_tenant_id=teams.tenant_id,
+            team_id=teams.team_id,
+            teams_channel_id=teams.channel_id,
+            **_chat(stack, "TeamsRole", topic_arn),
+        )
+
+
+def _chat(stack: Stack, role_id: str, topic_arn: str) -> dict[str, Any]:
+    """What every chat's configuration has. Its role has no policy: people only read alarms there."""
+    account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+    service = iam.ServicePrincipal("chatbot.amazonaws.com", conditions=account)
+    return {
+        "iam_role_arn": iam.Role(stack, role_id, assumed_by=service).role_arn,
+        "guardrail_policies": [f"arn:{Aws.PARTITION}:iam::aws:policy/{GUARDRAIL}"],
+        "sns_topic_arns": [topic_arn],
+        "logging_level": "ERROR",
+    }

@@ -1,0 +1,238 @@
+"""What routes messages from the mailbox's stream and schedules to the channels' queues, and from the ledger's
+stream to callbacks."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from aws_cdk import App, Stack
+from aws_cdk import aws_scheduler as scheduler
+from constructs import Construct
+
+from mailroom.content.versions import CURRENT
+from mailroom.environment import (
+    DispatchScheduledSettings,
+    DispatchSettings,
+    IndexSettings,
+    OutcomesSettings,
+)
+from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
+from mailroom_stacks.channels import ChannelsStack
+from mailroom_stacks.constructs.grants import Grant, scheduler_role
+from mailroom_stacks.constructs.search import Search
+from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.storage import StreamTable
+from mailroom_stacks.constructs.stream import StreamReader, StreamWork
+from mailroom_stacks.constructs.templates import read_templates, templates_bucket
+from mailroom_stacks.constructs.worker import Work, Worker
+from mailroom_stacks.fax import FaxStack
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.queues import worker_rules
+from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.webhook import WebhookStack
+
+
+class Schedules(Construct):
+    """Schedules of this group may send to the `scheduled` queue, or else to its dead-letter queue."""
+
+    def __init__(self, scope: Construct, settings: Settings) -> None:
+        super().__init__(scope, "Schedules")
+        stack = Stack.of(self)
+        scheduler.CfnScheduleGroup(self, "Group", name=settings.name())
+        # By name, not by reference: the queue's function has this role in its environment.
+        target = stack.format_arn(service="sqs", resource=settings.name("scheduled"))
+        dead_letters = stack.format_arn(service="sqs", resource=settings.name("scheduled-dlq"))
+        schedules = stack.format_arn(
+            service="scheduler", resource="schedule", resource_name=f"{settings.name()}/*"
+        )
+        role = scheduler_role(self, settings.name(), [target, dead_letters])
+        self.fields = {
+            "schedule_group": settings.name(),
+            "schedule_role_arn": role.role_arn,
+            "schedule_target_arn": target,
+            "schedule_dead_letter_arn": dead_letters,
+        }
+        """What a function that creates schedules needs to know."""
+        self.create = [
+            Grant(
+                ["scheduler:CreateSchedule"],
+                [schedules],
+                wildcard="A schedule's name is derived from its message; the group is this stage's own.",
+            ),
+            Grant(
+                ["iam:PassRole"],
+                [role.role_arn],
+                conditions={"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}},
+            ),
+        ]
+        """What a function needs to create schedules of this group."""
+
+
+def outcomes(
+    settings: Settings, storage: MailboxStack, webhook: WebhookStack, fax: FaxStack | None
+) -> StreamWork:
+    """How `outcomes` reads the ledger's stream."""
+    section = settings.fax
+    queues = [webhook.worker.queue, *([fax.retry.queue] if fax else [])]
+    return StreamWork(
+        function="outcomes",
+        table=storage.ledger,
+        filters=list(_filters(settings, fax)),
+        limits=settings.outcomes,
+        grants=[
+            Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues]),
+            *_put_events(settings, storage),
+        ],
+        environment=OutcomesSettings(
+            webhook_queue_url=webhook.worker.queue.queue_url,
+            retry_queue_url=fax.retry.queue.queue_url if fax else "",
+            channels=sorted({*settings.channels, *(["fax"] if fax else []), "webhook"}),
+            # Unused without fax.
+            max_attempts=section.max_attempts if section else 1,
+            retry_delay_seconds=section.retry_delay_seconds if section else 0,
+            **_events(settings),
+        ),
+    )
+
+
+def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> StreamWork:
+    """How the ledger's stream is read for search: within the bounds of `outcomes`. Search has a reader of its
+    own, so that no fault there holds up a callback or a fax's next attempt. DynamoDB advises at most two
+    readers of a stream (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
+    campaigns = sorted(settings.campaigns.enabled)
+    filters = [
+        '{"eventName":["INSERT"]}',
+        # A claim may name other recipients than the schedule did, and what ended late is kept for longer.
+        _changes(status=["sending", *FAILED]),
+    ]
+    if campaigns:  # their messages are counted by how they ended
+        of_campaigns: list[object] = [{"prefix": f"{name}#"} for name in campaigns]
+        filters.append(_changes(id=of_campaigns, status=[{"anything-but": [*SILENT]}]))
+    return StreamWork(
+        function="index-messages",
+        table=ledger,
+        filters=filters,
+        limits=settings.outcomes,
+        grants=search.write(ledger, counts=bool(campaigns)),
+        environment=IndexSettings(ledger_table=ledger.table_name, **search.fields, campaigns=campaigns),
+    )
+
+
+def _filters(settings: Settings, fax: FaxStack | None) -> Iterator[str]:
+    """The ledger's changes that have consequences; Lambda invokes nothing for the others."""
+    if settings.outcomes.event_bus is not None:
+        yield _changes(status=[{"anything-but": [*SILENT]}])  # what the others let through as well
+        return
+    yield _changes(callback_url=[{"exists": True}], status=[{"anything-but": [*SILENT]}])
+    yield _changes(status=[*FAILED])
+    if fax:
+        yield _changes(event_type=["fax"], status=["retrying"])
+
+
+def _changes(**attributes: list[object]) -> str:
+    image = {name: {"S": patterns} for name, patterns in attributes.items()}
+    pattern = {"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": image}}
+    return json.dumps(pattern, separators=(",", ":"))
+
+
+def _put_events(settings: Settings, stack: Stack) -> list[Grant]:
+    """Events of this stage and of this type, in the form of AWS's own example:
+    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-event-bus-example-policy-cross-account-custom-bus-source.html
+    """
+    bus = settings.outcomes.event_bus
+    if bus is None:
+        return []
+    if not bus.startswith("arn:"):
+        bus = stack.format_arn(service="events", resource="event-bus", resource_name=bus)
+    own = {
+        "ForAllValues:StringEquals": {"events:source": _event_source(settings)},
+        "StringEquals": {"events:detail-type": DETAIL_TYPE},
+    }
+    return [Grant(["events:PutEvents"], [bus], conditions=own)]
+
+
+def _events(settings: Settings) -> dict[str, Any]:
+    bus = settings.outcomes.event_bus
+    if bus is None:
+        return {}
+    campaigns = sorted(settings.campaigns.enabled)
+    return {"event_bus": bus, "event_source": _event_source(settings), "campaigns": campaigns}
+
+
+def _event_source(settings: Settings) -> str:
+    return f"mailroom.{settings.stage}"
+
+
+class RoutingStack(StageStack):
+    """`dispatch` reads the mailbox's stream, `outcomes` the ledger's; `dispatch-scheduled` brings back what
+    had to wait for its `send_at`."""
+
+    def __init__(
+        self,
+        app: App,
+        settings: Settings,
+        storage: MailboxStack,
+        channels: ChannelsStack,
+        fax: FaxStack | None,
+        webhook: WebhookStack,
+    ) -> None:
+        super().__init__(app, settings, "routing")
+        by_lane = dict(channels.workers)
+        if fax:
+            by_lane["fax", "normal"] = fax.worker
+        by_lane["webhook", "normal"] = webhook.worker
+        routes: dict[str, dict[str, str]] = {}
+        for (event_type, lane), worker in by_lane.items():
+            routes.setdefault(event_type, {})[lane] = worker.queue.queue_url
+        reached = [*by_lane.values(), *([fax.retry] if fax else [])]
+        schedules = Schedules(self, settings)
+        grants = [
+            Grant(["sqs:SendMessage"], [worker.queue.queue_arn for worker in reached]),
+            Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
+            *schedules.create,
+            *read_templates(self, settings, CURRENT),
+        ]
+        fields: dict[str, Any] = {
+            **storage.common,
+            **schedules.fields,
+            "routes": routes,
+            # For a channel whose queue cannot delay a message, one that can.
+            "delayed_routes": {"fax": fax.retry.queue.queue_url} if fax else {},
+            "default_region": settings.default_region,
+            "callback_schemes": settings.webhook.allowed_schemes,
+            "callback_ports": settings.webhook.allowed_ports,
+            "templates_bucket": templates_bucket(settings),
+            "unknown": settings.items.unknown,
+        }
+        dispatch = StreamWork(
+            function="dispatch",
+            limits=settings.dispatch,
+            table=storage.mailbox,
+            filters=['{"eventName":["INSERT"]}'],
+            grants=grants,
+            environment=DispatchSettings(**fields),
+        )
+        self.dispatch = StreamReader(self, settings, dispatch)
+        work = outcomes(settings, storage, webhook, fax)
+        self.outcomes = StreamReader(self, settings, work, self.dispatch.unprocessed)
+        if storage.search:
+            found = index_messages(settings, storage.search, storage.ledger)
+            StreamReader(self, settings, found, self.dispatch.unprocessed)
+        scheduled = Worker(
+            self,
+            settings,
+            Work(
+                queue="scheduled",
+                function="dispatch-scheduled",
+                limits=settings.scheduled,
+                polling=settings.scheduled,
+                rules=worker_rules(settings.scheduled, settings.lease_margin_seconds),
+                grants=[*grants, Grant(["dynamodb:BatchGetItem"], [storage.mailbox.table_arn])],
+                environment=DispatchScheduledSettings(
+                    **fields, mailbox_table=storage.mailbox.table_name, queue_url=""
+                ),
+            ),
+        )
+        self.workers = [*reached, scheduled]
+        """Who works off the channels' queues and `scheduled`."""
+        publish(self, ScheduleGroupName=settings.name())

@@ -1,0 +1,181 @@
+"""The HTTP API: what producers, providers and recipients call."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from email.utils import parseaddr
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from mailroom.content.payloads import OVERSIZE
+from mailroom_stacks.settings.sections import (
+    API_SECONDS,
+    ORIGIN,
+    PROVIDERS_AT_SYNTH,
+    Function,
+    Section,
+    fixed,
+)
+from mailroom_stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
+
+
+def _prefix(text: str) -> str:
+    """What the keys of a caller's objects begin with."""
+    parts = text.split("/")
+    if text and not (re.fullmatch(r"([A-Za-z0-9!_.*'()-]+/)+", text) and not {".", ".."} & {*parts}):
+        raise ValueError("is not a prefix of keys; write it like shop/, of letters, digits and !_.*'()-")
+    if parts[0] == OVERSIZE:
+        raise ValueError("is where the API puts what is too large for an item; use another one")
+    return text
+
+
+Scope = Annotated[str, Field(pattern=r"^[!#-\[\]-~]{1,64}$")]
+
+
+class Scopes(Section):
+    """The scope that a token needs, in its claim `scope` or `scp`, for each thing that a caller can do."""
+
+    send: Scope
+    """For POST /messages: 1 to 64 characters without a space."""
+    read: Scope
+    """For GET /messages: 1 to 64 characters without a space."""
+    cancel: Scope
+    """For POST /messages/cancel: 1 to 64 characters without a space."""
+
+
+class Jwt(Section):
+    """The issuer whose tokens are taken, instead of requests that are signed with AWS credentials."""
+
+    issuer: str = Field(pattern=rf"^{ORIGIN}(/[A-Za-z0-9._~-]+)*/?$")
+    """The https URL of who issues them; /.well-known/openid-configuration lies below it."""
+    audience: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    """A token's `aud` has to be one of these."""
+    scopes: Scopes | None = None
+    """null: every token of the issuer may do everything."""
+    caller_claim: str = Field(default="sub", min_length=1)
+    """The claim of a token that names its caller, for `payload_prefixes`."""
+
+
+class Caller(Section):
+    """What one caller may send."""
+
+    per_day: int | None = Field(default=None, ge=1)
+    """Recipients that it may reach in 24 hours, over all channels; null is no limit."""
+    senders: tuple[str, ...] | None = None
+    """The addresses of `mail.senders` that its mails may come from; null is all of them."""
+
+
+class Messages(Function):
+    """The function that takes messages in and says what became of them."""
+
+    timeout_seconds: int = fixed(API_SECONDS)
+    """A thousand messages take a few seconds."""
+    memory_mb: int = fixed(512)
+
+
+class Shares(Section):
+    """How much of `requests_per_second` and `burst` the routes have that let everybody in. Messages have the
+    rest, and a flood of those routes does not take it from them."""
+
+    public: float = fixed(0.2)
+    """What people do: links for opting out, the texts that they send, and the API's description if
+    `public_docs`; each route has an equal part."""
+    callbacks: float = fixed(0.3)
+    """Twilio's status callbacks."""
+
+
+PUBLIC_ROUTES = 4
+"""GET, HEAD and POST of a link for opting out, and the texts that people send."""
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """What API Gateway lets through on a route: requests a second, and how many at once."""
+
+    rate: int
+    burst: int
+
+
+class Api(Function):
+    """The HTTP API, and the function that Twilio calls back."""
+
+    public_url: str | None = Field(default=None, pattern=rf"^({ORIGIN}|{PROVIDERS_AT_SYNTH})$")
+    """The API's own domain where it has one: https, without a path; null takes API Gateway's. Or providers,
+    which the app is told by -c providers=URL."""
+    jwt: Jwt | None = None
+    """null: whoever calls signs with AWS credentials that may execute-api:Invoke."""
+    payload_prefixes: dict[Annotated[str, Field(min_length=1)], Annotated[str, AfterValidator(_prefix)]] = (
+        Field(default_factory=dict)
+    )
+    """How the keys begin of the objects in the payload bucket that each caller's messages may name. "" is the
+    whole bucket. A caller that is not here may name no object; where nobody is, everybody may name all."""
+    callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
+    """What each caller may send. A caller that is not here may send nothing; where nobody is, everybody may
+    send everything."""
+    public_docs: bool = False
+    """Whether /openapi.json and /swagger are for everybody."""
+    timeout_seconds: int = fixed(10)
+    """Twilio waits 15 s for an answer."""
+    requests_per_second: int = Field(default=1_000, ge=30, le=10_000)
+    """What more comes in a second is answered 429, over all routes: one a second at least for each."""
+    shares: Shares = fixed(Shares())
+    messages: Messages = fixed(Messages())
+    unsubscribe: Unsubscribe = Unsubscribe()
+
+    @property
+    def burst(self) -> int:
+        """How many requests may come at once: a second's; API Gateway takes 5,000 at most."""
+        return min(self.requests_per_second, 5_000)
+
+    @property
+    def throttles(self) -> dict[str, Throttle]:
+        """The throttle of one route, by what the route is for."""
+        public_routes = PUBLIC_ROUTES + (2 if self.public_docs else 0)
+        shares = {
+            "messages": 1 - self.shares.public - self.shares.callbacks,
+            "public": self.shares.public / public_routes,
+            "callbacks": self.shares.callbacks,
+        }
+        return {
+            name: Throttle(_whole(self.requests_per_second * share), _whole(self.burst * share))
+            for name, share in shares.items()
+        }
+
+
+def _whole(number: float) -> int:
+    """Rounded down, and no less for the rounding of a share."""
+    return int(number + 1e-6)
+
+
+MAX_CALLERS_BYTES = 2048
+"""Lambda takes 4 KB of environment variables in all."""
+_PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role/[\w+=,.@-]+|user/[!-~]+)")
+
+
+def api_faults(api: Api, senders: Sequence[str]) -> Iterator[str]:
+    """Rules of the section `api`; `senders` are the stage's, of mails."""
+    yield from unsubscribe_faults(api.unsubscribe)
+    for key, named in (("payload_prefixes", api.payload_prefixes), ("callers", api.callers)):
+        for caller in named if api.jwt is None else ():
+            if not _PRINCIPAL.fullmatch(caller):
+                yield (
+                    f"api.{key}: {caller!r} is not a caller that signs by IAM; write a role as "
+                    "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
+                )
+    told = {name: each.model_dump() for name, each in api.callers.items()}
+    size = len(json.dumps([api.payload_prefixes, told]))
+    if size > MAX_CALLERS_BYTES:
+        yield (
+            f"api.callers: has {size} bytes as JSON with api.payload_prefixes, and the function's "
+            f"environment has room for {MAX_CALLERS_BYTES}; name fewer callers, or shorter prefixes."
+        )
+    known = {parseaddr(each)[1].lower() for each in senders}
+    for name, limit in api.callers.items():
+        for sender in limit.senders or ():
+            if parseaddr(sender)[1].lower() not in known:
+                yield (
+                    f"api.callers.{name}.senders: {sender!r} is not among mail.senders; add it there, or use "
+                    f"some of {', '.join(sorted(known))}."
+                )

@@ -1,0 +1,140 @@
+"""What a campaign's own campaign.toml may say."""
+
+import re
+import zoneinfo
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from mailroom.campaigns.definition import MAX_PAGES, PAGE_SIZE, RECIPIENTS_PER_MESSAGE
+from mailroom.message.message import MAX_TOPIC
+from mailroom_stacks.settings.sections import DatabaseName, EventType, Section, hours
+
+OWN = (
+    *("id", "event_type", "lane", "topic", "template", "expires_at", "send_at", "attempt", "ttl", "window"),
+)
+"""Attributes that are not a campaign's to set under `attributes`: it has other ways, or they are the
+system's."""
+ADDRESSES = ("to", "email", "cc", "bcc")
+"""Nor are these: one for all is never meant, and a second addressee would take the unsubscribe link away."""
+_STAGE = r"\{stage\}"
+# Neither may hold what IAM reads as a pattern.
+_LOCATION = rf"^s3://([a-z0-9.-]|{_STAGE})+/([^*?${{}}\x00-\x1f]|{_STAGE})+$"
+_TABLE = rf"^([A-Za-z0-9_.-]|{_STAGE}){{3,255}}$"
+_CRON_FIELD = r"[0-9A-Za-z*?,/#-]+"
+_NOT_PYTHONS = re.compile(r"%(?!%|\(scheduled_at\)s)")
+
+
+def _cron(expression: str) -> str:
+    """Six fields: minutes, hours, day of month, month, day of week, year."""
+    fields = expression.split()
+    if len(fields) != 6 or not all(re.fullmatch(_CRON_FIELD, each) for each in fields):
+        raise ValueError(
+            "is not six fields; write minutes, hours, day of month, month, day of week and year, such as "
+            "'0 13 ? * WED *'"
+        )
+    if (fields[2] == "?") == (fields[4] == "?"):
+        raise ValueError("needs ? as the day of month or as the day of week, and not as both")
+    return expression
+
+
+def _time_zone(name: str) -> str:
+    if name not in zoneinfo.available_timezones() or name.startswith(("posix", "right/", "localtime")):
+        raise ValueError("is not a time zone; use a name such as Europe/Berlin or UTC")
+    return name
+
+
+def _query(text: str) -> str:
+    if _NOT_PYTHONS.search(text.replace("%%", "")):
+        raise ValueError("has a % that begins no %(scheduled_at)s; write each other one twice: %%")
+    return text
+
+
+def _attributes(attributes: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    for name in attributes:
+        if name in OWN:
+            raise ValueError(f"sets {name!r}, which a campaign may not set; remove it there")
+        if name in ADDRESSES:
+            raise ValueError(
+                f"sets {name!r}, and everybody's message would go there; remove it, for the audience says "
+                "who gets which message"
+            )
+    return attributes
+
+
+def _topic(name: str) -> str:
+    """What every message's contract asks of one."""
+    if not (1 <= len(name) <= MAX_TOPIC and name.isprintable()):
+        raise ValueError(f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
+    return name
+
+
+def _delimiter(text: str) -> str:
+    if len(text) != 1 or not text.isascii() or text in '"\r\n':
+        raise ValueError("is not one ASCII character; use , or ; or a tab")
+    return text
+
+
+class Schedule(Section):
+    """When the campaign starts by itself."""
+
+    cron: Annotated[str, AfterValidator(_cron)]
+    """Six fields, as EventBridge Scheduler has them, such as '0 13 ? * WED *'."""
+    time_zone: Annotated[str, AfterValidator(_time_zone)] = "UTC"
+    """The time zone that the cron goes by."""
+
+
+class Audience(Section):
+    """Whom the campaign is for, and where they stand."""
+
+    kind: Literal["postgresql", "csv", "jsonl", "dynamodb", "module"]
+    """The rows of a query, the lines of a file in S3, a table's items, or what campaign.py hands out."""
+    key: str | None = Field(default=None, pattern=r"^[^\x00-\x1f]{1,255}$")
+    """The column that tells people apart: never an address, for it becomes part of an id."""
+    columns: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Columns that may not be empty."""
+    database: DatabaseName | None = None
+    """For postgresql: one of the stage's databases."""
+    query: Annotated[str, AfterValidator(_query)] | None = Field(default=None, min_length=1)
+    """For postgresql: one SELECT; %(scheduled_at)s in it is the run's time."""
+    location: str | None = Field(default=None, pattern=_LOCATION)
+    """For csv and jsonl: s3://bucket/key."""
+    delimiter: Annotated[str, AfterValidator(_delimiter)] | None = None
+    """For csv: what separates cells; a comma by default."""
+    table: str | None = Field(default=None, pattern=_TABLE)
+    """For dynamodb: the table's name."""
+    index: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]{3,255}$")
+    """For dynamodb: an index of the table."""
+
+
+class Campaign(Section):
+    """One campaign."""
+
+    channel: EventType
+    """The channel that its messages go by."""
+    topic: Annotated[str, AfterValidator(_topic)] | None = None
+    """What people can opt out of; mail needs one."""
+    window: Annotated[dict[str, str], AfterValidator(hours)] | None = None
+    """The hours in which its messages may go out: from, to, days and zone, as of the setting `window` of a
+    channel. A column `time_zone` goes before the zone."""
+    template: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
+    """A folder below templates/ and the channel."""
+    concurrency: int = Field(default=5, ge=2, le=1000)
+    """How many may compose at once. One queue is for all of a stage's campaigns: the smallest governs."""
+    page_size: int = Field(default=PAGE_SIZE, ge=1, le=10_000)
+    """How many people are collected at once."""
+    recipients_per_message: int = Field(default=RECIPIENTS_PER_MESSAGE, ge=1, le=500)
+    """How many people are composed, and composed again where that failed, together."""
+    max_pages: int = Field(default=MAX_PAGES, ge=1, le=10_000_000)
+    """Where a run ends that would go on and on."""
+    expires_after_hours: float | None = Field(default=None, ge=0.1, le=8_760)
+    """Hours after a run's time until its messages are not sent any more; null: they always are."""
+    databases: tuple[DatabaseName, ...] = ()
+    """The stage's databases that campaign.py asks, beside the audience's."""
+    attributes: Annotated[dict[str, JsonValue], AfterValidator(_attributes)] = Field(default_factory=dict)
+    """Further attributes of every message; what campaign.py composes goes before them. Of an audience's
+    columns, only the address goes where messages have attributes of their own."""
+    schedule: Schedule | None = None
+    """null: it is started by hand alone."""
+    audience: Audience
+    """Whom it is for."""

@@ -1,0 +1,340 @@
+"""The channels that are a row each: the row, the lanes that follow from it, and its rules; and mail."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from email.utils import parseaddr
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from mailroom.budget import PerDay
+from mailroom.channels.mail.contract import MAX_RECIPIENTS
+from mailroom_stacks.paths import LAMBDAS
+from mailroom_stacks.settings.queues import QueueRules, Retention, Waits, queue_faults, queue_rules
+from mailroom_stacks.settings.sections import (
+    Backoff,
+    FailurePolicy,
+    HttpProvider,
+    Polling,
+    Redelivery,
+    Section,
+    hours,
+)
+from mailroom_stacks.settings.sentences import number
+
+LaneName = Literal["normal", "bulk"]
+
+_ANY_DATE = "0001-01-01"
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+", re.ASCII)
+
+
+def _address(sender: str) -> str:
+    """A sender is `a@b.c` or `Name <a@b.c>`."""
+    # What the function that sends refuses would dead-letter every mail.
+    if not ADDRESS.fullmatch(parseaddr(sender)[1]):
+        raise ValueError("is not a mail address; write 'name@example.com' or 'Name <name@example.com>'")
+    return sender
+
+
+class Lane(Polling):
+    """One of a channel's queues, with its part of the channel's rate."""
+
+    batch_size: int = Field(default=10, ge=1, le=10)
+    """Messages of one invocation; fewer where each has to wait long for its turn."""
+    maximum_concurrency: int = Field(default=2, ge=2, le=1000)
+    """Functions at once; each waits concurrency / rate after a submit."""
+    share: float = Field(ge=0.01, le=1)
+    """The part of `messages_per_second` that this lane gets."""
+    reserve: float = Field(default=0, ge=0, le=0.95)
+    """The part of `per_day` that bulk leaves to this lane; only lane normal has one."""
+
+
+class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
+    """A row: everything that makes a queue, dead-letter queue and sender for each lane of an event type."""
+
+    handler: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
+    """The file in lambdas/, without its ending, whose `handler` runs."""
+    lanes: dict[LaneName, Lane] = Field(min_length=1)
+    """normal, and bulk where a campaign must not delay the rest."""
+    messages_per_second: float = Field(default=1, ge=0.1, le=100_000)
+    """What the provider allows, over all lanes."""
+    per_day: Annotated[int, Field(ge=1)] | tuple[tuple[str, Annotated[int, Field(ge=1)]], ...] | None = None
+    """Recipients that this stage may reach in 24 hours, its part of the account's quota; null is no limit. By
+    date for an address or a domain that is warmed up: [["2026-12-01", 500], ["2026-12-02", 1000]]."""
+    window: Annotated[dict[str, str], AfterValidator(hours)] | None = None
+    """The hours in which bulk may go out, such as {"from": "09:00", "to": "20:00", "days": "mon-sat", "zone":
+    "Europe/Berlin"}; a message's own window, and its time_zone, go before. null is always."""
+    longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
+    """The longest time a provider may refuse without a message being dead-lettered for it."""
+    timeout_seconds: int = Field(default=60, ge=1, le=900)
+    """The longest that an invocation may run; six of these are the visibility time-out."""
+    memory_mb: int = Field(default=256, ge=128, le=10_240)
+    """Memory of a sender, in MiB: large attachments and several messages at once need more; synth says how
+    much."""
+    submit_seconds: int = Field(default=10, ge=1, le=300)
+    """The longest that one submit may take, HTTP time-outs included."""
+    submits_at_once: int = Field(default=1, ge=1, le=10)
+    """How many messages of a batch one function delivers at a time, each by a thread of its own. After a
+    crash the outcomes of so many are unknown, instead of one's."""
+    secret: str | None = Field(default=None, min_length=1)
+    """The description of the secret mailroom-{stage}-{event_type}, which the sender reads: what people put
+    into it, and in which form. null makes no secret."""
+    suppressible: bool = False
+    """Whether the sender asks the suppression list and people's preferences, and marks recipients that the
+    provider says to be gone."""
+
+    @property
+    def days(self) -> PerDay:
+        """`per_day` as the functions have it; () is no limit."""
+        if self.per_day is None:
+            return ()
+        return ((_ANY_DATE, self.per_day),) if isinstance(self.per_day, int) else self.per_day
+
+
+class Mail(Section):
+    """What the mail channel needs beside its row."""
+
+    senders: tuple[Annotated[str, AfterValidator(_address)], ...] = Field(min_length=1)
+    """The addresses that a message's `from` may name; the first is the default."""
+    max_attachment_bytes: int = Field(default=7_000_000, ge=1, le=28_000_000)
+    """All attachments of a mail; SES takes 40 MB with base64's third on top, and throttles above 10 MB."""
+
+
+@dataclass(frozen=True)
+class LaneRow:
+    """A lane of a channel, ready to be made: its names, its settings and what follows from them."""
+
+    event_type: str
+    lane: LaneName
+    channel: Channel
+    polling: Lane
+    rules: QueueRules
+
+    @property
+    def queue(self) -> str:
+        """The queue's short name: mail, mail-bulk."""
+        return self._named(self.event_type)
+
+    @property
+    def function(self) -> str:
+        """The function's short name: send-mail, send-mail-bulk."""
+        return self._named(self.channel.handler.replace("_", "-"))
+
+    @property
+    def pace(self) -> float:
+        """The gap after each submit: so many workers, each leaving this long, keep to the lane's rate."""
+        return self.polling.maximum_concurrency / (self.channel.messages_per_second * self.polling.share)
+
+    def _named(self, base: str) -> str:
+        return base if self.lane == "normal" else f"{base}-{self.lane}"
+
+
+def lane_rows(channels: Mapping[str, Channel], lease_margin: int) -> Iterator[LaneRow]:
+    """Every lane of every channel."""
+    for event_type, channel in channels.items():
+        waits = Waits.of(channel)
+        for lane, polling in channel.lanes.items():
+            window = polling.batch_window_seconds
+            rules = queue_rules(channel, lease_margin, window, waits, channel.misconfigured_seconds)
+            # A receive of those may wait for a resend in doubt instead.
+            rules = replace(rules, longest_stay=rules.longest_stay + sum(channel.resend_delays_seconds))
+            yield LaneRow(event_type, lane, channel, polling, rules)
+
+
+OWN_SECTIONS = ("fax", "webhook")
+"""Event types that are no row: each has a stack and a section of its own."""
+QUEUES = {"scheduled", "fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
+FUNCTIONS = {
+    *("dispatch", "dispatch-scheduled", "outcomes", "index-messages", "send-fax", "retry-fax"),
+    *("send-webhook", "feedback", "twilio-callbacks", "dead-letters", "collect", "compose"),
+    *("messages-api", "unsubscribe"),
+}
+WITH_OWN_NEEDS = ("mail", "sms", "push")
+"""Rows whose sender has needs of its own: NEEDS in mailroom_stacks/channels.py. Other rows name what theirs
+needs."""
+SECRETS = {"twilio", "unsubscribe"}
+"""Secrets that other stacks make."""
+MOST_LANES = 8
+"""Lanes of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has
+23, most of them names and ARNs of its alarms. What is left is for secrets of the rows' own."""
+
+SENDER_MB = 220
+"""Memory that a sender needs, in MiB: 60 of its own, and what the largest payload takes that is read: 10 MiB
+of text at four bytes a character, and 150,000 values; then it is encoded to be measured."""
+ITEM_MB = 16
+"""Memory, in MiB, that a message takes whose content is in its item: of such, each thread has one."""
+BUSY, AT_ONCE = 12, 5
+"""Where each worker would have to send more than BUSY messages a second, AT_ONCE at a time send a third more,
+and cost less: docs/limits.md."""
+ATTACHED = 5
+"""Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
+
+
+def channels_faults(
+    channels: Mapping[str, Channel], mail: Mail, lease_margin: int, keep: Retention
+) -> Iterator[str]:
+    """Rules of the section `channels`."""
+    rows = [*lane_rows(channels, lease_margin)]
+    for event_type, channel in channels.items():
+        if event_type in OWN_SECTIONS:
+            yield (
+                f"channels.{event_type}: is not a row of channels; "
+                f"set it in the stage's own section {event_type!r}."
+            )
+        yield from _channel(f"channels.{event_type}", channel)
+        yield from _day(f"channels.{event_type}", channel)
+        yield from _window(f"channels.{event_type}", channel)
+        yield from _provider(event_type, channel)
+        yield from memory_faults(
+            f"channels.{event_type}",
+            channel.memory_mb,
+            _attached(event_type, mail),
+            channel.submits_at_once,
+        )
+    yield from _names(rows)
+    yield from _room(rows)
+    for row in rows:
+        key = f"channels.{row.event_type}"
+        yield from queue_faults(key, row.channel, row.rules, keep)
+        yield from _pace(f"{key}.lanes.{row.lane}", row)
+        if row.channel.submits_at_once > row.polling.batch_size:
+            yield (
+                f"{key}.submits_at_once: {row.channel.submits_at_once} is over the batch_size "
+                f"{row.polling.batch_size} of lane {row.lane}, so some threads would never have work; use "
+                f"{row.polling.batch_size} or less."
+            )
+
+
+def _channel(key: str, channel: Channel) -> Iterator[str]:
+    if not (LAMBDAS / f"{channel.handler}.py").exists():
+        needed = f"lambdas/{channel.handler}.py"
+        yield f"{key}.handler: {channel.handler!r} has no file {needed}; add it, or name another."
+    if "normal" not in channel.lanes:
+        yield f"{key}.lanes.normal: is missing; a message without a lane goes there."
+    total = sum(lane.share for lane in channel.lanes.values())
+    if total > 1 + 1e-9:
+        shares = " + ".join(f"{name} {number(lane.share)}" for name, lane in channel.lanes.items())
+        yield f"{key}.lanes: the shares {shares} = {number(total)} are over 1; lower them to 1 in all."
+
+
+def _day(key: str, channel: Channel) -> Iterator[str]:
+    """The rules of the day's budget."""
+    dates = [date for date, _ in channel.days]
+    if any(not DATE.fullmatch(date) for date in dates) or dates != sorted({*dates}):
+        yield f'{key}.per_day: has to be in the order of its dates, each like "2026-12-01" and there once.'
+    if channel.per_day == ():
+        yield f"{key}.per_day: has no date; name one, or leave it out."
+    yield from _reserve(key, channel)
+
+
+def _reserve(key: str, channel: Channel) -> Iterator[str]:
+    lanes = channel.lanes
+    if "bulk" in lanes and lanes["bulk"].reserve:
+        yield f"{key}.lanes.bulk.reserve: bulk gets what the others leave; set lanes.normal.reserve."
+    reserve = lanes["normal"].reserve if "normal" in lanes else 0
+    if reserve and not ("bulk" in lanes and channel.days):
+        yield f"{key}.lanes.normal.reserve: is kept from bulk's part of per_day; set both, or leave it out."
+    for _, recipients in channel.days if "bulk" in lanes else ():
+        if not reserve:
+            yield (
+                f"{key}.lanes.normal.reserve: is missing; without one a campaign uses up all of per_day. Use "
+                "0.1, or as much as codes and receipts need."
+            )
+            return
+        if (left := recipients - math.ceil(recipients * reserve)) < MAX_RECIPIENTS:
+            yield (
+                f"{key}.per_day: {recipients} with a reserve of {number(reserve)} leaves bulk {left}, and a "
+                f"message may have {MAX_RECIPIENTS} recipients; use "
+                f"{math.ceil((MAX_RECIPIENTS + 1) / (1 - reserve))} or more, or a smaller reserve."
+            )
+            return
+
+
+def _window(key: str, channel: Channel) -> Iterator[str]:
+    if channel.window is not None and "zone" not in channel.window:
+        yield f"{key}.window.zone: is missing; name a time zone like Europe/Berlin."
+    if channel.window is not None and "bulk" not in channel.lanes:
+        yield f"{key}.window: is for bulk, and the channel has no such lane; add one, or leave it out."
+
+
+def _provider(event_type: str, channel: Channel) -> Iterator[str]:
+    for name in ("base_url", "secret", "suppressible") if event_type in WITH_OWN_NEEDS else ():
+        if getattr(channel, name):
+            yield f"channels.{event_type}.{name}: the sender of {event_type} does not read it; remove it."
+    if channel.secret is not None and event_type in SECRETS:
+        yield f"channels.{event_type}: its secret {event_type!r} exists already; give it another name."
+
+
+def lane_advice(stage: str, row: LaneRow, mail: Mail) -> Iterator[str]:
+    """What lets a lane send more whose workers are too few to reach its rate one at a time."""
+    at_once = min(AT_ONCE, *(lane.batch_size for lane in row.channel.lanes.values()))
+    if row.pace * BUSY < 1 and row.channel.submits_at_once == 1 < at_once:
+        memory_mb = _sender_mb(_attached(row.event_type, mail), at_once)
+        needed, workers = number(1 / row.pace), row.polling.maximum_concurrency
+        yield (
+            f"mailroom.{stage}.channels.{row.event_type}.submits_at_once: 1 keeps lane {row.lane} under its "
+            f"rate: each of its {workers} workers would have to send {needed} messages a second, and one at "
+            f"a time a worker sends fewer than 10. Set {at_once}, with memory_mb {memory_mb} or more: the "
+            "workers send more, and a message costs less. Or raise the lane's maximum_concurrency. "
+            "docs/limits.md has figures, under Several at a time."
+        )
+
+
+def _attached(event_type: str, mail: Mail) -> int:
+    """The most bytes of attachments that a message of a channel has."""
+    return mail.max_attachment_bytes if event_type == "mail" else 0
+
+
+def _sender_mb(attached: int, at_once: int) -> int:
+    """Memory, in MiB, that a sender needs for the largest message there may be, and those beside it."""
+    return SENDER_MB + math.ceil(ATTACHED * attached / 2**20) + ITEM_MB * (at_once - 1)
+
+
+def memory_faults(key: str, memory_mb: int, attached: int = 0, at_once: int = 1) -> Iterator[str]:
+    """The rule that a sender has the memory that it needs; `attached` is in bytes."""
+    needed = _sender_mb(attached, at_once)
+    if memory_mb < needed:
+        files = f" + {ATTACHED} x mail.max_attachment_bytes {attached}" if attached else ""
+        files += f" + {ITEM_MB} for each of {at_once - 1} beside it" if at_once > 1 else ""
+        yield (
+            f"{key}.memory_mb: {memory_mb} does not hold the largest message; use {needed} or more "
+            f"({SENDER_MB} for a sender with a payload of 10 MiB{files})."
+        )
+
+
+def _names(rows: Sequence[LaneRow]) -> Iterator[str]:
+    taken = {"queue": set(QUEUES), "function": set(FUNCTIONS)}
+    for row in rows:
+        for what, name in (("queue", row.queue), ("function", row.function)):
+            if name in taken[what]:
+                yield f"channels.{row.event_type}: its {what} {name!r} exists already; give it another name."
+            taken[what].add(name)
+
+
+def _room(rows: Sequence[LaneRow]) -> Iterator[str]:
+    lanes = [row.queue for row in rows]
+    if len(lanes) > MOST_LANES:
+        yield (
+            f"channels: {', '.join(lanes)} are {len(lanes)} lanes, and their stack has room for "
+            f"{MOST_LANES}: CloudFormation takes 200 outputs a stack, and each lane has 23; leave out a lane "
+            "or a row."
+        )
+
+
+def _pace(key: str, row: LaneRow) -> Iterator[str]:
+    channel, lane = row.channel, row.polling
+    last = channel.submit_seconds + channel.record_seconds
+    needed = lane.batch_size * row.pace + last
+    if needed >= channel.timeout_seconds:
+        fits = int((channel.timeout_seconds - last - 1e-9) / row.pace)
+        lower = "raise timeout_seconds or lower maximum_concurrency"
+        yield (
+            f"{key}.batch_size: {lane.batch_size} x {number(row.pace)} s between submits + submit_seconds "
+            f"{channel.submit_seconds} + record_seconds {channel.record_seconds} = {number(needed)} s must "
+            f"be under timeout_seconds {channel.timeout_seconds} (the gap is maximum_concurrency "
+            f"{lane.maximum_concurrency} / (messages_per_second {number(channel.messages_per_second)} x "
+            f"share {number(lane.share)})); {f'use {min(fits, 10)} or less' if fits >= 1 else lower}."
+        )

@@ -1,0 +1,37 @@
+"""What comes back from providers."""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from mailroom_stacks.settings.monitoring import NEARLY_ALL, Monitoring
+from mailroom_stacks.settings.sections import QueueWorker, fixed
+from mailroom_stacks.settings.webhook import Webhook
+
+
+class Feedback(QueueWorker):
+    """The feedback queue and its function. What one message caused comes close together, and one invocation
+    that has it all writes less."""
+
+    batch_size: int = fixed(100)
+    """How many events an invocation gets at most; fewer where they are over Lambda's 6 MB together."""
+    batch_window_seconds: int = fixed(2)
+    """How long the first of a batch may wait for the others."""
+    longest_throttling_seconds: int = fixed(14_400)
+    maximum_concurrency: int = Field(default=10, ge=2, le=1000)
+    """Functions at once for what comes back from providers."""
+
+
+def feedback_faults(feedback: Feedback, webhook: Webhook, monitoring: Monitoring) -> Iterator[str]:
+    """The rule of the section `feedback`: what follows from sending may not take all functions that the
+    account has, and so end sending."""
+    events, callbacks = feedback.maximum_concurrency, webhook.maximum_concurrency
+    many, together = monitoring.many_functions, events + callbacks
+    if together >= many:
+        yield (
+            f"feedback.maximum_concurrency: {events} + webhook.maximum_concurrency {callbacks} = {together} "
+            f"functions for events and callbacks must be under {many}, at which the alarm concurrency rings "
+            f"({NEARLY_ALL} x monitoring.concurrency_quota {monitoring.concurrency_quota}), so "
+            f"that some are left for sending; use {many - 1} or less in all, or have the account's quota "
+            "raised."
+        )

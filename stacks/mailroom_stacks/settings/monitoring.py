@@ -1,0 +1,95 @@
+"""Who hears of alarms, from when on they ring, and whether functions are traced."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mailroom_stacks.settings.sections import Section, fixed
+
+_UUID = r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
+_ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
+_HTTPS = r"^https://[^\s/]+(/\S*)?$"
+LONGEST_MINUTES = 20_160
+"""No queue keeps a message for longer than 14 days."""
+QUEUE_ALARMS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
+"""The kinds of alarms that each queue has, which say whether messages arrive."""
+NEARLY_ALL = 0.8
+"""The share of the account's functions from which on an alarm rings."""
+
+
+class Slack(Section):
+    """A channel of a workspace that AWS Chatbot (Amazon Q Developer in chat applications) may write to: its
+    console has to be used once, to let it."""
+
+    workspace_id: str = Field(pattern=r"^[0-9A-Z]{1,255}$")
+    """An id such as T0123456789."""
+    channel_id: str = Field(pattern=r"^[A-Za-z0-9]+$")
+    """An id such as C0123456789, which ends the channel's link."""
+
+
+class Teams(Section):
+    """A Microsoft Teams channel that AWS Chatbot (Amazon Q Developer in chat applications) may write to: its
+    console has to be used once, to let it."""
+
+    tenant_id: str = Field(pattern=_UUID)
+    """The `tenantId` of the channel's link."""
+    team_id: str = Field(pattern=_UUID)
+    """The `groupId` of the channel's link."""
+    channel_id: str = Field(pattern=r"^[A-Za-z0-9_=+/.,-]*%3[aA][A-Za-z0-9_=+/.,-]*%40[A-Za-z0-9_=+/.,-]*$")
+    """The part of the channel's link after /channel/, percent-encoded: 19%3Aab…%40thread.tacv2."""
+
+
+class SendingRates(Section):
+    """The shares of mails from which on the account's reputation is in danger. SES counts them over a
+    representative volume; it reviews an account at 5 % of bounces and 0.1 % of complaints."""
+
+    bounce_rate_warning: float = fixed(0.02)
+    """The share of hard bounces to hear of early."""
+    bounce_rate: float = fixed(0.05)
+    """The share of hard bounces at which SES looks into the account."""
+    complaint_rate_warning: float = fixed(0.0008)
+    """The share of complaints to hear of early."""
+    complaint_rate: float = fixed(0.001)
+    """The share of complaints at which SES looks into the account."""
+
+
+class Monitoring(Section):
+    """The alarms' topics: who is subscribed to them, and what the alarms count as too much."""
+
+    level: Literal["full", "minimal"] = "full"
+    """minimal is for stages to play with: the queues' alarms alone, no dashboard, no metrics of the streams'
+    mappings, and keys that do not rotate. An idle one costs under 10 dollars a month."""
+    emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
+    """Each gets a mail of SNS first, and has to confirm it."""
+    urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()
+    """Https endpoints that understand SNS, such as an incident service's; they hear of ends as well.
+    They stand in the template."""
+    slack: Slack | None = None
+    """null: nothing is written to Slack."""
+    teams: Teams | None = None
+    """null: nothing is written to Teams."""
+    waiting_minutes: dict[str, Annotated[int, Field(ge=1, le=LONGEST_MINUTES)]] = Field(default_factory=dict)
+    """How long a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
+    iterator_age_seconds: int = fixed(300)
+    """How far behind its table the reader of a stream may be."""
+    slow_share: float = fixed(0.95)
+    """The part of its time-out that an invocation may take."""
+    concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
+    """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
+    tracing: bool = False
+    """Whether AWS X-Ray traces a sample of the functions' invocations."""
+    ses: SendingRates = fixed(SendingRates())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the stage has all alarms, and what else tells how it does."""
+        return self.level == "full"
+
+    def wants(self, kind: str) -> bool:
+        """Whether the stage has alarms of a kind."""
+        return self.is_full or kind in QUEUE_ALARMS
+
+    @property
+    def many_functions(self) -> int:
+        """How many functions at once let the alarm `concurrency` ring."""
+        return round(self.concurrency_quota * NEARLY_ALL)

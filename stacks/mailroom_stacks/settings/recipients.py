@@ -1,0 +1,101 @@
+"""Whom a stage may reach that must not reach everybody, and its rules."""
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from mailroom_stacks.settings.channels import ADDRESS
+from mailroom_stacks.settings.push import Push
+from mailroom_stacks.settings.sections import EventType, Section
+from mailroom_stacks.settings.sms import NUMBER
+
+_DOMAIN = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9-]*[a-z0-9]")
+_PREFIX = re.compile(r"\+[1-9][0-9]{3,14}")
+_OF_CHANNEL = re.compile(r"([a-z][a-z0-9]{0,15}):[!-~]{1,1024}")
+_ENDPOINT = re.compile(r"(arn:.*):endpoint(/.*)/[^/]+")
+MOST_BYTES = 2048
+"""Bytes of `only` as JSON: every sender has it in its environment, which has room for 4 KB."""
+
+
+def _recipient(text: str) -> str:
+    """One entry of `only`, in the form that messages are held against."""
+    if _PREFIX.fullmatch(text) or _OF_CHANNEL.fullmatch(text):
+        return text
+    lower = text.lower()  # as the suppression list has addresses
+    if ADDRESS.fullmatch(lower) or _DOMAIN.fullmatch(lower):
+        return lower
+    raise ValueError(
+        "is no recipient; write an address (ada@example.com), a domain (example.com; letters beyond ASCII as "
+        "xn--), how numbers begin (+1202555; four digits or more), or CHANNEL:RECIPIENT (push:arn:aws:sns:…)"
+    )
+
+
+class Recipients(Section):
+    """Whom all channels but webhook may reach."""
+
+    only: tuple[Annotated[str, AfterValidator(_recipient)], ...] = ()
+    """Mail addresses, domains, numbers by their first digits, and other recipients as CHANNEL:RECIPIENT."""
+    redirect_to: dict[EventType, str] = Field(default_factory=dict)
+    """Who gets the messages that are for anybody else, by channel; without an entry they are suppressed."""
+
+
+def recipients_faults(recipients: Recipients, rows: Collection[str], push: Push | None) -> Iterator[str]:
+    """Rules of the section `recipients`; `rows` are the stage's channels that are a row each."""
+    if not recipients.only and not recipients.redirect_to:
+        yield (
+            "recipients.only: is empty, and so is redirect_to, so nobody gets anything; name somebody, or "
+            "set recipients to null."
+        )
+    size = len(json.dumps(recipients.only))
+    if size > MOST_BYTES:
+        yield (
+            f"recipients.only: has {size} bytes as JSON, and a function's environment has room for "
+            f"{MOST_BYTES} of them; name domains in place of addresses."
+        )
+    for at, entry in enumerate(recipients.only):
+        channel = _OF_CHANNEL.fullmatch(entry)
+        if channel and channel[1] in {*_TARGETS, "fax"}:
+            yield f"recipients.only.{at}: {entry!r:.120} names a channel; write the address or number alone."
+        elif channel and channel[1] not in rows:
+            yield f"recipients.only.{at}: {channel[1]!r} is no channel of the stage; use {', '.join(rows)}."
+    for name, target in recipients.redirect_to.items():
+        yield from _redirect(f"recipients.redirect_to.{name}", name, target, rows, push)
+
+
+def _redirect(key: str, name: str, target: str, rows: Collection[str], push: Push | None) -> Iterator[str]:
+    if name == "fax":
+        # Each would wait in the queue's group of the number that it was for, and all would dial one line.
+        yield f"{key}: faxes cannot be redirected; name fax numbers of yours in recipients.only."
+    elif name == "webhook":
+        yield f"{key}: webhooks go to everybody; webhook.allowed_networks says what they may call. Remove it."
+    elif name not in rows:
+        yield f"{key}: is no channel of the stage; use {', '.join(rows)}."
+    elif name == "push":
+        yield from _push(key, target, push)
+    else:
+        form, example = _TARGETS.get(name, _ANY)
+        if not form.fullmatch(target):
+            yield f"{key}: {target!r:.120} cannot get the channel's messages; use {example}."
+
+
+_TARGETS = {
+    "mail": (
+        re.compile(rf"(?!.*[A-Z])(?=.{{1,254}}$){ADDRESS.pattern}", re.ASCII),
+        "one address without a name, in lower case, such as testers@example.com",
+    ),
+    "sms": (re.compile(NUMBER), "one number in E.164, such as +12025550123"),
+}
+_ANY = (re.compile(r"[!-~]{1,1024}"), "a recipient of the channel")
+
+
+def _push(key: str, target: str, push: Push | None) -> Iterator[str]:
+    """A sender publishes to the stage's own platform applications and topics alone."""
+    application = _ENDPOINT.sub(r"\1:app\2", target)
+    if push and target not in push.topics and application not in push.platform_applications.values():
+        yield (
+            f"{key}: {target!r:.120} cannot get the channel's messages; use one of push.topics, or the ARN "
+            "of an endpoint of one of push.platform_applications."
+        )

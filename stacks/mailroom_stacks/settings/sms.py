@@ -1,0 +1,136 @@
+"""What the SMS channel needs beside its row, and its rules."""
+
+import re
+from collections.abc import Iterator
+from math import ceil
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from mailroom.channels.sms.text import MAX_SEGMENTS
+from mailroom_stacks.settings.api import Api
+from mailroom_stacks.settings.channels import Channel
+from mailroom_stacks.settings.sections import HttpProvider, fixed
+
+# What `phonenumbers` knows, by ISO 3166 alpha-2. Synth reads no number and does not install it.
+_KNOWN = """
+AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW
+BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET
+FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GT GU GW GY HK HN HR HT HU ID IE IL IM IN
+IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD
+ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA
+PE PF PG PH PK PL PM PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS
+ST SV SX SY SZ TA TC TD TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG US UY UZ VA VC VE VG VI VN VU WF
+WS XK YE YT ZA ZM ZW
+"""
+REGIONS = frozenset(_KNOWN.split())
+
+
+def _region(code: str) -> str:
+    if code not in REGIONS:
+        raise ValueError("is not a country; write its ISO 3166 code in two capitals, such as US or GB")
+    return code
+
+
+Region = Annotated[str, AfterValidator(_region)]
+
+TWILIO_URL = "https://api.twilio.com"
+NUMBER = r"\+[1-9][0-9]{6,14}"
+_ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender-id)/[A-Za-z0-9/_-]+"
+# AWS's other ways to name who sends: a number's or a pool's id, the ARN of anything, a sender id.
+_SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}})$"
+
+
+def _word(text: str) -> str:
+    if not any(each.isalnum() for each in text):
+        raise ValueError("has no letter and no digit; case, blanks and punctuation do not count")
+    return text
+
+
+Word = Annotated[str, Field(max_length=40), AfterValidator(_word)]
+
+
+class Sms(HttpProvider):
+    """Who sends, and as whom."""
+
+    provider: Literal["twilio", "aws"]
+    """Twilio, or AWS End User Messaging."""
+    messaging_service_sid: str | None = Field(default=None, pattern=r"^MG[0-9a-f]{32}$")
+    """Twilio's id of a Messaging Service, which chooses the number."""
+    sender: str | None = Field(default=None, pattern=_SENDER)
+    """Our own number in E.164, such as +12025550123; of aws any origination identity: also a sender id, the
+    id of a number or a pool, or an ARN."""
+    default_region: Region | None = None
+    """Where a number without its country code is, as ISO 3166 has it, such as US; null: numbers must be
+    international."""
+    max_segments: int = fixed(MAX_SEGMENTS)
+    """The longest message, in the parts that a phone puts together and a provider bills."""
+    media_seconds: int = fixed(3_600)
+    """How long Twilio may fetch media from the payload bucket. A URL ends with the credentials that signed
+    it, and a function's are replaced every few hours: more could not be kept."""
+    clock_skew_seconds: int = fixed(60)
+    """How far Twilio's clock may be behind ours when a lost submit is looked for."""
+    stop_words: tuple[Word, ...] = Field(default=(), max_length=100)
+    """What people text to get no more text messages, beside STOP and the like: words of other languages."""
+    start_words: tuple[Word, ...] = Field(default=(), max_length=100)
+    """What they text to get them again, beside START, UNSTOP and YES. A word in both lists stops."""
+
+    @property
+    def url(self) -> str:
+        """Where Twilio's API is, without a slash at its end."""
+        return self.base_url or TWILIO_URL
+
+
+OTHERS = {
+    "twilio": ("aws", ()),
+    "aws": ("twilio", ("messaging_service_sid", "base_url")),
+}
+"""For each provider: the other one, and the settings that only the other one uses."""
+
+
+def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
+    """Rules of the section `sms`, whose row of `channels` is `row`."""
+    other, names = OTHERS[sms.provider]
+    for name in names:
+        if getattr(sms, name) is not None:
+            yield f"sms.{name}: is {other}'s, and provider is {sms.provider}; remove it."
+    if sms.provider == "twilio":
+        yield from _twilio_sender(sms)
+        if row is not None:
+            yield from _callbacks(api, row)
+    elif sms.sender is None:
+        yield (
+            "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
+            "or pool."
+        )
+
+
+def _twilio_sender(sms: Sms) -> Iterator[str]:
+    if (sms.messaging_service_sid is None) == (sms.sender is None):
+        yield (
+            "sms.sender: twilio needs exactly one of sender and messaging_service_sid; "
+            "use a number of yours in E.164, such as +12025550123."
+        )
+    elif sms.sender is not None and not re.fullmatch(NUMBER, sms.sender):
+        yield (
+            f"sms.sender: {sms.sender!r} is not a number in E.164, which twilio needs; write it like "
+            "+12025550123."
+        )
+
+
+CALLBACKS = 5
+"""Status callbacks for one message: accepted, queued, sending, sent, delivered."""
+
+
+def _callbacks(api: Api, row: Channel) -> Iterator[str]:
+    """Twilio does not repeat a callback that was answered 429."""
+    coming = CALLBACKS * row.messages_per_second
+    share = api.shares.callbacks
+    if api.throttles["callbacks"].rate < coming:
+        enough = ceil(round(ceil(coming) / share, 6))
+        yield (
+            f"api.requests_per_second: {api.requests_per_second} would turn away status callbacks, and "
+            f"Twilio does not repeat what was answered 429; use {enough} or more ({CALLBACKS} x "
+            f"channels.sms.messages_per_second {row.messages_per_second:g} / api.shares.callbacks "
+            f"{share:g}), or raise api.shares.callbacks."
+        )

@@ -1,0 +1,45 @@
+"""How long the oldest message of a queue may wait before an alarm rings."""
+
+import math
+
+from mailroom_stacks.settings.stage import Settings
+
+USUAL = 15
+MINUTES = {
+    # A slow database or endpoint is nothing to be woken for.
+    "collect": 60,
+    "webhook": 60,
+    "fax-retry": 60,
+    # A line takes one fax after the other.
+    "fax": 240,
+    # A campaign may take half a day.
+    "mail-bulk": 720,
+    "audience": 720,
+}
+"""Minutes by queue; the others have USUAL."""
+LONGEST_DELAY = 900
+"""SQS's, in seconds. A message whose time is as near lies delayed in its own queue, and one that waits and is
+too large for a schedule in `scheduled`. Whether the age counts that time is not documented."""
+COUNTED_RECEIVES = 3
+"""SQS leaves a message that was received as often, and not deleted, out of the age of the oldest."""
+
+
+def waiting_seconds(settings: Settings, queue: str) -> int:
+    """The age of the oldest message in `queue` (its short name) from which on an alarm rings: the setting's,
+    or else the usual one, if no message has to wait for longer by design."""
+    chosen = settings.monitoring.waiting_minutes.get(queue)
+    if chosen is not None:
+        return chosen * 60
+    meant = math.ceil(_meant(settings, queue) / 60)
+    return max(MINUTES.get(queue, USUAL), meant + USUAL if meant else 0) * 60
+
+
+def _meant(settings: Settings, queue: str) -> float:
+    """How long messages of `queue` wait because they shall, in seconds."""
+    if queue == "fax-retry" and settings.fax:
+        return settings.fax.retry_delay_seconds
+    if queue == "webhook":
+        return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
+    # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.
+    delayed = {"scheduled", *(row.queue for row in settings.lane_rows())}
+    return LONGEST_DELAY if queue in delayed else 0

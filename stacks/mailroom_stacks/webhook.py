@@ -1,0 +1,109 @@
+"""Webhooks: messages and status callbacks, signed, to whatever endpoint they name."""
+
+import math
+
+from aws_cdk import App
+from aws_cdk import aws_secretsmanager as secretsmanager
+
+from mailroom.channels.webhook.contract import tries_that_may_fail
+from mailroom.environment import WebhookSender
+from mailroom_stacks.channels import read_payloads, sender_fields
+from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.stage import StageStack
+from mailroom_stacks.constructs.storage import RANDOM_KEY, Secret
+from mailroom_stacks.constructs.worker import Work, Worker
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.queues import Waits
+from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.webhook import webhook_rules
+
+QUIET_PERIODS = 12
+"""Periods of five minutes, beyond the longest wait between two tries."""
+
+
+class WebhookStack(StageStack):
+    """One queue, fair by endpoint: its messages' group is the host that they go to."""
+
+    def __init__(self, app: App, settings: Settings, storage: MailboxStack) -> None:
+        super().__init__(app, settings, "webhook")
+        self.secret = self._secret(
+            settings,
+            "KeysSecret",
+            "webhook-keys",
+            "What each host's key is derived from, for nobody to have: `mailroom webhook-key` prints a "
+            "host's, which its receivers verify with",
+        )
+        self.worker = Worker(self, settings, self._work(settings, storage))
+        keeps_failing(self, settings)
+
+    def _secret(self, settings: Settings, construct_id: str, name: str, description: str) -> Secret:
+        return Secret(
+            self,
+            construct_id,
+            settings,
+            name=name,
+            description=description,
+            # The same for ever: see Secret.
+            generated=secretsmanager.SecretStringGenerator(**RANDOM_KEY),
+            not_rotated="Putting a new value rotates it, and the one before goes on signing for a while: "
+            "receivers have to learn the new one, so people choose when.",
+        )
+
+    def _work(self, settings: Settings, storage: MailboxStack) -> Work:
+        webhook = settings.webhook
+        rules = webhook_rules(webhook, settings.lease_margin_seconds)
+        return Work(
+            queue="webhook",
+            function="send-webhook",
+            limits=webhook,
+            polling=webhook,
+            rules=rules,
+            channel="webhook",
+            kept_back_seconds=webhook.record_seconds,
+            grants=[
+                Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
+                self.secret.read(),
+                *read_payloads(self, settings),
+            ],
+            environment=WebhookSender(
+                **storage.common,
+                **sender_fields(
+                    "webhook",
+                    webhook,
+                    # Its own delays go before; these are what every sender has to be told.
+                    Waits(min(webhook.delays_seconds), max(webhook.delays_seconds)),
+                    lease=rules.lease,
+                    pace=0,
+                    submit_seconds=webhook.request_seconds,
+                ),
+                signing_secret_arn=self.secret.secret_arn,
+                signing_overlap_seconds=webhook.signing_overlap_hours * 3600,
+                delays=webhook.delays_seconds,
+                retry_after_cap_seconds=webhook.retry_after_cap_seconds,
+                allowed_networks=webhook.allowed_networks,
+                allowed_schemes=webhook.allowed_schemes,
+                allowed_ports=webhook.allowed_ports,
+            ),
+        )
+
+
+def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
+    """Rings from the first late try that fails until none has for longer than the longest wait between two:
+    one endpoint that stays dead is one alarm."""
+    webhook = settings.webhook
+    longest = max(*webhook.delays_seconds, webhook.retry_after_cap_seconds)
+    periods = math.ceil(longest / FIVE_MINUTES) + QUIET_PERIODS
+    tries = len(webhook.delays_seconds) + 1
+    about = AlarmText(
+        kind="webhooks-failing",
+        meaning=f"An endpoint goes on failing: try {tries_that_may_fail(tries) + 1} of {tries}, or a later "
+        "one, has failed. Callbacks to other endpoints go on. Those to this one wait for their next tries, "
+        "and become dead letters after the last.",
+        next_step=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name "
+        "the host), and ask its owner; an owner who wants no more callbacks answers 410",
+    )
+    failing = metric(
+        "Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage}
+    )
+    stage_alarm(stack, "KeepsFailing", settings, about, failing, 1, periods=periods, at_least=1)
