@@ -9,7 +9,8 @@ from typing import Any
 from bench.functions import answer_at_once, clean, context, in_a_process, queue_batch, report
 from bench.memory import most_megabytes
 from mailroom_local.stage.deploy import bundle_of
-from mailroom_local.stage.workspace import DOT_LOCAL, Workspace
+from mailroom_local.stage.workspace import Workspace
+from mailroom_stacks.paths import DOT_LOCAL
 
 BATCHES = 100
 ROUNDS = 15

@@ -27,7 +27,8 @@ from mailroom_local.harness.expected import Expected
 from mailroom_local.harness.judge import Observation, judge
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import bundle_of
-from mailroom_local.stage.workspace import DOT_LOCAL, MAILBOX, State, Workspace
+from mailroom_local.stage.workspace import MAILBOX, State, Workspace
+from mailroom_stacks.paths import DOT_LOCAL
 
 Announce = Callable[[str], None]
 WORKSPACE = Workspace(DOT_LOCAL / "measured")

@@ -24,8 +24,9 @@ from mailroom_local.harness.stage_client import StageClient
 from mailroom_local.processes import StartError
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import DeployError
-from mailroom_local.stage.workspace import DOT_LOCAL, State, Workspace
+from mailroom_local.stage.workspace import State, Workspace
 from mailroom_ops.terminal import Terminal
+from mailroom_stacks.paths import DOT_LOCAL
 
 WORKSPACE = Workspace(DOT_LOCAL / "chaos-stage")
 TOOLS = DOT_LOCAL / "chaos" / "bin"

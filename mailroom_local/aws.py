@@ -10,16 +10,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPResponse
-from pathlib import Path
 from typing import Any, cast
 
 import boto3
 from botocore.config import Config
 
+from mailroom_stacks.paths import DOT_LOCAL
+
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 STAGE = "local"
-_KEY = Path(__file__).parents[1] / ".local" / "key"
+_KEY = DOT_LOCAL / "key"
 
 
 @cache

@@ -19,7 +19,8 @@ from mailroom_local.harness.stage_client import StageClient
 from mailroom_local.harness.waiter import NotSettled, Waiter
 from mailroom_local.processes import wait_until
 from mailroom_local.stage.lifecycle import DATABASE_SECRET
-from mailroom_local.stage.workspace import MAILBOX, REPOSITORY
+from mailroom_local.stage.workspace import MAILBOX
+from mailroom_stacks.paths import PROJECT
 
 CAMPAIGN = "weekly-followers"
 PREFIX = f"{CAMPAIGN}#"
@@ -174,7 +175,7 @@ class CampaignRun:
                 "--new",
                 "--yes",
             ],
-            cwd=REPOSITORY,
+            cwd=PROJECT,
             env=os.environ | self._stage.running.variables() | {"NO_PROXY": "*"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -12,8 +12,9 @@ from mailroom_local.harness.expected import Expected
 from mailroom_local.harness.run import Bars, Run
 from mailroom_local.harness.stage_client import StageClient
 from mailroom_local.stage import lifecycle
-from mailroom_local.stage.workspace import DEMO, DOT_LOCAL, State
+from mailroom_local.stage.workspace import DEMO, State
 from mailroom_ops.terminal import Terminal
+from mailroom_stacks.paths import DOT_LOCAL
 
 RESULT = DOT_LOCAL / "demo.json"
 PATIENCE_SECONDS = 180.0

@@ -16,8 +16,8 @@ from mailroom_local.harness.expected import Expected, Key
 from mailroom_local.harness.judge import Judgement, Observation, judge
 from mailroom_local.harness.stage_client import StageClient
 from mailroom_local.harness.waiter import NotSettled, Waiter
-from mailroom_local.stage.workspace import REPOSITORY
 from mailroom_ops.terminal import Terminal
+from mailroom_stacks.paths import PROJECT
 
 THREADS = 4
 Disturb = Callable[[Event], None]
@@ -153,5 +153,5 @@ def webhook_key(stage: StageClient) -> str:
     command = ["mailroom_ops", "webhook-key", stage.running.endpoints.providers, "--stage", STAGE]
     environment = os.environ | stage.running.variables()
     return subprocess.check_output(
-        [sys.executable, "-m", *command], cwd=REPOSITORY, env=environment, text=True
+        [sys.executable, "-m", *command], cwd=PROJECT, env=environment, text=True
     ).strip()

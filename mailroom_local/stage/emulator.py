@@ -1,17 +1,20 @@
 """MiniStack: DynamoDB, SQS, Lambda, SES, S3, Scheduler and CloudFormation in one process."""
 
 import os
+from pathlib import Path
 
+import mailroom_local
 from mailroom_local import processes
 from mailroom_local.aws import ACCOUNT, REGION, Endpoints, answers, key
 from mailroom_local.processes import LOOPBACK, Process, StartError, wait_until
-from mailroom_local.stage.workspace import EMULATOR_BIN, REPOSITORY, Workspace
+from mailroom_local.stage.workspace import EMULATOR_BIN, Workspace
 
 NAME = "ministack"
 START_SECONDS = 30.0
 HEALTH = "/_ministack/health"
 UVICORN = EMULATOR_BIN / "uvicorn"
 APPLICATION = "mailroom_local.stage.emulated.application:app"
+PACKAGE = Path(mailroom_local.__file__).resolve().parent
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL")
 
 
@@ -40,10 +43,22 @@ def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
 def _command(port: int) -> list[str]:
     """MiniStack is an ASGI application. Its own server costs 0.8 ms of each call, uvicorn's 0.3, and the
     emulator's one core is what bounds the whole pipeline."""
-    serve = [str(UVICORN), APPLICATION, "--app-dir", str(REPOSITORY), "--host", LOOPBACK]
+    serve = [str(UVICORN), APPLICATION, "--app-dir", str(_linked()), "--host", LOOPBACK]
     # MiniStack writes a Date of its own: with two of them the SDK of the CDK's CLI cannot read either.
     options = "--no-access-log --no-date-header --timeout-keep-alive 75 --timeout-graceful-shutdown 0"
     return [*serve, "--port", str(port), *options.split()]
+
+
+def _linked() -> Path:
+    """A folder with this package alone. The emulator's Python must find no other package of ours or of the
+    environment that this one is installed in."""
+    folder = EMULATOR_BIN.parent / "linked"
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / PACKAGE.name
+    if link.resolve() != PACKAGE:
+        link.unlink(missing_ok=True)
+        link.symlink_to(PACKAGE)
+    return folder
 
 
 def _environment(workspace: Workspace, port: int) -> dict[str, str]:

@@ -19,8 +19,9 @@ from mailroom_local.processes import LOOPBACK, StartError, wait_until
 from mailroom_local.pump.driver import DRIVING
 from mailroom_local.stage import emulator
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
-from mailroom_local.stage.workspace import REPOSITORY, State, Workspace, load_state
+from mailroom_local.stage.workspace import State, Workspace, load_state
 from mailroom_stacks.assemblies import assembly
+from mailroom_stacks.paths import PROJECT
 
 START_SECONDS = 15.0
 MODULES = {
@@ -112,7 +113,7 @@ def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> No
     options = [f"--context={key}={value}" for key, value in context.items()]
     answer = subprocess.run(
         [sys.executable, "app.py", *options, "--output", output],
-        cwd=REPOSITORY,
+        cwd=PROJECT,
         # The CDK's own look at templates takes five seconds of a core; cfn-lint and checkov look as well.
         env=os.environ | {"JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true", "CDK_VALIDATION": "false"},
         capture_output=True,
@@ -162,7 +163,7 @@ def _start_module(
 ) -> None:
     command = [sys.executable, "-m", *MODULES[name].split(), *options]
     own = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
-    environment = own | NO_PROXY | {"PYTHONPATH": str(REPOSITORY)} | dict(variables or {})
+    environment = own | NO_PROXY | dict(variables or {})
     running.processes[name] = processes.start(command, MODULES[name], workspace.log(name), environment)
     running.save(workspace)
 

@@ -7,9 +7,8 @@ import msgspec
 
 from mailroom_local.aws import STAGE, Endpoints
 from mailroom_local.processes import Process
+from mailroom_stacks.paths import DOT_LOCAL
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-DOT_LOCAL = REPOSITORY / ".local"
 EMULATOR_BIN = DOT_LOCAL / "ministack" / "bin"
 TAIL_LINES = 20
 MAILBOX = f"mailroom-{STAGE}-mailbox"

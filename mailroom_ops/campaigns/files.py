@@ -1,4 +1,4 @@
-"""The campaigns of this repository, and how each of them is in a stage."""
+"""The campaigns of this project, and how each of them is in a stage."""
 
 import json
 import tomllib
@@ -11,7 +11,7 @@ from mailroom_ops.campaigns.deployed import DeployedCampaigns
 from mailroom_ops.campaigns.schedule import words_of
 from mailroom_ops.screen import NotDeployed, Refused
 from mailroom_stacks.merging import merged
-from mailroom_stacks.paths import CAMPAIGN_FILE, ROOT
+from mailroom_stacks.paths import CAMPAIGN_FILE, PROJECT
 
 
 class CampaignFiles:
@@ -21,23 +21,23 @@ class CampaignFiles:
     @property
     def templates(self) -> Path:
         """The folder of templates, by channel."""
-        return ROOT / "templates"
+        return PROJECT / "templates"
 
     def names(self) -> list[str]:
-        return sorted(path.parent.name for path in ROOT.glob(f"campaigns/*/{CAMPAIGN_FILE}"))
+        return sorted(path.parent.name for path in PROJECT.glob(f"campaigns/*/{CAMPAIGN_FILE}"))
 
     def read(self, name: str) -> dict[str, Any]:
         """A campaign's settings, unchecked: synth does that. Raises Refused."""
         if name not in self.names():
             raise Refused(f"There is no campaign {name!r}; there are: {_listed(self.names())}.")
         try:
-            return tomllib.loads((ROOT / "campaigns" / name / CAMPAIGN_FILE).read_text())
+            return tomllib.loads((PROJECT / "campaigns" / name / CAMPAIGN_FILE).read_text())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise Refused(f"campaigns/{name}/{CAMPAIGN_FILE} cannot be read: {error}.") from None
 
     def stage(self, stage: str) -> dict[str, Any]:
         """A stage's settings, unchecked. Raises Refused."""
-        stages: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
+        stages: dict[str, Any] = json.loads((PROJECT / "cdk.json").read_text())["context"]["mailroom"]
         if stage not in stages:
             raise Refused(f"There is no stage {stage!r} in cdk.json; there are: {_listed(list(stages))}.")
         return dict(stages[stage])

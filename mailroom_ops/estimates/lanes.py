@@ -15,7 +15,7 @@ from typing import Any
 
 from mailroom_ops.estimates.prices import BETWEEN, estimate_of
 from mailroom_ops.estimates.quotas import WHOLE_VCPU_MB
-from mailroom_stacks.paths import CAMPAIGNS, ROOT
+from mailroom_stacks.paths import CAMPAIGNS, CDK_JSON
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.enabled_campaigns import read_campaigns
 from mailroom_stacks.settings.fax import fax_rules
@@ -24,8 +24,6 @@ from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
-
-CDK_JSON = ROOT / "cdk.json"
 
 
 @dataclass(frozen=True)

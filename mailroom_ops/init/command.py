@@ -116,9 +116,9 @@ def init(
     Example: mailroom init --stage dev --channels mail
     """
     # Settings are pydantic's, which the other commands need not wait for.
-    from mailroom_ops.estimates.lanes import CDK_JSON
     from mailroom_ops.init.answer import initialized
     from mailroom_ops.init.cdk_json import CdkJson
+    from mailroom_stacks.paths import CDK_JSON
 
     with refusals():
         file = CdkJson(CDK_JSON)

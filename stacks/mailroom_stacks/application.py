@@ -19,7 +19,7 @@ from mailroom_stacks.fax import FaxStack
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.monitoring import MonitoringStack
-from mailroom_stacks.paths import CAMPAIGNS, ROOT, TEMPLATES
+from mailroom_stacks.paths import CAMPAIGNS, CDK_JSON, TEMPLATES
 from mailroom_stacks.routing import RoutingStack
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.load import load, load_campaigns, with_providers
@@ -47,7 +47,7 @@ def synthesize(
     if wrong := [f"{templates.name}/{each}" for each in faults(templates)]:
         raise SettingsError("\n".join(wrong))
     # The first is what the CDK CLI would hand over from cdk.json.
-    own: dict[str, object] = json.loads((ROOT / "cdk.json").read_text())["context"]
+    own: dict[str, object] = json.loads(CDK_JSON.read_text())["context"]
     app = App(context={**own, **context}, outdir=output, analytics_reporting=False)
     settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))
     enabled = load_campaigns(settings, campaigns)

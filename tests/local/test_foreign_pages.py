@@ -13,7 +13,7 @@ from mailroom_local.aws import LocalSession, authorization, key, patient
 from mailroom_local.providers.http import Request
 from mailroom_local.providers.server import ProviderServer
 from mailroom_local.providers.upstream import Upstream
-from mailroom_local.stage.workspace import REPOSITORY
+from tests.support import ROOT
 from tests.support.local.emulator import emulated
 from tests.support.local.served import served
 
@@ -158,4 +158,4 @@ def test_with_the_stages_key_the_emulator_answers_and_the_key_is_its_owners_alon
 ) -> None:
     headers = {**LIST, "Authorization": authorization("dynamodb")}
     assert ask(servers["emulator"], "POST", "/", headers, b"{}")[0] == 200
-    assert stat.S_IMODE((REPOSITORY / ".local" / "key").stat().st_mode) == 0o600
+    assert stat.S_IMODE((ROOT / ".local" / "key").stat().st_mode) == 0o600

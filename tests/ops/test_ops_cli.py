@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from mailroom.aws.queues import set_visibility
 from mailroom.telemetry import logger, metrics
 from mailroom_ops import cli
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 from tests.support.unit.fakes import client_error
 
 BATCHES = 150

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from mailroom_local.stage.workspace import REPOSITORY
 from mailroom_ops import cli
 from mailroom_ops.screen import Refused, sentences_of
+from tests.support import ROOT
 from tests.support.ops.shared import FakeDispatch, Session, Shelf, document, event, key
 from tests.support.unit.fakes import client_error
 
@@ -142,7 +142,7 @@ def test_without_credentials_region_or_profile_it_says_what_to_check(
     nowhere = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
     answer = subprocess.run(
         [sys.executable, "-m", "mailroom_ops", "repair", "--given-up"],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         env=own | nowhere | given | {"AWS_EC2_METADATA_DISABLED": "true"},
         capture_output=True,
         text=True,

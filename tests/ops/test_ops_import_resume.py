@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench.memory import most_megabytes_until_its_end
-from mailroom_local.stage.workspace import REPOSITORY
+from tests.support import ROOT
 from tests.support.ops.import_child import CTRL_C, DEATHS, WORKERS
 
 FEW, MANY = 3_000, 30_000
@@ -37,10 +37,10 @@ def people(folder: Path, rows: int) -> tuple[Path, Path]:
 def imported(file: Path, counts: Path, *death: str) -> tuple[int, dict[str, Any], float]:
     """One process: how it ended, its answer, and the most memory that it had, in MB."""
     command = [sys.executable, "-m", "tests.support.ops.import_child", str(file), str(counts), *death]
-    environment = os.environ | {"PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'lambdas'}"}
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'lambdas'}"}
     output = file.with_suffix(".answer")
     with output.open("wb") as out:
-        child = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=out)
+        child = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out)
         most = most_megabytes_until_its_end(child)
     said = output.read_text()
     return child.returncode, json.loads(said) if said else {}, most

@@ -22,7 +22,7 @@ MAIL = ("--sender", "Ada <ada@acme.example>", "--alarms", "ops@acme.example")
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cdk.json that is not there yet."""
     path = tmp_path / "cdk.json"
-    monkeypatch.setattr(lanes, "CDK_JSON", path)
+    monkeypatch.setattr("mailroom_stacks.paths.CDK_JSON", path)
     return path
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from mailroom_local.stage.workspace import REPOSITORY
 from mailroom_ops.cli import app
 from mailroom_ops.estimates.lanes import Stages
 from mailroom_ops.times import exactly, speed_of
+from tests.support import ROOT
 from tests.support.ops.plan import CONTEXT
 from tests.support.stacks.refusals import STAGES
 
@@ -161,7 +161,7 @@ def test_neither_cdk_nor_an_account_is_needed(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(REPOSITORY), "AWS_CONFIG_FILE": "/dev/null"},
+        env={"PYTHONPATH": str(ROOT), "AWS_CONFIG_FILE": "/dev/null"},
         capture_output=True,
         text=True,
         check=True,

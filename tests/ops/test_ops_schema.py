@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom_local.stage.workspace import REPOSITORY
 from mailroom_ops.cli import app
 from mailroom_ops.schema import schema_of
+from tests.support import ROOT
 from tests.support.ops.schema import agree_on
 
 PAGES = ("README.md", "docs/messages.md")
@@ -33,7 +33,7 @@ ITEM = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 def test_the_schema_that_is_printed_is_the_one_that_is_kept(channel: str) -> None:
     printed = CliRunner().invoke(app, ["schema", channel])
     assert printed.exit_code == 0
-    kept = REPOSITORY / "docs" / f"{channel}.schema.json"
+    kept = ROOT / "docs" / f"{channel}.schema.json"
     same = printed.stdout == kept.read_text()
     assert same, f"{kept.name} is not what the contract says; run `make schema` and commit the file."
 
@@ -41,7 +41,7 @@ def test_the_schema_that_is_printed_is_the_one_that_is_kept(channel: str) -> Non
 def test_the_schema_of_events_is_kept_and_says_what_an_event_may_lack() -> None:
     printed = CliRunner().invoke(app, ["schema", "--event"])
     assert printed.exit_code == 0
-    same = printed.stdout == (REPOSITORY / "docs" / "event.schema.json").read_text()
+    same = printed.stdout == (ROOT / "docs" / "event.schema.json").read_text()
     assert same, "docs/event.schema.json is not what the event has; run `make schema` and commit the file."
     event = {"event_id": "msg_1", "id": "m-1", "event_type": "mail", "status": "sent", "attempt": 1}
     event_schema = Draft202012Validator(json.loads(printed.stdout))
@@ -94,7 +94,7 @@ def test_the_schema_is_a_valid_schema() -> None:
 
 def items_of(path: str) -> list[dict[str, Any]]:
     """What the page's first shell and its first Python example put."""
-    page = (REPOSITORY / path).read_text()
+    page = (ROOT / path).read_text()
     typed = json.loads(re.findall(r"put-item .*?--item '(\{.*?\})'\n", page, re.DOTALL)[0])
     plain = {name: TypeDeserializer().deserialize(value) for name, value in typed.items()}
     code = ast.parse("".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]))

@@ -13,7 +13,8 @@ from mailroom_local import processes
 from mailroom_local.aws import ACCOUNT, REGION, Endpoints, LocalSession, patient
 from mailroom_local.stage import emulator
 from mailroom_local.stage.deploy import BOOTSTRAP_VERSION
-from mailroom_local.stage.workspace import REPOSITORY, Workspace
+from mailroom_local.stage.workspace import Workspace
+from tests.support import ROOT
 from tests.support.stacks.refusals import OURS
 
 COMMAND = "cdk deploy --all -c stage=dev --require-approval never"
@@ -54,7 +55,7 @@ def environment(url: str, home: Path) -> dict[str, str]:
         own
         | Endpoints(url, url).variables()
         | {
-            "PATH": f"{REPOSITORY / '.venv' / 'bin'}{os.pathsep}{own.get('PATH', '')}",
+            "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{own.get('PATH', '')}",
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
@@ -81,7 +82,7 @@ def deployed(url: str, tmp_path_factory: pytest.TempPathFactory) -> str:
 def _with_stages_of_our_own(folder: Path) -> Path:
     """The folder, with a cdk.json of the tests' stages: the repository's are the deployer's."""
     own = json.loads(OURS.read_text())
-    own["app"] = f"{sys.executable} {REPOSITORY / 'app.py'}"
+    own["app"] = f"{sys.executable} {ROOT / 'app.py'}"
     (folder / "cdk.json").write_text(json.dumps(own))
     return folder
 

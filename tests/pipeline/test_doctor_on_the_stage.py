@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mailroom_local.stage.workspace import REPOSITORY
+from tests.support import ROOT
 from tests.support.pipeline.shared import Pipeline
 
 SCRIPT = """
@@ -27,11 +27,11 @@ def diagnosed(pipeline: Pipeline, *only: str) -> tuple[int, dict[str, Any], str]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, "--stage", "local", "--json", "--debug", "--only", ",".join(only)],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         env={
             **environment,
             **pipeline.running.variables(),
-            "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/lambdas",
+            "PYTHONPATH": f"{ROOT}:{ROOT}/lambdas",
         },
         capture_output=True,
         text=True,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mailroom_local.aws import LocalSession, patient
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

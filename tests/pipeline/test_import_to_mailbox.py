@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from mailroom_local.harness.acceptances import id_of_mail
-from mailroom_local.stage.workspace import MAILBOX, REPOSITORY
+from mailroom_local.stage.workspace import MAILBOX
+from tests.support import ROOT
 from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -44,7 +45,7 @@ def killed(pipeline: Pipeline, file: Path) -> int:
     before = put_so_far(pipeline)
     child = subprocess.Popen(
         [sys.executable, "-m", "mailroom_ops", "import", str(file), *WORDS],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         env=os.environ | pipeline.running.variables() | {"NO_PROXY": "*"},
         stdout=subprocess.DEVNULL,
     )

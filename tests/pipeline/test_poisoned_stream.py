@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from mailroom.aws.dynamo import plain
-from mailroom_local.stage.workspace import REPOSITORY
+from tests.support import ROOT
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed
 
@@ -24,7 +24,7 @@ def replay(pipeline: Pipeline, *options: str) -> subprocess.CompletedProcess[str
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return subprocess.run(
         [sys.executable, "-m", "mailroom_ops", "repair", "--given-up", *options],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         env=environment | pipeline.running.variables(),
         capture_output=True,
         text=True,

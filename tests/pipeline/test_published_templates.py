@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mailroom_local.stage.workspace import REPOSITORY
 from mailroom_ops.templates.folder import TemplateName
 from mailroom_ops.templates.published import Published
+from tests.support import ROOT
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline
 
@@ -73,7 +73,7 @@ def test_an_edit_of_a_file_counts_for_the_next_message_without_a_restart(
     (folder / "subject.txt").write_text("A note")
     (folder / "body.txt").write_text("before")
     sender = pipeline.output("SendMailFunctionName")
-    assert pipeline.variables(sender)["TEMPLATES"] == str(REPOSITORY / "templates" / "mail")
+    assert pipeline.variables(sender)["TEMPLATES"] == str(ROOT / "templates" / "mail")
     with pipeline.configured(sender, TEMPLATES=str(tmp_path / "mail")):
         pipeline.put(mail("edit-1", template="note", template_version=0))
         assert pipeline.one_mail("edit-1")["content"]["text"] == "before"

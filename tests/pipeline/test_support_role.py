@@ -17,7 +17,6 @@ import pytest
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
 from mailroom_local.aws import ACCOUNT, REGION, STAGE
-from mailroom_local.stage.workspace import REPOSITORY
 from tests.support import ROOT
 from tests.support.pipeline.campaign import CAMPAIGN, operator
 from tests.support.pipeline.items import mail
@@ -66,9 +65,7 @@ def asked(pipeline: Pipeline, tmp_path: Path) -> set[Request]:
         assert done.returncode in (0, 1), done.stderr  # 1: there is something to tell
     environment = os.environ | pipeline.running.variables() | recording
     console = [sys.executable, "-m", "mailroom_ops", "console", "--stage", STAGE, "--no-browser"]
-    with subprocess.Popen(
-        console, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(console, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         try:

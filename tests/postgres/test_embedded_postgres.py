@@ -13,7 +13,7 @@ import pytest
 
 from mailroom_local.database import postgres
 from mailroom_local.processes import LOOPBACK, StartError, free_ports, wait_until
-from mailroom_local.stage.workspace import REPOSITORY
+from tests.support import ROOT
 
 PASSWORD = "a word of one's own"
 
@@ -44,7 +44,7 @@ def place() -> Iterator[Path]:
 @pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
 def test_a_server_goes_with_its_data_however_its_starter_dies(place: Path, death: signal.Signals) -> None:
     folder, (port,) = place / "server", free_ports(1)
-    environment = os.environ | {postgres.PASSWORD_VARIABLE: PASSWORD, "PYTHONPATH": str(REPOSITORY)}
+    environment = os.environ | {postgres.PASSWORD_VARIABLE: PASSWORD, "PYTHONPATH": str(ROOT)}
     command = [
         sys.executable,
         "-m",

@@ -24,11 +24,11 @@ from mailroom_local.database import example_people
 from mailroom_local.database.example_people import People, email, first_name, newest_followers
 from mailroom_local.database.postgres import Postgres
 from mailroom_local.providers.ses_events import DELIVERED, Address
-from mailroom_local.stage.workspace import REPOSITORY
+from tests.support import ROOT
 from tests.support.postgres.vault import Vault, settings
 from tests.support.unit.audience import RUN, TIME, Connected, pages
 
-FOLDER = REPOSITORY / "campaigns" / "weekly-followers"
+FOLDER = ROOT / "campaigns" / "weekly-followers"
 SETTINGS: dict[str, Any] = tomllib.loads((FOLDER / "campaign.toml").read_text())
 AT = datetime.fromisoformat(TIME)
 PEOPLE = People(mailed=5_000, quiet=400, unwilling=300)
@@ -179,7 +179,7 @@ def test_the_mail_names_the_newest_and_counts_the_rest(
     own = module.compose(recipients(databases, number))[str(number)]
     link = "https://mail.example.com/unsubscribe/a.b?c=1&d=2"
     variables = {"first_name": "Ann & <Bo>", "email": email(number), **own, "unsubscribe_url": link}
-    mail = Templates(REPOSITORY / "templates" / "mail").render(SETTINGS["template"], variables)
+    mail = Templates(ROOT / "templates" / "mail").render(SETTINGS["template"], variables)
     assert mail.html is not None
     assert mail.text is not None
     assert mail.subject == f"Ann & <Bo>, you have {said}"

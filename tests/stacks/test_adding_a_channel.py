@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 
-from mailroom_stacks.paths import ASSEMBLIES, ROOT
+from mailroom_stacks.paths import ASSEMBLIES
+from tests.support import ROOT
 from tests.support.stacks.templates import Template
 from tests.support.stacks.variants import read
 

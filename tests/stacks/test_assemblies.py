@@ -11,8 +11,9 @@ import pytest
 from mailroom_stacks import assemblies
 from mailroom_stacks.application import synthesize
 from mailroom_stacks.assemblies import NO_BUNDLES, assembly
-from mailroom_stacks.paths import CAMPAIGNS, ROOT
+from mailroom_stacks.paths import CAMPAIGNS
 from mailroom_stacks.settings.sentences import SettingsError
+from tests.support import ROOT
 from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Templates
 
@@ -51,7 +52,11 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(assemblies, "ROOT", tmp_path)
+    monkeypatch.setattr(assemblies, "PROJECT", tmp_path)
+    monkeypatch.setattr(assemblies, "CDK_JSON", tmp_path / "cdk.json")
+    monkeypatch.setattr(assemblies, "STACKS", tmp_path / "stacks" / "mailroom_stacks")
+    monkeypatch.setattr(assemblies, "LAMBDAS", tmp_path / "lambdas")
+    monkeypatch.setattr(assemblies, "LIBRARY", tmp_path / "lambdas")
     monkeypatch.setattr(assemblies, "ASSEMBLIES", tmp_path / KEPT_IN)
     monkeypatch.setattr(assemblies, "_STARTED", time.time() + 3_600)
     return tmp_path

@@ -153,7 +153,7 @@ def test_code_may_begin_with_a_mark_of_its_encoding() -> None:
 def test_a_folder_that_bytecode_is_left_in_hides_no_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "LAMBDAS", tmp_path)
+    monkeypatch.setattr(bundle, "LIBRARY", tmp_path)
     library = tmp_path / "mailroom"
     (library / "mailbox" / "__pycache__").mkdir(parents=True)
     for name in ("__init__", "mailbox"):
@@ -381,7 +381,7 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A copy of all that goes into bundles."""
     shutil.copytree(LAMBDAS, tmp_path / "lambdas", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(TEMPLATES, tmp_path / "templates")
-    monkeypatch.setattr(bundle, "ROOT", tmp_path)
+    monkeypatch.setattr(bundle, "LIBRARY", tmp_path / "lambdas")
     monkeypatch.setattr(bundle, "LAMBDAS", tmp_path / "lambdas")
     monkeypatch.setattr(bundle, "TEMPLATES", tmp_path / "templates")
     return tmp_path
@@ -434,7 +434,7 @@ def test_a_hash_changes_with_its_own_inputs_alone(sources: Path, changed: str, d
 def test_a_plain_run_bundles_and_prints_a_line_a_stack(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("mailroom_stacks.application.ROOT", OURS.parent)
+    monkeypatch.setattr("mailroom_stacks.application.CDK_JSON", OURS)
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=dev", "--output", str(tmp_path)])
     app.main()
     lines = capsys.readouterr().out.splitlines()

@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.outcomes import UNKNOWN
 from mailroom_stacks.dashboard.widgets import graph, placed, text
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 from tests.support.stacks.alarm import alarms, functions, queues, streams
 from tests.support.stacks.dashboard import body, expressions, lines, metrics, shown, widgets
 from tests.support.stacks.templates import Templates

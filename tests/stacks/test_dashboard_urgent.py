@@ -3,7 +3,7 @@
 import re
 
 from mailroom_stacks.dashboard.promises import URGENT
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 from tests.support.stacks.alarm import alarms
 from tests.support.stacks.dashboard import widgets
 from tests.support.stacks.templates import Templates

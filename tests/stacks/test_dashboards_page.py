@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 from tests.support.stacks.alarm import alarms
 from tests.support.stacks.templates import Templates, text
 

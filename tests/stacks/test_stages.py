@@ -17,8 +17,8 @@ import app
 from mailroom_local.stage.deploy import PROVIDERS
 from mailroom_stacks.application import NagError, build, checked, synthesize
 from mailroom_stacks.assemblies import NO_BUNDLES, assembly
-from mailroom_stacks.paths import ROOT
 from mailroom_stacks.settings.load import load
+from tests.support import ROOT
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
 from tests.support.stacks.refusals import REMOVED, STAGES, with_settings
 from tests.support.stacks.templates import Templates

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from textwrap import dedent
 
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>\w*)\n(?P<text>.*?)^(?P=indent)```\n?", re.M | re.S)
 _HEADING = re.compile(r"^#{1,6} +(?P<text>.+?) *$", re.M)

@@ -10,7 +10,7 @@ from msgspec.inspect import is_struct_type
 
 from mailroom import environment
 from mailroom.environment import DispatchScheduledSettings, DispatchSettings, MailSender, read, variables_of
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 
 COMMON = {"LEDGER_TABLE": "ledger", "LEDGER_TTL_SECONDS": "7776000", "PAYLOAD_BUCKET": "payloads"}
 ROUTES = {"mail": {"normal": "https://queue/mail", "bulk": "https://queue/mail-bulk"}}

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from aws_cdk import Annotations, BundlingOptions, DockerImage, ILocalBundling, S
 from aws_cdk import aws_lambda as lambda_
 
 from mailroom.content.templates import EXAMPLES
-from mailroom_stacks.paths import BUNDLES, LAMBDAS, ROOT, TEMPLATES
+from mailroom_stacks.paths import BUNDLES, LAMBDAS, LIBRARY, TEMPLATES
 
 # Twilio's client that does not block: no function awaits.
 ASYNC = (
@@ -150,8 +150,8 @@ class Bundle:
         rules = f"{target.platform} {target.python} {target.compiles} {self.unused}"
         digest = hashlib.sha256(rules.encode())
         digest.update(Path(__file__).read_bytes())
-        for file in sorted([self.requirements, *self._sources()]):
-            digest.update(f"\0{file.relative_to(ROOT)}\0".encode())
+        for inside, file in sorted({"requirements.txt": self.requirements, **self._sources()}.items()):
+            digest.update(f"\0{inside}\0".encode())
             digest.update(file.read_bytes() if file.exists() else b"")
         for path, content in sorted(self.extras.items()):
             digest.update(f"\0{path}\0{len(content)}\0".encode())
@@ -167,10 +167,9 @@ class Bundle:
         """Fill `output`. Raises FileNotFoundError without the handler, RuntimeError where uv cannot install
         a package, or its file is not the one that was locked."""
         shutil.copytree(self.packages(), output, ignore=USELESS, dirs_exist_ok=True)
-        for source in self._sources():
-            inside = output / source.relative_to(ROOT if TEMPLATES in source.parents else LAMBDAS)
-            inside.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, inside)
+        for inside, source in self._sources().items():
+            (output / inside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, output / inside)
         for path, content in self.extras.items():
             (output / path).parent.mkdir(parents=True, exist_ok=True)
             (output / path).write_bytes(content)
@@ -178,16 +177,19 @@ class Bundle:
             if (output / ours).exists():
                 self._compile(output / ours, output)
 
-    def _sources(self) -> Iterator[Path]:
-        """The handler, the modules of the library that it or a campaign's code imports, and templates."""
+    def _sources(self) -> dict[str, Path]:
+        """By their paths in the bundle: the handler, the modules of the library that it or a campaign's code
+        imports, and templates."""
         handler = LAMBDAS / f"{self.handler}.py"
-        yield handler
         code = [content for path, content in self.extras.items() if path.endswith(".py")]
         # A template can be made before the handler is written: the build says then that it is missing.
-        yield from library_files([*code, handler.read_bytes() if handler.exists() else b""])
+        library = library_files([*code, handler.read_bytes() if handler.exists() else b""])
+        sources = {handler.name: handler, **{f"{each.relative_to(LIBRARY)}": each for each in library}}
         if self.templates:
             files = (TEMPLATES / self.templates).rglob("*")
-            yield from (each for each in files if each.is_file() and each.parent.name != EXAMPLES)
+            wanted = (each for each in files if each.is_file() and each.parent.name != EXAMPLES)
+            sources |= {f"{each.relative_to(TEMPLATES.parent)}": each for each in wanted}
+        return sources
 
     def packages(self) -> Path:
         """The folder of the installed requirements, kept for the next build that wants the same."""
@@ -245,7 +247,7 @@ def library_files(sources: Iterable[bytes]) -> set[Path]:
     try:
         waiting = [name for source in sources for name in _imported(source)]
     except SyntaxError:
-        return {*(LAMBDAS / "mailroom").rglob("*.py")}
+        return {*(LIBRARY / "mailroom").rglob("*.py")}
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
@@ -254,7 +256,7 @@ def library_files(sources: Iterable[bytes]) -> set[Path]:
         seen.add(name)
         # Importing a module imports the packages that it is in.
         waiting.append(name.rpartition(".")[0])
-        path = LAMBDAS.joinpath(*name.split("."))
+        path = LIBRARY.joinpath(*name.split("."))
         # A folder is no package by itself: it may hold only the bytecode of a module that has moved.
         for file in (path / "__init__.py", path.with_suffix(".py")):
             if file.is_file():

@@ -16,7 +16,7 @@ from mailroom_stacks.ci_roles import QUALIFIER
 from mailroom_stacks.deploy_policy.actions import needed_actions
 from mailroom_stacks.deploy_policy.document import documents, size
 from mailroom_stacks.deploy_policy.scopes import Place, UnscopedError, statements
-from mailroom_stacks.paths import ROOT
+from mailroom_stacks.paths import CDK_JSON
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
@@ -46,7 +46,7 @@ def qualifier_of(settings: Settings, context: Mapping[str, object]) -> str:
 
 
 def _over_cdk_json(context: Mapping[str, object]) -> Mapping[str, Any]:
-    return {**json.loads((ROOT / "cdk.json").read_text())["context"], **context}
+    return {**json.loads(CDK_JSON.read_text())["context"], **context}
 
 
 def place_of(settings: Settings, templates: Templates, qualifier: str) -> Place:

@@ -8,12 +8,12 @@ from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from mailroom_stacks.paths import ROOT
+from mailroom_stacks.paths import PROJECT
 from mailroom_stacks.settings.sections import FIXED
 from mailroom_stacks.settings.sentences import number
 from mailroom_stacks.settings.stage import Settings
 
-PAGE = ROOT / "docs" / "settings.md"
+PAGE = PROJECT / "docs" / "settings.md"
 BEGIN, END = "<!-- made by `make schema` -->\n", "<!-- until here -->\n"
 _NAMES = {"channels": "channel", "lanes": "lane", "databases": "name", "topics": "topic"}
 """What stands for a row of a table in its keys."""

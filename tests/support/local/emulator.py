@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from mailroom_local import processes
 from mailroom_local.aws import Endpoints, LocalSession, patient
 from mailroom_local.stage import emulator
-from mailroom_local.stage.workspace import REPOSITORY, Workspace
+from mailroom_local.stage.workspace import Workspace
+from tests.support import ROOT
 
 if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
@@ -36,7 +37,7 @@ def emulated(folder: Path) -> Iterator[str]:
 def pumping(url: str, folder: Path) -> Iterator[None]:
     """The pump on that emulator. It takes over the mappings that are there when it starts."""
     command = [sys.executable, "-m", "mailroom_local.pump.driver", "--emulator", url]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     pump = processes.start(command, "mailroom_local.pump.driver", folder / "pump.log", environment)
     try:
         yield

@@ -18,8 +18,8 @@ from mailroom.campaigns.runs import Run, Runs
 from mailroom_local.aws import REGION, key
 from mailroom_local.demo.campaign import with_news
 from mailroom_local.harness.acceptances import id_of_mail
-from mailroom_local.stage.workspace import REPOSITORY
 from mailroom_ops.campaigns.deployed import RunStart
+from tests.support import ROOT
 from tests.support.pipeline.shared import Accepted, Pipeline, until
 
 CAMPAIGN = "weekly-followers"
@@ -88,7 +88,7 @@ def operator(
     """The command line, pointed at the stage."""
     return subprocess.run(
         [sys.executable, "-m", "mailroom_ops", *words],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         env={**os.environ, **pipeline.running.variables(), "NO_PROXY": "*", **(environment or {})},
         capture_output=True,
         text=True,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mailroom_stacks.paths import ROOT
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
+from tests.support import ROOT
 
 SHIPPED: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
 """The stages of cdk.json. They are the deployer's own: no test expects more of them than that they fit."""

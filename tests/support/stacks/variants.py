@@ -16,10 +16,11 @@ from mailroom_stacks.channels import ChannelsStack
 from mailroom_stacks.fax import FaxStack
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.paths import CAMPAIGNS, ROOT
+from mailroom_stacks.paths import CAMPAIGNS
 from mailroom_stacks.settings.load import load, load_campaigns
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.webhook import WebhookStack
+from tests.support import ROOT
 from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Template, Templates
 

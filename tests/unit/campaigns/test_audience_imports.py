@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from mailroom_local.stage.workspace import REPOSITORY
+from tests.support import ROOT
 
 ENVIRONMENT = os.environ | {
-    "PYTHONPATH": str(REPOSITORY / "lambdas"),
+    "PYTHONPATH": str(ROOT / "lambdas"),
     "AWS_DEFAULT_REGION": "eu-central-1",
 }
 START = """

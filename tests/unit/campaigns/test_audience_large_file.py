@@ -13,13 +13,13 @@ from bench.memory import most_megabytes
 from mailroom.campaigns.definition import Csv
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.file_formats import CHUNK_BYTES
-from mailroom_local.stage.workspace import REPOSITORY
+from tests.support import ROOT
 from tests.support.unit.audience import LOCATION, Bucket, Content, csv, page, pages
 
 LINES = 200_000
 HEADER = b"id,email,first_name\n"
 BLOCK = 10_000
-ENVIRONMENT = os.environ | {"PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'lambdas'}"}
+ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'lambdas'}"}
 
 
 def line(number: int) -> str:
@@ -86,7 +86,7 @@ def test_the_generated_file_is_what_it_says() -> None:
 def test_a_large_file_takes_no_more_memory_than_a_tenth_of_them() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "tests.unit.campaigns.test_audience_large_file"],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         env=ENVIRONMENT,
         capture_output=True,
         text=True,

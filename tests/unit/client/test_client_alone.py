@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 
 pytestmark = pytest.mark.process
 

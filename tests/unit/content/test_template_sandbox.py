@@ -9,7 +9,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from mailroom.content.sandbox import FILTERS, MAX_WORK, METHODS, TESTS, faults
 from mailroom.content.templates import Templates
-from mailroom_stacks.paths import ROOT
+from tests.support import ROOT
 from tests.support.unit.shelf import Shelf
 
 

@@ -14,7 +14,7 @@ from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.http.https import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
-from mailroom_local.stage.workspace import REPOSITORY
+from tests.support import ROOT
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.support.unit.shared import NOW, FakeClock
 from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request
@@ -22,7 +22,7 @@ from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request
 ACCOUNT = TwilioAccount("AC" + "0" * 32, "token")
 MESSAGES = f"/2010-04-01/Accounts/{ACCOUNT.account_sid}/Messages.json"
 CALLBACKS = "https://api.example/callbacks/twilio"
-SPEC = REPOSITORY / "tests" / "support" / "local" / "specs" / "twilio_messages.openapi.json"
+SPEC = ROOT / "tests" / "support" / "local" / "specs" / "twilio_messages.openapi.json"
 CREATED = Answer(201, {"sid": "SM1", "status": "queued", "error_code": None})
 
 
