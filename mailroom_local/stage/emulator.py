@@ -1,6 +1,7 @@
 """MiniStack: DynamoDB, SQS, Lambda, SES, S3, Scheduler and CloudFormation in one process."""
 
 import os
+import sys
 from pathlib import Path
 
 import mailroom_local
@@ -8,6 +9,7 @@ from mailroom_local import processes
 from mailroom_local.aws import ACCOUNT, REGION, Endpoints, answers, key
 from mailroom_local.processes import LOOPBACK, Process, StartError, wait_until
 from mailroom_local.stage.workspace import EMULATOR_BIN, Workspace
+from mailroom_ops.installed import beside, installed, run_locked
 
 NAME = "ministack"
 START_SECONDS = 30.0
@@ -24,8 +26,7 @@ def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
     MiniStack hands its environment on to the functions: `AWS_ENDPOINT_URL_SESV2` and `AWS_ENDPOINT_URL_SNS`
     send their mails and pushes to the simulators, and no stack needs to know.
     """
-    if not UVICORN.exists():
-        raise StartError(f"{UVICORN} is missing. Run `make setup`, then try again.")
+    install()
     workspace.scratch.mkdir(parents=True, exist_ok=True)
     environment = _environment(workspace, port)
     environment |= {"AWS_ENDPOINT_URL_SESV2": endpoints.providers, "AWS_ENDPOINT_URL_SNS": endpoints.sns}
@@ -38,6 +39,19 @@ def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
             "If another program took its port, try again: each start picks a free one."
         )
     return process
+
+
+def install() -> None:
+    """Give the emulator its environment, unless it has one: it pins a botocore of its own. Raises Refused."""
+    installed(EMULATOR_BIN.parent, [PACKAGE / "requirements.txt"], _install)
+
+
+def _install(folder: Path) -> None:
+    uv = beside("uv")
+    run_locked(uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder))
+    only_locked = ("--quiet", "--require-hashes", "--only-binary", ":all:")
+    python = str(folder / "bin" / "python")
+    run_locked(uv, "pip", "sync", *only_locked, "--python", python, str(PACKAGE / "requirements.txt"))
 
 
 def _command(port: int) -> list[str]:

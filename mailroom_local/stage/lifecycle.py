@@ -82,6 +82,7 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     # Until the pump drives the mappings the emulator works the fax queue itself, one line after another.
     _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
     exports = [f"export {name}={value}\n" for name, value in running.variables().items()]
+    exports.append(f'export PATH="{Path(sys.executable).parent}:$PATH"\n')  # so that `mailroom` is found
     workspace.environment.touch(mode=0o600)  # it has the emulator's key
     workspace.environment.chmod(0o600)
     workspace.environment.write_text("".join(exports))

@@ -12,7 +12,7 @@ from tests.support import ROOT
 @pytest.mark.parametrize(
     "module",
     [
-        "mailroom_local.__main__",
+        "mailroom_local.commands",
         "mailroom_local.demo.run",
         "mailroom_local.database.postgres",
         "mailroom_local.providers.server",

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from mailroom_local.__main__ import _inbox_table
+from mailroom_local.commands import _inbox_table
 from mailroom_ops import screen
 from mailroom_ops.terminal import LogStream, Terminal, printable
 from tests.support import ROOT

@@ -12,7 +12,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-import app
+from mailroom_stacks import app
 from mailroom_stacks.constructs import bundle
 from mailroom_stacks.constructs.bundle import Bundle, Target, library_files
 from mailroom_stacks.paths import LAMBDAS, TEMPLATES

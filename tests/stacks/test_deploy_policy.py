@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
-from mailroom_stacks.deploy_policy.__main__ import main, place_of, qualifier_of
+from mailroom_ops import cli
 from mailroom_stacks.deploy_policy.actions import (
     BEYOND,
     OPTIONAL,
@@ -22,6 +23,7 @@ from mailroom_stacks.deploy_policy.actions import (
 )
 from mailroom_stacks.deploy_policy.document import LIMIT, Statement, documents, size
 from mailroom_stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
+from mailroom_stacks.deploy_policy.stage import place_of, policies_of, qualifier_of
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES, accepted
 from tests.support.stacks.templates import Template, Templates, text
@@ -370,37 +372,27 @@ def test_a_statement_too_long_for_one_policy_is_split() -> None:
     assert sorted(a for policy in made for s in policy["Statement"] for a in s["Action"]) == [*actions]
 
 
-def run_command(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
-    """python -m mailroom_stacks.deploy_policy, in this process."""
-    monkeypatch.setattr("sys.argv", ["deploy_policy", *options])
-    main()
+def run_command(*options: str) -> Result:
+    return CliRunner().invoke(cli.app, ["policy", *options])
 
 
 def test_the_command_writes_the_policies_of_a_stage_in_place_of_older_ones(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prod: Templates
+    tmp_path: Path, prod: Templates
 ) -> None:
     (tmp_path / "execution-9.json").write_text("{}")
-    run_command(monkeypatch, "--stage", "prod", "--output", str(tmp_path))
+    assert run_command("--stage", "prod", "--output", str(tmp_path)).exit_code == 0
     written = sorted(tmp_path.iterdir())
     assert [file.name for file in written] == [f"execution-{n}.json" for n in range(1, len(written) + 1)]
     wanted = of_stage("prod", prod)
     assert [json.loads(file.read_text()) for file in written] == wanted.policies
 
 
-def written_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    """What the command prints for stage dev."""
-    run_command(monkeypatch, "--stage", "dev", *options)
-    return capsys.readouterr().out
-
-
-def test_the_policies_are_for_the_bootstrap_that_deploys_the_stage(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("mailroom_stacks.deploy_policy.__main__.qualifier_of", lambda *_: "maildev")
-    printed = written_for(monkeypatch, capsys)
-    assert "cdk-maildev-assets-" in printed
-    assert QUALIFIER not in printed
-    assert "cdk-other-assets-" in written_for(monkeypatch, capsys, "--qualifier", "other")
+def test_the_policies_are_for_the_bootstrap_that_deploys_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mailroom_stacks.deploy_policy.stage.qualifier_of", lambda *_: "maildev")
+    made = json.dumps(policies_of("dev"))
+    assert "cdk-maildev-assets-" in made
+    assert QUALIFIER not in made
+    assert "cdk-other-assets-" in json.dumps(policies_of("dev", "other"))
 
 
 def test_a_stages_own_qualifier_goes_before_the_contexts_and_that_before_the_default() -> None:
@@ -411,6 +403,6 @@ def test_a_stages_own_qualifier_goes_before_the_contexts_and_that_before_the_def
     assert qualifier_of(load(STAGES, "dev"), {}) == QUALIFIER
 
 
-def test_an_unknown_stage_is_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SystemExit, match=r"^stage: 'qa' is unknown; use one of dev, prod, local"):
-        run_command(monkeypatch, "--stage", "qa")
+def test_an_unknown_stage_is_named_in_a_sentence() -> None:
+    refused = run_command("--stage", "qa")
+    assert (refused.exit_code, refused.stderr[:34]) == (2, "stage: 'qa' is unknown; use one of")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import app
+from mailroom_stacks import app
 from mailroom_stacks.application import synthesize
 from mailroom_stacks.settings.channels import lane_advice
 from mailroom_stacks.settings.load import load

@@ -13,8 +13,8 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.aws_s3 import Bucket
 
-import app
 from mailroom_local.stage.deploy import PROVIDERS
+from mailroom_stacks import app
 from mailroom_stacks.application import NagError, build, checked, synthesize
 from mailroom_stacks.assemblies import NO_BUNDLES, assembly
 from mailroom_stacks.settings.load import load

@@ -1,14 +1,13 @@
-"""`make destroy`: asks, and empties the buckets that go with a stage: full ones are not deleted."""
+"""Before a stage is destroyed: asks, and empties the buckets that go with it: full ones are not deleted."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from botocore.exceptions import ClientError
 
-from mailroom_ops.options import Stage
 from mailroom_ops.screen import Refused, aws_faults, bar, print_line
 from mailroom_ops.stage import aws_session, prefix
 
@@ -20,16 +19,9 @@ if TYPE_CHECKING:
 BUCKET, TABLES = "AWS::S3::Bucket", ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable")
 
 
-def destroy(
-    stage: Stage = "dev",
-    *,
-    folder: Annotated[Path, typer.Option(help="Where the stage was synthesized to.")] = Path("cdk.out"),
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
-    """Ask, then empty the buckets that are deleted with the stage. What the stage retains is left alone.
-
-    Exit code 2: the stage is protected, or nobody said yes.
-    """
+def empty_what_goes(stage: str, folder: Path, *, yes: bool) -> None:
+    """Ask, then empty the buckets that are deleted with the stage, which was synthesized to `folder`. What
+    the stage retains is left alone. Exits with 2 where the stage is protected, or nobody said yes."""
     templates = {
         path.name.removesuffix(".template.json"): json.loads(path.read_text())
         for path in sorted(folder.glob(f"{prefix(stage)}*.template.json"))
@@ -115,7 +107,3 @@ def empty(s3: "S3Client", bucket: str) -> None:
             answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True})  # type: ignore[typeddict-item]
             if errors := answer.get("Errors"):
                 raise Refused(f"{bucket}/{errors[0].get('Key')}: {errors[0].get('Message')}.")
-
-
-if __name__ == "__main__":
-    typer.run(destroy)

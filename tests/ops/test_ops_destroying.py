@@ -1,4 +1,4 @@
-"""`make destroy`: asks, refuses a protected stage, and empties the buckets that go with it."""
+"""`mailroom destroy`: asks, refuses a protected stage, and empties the buckets that go with it."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import typer
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from mailroom_ops.destroy import destroy
+from mailroom_ops.deploying.destroying import empty_what_goes
 from tests.support.ops.shared import REGION
 from tests.support.unit.fakes import client_error
 
@@ -76,10 +76,10 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, s3: Any, typed: str, *, p
         def client(self, name: str) -> Any:
             return {"s3": s3, "cloudformation": formation, "dynamodb": Tables()}[name]
 
-    monkeypatch.setattr("mailroom_ops.destroy.aws_session", Session)
+    monkeypatch.setattr("mailroom_ops.deploying.destroying.aws_session", Session)
     app = typer.Typer()
-    app.command()(destroy)
-    return CliRunner().invoke(app, ["--stage", "dev", "--folder", str(folder)], input=typed)
+    app.command()(lambda: empty_what_goes("dev", folder, yes=False))
+    return CliRunner().invoke(app, [], input=typed)
 
 
 def versions(s3: Any, bucket: str) -> int:

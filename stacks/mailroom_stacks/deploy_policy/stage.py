@@ -1,24 +1,19 @@
-"""Prints the policies, or writes a file for each: python -m mailroom_stacks.deploy_policy --stage prod"""
+"""The policies of a stage: its settings and templates, and the place that they are for."""
 
-import argparse
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from aws_cdk import DefaultStackSynthesizer
 from aws_cdk.region_info import RegionInfo
 
-from mailroom_stacks.application import NagError
 from mailroom_stacks.assemblies import NO_BUNDLES, assembly
 from mailroom_stacks.ci_roles import QUALIFIER
 from mailroom_stacks.deploy_policy.actions import needed_actions
-from mailroom_stacks.deploy_policy.document import documents, size
-from mailroom_stacks.deploy_policy.scopes import Place, UnscopedError, statements
+from mailroom_stacks.deploy_policy.document import documents
+from mailroom_stacks.deploy_policy.scopes import Place, statements
 from mailroom_stacks.paths import CDK_JSON
 from mailroom_stacks.settings.load import load
-from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
 
 Templates = Sequence[Mapping[str, Any]]
@@ -89,43 +84,10 @@ def _identity(keys: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
     return tuple((key, common[key]) for key in _KEYS_OF_TAGS if key in common)
 
 
-def main() -> None:
-    """The policies of one stage, as JSON; a stage that cannot be read ends it with one sentence."""
-    arguments = argparse.ArgumentParser(
-        prog="python -m mailroom_stacks.deploy_policy",
-        description="The IAM policies that CloudFormation needs to deploy a stage, for "
-        "cdk bootstrap --cloudformation-execution-policies.",
-    )
-    arguments.add_argument("--stage", default="dev", help="a stage of cdk.json; dev by default")
-    arguments.add_argument(
-        "--qualifier",
-        help="the bootstrap's; by default what the stage is deployed by: deploy.qualifier, else "
-        "cdk.json's context @aws-cdk/core:bootstrapQualifier, else the CDK's own",
-    )
-    arguments.add_argument("--output", type=Path, help="a folder to write execution-1.json, … to")
-    given = arguments.parse_args()
-    try:
-        settings, templates = read(given.stage, {})
-        qualifier = given.qualifier or qualifier_of(settings, {})
-        policies = documents(statements(needed_actions(templates), place_of(settings, templates, qualifier)))
-    except (SettingsError, NagError, UnscopedError) as error:
-        sys.exit(str(error))
-    if given.output is None:
-        sys.stdout.write(json.dumps(policies, indent=2) + "\n")
-    else:
-        _write(given.output, policies)
-
-
-def _write(folder: Path, policies: Sequence[Any]) -> None:
-    """Write the policies in place of those of a former run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("execution-*.json"):
-        old.unlink()
-    for number, policy in enumerate(policies, start=1):
-        file = folder / f"execution-{number}.json"
-        file.write_text(json.dumps(policy, separators=(",", ":")) + "\n")
-        sys.stdout.write(f"{file}: {size(policy)} characters\n")
-
-
-if __name__ == "__main__":
-    main()
+def policies_of(stage: str, qualifier: str | None = None) -> Sequence[Any]:
+    """The policies of one stage, for `cdk bootstrap --cloudformation-execution-policies`; `qualifier` is the
+    bootstrap's, where another than the stage's own is meant. Raises SettingsError and NagError, as the app
+    does, and UnscopedError for an action that no rule holds to a stage."""
+    settings, templates = read(stage, {})
+    place = place_of(settings, templates, qualifier or qualifier_of(settings, {}))
+    return documents(statements(needed_actions(templates), place))

@@ -1,0 +1,12 @@
+"""`python -m mailroom_local.stage`: install what a local stage needs beside this environment."""
+
+import sys
+
+from mailroom_local.stage import emulator
+from mailroom_ops.screen import Refused
+
+if __name__ == "__main__":
+    try:
+        emulator.install()
+    except Refused as refused:
+        sys.exit(f"{refused}")

@@ -1,0 +1,45 @@
+"""The CDK's command line, in the version that this package was tested with."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from mailroom_ops.installed import beside, installed, run_locked
+from mailroom_stacks.paths import DOT_LOCAL, PROJECT
+
+LOCK = Path(__file__).parents[1] / "cdk"
+FILES = ("package.json", "package-lock.json", ".npmrc")
+
+
+def cdk() -> Path:
+    """The program; the first call installs it below .local. Raises Refused where npm cannot."""
+    folder = installed(DOT_LOCAL / "cdk", [LOCK / name for name in FILES], _install)
+    return folder / "node_modules" / ".bin" / "cdk"
+
+
+def _install(folder: Path) -> None:
+    for name in FILES:
+        shutil.copyfile(LOCK / name, folder / name)
+    run_locked(beside("npm"), "ci", "--loglevel", "error", "--prefix", str(folder))
+
+
+def environment() -> Mapping[str, str]:
+    """What the program and the app run with: the node of this environment, which the CDK was tested on."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {
+        **own,  # who may keep no bytecode compiles every library anew in each process
+        "PATH": path,
+        "CDK_DISABLE_CLI_TELEMETRY": "true",
+        "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true",
+    }
+
+
+def run(*arguments: str, told: int | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the program in the project's folder; `told` is where its standard output goes, if not to ours."""
+    return subprocess.run(  # noqa: S603 - no shell
+        [str(cdk()), *arguments], cwd=PROJECT, env=environment(), stdout=told, text=True, check=False
+    )

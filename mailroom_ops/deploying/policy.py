@@ -1,0 +1,59 @@
+"""`mailroom policy`: what CloudFormation may do when it deploys a stage."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mailroom_ops.files import write_whole
+from mailroom_ops.options import WrittenStage
+from mailroom_ops.screen import Refused, print_line, refusals
+from mailroom_stacks.paths import DOT_LOCAL
+
+
+def policy(
+    stage: WrittenStage = "dev",
+    *,
+    qualifier: Annotated[
+        str | None,
+        typer.Option(
+            help="The bootstrap's; by default what the stage is deployed by: deploy.qualifier, else the "
+            "context @aws-cdk/core:bootstrapQualifier, else the CDK's own."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="The folder of execution-1.json, and so on; .local/policy/STAGE by default."),
+    ] = None,
+) -> None:
+    """Write the IAM policies that deploying a stage needs, for `mailroom bootstrap`.
+
+    Example: mailroom policy --stage prod
+    """
+    # The CDK, which no other command of this group waits for.
+    from mailroom_stacks.application import NagError
+    from mailroom_stacks.deploy_policy.document import size
+    from mailroom_stacks.deploy_policy.scopes import UnscopedError
+    from mailroom_stacks.deploy_policy.stage import policies_of
+    from mailroom_stacks.settings.sentences import SettingsError
+
+    with refusals():
+        try:
+            policies = policies_of(stage, qualifier)
+        except (SettingsError, NagError, UnscopedError) as error:
+            raise Refused(f"{error}") from None
+        for file, content in _written(output or DOT_LOCAL / "policy" / stage, policies):
+            print_line(f"{file}: {size(content)} characters")
+
+
+def _written(folder: Path, policies: Sequence[Any]) -> list[tuple[Path, Any]]:
+    """Write the policies in place of those of a former run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("execution-*.json"):
+        old.unlink()
+    files = [folder / f"execution-{number}.json" for number in range(1, len(policies) + 1)]
+    for file, content in zip(files, policies, strict=True):
+        write_whole(file, json.dumps(content, separators=(",", ":")).encode() + b"\n")
+    return [*zip(files, policies, strict=True)]

@@ -1,0 +1,1 @@
+"""`mailroom new`: the folder that a team owns."""
