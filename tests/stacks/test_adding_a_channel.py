@@ -1,42 +1,30 @@
-"""docs/adding-a-channel.md, done: its blocks laid over a copy of the tree make a channel that works."""
+"""docs/adding-a-channel.md, done: its blocks, in a folder of `mailroom new`, make a channel that works."""
 
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
+from typer.testing import CliRunner
 
+from mailroom_ops import cli
 from mailroom_stacks.paths import ASSEMBLIES
 from tests.support import ROOT
+from tests.support.stacks.page_blocks import blocks, rows
 from tests.support.stacks.templates import Template
 from tests.support.stacks.variants import read
 
-PAGE = ROOT / "docs" / "adding-a-channel.md"
-COPIED = (
-    "lambdas",
-    "stacks",
-    "mailroom_ops",
-    "mailroom_local",
-    "bench",
-    "docs",
-    "templates",
-    "campaigns",
-    "tests",
-)
-BLOCK = re.compile(r"^\*\*`(?P<path>[^`]+)`\*\*[^\n]*\n\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
-ROWS = re.compile(r"in \*\*`cdk\.json`\*\*, by stage:\n\n```json\n(?P<text>.*?)^```$", re.M | re.S)
-MOST_FILES = 8
+MOST_FILES = 6
 TYPES = ROOT / ".local" / "types-of-a-channel"
 """What mypy keeps: without it each run would read all libraries anew."""
+OF_TEAM = 'lint.per-file-ignores = {"tests/**" = ["S"]}'
 KNOWN = """
 import json
+import mailroom_ops
 from mailroom_local.providers.server import CREDENTIALS, simulators
 from mailroom_local.providers.upstream import Upstream
 from mailroom_ops.cost.answer import WantedMessages, cost
@@ -65,12 +53,6 @@ print(json.dumps({
     "credentials": sorted(CREDENTIALS),
 }))
 """
-LAYERS = """
-import sys
-sys.path[:0] = [".", "lambdas", "stacks"]
-from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
-sys.exit(lint_imports(no_cache=True) != EXIT_STATUS_SUCCESS)
-"""
 SYNTH = """
 import sys
 from pathlib import Path
@@ -83,20 +65,17 @@ STAGE = "mailroom-dev"
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of what matters of the tree, with everything on it that the page says."""
-    tree = tmp_path_factory.mktemp("tree")
-    for name in COPIED:
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("app.py", "pyproject.toml"):
-        shutil.copyfile(ROOT / name, tree / name)
-    for path, kind, text in _blocks():
-        if kind == "diff":
-            _patch(tree / path, text)
-        else:
-            assert not (tree / path).exists(), f"{path} is there already"
-            (tree / path).parent.mkdir(exist_ok=True)
-            (tree / path).write_text(text)
-    (tree / "cdk.json").write_text(json.dumps(_settings()))
+    """A team's folder, with everything in it that the page says."""
+    tree = tmp_path_factory.mktemp("team") / "mail"
+    assert CliRunner().invoke(cli.app, ["new", str(tree)]).exit_code == 0
+    for path, text in blocks():
+        assert not (tree / path).exists(), f"{path} is there already"
+        (tree / path).parent.mkdir(exist_ok=True)
+        (tree / path).write_text(text)
+    settings = json.loads((tree / "cdk.json").read_text())
+    for stage, channels in rows().items():
+        settings["context"]["mailroom"][stage]["channels"] |= channels
+    (tree / "cdk.json").write_text(json.dumps(settings))
     return tree
 
 
@@ -107,36 +86,10 @@ def templates(tree: Path) -> dict[str, Template]:
     return read(Path(folder), "dev").stacks
 
 
-def _blocks() -> Iterator[tuple[str, str, str]]:
-    for found in BLOCK.finditer(PAGE.read_text()):
-        yield found["path"], found["kind"], found["text"]
-
-
-def _settings() -> dict[str, Any]:
-    rows = ROWS.search(PAGE.read_text())
-    assert rows is not None
-    settings: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())
-    for stage, channels in json.loads(rows["text"]).items():
-        settings["context"]["mailroom"][stage]["channels"] |= channels
-    return settings
-
-
-def _patch(file: Path, diff: str) -> None:
-    """Put in the lines of `diff`; each part of it has to be found, and once."""
-    text = file.read_text()
-    for part in diff.split("@@\n")[1:]:
-        lines = part.splitlines(keepends=True)
-        before = "".join(line[1:] for line in lines if line[0] in " -")
-        after = "".join(line[1:] for line in lines if line[0] in " +")
-        assert text.count(before) == 1, f"{file.name}: {before!r}"
-        text = text.replace(before, after)
-    file.write_text(text)
-
-
 def _run(tree: Path, *arguments: str) -> str:
     # A pytest of its own, not a part of this one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    environment["PYTHONPATH"] = os.pathsep.join((".", "lambdas", "stacks"))  # before what is installed
+    environment["PYTHONPATH"] = "."
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=tree,
@@ -150,25 +103,25 @@ def _run(tree: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_few_files_are_touched_and_of_those_that_are_there_only_tables() -> None:
-    edited = [path for path, kind, _ in _blocks() if kind == "diff"]
-    assert edited == ["lambdas/mailroom/channels/contracts.py"]
-    files = {"cdk.json", *(path for path, _, _ in _blocks())}
-    assert len(files) <= MOST_FILES
-    assert {path for path in files if (ROOT / path).exists()} == {"cdk.json", *edited}
+def test_few_files_are_written_and_of_those_that_are_there_only_the_settings() -> None:
+    files = {path for path, _ in blocks()}
+    assert len(files) + len(["cdk.json"]) <= MOST_FILES
+    assert {path.partition("/")[0] for path in files} == {"channels", "tests"}
 
 
-def test_the_channels_own_test_passes(tree: Path) -> None:
-    told = _run(tree, "-m", "pytest", "tests/unit/channels/test_telegram.py")
-    assert re.search(r"\d+ passed", told)
+def test_the_channels_own_tests_pass_and_those_of_every_channel(tree: Path) -> None:
+    assert re.search(r"\d+ passed", _run(tree, "-m", "pytest", "-q", "tests/test_telegram.py"))
+    told = _run(tree, "-m", "pytest", "-v", "--pyargs", "mailroom_ops.testing")
+    assert len(re.findall(r"\[telegram\] PASSED", told)) == 4
 
 
-def test_its_code_is_as_this_trees_is(tree: Path) -> None:
-    files = [path for path, kind, _ in _blocks() if kind == "python"]
-    _run(tree, "-m", "ruff", "check", "--no-cache", *files)
-    _run(tree, "-m", "ruff", "format", "--no-cache", "--check", *files)
-    _run(tree, "-m", "mypy", "--cache-dir", str(TYPES), *files)
-    _run(tree, "-c", LAYERS)
+def test_its_code_is_as_ours_is(tree: Path) -> None:
+    files = [path for path, _ in blocks()]
+    ours = ("--config", str(ROOT / "pyproject.toml"))
+    _run(tree, "-m", "ruff", "check", "--no-cache", *ours, "--config", OF_TEAM, *files)
+    _run(tree, "-m", "ruff", "format", "--no-cache", "--check", *ours, *files)
+    packages = ("--explicit-package-bases", "--ignore-missing-imports", "--follow-untyped-imports")
+    _run(tree, "-m", "mypy", "--strict", *packages, "--cache-dir", str(TYPES), *files)
 
 
 def test_it_has_a_queue_a_dead_letter_queue_and_a_function(templates: dict[str, Template]) -> None:

@@ -142,24 +142,24 @@ def test_of_the_library_a_bundle_holds_what_its_handler_imports_and_no_other_mod
 
 @pytest.mark.parametrize("source", [b"def of(:", b"x = '\xff'"])
 def test_code_that_this_python_cannot_read_gets_the_whole_library(source: bytes) -> None:
-    assert library_files([source]) == {*(LAMBDAS / "mailroom").rglob("*.py")}
+    assert {*library_files([source]).values()} == {*(LAMBDAS / "mailroom").rglob("*.py")}
 
 
 def test_code_may_begin_with_a_mark_of_its_encoding() -> None:
     found = library_files([b"\xef\xbb\xbfimport mailroom.clock"])
-    assert {each.name for each in found} == {"__init__.py", "clock.py"}
+    assert {*found} == {"mailroom/__init__.py", "mailroom/clock.py"}
 
 
 def test_a_folder_that_bytecode_is_left_in_hides_no_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "LIBRARY", tmp_path)
+    monkeypatch.setitem(bundle.ROOTS, "mailroom", tmp_path)
     library = tmp_path / "mailroom"
     (library / "mailbox" / "__pycache__").mkdir(parents=True)
     for name in ("__init__", "mailbox"):
         (library / f"{name}.py").touch()
     found = library_files([b"from mailroom.mailbox import due"])
-    assert {each.name for each in found} == {"__init__.py", "mailbox.py"}
+    assert {*found} == {"mailroom/__init__.py", "mailroom/mailbox.py"}
 
 
 @every_handler
@@ -381,8 +381,9 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A copy of all that goes into bundles."""
     shutil.copytree(LAMBDAS, tmp_path / "lambdas", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(TEMPLATES, tmp_path / "templates")
-    monkeypatch.setattr(bundle, "LIBRARY", tmp_path / "lambdas")
+    monkeypatch.setitem(bundle.ROOTS, "mailroom", tmp_path / "lambdas")
     monkeypatch.setattr(bundle, "LAMBDAS", tmp_path / "lambdas")
+    monkeypatch.setattr(bundle, "REQUIREMENTS", (tmp_path / "lambdas" / "requirements",))
     monkeypatch.setattr(bundle, "TEMPLATES", tmp_path / "templates")
     return tmp_path
 

@@ -55,12 +55,14 @@ MAIL = STAGES["dev"]["channels"]["mail"]
         (
             "channels.mail.handler",
             REMOVED,
-            "is missing; add it: the file in lambdas/, without its ending, whose `handler` runs.",
+            "is missing; add it: the file in lambdas/, or in the project's channels/, without its ending, "
+            "whose `handler` runs.",
         ),
         (
             "channels.mail.handler",
             "send_pigeon",
-            "'send_pigeon' has no file lambdas/send_pigeon.py; add it, or name another.",
+            "'send_pigeon' is none of Mailroom's and has no file channels/send_pigeon.py; add it, or name "
+            "another.",
         ),
     ],
 )

@@ -23,6 +23,7 @@ ON_THE_SECOND = {
 half of the work, which `pytest --durations=0` tells."""
 LONGEST = (
     OWN,
+    "tests/release/",
     "tests/stacks/",
     "tests/postgres/",
     "tests/faults/",

@@ -1,7 +1,10 @@
 """The table of channels, and the JSON Schema of what each takes."""
 
 import inspect
+import json
+import os
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -18,7 +21,11 @@ CHANNELS: dict[str, Channel] = {
     "fax": fax.CHANNEL,
     "webhook": webhook.CHANNEL,
 }
-"""A row for each `event_type`: the one place that a further channel is registered."""
+"""A row for each `event_type`."""
+OWN = "OWN_CHANNELS"
+"""The variable that names the deployer's own channels, and the module of each one's descriptor, as JSON."""
+for _name, _module in json.loads(os.environ.get(OWN) or "{}").items():
+    CHANNELS[_name] = import_module(_module).CHANNEL
 CONTRACTS: dict[str, type[Message]] = {name: each.contract for name, each in CHANNELS.items()}
 
 

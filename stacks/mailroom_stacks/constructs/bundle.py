@@ -20,7 +20,7 @@ from aws_cdk import Annotations, BundlingOptions, DockerImage, ILocalBundling, S
 from aws_cdk import aws_lambda as lambda_
 
 from mailroom.content.templates import EXAMPLES
-from mailroom_stacks.paths import BUNDLES, LAMBDAS, LIBRARY, TEMPLATES
+from mailroom_stacks.paths import BUNDLES, CHANNELS, LAMBDAS, LIBRARY, PROJECT, TEMPLATES
 
 # Twilio's client that does not block: no function awaits.
 ASYNC = (
@@ -69,6 +69,8 @@ PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
 REFUSED = """Is a hash missing or another one? If you changed the *.in file beside it, run `make lock`.
 If not, the registry gave another file than the one that was locked: do not deploy it."""
+REQUIREMENTS = (PROJECT / "requirements", LAMBDAS / "requirements")
+"""Where the packages of a handler are locked: the project's own list goes before ours."""
 # Made for people.
 USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
 
@@ -120,21 +122,25 @@ class Bundle:
         self,
         handler: str,
         target: Target,
-        *,
         templates: str = "",
+        *,
         extras: Mapping[str, bytes] | None = None,
+        own: Mapping[str, str] | None = None,
     ) -> None:
-        """`handler` is a file in lambdas/ without its ending; `templates` is the folder in templates/ that it
-        takes along, "" for none; `extras` are further files by their paths in the bundle."""
+        """`handler` is a file in the project's channels/ or in lambdas/, without its ending; `templates` is
+        the folder in templates/ that it takes along, "" for none; `extras` are further files by their paths
+        in the bundle; `own` are the modules of the project's channels, by name."""
         self.handler = handler
+        self.own = own or {}
+        self.folder = CHANNELS if (CHANNELS / f"{handler}.py").is_file() else LAMBDAS
         self.target = target
         self.templates = templates
         self.extras = extras or {}
         page = () if handler == "messages_api" else PAGE
         self.unused = (*ALWAYS, *page, *BY_HANDLER.get(handler, ()))
         """Globs of what the function does not use."""
-        own = LAMBDAS / "requirements" / f"{handler}.txt"
-        self.requirements = own if own.exists() else own.with_name("common.txt")
+        locked = (folder / f"{handler}.txt" for folder in REQUIREMENTS)
+        self.requirements = next(filter(Path.is_file, locked), REQUIREMENTS[-1] / "common.txt")
 
     def code(self) -> lambda_.Code:
         """The bundle as an asset whose hash changes when an input of it does, and only then."""
@@ -173,23 +179,30 @@ class Bundle:
         for path, content in self.extras.items():
             (output / path).parent.mkdir(parents=True, exist_ok=True)
             (output / path).write_bytes(content)
-        for ours in ("mailroom", f"{self.handler}.py", "campaigns"):
+        for ours in ("mailroom", f"{self.handler}.py", "campaigns", CHANNELS.name):
             if (output / ours).exists():
                 self._compile(output / ours, output)
 
     def _sources(self) -> dict[str, Path]:
         """By their paths in the bundle: the handler, the modules of the library that it or a campaign's code
         imports, and templates."""
-        handler = LAMBDAS / f"{self.handler}.py"
+        handler = self.folder / f"{self.handler}.py"
         code = [content for path, content in self.extras.items() if path.endswith(".py")]
         # A template can be made before the handler is written: the build says then that it is missing.
-        library = library_files([*code, handler.read_bytes() if handler.exists() else b""])
-        sources = {handler.name: handler, **{f"{each.relative_to(LIBRARY)}": each for each in library}}
+        imported = library_files([*code, handler.read_bytes() if handler.exists() else b""])
+        if self.own and TABLE in imported:
+            imported |= library_files([f"import {each}".encode() for each in self.own.values()])
+        sources = {handler.name: handler, **imported}
         if self.templates:
             files = (TEMPLATES / self.templates).rglob("*")
             wanted = (each for each in files if each.is_file() and each.parent.name != EXAMPLES)
             sources |= {f"{each.relative_to(TEMPLATES.parent)}": each for each in wanted}
         return sources
+
+    @property
+    def knows_channels(self) -> bool:
+        """Whether the function has the table of channels, and the project has channels for it."""
+        return any(name.startswith(f"{CHANNELS.name}/") for name in self._sources())
 
     def packages(self) -> Path:
         """The folder of the installed requirements, kept for the next build that wants the same."""
@@ -240,14 +253,22 @@ class Bundle:
         )
 
 
-def library_files(sources: Iterable[bytes]) -> set[Path]:
-    """The files of our library that the Python code `sources` imports, and those that these import. All files
-    if this Python cannot read a source: a campaign may be written for the functions' own, which is newer."""
-    found: set[Path] = set()
+ROOTS = {"mailroom": LIBRARY, CHANNELS.name: CHANNELS.parent}
+"""Where the code lies that functions import and nobody installs, by its first name: the library, and the
+project's own channels."""
+TABLE = "mailroom/channels/contracts.py"
+
+
+def library_files(sources: Iterable[bytes]) -> dict[str, Path]:
+    """The files of ROOTS that the Python code `sources` imports, and those that these import, by their paths
+    in a bundle. All files if this Python cannot read a source: a campaign may be written for the functions'
+    own, which is newer."""
+    found: dict[str, Path] = {}
     try:
         waiting = [name for source in sources for name in _imported(source)]
     except SyntaxError:
-        return {*(LIBRARY / "mailroom").rglob("*.py")}
+        everything = (root / name for name, root in ROOTS.items())
+        return {f"{file.relative_to(top.parent)}": file for top in everything for file in top.rglob("*.py")}
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
@@ -256,18 +277,19 @@ def library_files(sources: Iterable[bytes]) -> set[Path]:
         seen.add(name)
         # Importing a module imports the packages that it is in.
         waiting.append(name.rpartition(".")[0])
-        path = LIBRARY.joinpath(*name.split("."))
+        root = ROOTS[name.partition(".")[0]]
+        path = root.joinpath(*name.split("."))
         # A folder is no package by itself: it may hold only the bytecode of a module that has moved.
         for file in (path / "__init__.py", path.with_suffix(".py")):
             if file.is_file():
-                found.add(file)
+                found[f"{file.relative_to(root)}"] = file
                 waiting += _imported(file.read_bytes())
     return found
 
 
 @cache
 def _imported(source: bytes) -> tuple[str, ...]:
-    """The names below `mailroom` that `source` imports, in functions too, but not for type checkers alone."""
+    """The names below ROOTS that `source` imports, in functions too, but not for type checkers alone."""
     names: list[str] = []
     waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
@@ -281,7 +303,7 @@ def _imported(source: bytes) -> tuple[str, ...]:
             # What stands after `import` is a module or something in one.
             names += [f"{node.module}.{each.name}" for each in node.names]
         waiting += ast.iter_child_nodes(node)
-    return tuple(each for each in names if each.partition(".")[0] == "mailroom")
+    return tuple(each for each in names if each.partition(".")[0] in ROOTS)
 
 
 def tell_without_bytecode(stack: Stack, target: Target) -> None:

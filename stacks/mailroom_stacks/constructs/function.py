@@ -1,5 +1,6 @@
 """A function: the one place for runtime, processor, log group, role, bundle, network and alarms."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 from msgspec import Struct
 
+from mailroom.channels.contracts import OWN
 from mailroom.environment import variables_of
 from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
 from mailroom_stacks.constructs.bundle import Bundle, Target
@@ -154,6 +156,9 @@ class HandlerFunction(Construct):
         )
         connecting = in_network(_arn(self, "lambda", "function", name)) if spec.network else []
         tracing = [SEND_TRACES] if settings.monitoring.tracing else []
+        bundle = Bundle(
+            handler, target, templates=spec.templates, extras=spec.extras, own=settings.own_channels
+        )
         self.resource = lambda_.Function(
             self,
             "Resource",
@@ -161,7 +166,7 @@ class HandlerFunction(Construct):
             runtime=target.runtime,
             architecture=target.architecture,
             handler=f"{handler}.handler",
-            code=Bundle(handler, target, templates=spec.templates, extras=spec.extras).code(),
+            code=bundle.code(),
             timeout=Duration.seconds(spec.limits.timeout_seconds),
             memory_size=spec.limits.memory_mb,
             role=role(
@@ -176,6 +181,7 @@ class HandlerFunction(Construct):
                 "POWERTOOLS_SERVICE_NAME": spec.function,
                 "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
                 "POWERTOOLS_LOG_LEVEL": "INFO",
+                **({OWN: json.dumps(settings.own_channels)} if bundle.knows_channels else {}),
                 **variables_of(spec.environment),
             },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,

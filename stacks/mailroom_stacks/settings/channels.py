@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 
 from mailroom.budget import PerDay
 from mailroom.channels.mail.contract import MAX_RECIPIENTS
-from mailroom_stacks.paths import LAMBDAS
+from mailroom_stacks.paths import CHANNELS, LAMBDAS
 from mailroom_stacks.settings.queues import QueueRules, Retention, Waits, queue_faults, queue_rules
 from mailroom_stacks.settings.sections import (
     Backoff,
@@ -56,7 +56,10 @@ class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
     """A row: everything that makes a queue, dead-letter queue and sender for each lane of an event type."""
 
     handler: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
-    """The file in lambdas/, without its ending, whose `handler` runs."""
+    """The file in lambdas/, or in the project's channels/, without its ending, whose `handler` runs."""
+    module: str | None = Field(default=None, pattern=r"^channels(\.[a-z][a-z0-9_]*)+$")
+    """The module whose `CHANNEL` describes a channel of your own, such as channels.telegram, from the
+    project's folder on. null for Mailroom's."""
     lanes: dict[LaneName, Lane] = Field(min_length=1)
     """normal, and bulk where a campaign must not delay the rest."""
     messages_per_second: float = Field(default=1, ge=0.1, le=100_000)
@@ -209,9 +212,11 @@ def channels_faults(
 
 
 def _channel(key: str, channel: Channel) -> Iterator[str]:
-    if not (LAMBDAS / f"{channel.handler}.py").exists():
-        needed = f"lambdas/{channel.handler}.py"
-        yield f"{key}.handler: {channel.handler!r} has no file {needed}; add it, or name another."
+    if not any((folder / f"{channel.handler}.py").exists() for folder in (CHANNELS, LAMBDAS)):
+        yield (
+            f"{key}.handler: {channel.handler!r} is none of Mailroom's and has no file "
+            f"channels/{channel.handler}.py; add it, or name another."
+        )
     if "normal" not in channel.lanes:
         yield f"{key}.lanes.normal: is missing; a message without a lane goes there."
     total = sum(lane.share for lane in channel.lanes.values())

@@ -92,6 +92,11 @@ class Settings(Section):
         return [*(["twilio"] if self.twilio else []), *(["fax"] if self.fax else []), *own]
 
     @property
+    def own_channels(self) -> dict[str, str]:
+        """The modules of the channels that are the project's own, by name."""
+        return {name: row.module for name, row in self.channels.items() if row.module}
+
+    @property
     def sms_configuration_set(self) -> str | None:
         """The name of the configuration set that AWS sends SMS with, where it does."""
         return self.name() if self.sms is not None and self.sms.provider == "aws" else None

@@ -1,0 +1,34 @@
+"""The project's own channels, for processes that know every channel: commands, and the local stage."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from mailroom_stacks.paths import CDK_JSON, PROJECT
+
+OWN = "OWN_CHANNELS"
+"""As `mailroom.channels.contracts` reads it, which may be imported only afterwards."""
+
+
+def announce() -> None:
+    """Let this process, and those that it starts, find the channels that stages of cdk.json name a module
+    for. Before the table of channels is imported. A cdk.json that cannot be read has none: who needs the file
+    says what is wrong with it."""
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+        stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
+        if own := dict(_modules(stages)):
+            os.environ[OWN] = json.dumps(own)
+            sys.path.append(str(PROJECT))
+            os.environ["PYTHONPATH"] = os.pathsep.join(
+                filter(None, (os.environ.get("PYTHONPATH"), str(PROJECT)))
+            )
+
+
+def _modules(stages: Any) -> Iterator[tuple[str, str]]:
+    for stage in stages.values():
+        for name, row in stage.get("channels", {}).items():
+            if module := row.get("module"):
+                yield name, module

@@ -1,0 +1,157 @@
+"""The wheel as a team installs it: a folder of its own, a stage on this machine, channels and campaigns."""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mailroom_local.aws import fetch
+from mailroom_stacks.assemblies import NO_BUNDLES, assembly
+from mailroom_stacks.paths import BUNDLES, DOT_LOCAL
+from tests.support import ROOT
+from tests.support.pipeline.shared import until
+from tests.support.release.installed import Environment, install
+from tests.support.stacks.page_blocks import blocks, rows
+
+PACKAGES = {"mailroom", "mailroom_stacks", "mailroom_ops", "mailroom_local"}
+ASSET = re.compile(r"[0-9a-f]{64}")
+CAMPAIGN = """
+channel = "mail"
+topic = "news"
+template = "welcome"
+concurrency = 2
+
+[audience]
+kind = "module"
+"""
+AUDIENCE = """
+from mailroom.campaigns import Found, Page, Recipient
+
+PEOPLE = ("ada", "bob")
+
+
+def recipients(page: Page) -> Found:
+    return Found([Recipient(name, columns(name)) for name in PEOPLE], cursor=None)
+
+
+def columns(name: str) -> dict[str, str]:
+    return {"to": f"{name}@example.com", "first_name": name, "link": "https://example.com"}
+"""
+SETS = ("--set", "first_name=Ada", "--set", "link=https://example.com")
+SENT = {
+    "mail": ("--to", "ada@example.com", "--template", "welcome", *SETS),
+    "sms": ("--to", "+16175551234", "--text", "Hello"),
+    "push": ("--to", "arn:aws:sns:us-east-1:000000000000:mailroom-local-news", "--set", "body=Hello"),
+    "fax": ("--to", "+12025550112", "--set", "pdf_url=https://example.com/letter.pdf"),
+    "telegram": ("--to", "1", "--text", "Hello"),
+}
+"""What is sent on each channel that has an inbox."""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return install(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="module")
+def team(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new folder, with a channel and a campaign of its own."""
+    folder = tmp_path_factory.mktemp("team")
+    environment.answer("mailroom", "new", "mail", cwd=folder)
+    team = folder / "mail"
+    for path, text in blocks():
+        (team / path).parent.mkdir(exist_ok=True)
+        (team / path).write_text(text)
+    (team / "campaigns" / "hello").mkdir()
+    (team / "campaigns" / "hello" / "campaign.toml").write_text(CAMPAIGN)
+    (team / "campaigns" / "hello" / "campaign.py").write_text(AUDIENCE)
+    settings = json.loads((team / "cdk.json").read_text())
+    local = settings["context"]["mailroom"]["local"]
+    local["channels"] |= rows()["local"]
+    local["channels"]["mail"]["lanes"] = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
+    local["campaigns"] = {"enabled": ["hello"]}
+    (team / "cdk.json").write_text(json.dumps(settings))
+    (team / ".local").mkdir()
+    for installed in (DOT_LOCAL / "ministack", BUNDLES):  # what set-up has made
+        (team / ".local" / installed.name).symlink_to(installed)
+    return team
+
+
+@pytest.fixture(scope="module")
+def stage(environment: Environment, team: Path) -> Iterator[dict[str, str]]:
+    """The variables of a shell that has read .local/env, of a running stage."""
+    environment.answer("mailroom", "up", cwd=team)
+    lines = (team / ".local" / "env").read_text().splitlines()
+    yield dict(line.removeprefix("export ").split("=", 1) for line in lines if "PATH" not in line)
+    environment.answer("mailroom", "down", cwd=team)
+
+
+def test_the_wheel_has_our_four_packages_and_nothing_of_tests_bench_chaos_or_proof(
+    environment: Environment,
+) -> None:
+    (wheel,) = (environment.folder.parent / "dist").glob("*.whl")
+    tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == PACKAGES
+
+
+def test_a_new_folder_names_the_package_that_it_was_made_with(environment: Environment, team: Path) -> None:
+    (wheel,) = (environment.folder.parent / "dist").glob("*.whl")
+    assert (team / "requirements.txt").read_text() == f"mailroom-cdk[local] @ file://{wheel}\n"
+
+
+def test_the_tests_of_a_new_folder_pass(environment: Environment, team: Path) -> None:
+    environment.answer("python", "-m", "pytest", "-q", "tests", cwd=team)
+
+
+def test_the_installed_package_synthesizes_what_the_repository_does(
+    environment: Environment, tmp_path: Path
+) -> None:
+    """But for the hashes of assets, which have the package's paths in them."""
+    for name in ("app.py", "cdk.json", "templates", "campaigns"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    wanted = {"stage": "prod", **NO_BUNDLES}
+    script = f"from mailroom_stacks.application import synthesize; synthesize({wanted!r}, 'cdk.out')"
+    environment.answer("python", "-c", script, cwd=tmp_path)
+    ours = templates(assembly(wanted))
+    assert len(ours) == 9
+    assert templates(tmp_path / "cdk.out") == ours
+
+
+def templates(folder: Path) -> dict[str, Any]:
+    """The templates of an assembly, by file, without hashes of assets."""
+    files = folder.glob("*.template.json")
+    return {file.name: json.loads(ASSET.sub("", file.read_text())) for file in files}
+
+
+def test_a_message_of_each_channel_arrives_that_of_the_teams_own_too(
+    environment: Environment, team: Path, stage: dict[str, str]
+) -> None:
+    for channel, words in SENT.items():
+        command = ("mailroom", "send", channel, "--id", f"a-{channel}", *words, "--wait")
+        environment.answer(*command, "--stage", "local", cwd=team, variables=stage)
+    hook = {"id": "a-hook", "event_type": "webhook", "url": f"{stage['MAILROOM_PROVIDERS']}/receiver/ok"}
+    (team / "hook.json").write_text(json.dumps({**hook, "payload": {"order": 42}}))
+    said = environment.answer(
+        *("mailroom", "send", "--file", "hook.json", "--wait", "--stage", "local"), cwd=team, variables=stage
+    )
+    assert "sent" in said
+    inbox = environment.answer("mailroom", "inbox", cwd=team)
+    assert all(re.search(rf"\b{channel}\b", inbox) for channel in SENT)
+
+
+def test_a_campaign_of_the_teams_own_reaches_its_people(
+    environment: Environment, team: Path, stage: dict[str, str]
+) -> None:
+    start = ("mailroom", "campaign", "start", "hello", "--run", "one", "--new", "--yes", "--stage", "local")
+    environment.answer(*start, cwd=team, variables=stage)
+    until(lambda: {"ada@example.com", "bob@example.com"} <= reached(stage), 30, lambda: f"{reached(stage)}")
+
+
+def reached(stage: dict[str, str]) -> set[str]:
+    """Whom mails of the campaign's subject went to."""
+    welcomes = (each for each in fetch(stage["MAILROOM_INBOX"]) if each["channel"] == "mail")
+    return {each["to"] for each in welcomes if each["content"]["subject"] in ("Welcome, ada", "Welcome, bob")}

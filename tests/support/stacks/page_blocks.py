@@ -1,0 +1,26 @@
+"""What docs/adding-a-channel.md says to write: files, and rows of cdk.json."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support import ROOT
+
+PAGE = ROOT / "docs" / "adding-a-channel.md"
+BLOCK = re.compile(r"^\*\*`(?P<path>[^`]+)`\*\*[^\n]*\n\n```\w+\n(?P<text>.*?)^```$", re.M | re.S)
+ROWS = re.compile(r"in \*\*`cdk\.json`\*\*, by stage:\n\n```json\n(?P<text>.*?)^```$", re.M | re.S)
+
+
+def blocks() -> Iterator[tuple[str, str]]:
+    """Each file's path in the project, and its text."""
+    for found in BLOCK.finditer(PAGE.read_text()):
+        yield found["path"], found["text"]
+
+
+def rows() -> dict[str, Any]:
+    """The rows of `channels`, by stage."""
+    found = ROWS.search(PAGE.read_text())
+    assert found is not None
+    wanted: dict[str, Any] = json.loads(found["text"])
+    return wanted
