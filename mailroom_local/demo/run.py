@@ -49,7 +49,7 @@ def _send_and_check(console: Terminal, running: State) -> Result:
         mail_seconds = run.send("mails", plan.mails)
         stage.resume_events()
         duplicates = _repeat(stage, plan.mails)
-        _store_documents(stage, plan.others, bucket)
+        store_documents(stage, plan.others, bucket)
         weekly = CampaignRun(stage, bars.bar)
         fax_seconds = run.send("faxes and all else", plan.others, disturb=weekly.disturb)
         run.load += weekly.expected
@@ -57,7 +57,7 @@ def _send_and_check(console: Terminal, running: State) -> Result:
         run.send("to suppressed recipients", plan.again)
         run.settle()
         judgement = run.judge(strict=True)
-    judgement.wrong.extend([*_left_over(stage), *weekly.unlinked(stage.accepted())])
+    judgement.wrong.extend([*left_over(stage), *weekly.unlinked(stage.accepted())])
     feedback = check_feedback(stage.events(), stage.twilio_callbacks(), stage.suppressed(), plan.suppressed)
     return Result(judgement, run.load, facts, weekly, feedback, duplicates, mail_seconds, fax_seconds)
 
@@ -72,13 +72,15 @@ def _repeat(stage: StageClient, mails: list[Expected]) -> int:
     return refused + 2
 
 
-def _store_documents(stage: StageClient, load: list[Expected], bucket: str) -> None:
+def store_documents(stage: StageClient, load: list[Expected], bucket: str) -> None:
+    """Put the documents that messages name into the stage's bucket of payloads."""
     for each in load:
         if "payload_ref" in each.item:
             stage.s3.put_object(Bucket=bucket, Key=f"{each.id}.pdf", Body=faxes.PDF)
 
 
-def _left_over(stage: StageClient) -> list[str]:
+def left_over(stage: StageClient) -> list[str]:
+    """A sentence for each dead-letter queue and bucket that should be empty and is not."""
     dead = {name: depth for name, depth in stage.depths(dead=True).items() if depth}
     troubles = [f"{depth} dead letters in {name}." for name, depth in dead.items()]
     if given_up := stage.given_up():

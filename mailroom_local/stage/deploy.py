@@ -105,7 +105,7 @@ def _resolved(text: str) -> str:
 
 
 class DeployError(RuntimeError):
-    """A stack could not be created; the message lists CloudFormation's own reasons."""
+    """A stack could not be created or updated; the message lists CloudFormation's own reasons."""
 
 
 class EmulatorDeployment:
@@ -127,9 +127,10 @@ class EmulatorDeployment:
         self._secrets.create_secret(Name=name, SecretString=json.dumps(secret))
 
     def deploy(self, folder: Path, providers: str) -> dict[str, str]:
-        """Create every stack, with the simulators' URL `providers` in place of PROVIDERS, and do what a
-        person does in a real account: verify the mail senders, put the providers' credentials, create
-        platform applications and topics for pushes. The outputs of all stacks, by their names."""
+        """Create every stack, or update it where it is there, with the simulators' URL `providers` in place
+        of PROVIDERS, and do what a person does in a real account: verify the mail senders, put the providers'
+        credentials, create platform applications and topics for pushes. The outputs of all stacks, by their
+        names."""
         self._ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String", Overwrite=True)
         stacks = read_assembly(folder)
         buckets = {asset.bucket for stack in stacks for asset in stack.assets}
@@ -137,7 +138,7 @@ class EmulatorDeployment:
             self._s3.create_bucket(Bucket=bucket)
         outputs: dict[str, str] = {}
         for stack in stacks:
-            outputs |= self._create(stack, providers)
+            outputs |= self._apply(stack, providers)
         variables = [each.get("Environment", {}).get("Variables", {}) for each in self._functions()]
         self._verify_senders(variables)
         self._create_push_targets(variables)
@@ -157,7 +158,7 @@ class EmulatorDeployment:
             self._lambda.update_function_code(FunctionName=function["FunctionName"], ZipFile=code)
         return len(functions)
 
-    def _create(self, stack: StackArtifact, providers: str) -> dict[str, str]:
+    def _apply(self, stack: StackArtifact, providers: str) -> dict[str, str]:
         url = ""
         for asset in stack.assets:
             content = asset.content()
@@ -170,14 +171,16 @@ class EmulatorDeployment:
             raise DeployError(
                 f"{stack.name}: {stack.template.name} is not in its asset manifest; synth anew."
             )
-        self._formation.create_stack(StackName=stack.name, TemplateURL=url, Capabilities=CAPABILITIES)
+        known = {each["StackName"] for each in self._formation.describe_stacks()["Stacks"]}
+        put = self._formation.update_stack if stack.name in known else self._formation.create_stack
+        put(StackName=stack.name, TemplateURL=url, Capabilities=CAPABILITIES)
         wait_until(
             lambda: not self._stack(stack.name)["StackStatus"].endswith("_IN_PROGRESS"), DEPLOY_SECONDS
         )
-        created = self._stack(stack.name)
-        if created["StackStatus"] != "CREATE_COMPLETE":
+        made = self._stack(stack.name)
+        if made["StackStatus"] not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
             raise DeployError(self._reasons(stack.name))
-        return {each["OutputKey"]: each["OutputValue"] for each in created.get("Outputs", [])}
+        return {each["OutputKey"]: each["OutputValue"] for each in made.get("Outputs", [])}
 
     def _stack(self, name: str) -> "StackTypeDef":
         return self._formation.describe_stacks(StackName=name)["Stacks"][0]
@@ -190,7 +193,7 @@ class EmulatorDeployment:
             f"{each.get('ResourceStatusReason', 'no reason given')}"
             for each in failed
         ]
-        return "\n".join([f"Stack {stack} could not be created:", *reasons])
+        return "\n".join([f"Stack {stack} could not be deployed:", *reasons])
 
     def _functions(self) -> "list[FunctionConfigurationTypeDef]":
         pages = self._lambda.get_paginator("list_functions").paginate()

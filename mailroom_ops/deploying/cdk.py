@@ -38,8 +38,14 @@ def environment() -> Mapping[str, str]:
     }
 
 
-def run(*arguments: str, told: int | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the program in the project's folder; `told` is where its standard output goes, if not to ours."""
+def run(*arguments: str, quiet: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run the program in the project's folder; what it says of `quiet` is for the caller alone."""
     return subprocess.run(  # noqa: S603 - no shell
-        [str(cdk()), *arguments], cwd=PROJECT, env=environment(), stdout=told, text=True, check=False
+        [str(cdk()), *arguments],
+        cwd=PROJECT,
+        env=environment(),
+        stdout=subprocess.PIPE if quiet else None,
+        stderr=subprocess.STDOUT if quiet else None,
+        text=True,
+        check=False,
     )

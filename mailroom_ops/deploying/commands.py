@@ -43,9 +43,8 @@ def diff(stage: WrittenStage = "dev") -> None:
     """
     with refusals():
         _synthesize(stage)
-        compared = cdk.run(
-            *("diff", "--app", str(OUTPUT), "--method", "template", "--no-color"), told=subprocess.PIPE
-        )
+        compare = ("diff", "--app", str(OUTPUT), "--method", "template", "--no-color")
+        compared = cdk.run(*compare, quiet=True)
         print_lines(compared.stdout)
         if compared.returncode:
             raise typer.Exit(compared.returncode)

@@ -9,11 +9,6 @@ from typing import Any
 from mailroom_ops.files import write_whole
 from mailroom_ops.screen import Refused
 
-FLAGS: Mapping[str, Any] = {
-    "@aws-cdk/aws-iam:minimizePolicies": True,
-    "@aws-cdk/core:defaultCrossStackReferences": "strong",
-}
-"""What the CDK is told beside the stages."""
 _WIDTH = 104
 """Characters of a line, with its indentation and without its key, that an object or a list may take before
 it gets a line for each of its entries."""
@@ -45,10 +40,7 @@ class CdkJson:
         becomes that of this command."""
         if self.stages.get(name) == section:
             return self._text
-        document = self._document or {
-            "app": ".venv/bin/python app.py",
-            "context": {"stage": name, **FLAGS},
-        }
+        document = self._document or {"app": "python app.py", "context": {"stage": name}}
         context = {**document["context"], "mailroom": {**self.stages, name: section}}
         text = _lines({**document, "context": context}, "") + "\n"
         return text.replace("\n", "\r\n") if "\r\n" in self._text else text

@@ -4,7 +4,7 @@ say what became of an SMS, and what people text to us."""
 import json
 from typing import Any
 
-from aws_cdk import App, Aws, Stack
+from aws_cdk import Aws, Stack
 from aws_cdk import aws_apigatewayv2 as http
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
@@ -21,7 +21,7 @@ from mailroom.environment import (
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.http_api import ApiStage, server_errors
-from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.storage import RANDOM_KEY, Secret, bucket_name
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.feedback import FeedbackStack
@@ -49,8 +49,10 @@ class ApiStack(StageStack):
     """An HTTP API, which speaks TLS alone. Messages are for whoever may sign for them, or has a token; a link
     for opting out and a callback of Twilio's are proofs themselves, and their functions check them."""
 
-    def __init__(self, app: App, settings: Settings, storage: MailboxStack, feedback: FeedbackStack) -> None:
-        super().__init__(app, settings, "api")
+    def __init__(
+        self, scope: Construct, settings: Settings, storage: MailboxStack, feedback: FeedbackStack
+    ) -> None:
+        super().__init__(scope, settings, "api")
         self.api = http.HttpApi(
             self, "Api", api_name=settings.name(), description=self.stack_name, create_default_stage=False
         )
@@ -71,6 +73,7 @@ class ApiStack(StageStack):
         self._twilio(self._twilio_callbacks(settings, feedback) or page)
         server_errors(self, settings, self.api)
         publish(self, ApiUrl=self.public_url, UnsubscribeUrl=self.unsubscribe_url)
+        name_for_others(self, settings, {"api-url": self.public_url})
 
     def _unsubscribe_secret(self, settings: Settings) -> Secret:
         return Secret(

@@ -4,7 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from aws_cdk import App, Tags, Validations
+from aws_cdk import (
+    App,
+    IPolicyValidationContext,
+    PolicyValidationPluginReport,
+    Stage,
+    Tags,
+    Validations,
+)
 from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 
@@ -44,8 +51,7 @@ def synthesize(
 
     Raises SettingsError for a wrong setting or template, NagError where cdk-nag finds something.
     """
-    if wrong := [f"{templates.name}/{each}" for each in faults(templates)]:
-        raise SettingsError("\n".join(wrong))
+    check_templates(templates)
     # The first is what the CDK CLI would hand over from cdk.json.
     own: dict[str, object] = json.loads(CDK_JSON.read_text())["context"]
     app = App(context={**own, **context}, outdir=output, analytics_reporting=False)
@@ -53,6 +59,12 @@ def synthesize(
     enabled = load_campaigns(settings, campaigns)
     build(app, with_providers(settings, app.node.try_get_context("providers")), enabled)
     return checked(app)
+
+
+def check_templates(folder: Path = TEMPLATES) -> None:
+    """Raise SettingsError where a template of `folder` asks for what no rendering has."""
+    if wrong := [f"{folder.name}/{each}" for each in faults(folder)]:
+        raise SettingsError("\n".join(wrong))
 
 
 def checked(app: App) -> CloudAssembly:
@@ -66,27 +78,49 @@ def checked(app: App) -> CloudAssembly:
         raise NagError(f"{findings}\nRepair what cdk-nag found, or accept it with its reason.") from error
 
 
-def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
-    """All stacks of one stage."""
-    set_deploy_context(app, settings)
-    storage = MailboxStack(app, settings)
+FLAGS: Mapping[str, object] = {
+    "@aws-cdk/aws-iam:minimizePolicies": True,
+    "@aws-cdk/core:defaultCrossStackReferences": "strong",
+}
+"""How the CDK makes our templates, whatever the app around them has chosen for its own."""
+
+
+def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
+    """All stacks of one stage, with its tags, its bootstrap and what cdk-nag finds in `scope`: the app, or a
+    part of somebody's app."""
+    for flag, value in FLAGS.items():
+        scope.node.set_context(flag, value)
+    set_deploy_context(scope, settings)
+    storage = MailboxStack(scope, settings)
     warn_where_unpinned(storage, settings)
     tell_without_bytecode(storage, Target(settings.deployment.bundle_platform))
-    feedback = FeedbackStack(app, settings, storage)
-    api = ApiStack(app, settings, storage, feedback)
-    channels = ChannelsStack(app, settings, storage, feedback, api)
+    feedback = FeedbackStack(scope, settings, storage)
+    api = ApiStack(scope, settings, storage, feedback)
+    channels = ChannelsStack(scope, settings, storage, feedback, api)
     channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
-    fax = FaxStack(app, settings, settings.fax, storage) if settings.fax else None
-    webhook = WebhookStack(app, settings, storage)
-    routing = RoutingStack(app, settings, storage, channels, fax, webhook)
+    fax = FaxStack(scope, settings, settings.fax, storage) if settings.fax else None
+    webhook = WebhookStack(scope, settings, storage)
+    routing = RoutingStack(scope, settings, storage, channels, fax, webhook)
     workers = [*routing.workers, feedback.worker]
     if campaigns:
-        workers += CampaignsStack(app, settings, storage, campaigns).workers
-    DeadLettersStack(app, settings, storage, workers)
-    monitoring = MonitoringStack(app, settings)
+        workers += CampaignsStack(scope, settings, storage, campaigns).workers
+    DeadLettersStack(scope, settings, storage, workers)
+    monitoring = MonitoringStack(scope, settings)
     storage.add_stack_dependency(monitoring, "who is subscribed hears of alarms from the first deployment on")
     if settings.deploy:
-        DeployStack(app, settings, settings.deploy)
+        DeployStack(scope, settings, settings.deploy)
     for key, value in settings.deployment.tags.items():
-        Tags.of(app).add(key, value)
-    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+        Tags.of(scope).add(key, value)
+    Validations.of(scope).add_plugins(OwnChecks(scope))
+
+
+class OwnChecks(AwsSolutionsChecks):
+    """cdk-nag's checks of the stacks in `scope` alone. By itself cdk-nag looks at the whole app."""
+
+    def __init__(self, scope: Stage) -> None:
+        super().__init__(scope)
+        self._own = scope
+
+    def validate(self, context: IPolicyValidationContext) -> PolicyValidationPluginReport:  # noqa: ARG002 - it names the app
+        """What the CDK calls at synth."""
+        return self.validate_scope(self._own)

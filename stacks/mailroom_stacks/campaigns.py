@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-from aws_cdk import App, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -39,9 +39,13 @@ class CampaignsStack(StageStack):
     """`collect` reads starts and pages, `compose` the people that collect found."""
 
     def __init__(
-        self, app: App, settings: Settings, storage: MailboxStack, campaigns: Sequence[EnabledCampaign]
+        self,
+        scope: Construct,
+        settings: Settings,
+        storage: MailboxStack,
+        campaigns: Sequence[EnabledCampaign],
     ) -> None:
-        super().__init__(app, settings, "campaigns")
+        super().__init__(scope, settings, "campaigns")
         self._campaigns = campaigns
         self.runs = Table(
             self,

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from email.utils import parseaddr
 from typing import Any
 
-from aws_cdk import Annotations, App, Stack
+from aws_cdk import Annotations, Stack
 from aws_cdk import aws_sqs as sqs
+from constructs import Construct
 
 from mailroom.environment import MailSender, PushSender, Sender, SmsSender
 from mailroom.ledger.items import LINES
@@ -43,9 +44,14 @@ class ChannelsStack(StageStack):
     """A channel is a row of the settings; NEEDS has what its provider needs beside that."""
 
     def __init__(
-        self, app: App, settings: Settings, storage: MailboxStack, feedback: FeedbackStack, api: ApiStack
+        self,
+        scope: Construct,
+        settings: Settings,
+        storage: MailboxStack,
+        feedback: FeedbackStack,
+        api: ApiStack,
     ) -> None:
-        super().__init__(app, settings, "channels")
+        super().__init__(scope, settings, "channels")
         self.settings, self.storage, self.feedback, self.api = settings, storage, feedback, api
         needs = {
             name: NEEDS[name](self) if name in NEEDS else _by_row(name, row, self)

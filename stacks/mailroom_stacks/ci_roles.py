@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from aws_cdk import (
     Annotations,
-    App,
     CliCredentialsStackSynthesizer,
     DefaultStackSynthesizer,
     Duration,
     Stack,
 )
 from aws_cdk import aws_iam as iam
+from constructs import Construct
 
 from mailroom_stacks.constructs.grants import Grant, role
 from mailroom_stacks.constructs.stage import StageStack, publish
@@ -34,8 +34,8 @@ class DeployStack(StageStack):
     everything. docs/deploying-from-ci.md has what it takes.
     """
 
-    def __init__(self, app: App, settings: Settings, section: Deploy) -> None:
-        super().__init__(app, settings, "deploy", CliCredentialsStackSynthesizer())
+    def __init__(self, scope: Construct, settings: Settings, section: Deploy) -> None:
+        super().__init__(scope, settings, "deploy", CliCredentialsStackSynthesizer())
         self._section = section
         self._qualifier = section.qualifier or self.node.try_get_context(QUALIFIER)
         self._warn_of_the_default_bootstrap(settings)
@@ -98,14 +98,14 @@ class DeployStack(StageStack):
         )
 
 
-def set_deploy_context(app: App, settings: Settings) -> None:
+def set_deploy_context(scope: Construct, settings: Settings) -> None:
     """Let the stage's permissions boundary, where it has one, hold every role, and its own bootstrap deploy
     every stack. Before the first stack."""
     section = settings.deploy
     if section and section.qualifier:
-        app.node.set_context(QUALIFIER, section.qualifier)
+        scope.node.set_context(QUALIFIER, section.qualifier)
     if section and section.permissions_boundary:
-        app.node.set_context(BOUNDARY, {"name": section.permissions_boundary})
+        scope.node.set_context(BOUNDARY, {"name": section.permissions_boundary})
 
 
 def warn_where_unpinned(stack: Stack, settings: Settings) -> None:

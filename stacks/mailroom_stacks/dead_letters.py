@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import App, Duration
+from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
 
 from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS, DeadLettersSettings
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.logical_ids import hold_logical_id
 from mailroom_stacks.constructs.stage import StageStack
 from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.worker import Worker
@@ -21,9 +23,9 @@ class DeadLettersStack(StageStack):
     """`dead-letters` receives what lies in the dead-letter queues, says what it is, and deletes nothing."""
 
     def __init__(
-        self, app: App, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
+        self, scope: Construct, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
     ) -> None:
-        super().__init__(app, settings, "dead-letters")
+        super().__init__(scope, settings, "dead-letters")
         self.table = Table(
             self,
             "DeadLetters",
@@ -35,7 +37,7 @@ class DeadLettersStack(StageStack):
         function = self._function(settings, storage, workers)
         # Late is useless here: the next one sees the same letters.
         target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
-        events.Rule(
+        alarms = events.Rule(
             self,
             "Alarms",
             rule_name=settings.name("dead-letters-alarms"),
@@ -51,7 +53,7 @@ class DeadLettersStack(StageStack):
             ),
             targets=[target],
         )
-        events.Rule(
+        schedule = events.Rule(
             self,
             "Schedule",
             rule_name=settings.name("dead-letters-schedule"),
@@ -59,6 +61,10 @@ class DeadLettersStack(StageStack):
             schedule=events.Schedule.rate(Duration.minutes(settings.dead_letters.every_minutes)),
             targets=[target],
         )
+        for rule in (alarms, schedule):
+            for child in rule.node.children:
+                if isinstance(child, lambda_.CfnPermission):
+                    hold_logical_id(child, function)
 
     def _function(
         self, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]

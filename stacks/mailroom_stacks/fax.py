@@ -1,6 +1,6 @@
 """The fax gateway: a line's faxes one after the other, and the queue on which the next attempts wait."""
 
-from aws_cdk import App
+from constructs import Construct
 
 from mailroom.environment import FaxSender, RetryFaxSettings
 from mailroom.ledger.items import LINES
@@ -19,8 +19,8 @@ from mailroom_stacks.settings.stage import Settings
 class FaxStack(StageStack):
     """`send-fax` reads the FIFO queue; `retry-fax` moves back onto it what waited on the retry queue."""
 
-    def __init__(self, app: App, settings: Settings, fax: Fax, storage: MailboxStack) -> None:
-        super().__init__(app, settings, "fax")
+    def __init__(self, scope: Construct, settings: Settings, fax: Fax, storage: MailboxStack) -> None:
+        super().__init__(scope, settings, "fax")
         self.secret = provider_secret(
             self,
             settings,

@@ -1,7 +1,7 @@
 """What providers tell us afterwards, on one queue: SES's and AWS SMS's events through a topic, Twilio's
 through the API; and what SES thinks of the account."""
 
-from aws_cdk import App, Duration, Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_ses as ses
 from aws_cdk import aws_smsvoice as smsvoice
 from aws_cdk import aws_sns_subscriptions as subscriptions
@@ -11,6 +11,7 @@ from constructs import Construct
 from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
 from mailroom_stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.logical_ids import hold_logical_id
 from mailroom_stacks.constructs.stage import StageStack, publish
 from mailroom_stacks.constructs.storage import Secret, provider_secret
 from mailroom_stacks.constructs.topic import EventTopic
@@ -32,8 +33,8 @@ LEAST_MAILS = 100
 class FeedbackStack(StageStack):
     """`feedback` reads the queue and writes the ledger and the suppression list."""
 
-    def __init__(self, app: App, settings: Settings, storage: MailboxStack) -> None:
-        super().__init__(app, settings, "feedback")
+    def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
+        super().__init__(scope, settings, "feedback")
         self.topic = EventTopic(self, "Topic", settings, name="feedback")
         self._mail_events(settings)
         watch_reputation(self, settings)
@@ -51,7 +52,8 @@ class FeedbackStack(StageStack):
             )
         self.worker = Worker(self, settings, self._work(settings, storage))
         # Not raw: without its envelope an event would not say which topic it came over.
-        self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
+        made = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
+        hold_logical_id(made.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
         publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
 
     def _mail_events(self, settings: Settings) -> None:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from aws_cdk import App
 from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct
 
 from mailroom.ledger.items import LINES
 from mailroom.recipients.choices import TOPICS
 from mailroom_stacks.constructs.search import Search
-from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.storage import PrivateBucket, StreamTable, Table
 from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.stage import Settings
@@ -18,8 +18,8 @@ class MailboxStack(StageStack):
     """Producers write the mailbox, the system the ledger and the suppression list, recipients their
     preferences; what is too large for an item is in the bucket."""
 
-    def __init__(self, app: App, settings: Settings) -> None:
-        super().__init__(app, settings, "mailbox")
+    def __init__(self, scope: Construct, settings: Settings) -> None:
+        super().__init__(scope, settings, "mailbox")
         self.mailbox = StreamTable(self, "Mailbox", settings, dynamodb.StreamViewType.NEW_IMAGE)
         self.ledger = StreamTable(self, "Ledger", settings, dynamodb.StreamViewType.NEW_AND_OLD_IMAGES)
         self.ledger.add_global_secondary_index(
@@ -73,5 +73,7 @@ class MailboxStack(StageStack):
         }
         """What a function needs to put items into the mailbox."""
         publish(self, PayloadBucketName=self.payloads.bucket_name)
+        tables = {"mailbox-table": self.mailbox.table_name, "ledger-table": self.ledger.table_name}
+        name_for_others(self, settings, {**tables, "payload-bucket": self.payloads.bucket_name})
         if mailbox_days:
             publish(self, MailboxTtlSeconds=str(mailbox_days * DAY))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aws_cdk import App, Aws, Fn, Stack
+from aws_cdk import Aws, Fn, Stack
 from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
@@ -13,7 +13,7 @@ from constructs import Construct
 from mailroom_stacks.constructs.alarms import BEGUN, ENDED, AlarmText, alarm_kinds, metric, stage_alarm
 from mailroom_stacks.constructs.day_alarms import watch_days
 from mailroom_stacks.constructs.function import function_specs
-from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.dashboard import dashboard
@@ -29,8 +29,8 @@ class MonitoringStack(StageStack):
     """The topics, the one alarm that is about the whole account, and the dashboard. It is made last, because
     it shows what all others have, and deployed first: it takes nothing from them but names."""
 
-    def __init__(self, app: App, settings: Settings) -> None:
-        super().__init__(app, settings, "monitoring")
+    def __init__(self, scope: Construct, settings: Settings) -> None:
+        super().__init__(scope, settings, "monitoring")
         begun, ended = self._topics(settings)
         self._concurrency(settings)
         watch_days(Construct(self, "Days"), settings)
@@ -50,6 +50,8 @@ class MonitoringStack(StageStack):
             AlarmEndedTopicName=ended.topic_name,
             AlarmEndedTopicArn=ended.topic_arn,
         )
+        topics = {"alarm-topic": begun.topic_arn, "alarm-ended-topic": ended.topic_arn}
+        name_for_others(self, settings, topics)
 
     def _topics(self, settings: Settings) -> tuple[EventTopic, EventTopic]:
         """What hears of begun alarms, and of ended ones. People are subscribed to the first. Programs need

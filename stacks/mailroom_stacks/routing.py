@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from aws_cdk import App, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
@@ -169,14 +169,14 @@ class RoutingStack(StageStack):
 
     def __init__(
         self,
-        app: App,
+        scope: Construct,
         settings: Settings,
         storage: MailboxStack,
         channels: ChannelsStack,
         fax: FaxStack | None,
         webhook: WebhookStack,
     ) -> None:
-        super().__init__(app, settings, "routing")
+        super().__init__(scope, settings, "routing")
         by_lane = dict(channels.workers)
         if fax:
             by_lane["fax", "normal"] = fax.worker

@@ -2,8 +2,8 @@
 
 import math
 
-from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
 
 from mailroom.channels.webhook.contract import tries_that_may_fail
 from mailroom.environment import WebhookSender
@@ -25,8 +25,8 @@ QUIET_PERIODS = 12
 class WebhookStack(StageStack):
     """One queue, fair by endpoint: its messages' group is the host that they go to."""
 
-    def __init__(self, app: App, settings: Settings, storage: MailboxStack) -> None:
-        super().__init__(app, settings, "webhook")
+    def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
+        super().__init__(scope, settings, "webhook")
         self.secret = self._secret(
             settings,
             "KeysSecret",

@@ -2,10 +2,13 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ from mailroom_local.aws import ACCOUNT, REGION, Endpoints, LocalSession, patient
 from mailroom_local.stage import emulator
 from mailroom_local.stage.deploy import BOOTSTRAP_VERSION
 from mailroom_local.stage.workspace import Workspace
+from mailroom_stacks.paths import DOT_LOCAL
 from tests.support import ROOT
 from tests.support.stacks.refusals import OURS
 
@@ -69,28 +73,38 @@ def environment(url: str, home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def deployed(url: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project's folder, with stages of the tests' own: the repository's are the deployer's."""
+    folder = tmp_path_factory.mktemp("cdk")
+    shutil.copyfile(ROOT / "app.py", folder / "app.py")
+    (folder / ".local").mkdir()
+    for made in ("cdk", "bundles"):
+        (folder / ".local" / made).symlink_to(DOT_LOCAL / made)
+    (folder / "templates").symlink_to(ROOT / "templates")
+    write_stages(folder, json.loads(OURS.read_text()))
+    return folder
+
+
+def write_stages(folder: Path, own: dict[str, Any]) -> None:
+    own["app"] = f"{sys.executable} app.py"
+    (folder / "cdk.json").write_text(json.dumps(own))
+
+
+@pytest.fixture(scope="module")
+def deployed(url: str, folder: Path) -> str:
     """The emulator's URL, after the deploy. `make cdk` has to have been run."""
     try:
-        answer = run(url, tmp_path_factory.mktemp("cdk"))
+        answer = run(url, folder)
     except subprocess.TimeoutExpired as late:
         pytest.fail(f"`{COMMAND}` took over {SECONDS} s. {late.output!r}")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return url
 
 
-def _with_stages_of_our_own(folder: Path) -> Path:
-    """The folder, with a cdk.json of the tests' stages: the repository's are the deployer's."""
-    own = json.loads(OURS.read_text())
-    own["app"] = f"{sys.executable} {ROOT / 'app.py'}"
-    (folder / "cdk.json").write_text(json.dumps(own))
-    return folder
-
-
 def run(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND.split(), "--output", str(folder / "cdk.out")],
-        cwd=_with_stages_of_our_own(folder),
+        cwd=folder,
         env=environment(url, folder / "home"),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -135,3 +149,38 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     assert found == rings | fails | late | others
     boards = cloudwatch.list_dashboards()["DashboardEntries"]
     assert [each["DashboardName"] for each in boards] == ["mailroom-dev"]
+
+
+def diff(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`mailroom diff` of what is deployed, in the project's folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "mailroom_ops", "diff", "--stage", "dev"],
+        cwd=folder,
+        env=environment(url, folder / "home"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def test_a_change_that_takes_nothing_away_is_shown(deployed: str, folder: Path) -> None:
+    own = json.loads(OURS.read_text())
+    own["context"]["mailroom"]["dev"]["channels"]["mail"]["memory_mb"] = 300
+    write_stages(folder, own)
+    answer = diff(deployed, folder)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "MemorySize" in answer.stdout
+
+
+def test_a_change_that_would_take_a_queue_away_fails_and_says_what_to_do(deployed: str, folder: Path) -> None:
+    own = json.loads(OURS.read_text())
+    dev = own["context"]["mailroom"]["dev"]
+    del dev["channels"]["sms"], dev["sms"]
+    write_stages(folder, own)
+    answer = diff(deployed, folder)
+    assert answer.returncode == 1, answer.stdout + answer.stderr
+    said = " ".join(answer.stderr.split())
+    assert re.search(r"mailroom-dev-channels: the queue \w+ would be deleted\.", said)
+    assert "Before you deploy" in said

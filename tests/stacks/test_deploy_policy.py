@@ -53,6 +53,7 @@ NAMES = {
         "sms-voice:{region}:{account}:configuration-set/{name}",
     ),
     "SNS::Topic": ("TopicName", "sns:{region}:{account}:{name}"),
+    "SSM::Parameter": ("Name", "ssm:{region}:{account}:parameter{name}"),
     "SQS::Queue": ("QueueName", "sqs:{region}:{account}:{name}"),
 }
 """Of the types that have ARNs of their own: the property that names a resource, and its ARN, as each

@@ -12,25 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
+from tests.support.stacks.names import PHYSICAL
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import variant
 
 LISTS = Path(__file__).with_name("deployed")
-PHYSICAL = (
-    *(
-        "FunctionName",
-        "QueueName",
-        "TableName",
-        "BucketName",
-        "TopicName",
-        "RoleName",
-        "AlarmName",
-        "RuleName",
-    ),
-    *("DashboardName", "Name", "LogGroupName", "AliasName", "SecretName", "ScheduleExpression", "GroupName"),
-    *("ApiMappingKey", "RouteKey", "StageName", "ConfigurationSetName", "EventDestinationName"),
-    "ConfigurationName",
-)
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "everything"])

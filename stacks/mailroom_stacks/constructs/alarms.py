@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from aws_cdk import Aws, Duration
+from aws_cdk import Aws, Duration, Stage
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IConstruct
 
@@ -18,8 +18,8 @@ _kinds = WeakKeyDictionary[IConstruct, dict[str, str]]()
 
 
 def alarm_kinds(scope: IConstruct) -> dict[str, str]:
-    """The kind of each alarm in the app that `scope` belongs to, by the alarm's name."""
-    return _kinds.setdefault(scope.node.root, {})
+    """The kind of each alarm in the stage that `scope` belongs to, by the alarm's name."""
+    return _kinds.setdefault(Stage.of(scope) or scope.node.root, {})
 
 
 BEGUN, ENDED = "alarms", "alarms-ended"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
+from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack, Stage
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -118,9 +118,9 @@ _specs = WeakKeyDictionary[IConstruct, list[FunctionSpec]]()
 
 
 def function_specs(scope: IConstruct) -> list[FunctionSpec]:
-    """All functions of the app that `scope` belongs to: those that read a queue are Work, those that read a
+    """All functions of the stage that `scope` belongs to: those that read a queue are Work, those that read a
     stream StreamWork."""
-    return _specs.setdefault(scope.node.root, [])
+    return _specs.setdefault(Stage.of(scope) or scope.node.root, [])
 
 
 KEPT_DAYS = {

@@ -1,8 +1,9 @@
 """What all stacks and constructs of a stage have in common: names, outputs, removal, accepted findings."""
 
+from collections.abc import Mapping
+
 from aws_cdk import (
     Acknowledgment,
-    App,
     CfnOutput,
     Environment,
     IStackSynthesizer,
@@ -10,6 +11,7 @@ from aws_cdk import (
     Stack,
     Validations,
 )
+from aws_cdk import aws_ssm as ssm
 from constructs import Construct, IConstruct
 
 from mailroom_stacks.settings.stage import Settings
@@ -19,13 +21,18 @@ class StageStack(Stack):
     """A stack named mailroom-{stage}-{part}, in the account and region that the stage may pin."""
 
     def __init__(
-        self, app: App, settings: Settings, part: str, synthesizer: IStackSynthesizer | None = None
+        self,
+        scope: Construct,
+        settings: Settings,
+        part: str,
+        synthesizer: IStackSynthesizer | None = None,
     ) -> None:
         """`synthesizer` is how it is deployed, where not by the bootstrap's roles."""
         place = settings.deployment
         super().__init__(
-            app,
+            scope,
             settings.name(part),
+            stack_name=settings.name(part),  # a cdk.Stage would put its own name before it
             description=f"Mailroom, stage {settings.stage}: {part}",
             env=Environment(account=place.account, region=place.region),
             termination_protection=place.termination_protection,
@@ -38,6 +45,18 @@ def publish(scope: Construct, **values: str) -> None:
     stack = Stack.of(scope)
     for name, value in values.items():
         CfnOutput(stack, name, value=value)
+
+
+def parameter_of(settings: Settings, short: str) -> str:
+    """The name of the SSM parameter that tells others of a stage's `short`."""
+    return f"/{settings.name()}/{short}"
+
+
+def name_for_others(scope: Construct, settings: Settings, values: Mapping[str, str]) -> None:
+    """An SSM parameter for each value, for Terraform and for stacks that are not in this app."""
+    for short, value in values.items():
+        name = parameter_of(settings, short)
+        ssm.StringParameter(scope, f"{pascal(short)}Parameter", parameter_name=name, string_value=value)
 
 
 def pascal(short_name: str) -> str:

@@ -134,7 +134,8 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
         ),
         ("sns", "topic"): (arn("sns", own),),
         ("sqs", "queue"): (arn("sqs", own),),
-        ("ssm", "parameter"): (arn("ssm", f"parameter/cdk-bootstrap/{place.qualifier}/version"),),
+        ("ssm", "parameter"): (arn("ssm", f"parameter/{group}/*"),),
+        ("ssm", "bootstrap"): (arn("ssm", f"parameter/cdk-bootstrap/{place.qualifier}/version"),),
     }
 
 
@@ -170,7 +171,11 @@ def statements(needed: Mapping[str, Iterable[str]], place: Place) -> list[Statem
     return [*sorted(allowed), Statement((deployers,), (), ("iam:*",), denied=True)]
 
 
-_KINDS = {"apigateway": ("apis",), "iam:CreateServiceLinkedRole": ("service-role",)}
+_KINDS = {
+    "apigateway": ("apis",),
+    "iam:CreateServiceLinkedRole": ("service-role",),
+    "ssm:GetParameters": ("parameter", "bootstrap"),
+}
 """Where IAM's own kinds are too many, or too coarse."""
 
 

@@ -1,0 +1,67 @@
+"""Mailroom as a part of somebody's CDK app."""
+
+from collections.abc import Mapping
+
+from aws_cdk import Aws, Stack, Stage
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from mailroom_stacks.application import build, check_templates
+from mailroom_stacks.constructs.alarms import BEGUN, ENDED
+from mailroom_stacks.constructs.stage import parameter_of
+from mailroom_stacks.constructs.storage import bucket_name
+from mailroom_stacks.settings.load import load, load_campaigns, with_providers
+
+
+class Grantable:
+    """A table or bucket of the stage, by its name: whoever uses it waits for no stack of ours, and no stack
+    of ours is held back by an export that somebody imports."""
+
+    def __init__(self, service: str, name: str, actions: list[str], *, objects: bool = False) -> None:
+        self.name = name
+        """Its name, for the environment of a function."""
+        self._service, self._actions, self._objects = service, actions, objects
+
+    def grant_put(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a function, or a role, put into it."""
+        stack = Stack.of(grantee.grant_principal)  # type: ignore[arg-type] # a role or a function is one
+        arn = (
+            stack.format_arn(service="s3", region="", account="", resource=f"{self.name}/*")
+            if self._objects
+            else stack.format_arn(service=self._service, resource="table", resource_name=self.name)
+        )
+        return iam.Grant.add_to_principal(grantee=grantee, actions=self._actions, resource_arns=[arn])
+
+
+class Mailroom(Stage):
+    """All stacks of one stage, in an app of yours, with their own names. cdk-nag, the stage's tags, its
+    bootstrap and its boundary hold for them, and for nothing else of the app.
+
+    Templates and campaigns lie beside the app's cdk.json, as in a project of Mailroom's own.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, settings: Mapping[str, object], stage: str | None = None
+    ) -> None:
+        """`settings` are those of a stage, as they would stand below `mailroom.<stage>` in cdk.json; `stage`
+        is its name, in every name that AWS shows (None: `construct_id` in lower case). Raises SettingsError
+        for a wrong setting, template or campaign."""
+        super().__init__(scope, construct_id)
+        check_templates()
+        name = stage or construct_id.lower()
+        loaded = with_providers(load({name: settings}, name), self.node.try_get_context("providers"))
+        build(self, loaded, load_campaigns(loaded))
+        place = f"{loaded.deployment.region or Aws.REGION}:{loaded.deployment.account or Aws.ACCOUNT_ID}"
+        topics = f"arn:{Aws.PARTITION}:sns:{place}"
+        self.mailbox = Grantable("dynamodb", loaded.name("mailbox"), ["dynamodb:PutItem"])
+        """The table that items are put into."""
+        self.payloads = Grantable("s3", bucket_name(loaded, "payloads"), ["s3:PutObject"], objects=True)
+        """The bucket for attachments, documents, and what is too large for an item."""
+        self.api_url = f"{{{{resolve:ssm:{parameter_of(loaded, 'api-url')}}}}}"
+        """The URL of the HTTP API, as CloudFormation reads it when it deploys: after this stage."""
+        self.events = loaded.outcomes.event_bus
+        """The event bus that hears of outcomes: its name or ARN; None: none does."""
+        self.alarm_topic_arn = f"{topics}:{loaded.name(BEGUN)}"
+        """The SNS topic that hears of alarms which begin."""
+        self.alarm_ended_topic_arn = f"{topics}:{loaded.name(ENDED)}"
+        """The SNS topic that hears of alarms which end."""

@@ -1,0 +1,84 @@
+"""What stands between `mailroom deploy` and AWS: programs from locks, and the judgement of a comparison."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mailroom_ops import cli
+from mailroom_ops.deploying import commands
+from mailroom_ops.deploying.judgement import FATES, Loss, losses
+from mailroom_ops.installed import installed, run_locked
+from mailroom_ops.screen import Refused
+
+COMPARED = """
+Stack mailroom-prod-mailbox
+Resources
+[~] AWS::DynamoDB::Table Mailbox Mailbox6ED0E2BF replace
+ └─ [~] KeySchema (requires replacement)
+[~] AWS::DynamoDB::Table Ledger LedgerA1B2C3D4
+ └─ [+] GlobalSecondaryIndexes
+[-] AWS::IAM::Role Role RoleA1B2C3D4 destroy
+
+Stack mailroom-prod-channels
+Resources
+[-] AWS::SQS::Queue Sms/Queue SmsQueue37C0E395 destroy
+[-] AWS::S3::Bucket Old OldA1B2C3D4 orphan
+[~] AWS::SecretsManager::Secret Key KeyA1B2C3D4 may be replaced
+[+] AWS::SQS::Queue Chat/Queue ChatQueueA1B2C3D4
+"""
+
+
+def test_what_keeps_data_and_would_go_is_named_with_its_stack_and_no_other_resource() -> None:
+    assert [*losses(COMPARED)] == [
+        Loss("mailroom-prod-mailbox", "table", "Mailbox6ED0E2BF", "replace"),
+        Loss("mailroom-prod-channels", "queue", "SmsQueue37C0E395", "destroy"),
+        Loss("mailroom-prod-channels", "bucket", "OldA1B2C3D4", "orphan"),
+        Loss("mailroom-prod-channels", "secret", "KeyA1B2C3D4", "may be replaced"),
+    ]
+    assert {each.fate for each in losses(COMPARED)} == FATES.keys()
+
+
+def test_a_program_is_installed_once_for_a_lock_and_anew_for_another(tmp_path: Path) -> None:
+    lock, times = tmp_path / "lock.txt", []
+    for text in ("six==1", "six==1", "six==2"):
+        lock.write_text(text)
+        installed(tmp_path / "program", [lock], lambda folder: times.append(folder.exists()))
+    assert times == [True, True]
+
+
+def test_an_installation_that_failed_is_tried_again(tmp_path: Path) -> None:
+    lock, tried = tmp_path / "lock.txt", []
+    lock.write_text("six==1")
+
+    def fail(folder: Path) -> None:
+        tried.append(folder)
+        raise Refused("the registry does not answer")
+
+    for _ in range(2):
+        with pytest.raises(Refused):
+            installed(tmp_path / "program", [lock], fail)
+    assert len(tried) == 2
+
+
+def test_what_an_installer_says_is_handed_on_with_what_a_wrong_hash_means() -> None:
+    with pytest.raises(Refused, match=r"(?s)no such file.*do not install it"):
+        run_locked("sh", "-c", "echo no such file >&2; exit 1")
+
+
+@pytest.mark.parametrize("command", ["synth", "diff", "deploy", "destroy"])
+def test_a_stage_that_the_app_refuses_is_not_compared_deployed_or_destroyed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    (tmp_path / "app.py").write_text("raise SystemExit('mailroom.dev.mail: is missing')")
+    monkeypatch.setattr(commands, "PROJECT", tmp_path)
+    monkeypatch.setattr(commands, "OUTPUT", tmp_path / "cdk.out")
+    monkeypatch.setattr("mailroom_ops.deploying.cdk.run", lambda *_, **__: pytest.fail("ran"))
+    assert CliRunner().invoke(cli.app, [command, "--stage", "dev"]).exit_code == 2
+
+
+def test_a_new_folder_is_not_written_over_another(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    refused = CliRunner().invoke(cli.app, ["new", str(tmp_path)])
+    assert (refused.exit_code, "not empty" in refused.stderr) == (2, True)
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.txt"]

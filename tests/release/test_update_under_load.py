@@ -1,0 +1,160 @@
+"""An update of a stage that sends: the commit of `base` is deployed, messages of all channels are put, and
+this code is deployed over it while they are on their way."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from mailroom_local.demo.load import pushes
+from mailroom_local.demo.plan import DemoFacts, DemoPlan
+from mailroom_local.demo.run import left_over, store_documents
+from mailroom_local.harness.expected import Expected
+from mailroom_local.harness.judge import Judgement
+from mailroom_local.harness.run import Bars, Run
+from mailroom_local.harness.stage_client import StageClient
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
+from mailroom_local.stage.workspace import State, Workspace
+from mailroom_ops.terminal import Terminal
+from mailroom_stacks.paths import BUNDLES
+from tests.support import ROOT
+
+BASE = (Path(__file__).parent / "base").read_text().strip()
+"""The commit that stages may have been deployed from: that of the last release."""
+MAILS, RATE = 150, 40.0
+"""How many mails go with all of the demo's other messages, and how many messages a second are put: for longer
+than the deployment takes."""
+PATIENCE_SECONDS = 60.0
+MISSING = (
+    f"the commit {BASE[:8]} of tests/release/base is not in this clone, so no update was tried; fetch it by "
+    f"`git fetch --depth 1 origin {BASE}`"
+)
+
+
+def archive() -> bytes:
+    """The files of BASE. Left out where the clone does not have the commit, unless CI says that it has to."""
+    packed = subprocess.run(["git", "archive", BASE], cwd=ROOT, capture_output=True, check=False)
+    if packed.returncode and "BASE_IS_REQUIRED" in os.environ:
+        pytest.fail(MISSING)
+    if packed.returncode:
+        pytest.skip(MISSING)
+    return packed.stdout
+
+
+def assembly_of_base(folder: Path) -> Path:
+    """The cloud assembly of the local stage, as BASE's own code makes it."""
+    tree, assembly = folder / "tree", folder / "assembly"
+    with tarfile.open(fileobj=io.BytesIO(archive())) as packed:
+        packed.extractall(tree, filter="data")
+    (tree / ".local").mkdir()
+    (tree / ".local" / "bundles").symlink_to(BUNDLES)  # packages by the hash of their lock
+    subprocess.run(
+        [
+            *(sys.executable, "app.py", "-c", "stage=local", "-c", f"providers={PROVIDERS}"),
+            *("--output", str(assembly)),
+        ],
+        cwd=tree,
+        # Before what is installed here: this code.
+        env={**os.environ, "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'lambdas'}"},
+        check=True,
+        capture_output=True,
+    )
+    return assembly
+
+
+@contextmanager
+def stage_of_base(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[tuple[Workspace, State]]:
+    """A running stage of BASE."""
+    assembly, workspace = assembly_of_base(folder), Workspace(folder / "stage")
+
+    def link(workspace: Workspace) -> None:
+        workspace.folder.mkdir(parents=True, exist_ok=True)
+        workspace.assembly.symlink_to(assembly)
+
+    with patch.context() as deploying_base:
+        deploying_base.setattr(lifecycle, "synthesize", link)
+        running = lifecycle.start(workspace, lambda _: None)
+    try:
+        yield workspace, running
+    finally:
+        lifecycle.stop(workspace)
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What came of it: the judgement, what was left over, the hashes of the functions' code before and after,
+    how many messages were put before the deployment began and when it ended, and how many in all."""
+
+    judgement: Judgement
+    left_over: list[str]
+    code: tuple[dict[str, str], dict[str, str]]
+    put: tuple[int, int]
+    load: list[Expected]
+
+
+@pytest.fixture(scope="module")
+def updated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Updated]:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        stage_of_base(tmp_path_factory.mktemp("update"), patch) as (workspace, running),
+    ):
+        stage = StageClient(running)
+        facts, bucket = DemoFacts.of(stage), stage.output("PayloadBucketName")
+        devices = pushes.register(running.endpoints, facts.applications)
+        plan = DemoPlan.of(facts, devices, running.endpoints.providers, bucket)
+        store_documents(stage, plan.others, bucket)
+        workspace.assembly.unlink()
+        lifecycle.synthesize(workspace)
+        with Bars(Terminal(quiet=True)) as bars:
+            run, code, put = Run(stage, bars, PATIENCE_SECONDS), [hashes(stage)], []
+
+            def update(_: Event) -> None:
+                put.append(len(run.put_at))
+                deployment = EmulatorDeployment(running.endpoints.aws)
+                deployment.deploy(workspace.assembly.resolve(), running.endpoints.providers)
+                put.append(len(run.put_at))
+
+            run.send("all", [*plan.mails[:MAILS], *plan.others], rate=RATE, disturb=update)
+            run.settle()
+            judgement = run.judge(strict=True)
+        code.append(hashes(stage))
+        yield Updated(judgement, left_over(stage), (code[0], code[1]), (put[0], put[1]), run.load)
+
+
+def hashes(stage: StageClient) -> dict[str, str]:
+    """The hash of each function's code and variables, by the function's name."""
+    pages = stage.functions.get_paginator("list_functions").paginate()
+    return {
+        each["FunctionName"]: f"{each['CodeSha256']} {json.dumps(each.get('Environment'), sort_keys=True)}"
+        for page in pages
+        for each in page["Functions"]
+    }
+
+
+def test_every_function_gets_its_new_code_while_messages_are_on_their_way(updated: Updated) -> None:
+    before, after = updated.code
+    assert before.keys() <= after.keys()
+    assert not {name for name in before if before[name] == after[name]}
+    assert updated.put[1] < len(updated.load)  # the deployment was over before the last message was put
+    assert {event_type for _, event_type in (each.key for each in updated.load)} == {
+        "mail",
+        "sms",
+        "push",
+        "fax",
+        "webhook",
+    }
+
+
+def test_no_message_is_lost_or_sent_twice_and_every_callback_verifies(updated: Updated) -> None:
+    assert updated.judgement.wrong == []
+    assert updated.left_over == []
