@@ -44,6 +44,7 @@ PANELS = {
         "diff": "mailroom_ops.deploying.commands:diff",
         "deploy": "mailroom_ops.deploying.commands:deploy",
         "destroy": "mailroom_ops.deploying.commands:destroy",
+        "rehearse": "mailroom_ops.rehearse.command:rehearse",
         "policy": "mailroom_ops.deploying.policy:policy",
     },
     "Templates": {

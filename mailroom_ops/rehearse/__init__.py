@@ -1,0 +1,1 @@
+"""`mailroom rehearse`: the first day of a stage, in a few minutes."""

@@ -1,0 +1,154 @@
+"""The steps of a rehearsal: what is sent to SES's mailbox simulator, and what has to become of each.
+
+The addresses: https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html#send-email-simulator.
+Each run adds a label of its own to them, so that no run meets what another one left.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from mailroom.client import Mailroom, MessageStatus, NotCancelled
+from mailroom.clock import epoch
+from mailroom_ops.dead_letters.queues import DeadQueues
+from mailroom_ops.people.preferences import OptOuts
+from mailroom_ops.people.suppressions import Lists
+from mailroom_ops.repair.dead_letters import Redrive
+
+if TYPE_CHECKING:
+    import boto3
+
+POLL_SECONDS = 0.5
+TOPIC = "rehearsal"
+COURSES = {
+    "success": ("a mail", "delivered"),
+    "bounce": ("a mail to an address that is not there", "bounced"),
+    "complaint": ("a mail that its recipient reports as spam", "complained"),
+    "suppressionlist": ("a mail to an address on SES's own list", "bounced"),
+}
+"""By the simulator's address: what is sent, and the status that it has to come to."""
+
+
+class Step(Struct, frozen=True):
+    """What was done, the status that it should come to and the one that it has, and the seconds from its put
+    to SES's acceptance and to its delivery. `said` is the error or trouble, without addresses."""
+
+    step: str
+    wanted: str
+    found: str
+    accepted_seconds: float | None = None
+    delivered_seconds: float | None = None
+    said: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is as it should be."""
+        return self.found == self.wanted
+
+
+class Rehearsal:
+    """One run, on one stage. Nothing that it does reaches a person."""
+
+    def __init__(
+        self, session: "boto3.Session", stage: str, label: str, patience: float, say: Callable[[str], None]
+    ) -> None:
+        """`label` is the run's, `patience` the seconds that a message may take to its status."""
+        self._client = Mailroom(stage, session)
+        self._letters = DeadQueues(session, stage)
+        self._lists, self._choices = Lists(session, stage), OptOuts(session, stage)
+        self._label, self._patience, self._say = label, patience, say
+
+    def steps(self) -> Iterator[Step]:
+        """Do all, one after the other; what a step leaves in lists and preferences is taken back."""
+        for name in COURSES:
+            self._send(name, name)
+        for name, (step, wanted) in COURSES.items():
+            yield self._until(step, name, wanted)
+        yield self._suppressed()
+        yield self._cancelled()
+        yield from self._chosen()
+        yield self._dead_and_back()
+
+    def _suppressed(self) -> Step:
+        self._send("again", "bounce")
+        step = self._until("a second mail to the first of these addresses", "again", "suppressed")
+        for name in COURSES:
+            for found in self._lists.find(self._address(name)):
+                self._lists.lift(found, "rehearsal")
+        return step
+
+    def _cancelled(self) -> Step:
+        later = datetime.now(UTC) + timedelta(hours=1)
+        self._send("later", "success", send_at=f"{later:%Y-%m-%dT%H:%M:%SZ}")
+        try:
+            found = self._client.cancel(self._id("later"), "mail").status
+        except NotCancelled as error:
+            found = error.status.status if error.status else "not there"
+        return Step("a mail for an hour from now, cancelled", "cancelled", found)
+
+    def _chosen(self) -> Iterator[Step]:
+        somebody = self._address("success")
+        self._choices.opt_out(somebody, TOPIC)
+        self._send("out", "success", topic=TOPIC)
+        yield self._until("a mail of a topic that was opted out of", "out", "suppressed")
+        self._choices.opt_in(somebody, TOPIC)
+        self._send("in", "success", topic=TOPIC)
+        yield self._until("the same, opted in again", "in", "delivered")
+
+    def _dead_and_back(self) -> Step:
+        """Lay a mail into the dead-letter queue, as SQS does after the last try, and put it back."""
+        (queue,) = self._letters.named("mail")
+        body = json.dumps(self._item("dead", "success"))
+        self._letters.client.send_message(QueueUrl=queue.url, MessageBody=body)
+        redrive = Redrive(self._letters.client, queue, [self._id("dead")])
+        redrive.run(lambda *_: None)
+        return self._until("a dead letter, put back into its queue", "dead", "delivered")
+
+    def _id(self, name: str) -> str:
+        return f"rehearsal-{self._label}-{name}"
+
+    def _address(self, course: str) -> str:
+        return f"{course}+{self._label}@simulator.amazonses.com"
+
+    def _item(self, name: str, course: str, **further: str) -> Mapping[str, str]:
+        text = {"subject": "A rehearsal", "text": "Nobody reads this mail."}
+        to = self._address(course)
+        return {"id": self._id(name), "event_type": "mail", "to": to, **text, **further}
+
+    def _send(self, name: str, course: str, **further: str) -> None:
+        sent = self._client.send(self._item(name, course, **further))
+        if not sent.ok:
+            self._say(f"{name}: {sent.error}")
+
+    def _until(self, step: str, name: str, wanted: str) -> Step:
+        self._say(f"{step}: waiting for {wanted}")
+        deadline = time.monotonic() + self._patience
+        while True:
+            found = self._client.status(self._id(name), "mail")
+            if (found and found.status == wanted) or time.monotonic() > deadline:
+                return _step(step, wanted, found)
+            time.sleep(POLL_SECONDS)
+
+
+def _step(step: str, wanted: str, found: MessageStatus | None) -> Step:
+    if found is None:
+        return Step(step, wanted, "not there", said="the mailbox does not have it")
+    put, accepted, delivered = (found.times.get(each) for each in ("putAt", "completedAt", "deliveredAt"))
+    said = found.error or found.trouble or {}
+    return Step(
+        step,
+        wanted,
+        found.status,
+        _between(put, accepted),
+        _between(put, delivered),
+        # Its message may quote an address; its code does not.
+        said.get("code", ""),
+    )
+
+
+def _between(first: str | None, then: str | None) -> float | None:
+    return round(epoch(then) - epoch(first), 2) if first and then else None
