@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
+from mailroom.environment import MessagesApiSettings
 from mailroom.message.message import MAX_ID_BYTES, OURS
 from mailroom.outcomes import OutcomeEvent
 
@@ -21,18 +22,22 @@ def schema(
     event: Annotated[
         bool, typer.Option("--event", help="Print the schema of the detail of events on EventBridge.")
     ] = False,
+    api: Annotated[
+        bool, typer.Option("--api", help="Print the OpenAPI document of the HTTP API, with all channels.")
+    ] = False,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of printing.")] = None,
 ) -> None:
-    """Print the JSON Schema of a mailbox item or of an event.
+    """Print the JSON Schema of a mailbox item or of an event, or the API's description in OpenAPI.
 
     Exit code 2: there is no such channel.
 
     Example: mailroom schema mail > mail.schema.json
     """
-    if (channel is not None) == event:
-        raise typer.BadParameter("name a channel, or use --event.")
+    if (channel is not None) + event + api != 1:
+        raise typer.BadParameter("name a channel, or use --event or --api.")
     try:
-        text = written(schema_of(channel) if channel else schema_of_event())
+        document = schema_of(channel) if channel else schema_of_event() if event else openapi()
+        text = written(document)
     except KeyError as error:
         raise typer.BadParameter(str(error.args[0])) from None
     if output is None:
@@ -72,6 +77,25 @@ def schema_of_event() -> dict[str, Any]:
         **detail,
         "description": inspect.cleandoc(detail["description"]),
     }
+
+
+def openapi() -> dict[str, Any]:
+    """The description of the HTTP API of a stage that has every channel, and whose callers sign by IAM. A
+    stage's own is at its /openapi.json."""
+    from mailroom.api.document import text_of  # Powertools, which no other schema needs
+
+    settings = MessagesApiSettings(
+        ledger_table="",
+        ledger_ttl_seconds=0,
+        payload_bucket="",
+        mailbox_table="",
+        lanes={name: ["normal", "bulk"] for name in CONTRACTS},
+        callback_schemes=(),
+        callback_ports=(),
+        public_url="https://{api}.execute-api.{region}.amazonaws.com",
+    )
+    described: dict[str, Any] = json.loads(text_of(settings))
+    return described
 
 
 def written(document: dict[str, Any]) -> str:

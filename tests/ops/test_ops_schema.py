@@ -38,6 +38,16 @@ def test_the_schema_that_is_printed_is_the_one_that_is_kept(channel: str) -> Non
     assert same, f"{kept.name} is not what the contract says; run `make schema` and commit the file."
 
 
+def test_the_description_of_the_api_is_kept_and_has_every_channel() -> None:
+    printed = CliRunner().invoke(app, ["schema", "--api"])
+    assert printed.exit_code == 0
+    same = printed.stdout == (ROOT / "docs" / "openapi.json").read_text()
+    assert same, "docs/openapi.json is not what the API says; run `make schema` and commit the file."
+    described = json.loads(printed.stdout)
+    assert {contract.__name__ for contract in CONTRACTS.values()} <= described["components"]["schemas"].keys()
+    assert {"/messages", "/messages/{id}"} <= described["paths"].keys()
+
+
 def test_the_schema_of_events_is_kept_and_says_what_an_event_may_lack() -> None:
     printed = CliRunner().invoke(app, ["schema", "--event"])
     assert printed.exit_code == 0
