@@ -112,7 +112,7 @@ def _bundled() -> Path:
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or found.origin is None:
         raise StartError(
-            f"{_PACKAGE}, which brings PostgreSQL, is missing. Run `make setup`, then try again."
+            f"{_PACKAGE}, which brings PostgreSQL, is missing. Install mailroom-cdk[local], then try again."
         )
     return Path(found.origin).parent.parent
 

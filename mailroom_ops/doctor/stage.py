@@ -119,7 +119,7 @@ class ExaminedStage:
     def deploy(self) -> str:
         """What deploys the stage as it is configured. The Makefile has the version of the CDK's command
         line."""
-        return "make down up" if self.local else f"make deploy STAGE={self.name}"
+        return "mailroom down; mailroom up" if self.local else f"mailroom deploy --stage {self.name}"
 
     @property
     def protected(self) -> bool:

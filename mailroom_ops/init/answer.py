@@ -123,8 +123,8 @@ def _notes(draft: StageDraft, settings: Settings, stages: Stages) -> Iterator[st
 
 def _next(stage: str) -> list[Step]:
     return [
-        Step("Write the templates, and see that all fits together.", f"make synth STAGE={stage}"),
-        Step("Once for each account and region.", f"make bootstrap STAGE={stage}"),
-        Step("Deploy, with AWS credentials in the environment.", f"make deploy STAGE={stage}"),
+        Step("Write the templates, and see that all fits together.", f"mailroom synth --stage {stage}"),
+        Step("Once for each account and region.", f"mailroom bootstrap --stage {stage}"),
+        Step("Deploy, with AWS credentials in the environment.", f"mailroom deploy --stage {stage}"),
         Step("See what is missing.", f"mailroom doctor --stage {stage}"),
     ]

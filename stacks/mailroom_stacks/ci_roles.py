@@ -61,7 +61,7 @@ class DeployStack(StageStack):
                 f"mailroom.{settings.stage}.deploy: is deployed by the account's default bootstrap, whose "
                 "execution role is every app's and has AdministratorAccess unless it was made with other "
                 "policies; so its subjects may do anything in the account. Bootstrap with a qualifier and "
-                "the policies of `make policy`, and set deploy.qualifier.",
+                "the policies of `mailroom policy`, and set deploy.qualifier.",
             )
 
     def _role(self, id_: str, name: str, subjects: Sequence[str], grant: Grant) -> iam.Role:

@@ -142,5 +142,5 @@ def test_without_the_local_stage_the_page_says_how_to_start_it(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MAILROOM_PROVIDERS", raising=False)
-    with pytest.raises(Refused, match="make up"):
+    with pytest.raises(Refused, match="mailroom up"):
         shown(site)

@@ -690,12 +690,12 @@ def test_threads_that_are_deployed_and_not_in_the_settings_are_named(answers: di
     assert said.sentence == "mail: channels.mail.submits_at_once is 1 in the settings, and deployed is 5."
 
 
-def test_what_is_not_deployed_is_mended_by_the_target_that_knows_the_cdks_version(
+def test_what_is_not_deployed_is_mended_by_the_command_that_knows_the_cdks_version(
     answers: dict[str, Answer],
 ) -> None:
     answers["cloudformation.DescribeStacks"] = {"Stacks": []}
     fixes = [each.fix for each in looked(Aws(answers), ["stacks"]) if each.check == "deployed"]
-    assert fixes == ["make deploy STAGE=dev"]
+    assert fixes == ["mailroom deploy --stage dev"]
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def _fetch(path: str, **query: str | int) -> Any:
     providers = os.environ.get("MAILROOM_PROVIDERS", "")
     if not providers.startswith("http://127.0.0.1:"):
         raise Refused(
-            "The inbox is in the local stage: `make up`, then `. .local/env` before the console starts."
+            "The inbox is in the local stage: `mailroom up`, then `. .local/env` before the console starts."
         )
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -153,7 +153,7 @@ def _fetch(path: str, **query: str | int) -> Any:
             return json.loads(reply.read())
     except OSError:
         raise Refused(
-            f"The simulators at {providers} do not answer. Start the stage anew: `make up`."
+            f"The simulators at {providers} do not answer. Start the stage anew: `mailroom up`."
         ) from None
 
 
