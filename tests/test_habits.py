@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from packaging.requirements import Requirement
 
 from tests.support import ROOT
 
@@ -271,6 +272,16 @@ def test_every_target_is_phony_and_says_what_it_does() -> None:
     assert phony == TARGETS
     helped = set(re.findall(r"^([a-z]+):.*##", MAKEFILE, re.MULTILINE))
     assert TARGETS - helped <= {"lock"}
+
+
+def test_the_wheels_extras_allow_the_versions_that_were_tried() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    installed = dict(PINNED.findall((ROOT / "requirements-dev.txt").read_text()))
+    wanted = [Requirement(each) for extra in extras.values() for each in extra]
+    assert len(wanted) > 20
+    for each in wanted:
+        assert each.name == "mailroom-cdk" or each.specifier.contains(installed[each.name]), each
+        assert each.name == "mailroom-cdk" or "<" in str(each.specifier), each
 
 
 def test_the_changelog_knows_the_version() -> None:

@@ -1,6 +1,7 @@
 """Mailroom as a part of somebody's CDK app."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from aws_cdk import Aws, Stack, Stage
 from aws_cdk import aws_iam as iam
@@ -17,20 +18,17 @@ class Grantable:
     """A table or bucket of the stage, by its name: whoever uses it waits for no stack of ours, and no stack
     of ours is held back by an export that somebody imports."""
 
-    def __init__(self, service: str, name: str, actions: list[str], *, objects: bool = False) -> None:
+    def __init__(self, name: str, action: str, **arn: Any) -> None:
+        """`action` is what putting takes; `arn` are the parts of the ARN that `Stack.format_arn` names."""
         self.name = name
         """Its name, for the environment of a function."""
-        self._service, self._actions, self._objects = service, actions, objects
+        self._action, self._arn = action, arn
 
     def grant_put(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let a function, or a role, put into it."""
         stack = Stack.of(grantee.grant_principal)  # type: ignore[arg-type] # a role or a function is one
-        arn = (
-            stack.format_arn(service="s3", region="", account="", resource=f"{self.name}/*")
-            if self._objects
-            else stack.format_arn(service=self._service, resource="table", resource_name=self.name)
-        )
-        return iam.Grant.add_to_principal(grantee=grantee, actions=self._actions, resource_arns=[arn])
+        arns = [stack.format_arn(**self._arn)]
+        return iam.Grant.add_to_principal(grantee=grantee, actions=[self._action], resource_arns=arns)
 
 
 class Mailroom(Stage):
@@ -53,9 +51,14 @@ class Mailroom(Stage):
         build(self, loaded, load_campaigns(loaded))
         place = f"{loaded.deployment.region or Aws.REGION}:{loaded.deployment.account or Aws.ACCOUNT_ID}"
         topics = f"arn:{Aws.PARTITION}:sns:{place}"
-        self.mailbox = Grantable("dynamodb", loaded.name("mailbox"), ["dynamodb:PutItem"])
+        table, bucket = loaded.name("mailbox"), bucket_name(loaded, "payloads")
+        self.mailbox = Grantable(
+            table, "dynamodb:PutItem", service="dynamodb", resource="table", resource_name=table
+        )
         """The table that items are put into."""
-        self.payloads = Grantable("s3", bucket_name(loaded, "payloads"), ["s3:PutObject"], objects=True)
+        self.payloads = Grantable(
+            bucket, "s3:PutObject", service="s3", region="", account="", resource=f"{bucket}/*"
+        )
         """The bucket for attachments, documents, and what is too large for an item."""
         self.api_url = f"{{{{resolve:ssm:{parameter_of(loaded, 'api-url')}}}}}"
         """The URL of the HTTP API, as CloudFormation reads it when it deploys: after this stage."""

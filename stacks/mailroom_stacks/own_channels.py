@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from mailroom.environment import OWN_CHANNELS
 from mailroom_stacks.paths import CDK_JSON, PROJECT
-
-OWN = "OWN_CHANNELS"
-"""As `mailroom.channels.contracts` reads it, which may be imported only afterwards."""
 
 
 def announce() -> None:
@@ -20,7 +18,7 @@ def announce() -> None:
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
         stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
         if own := dict(_modules(stages)):
-            os.environ[OWN] = json.dumps(own)
+            os.environ[OWN_CHANNELS] = json.dumps(own)
             sys.path.append(str(PROJECT))
             os.environ["PYTHONPATH"] = os.pathsep.join(
                 filter(None, (os.environ.get("PYTHONPATH"), str(PROJECT)))

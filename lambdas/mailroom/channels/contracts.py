@@ -12,6 +12,7 @@ import msgspec
 from mailroom.channels import fax, mail, push, sms, webhook
 from mailroom.channels.channel import Channel
 from mailroom.channels.sms.contract import sms_in
+from mailroom.environment import OWN_CHANNELS
 from mailroom.message.message import MAX_ID_BYTES, OURS, Message
 
 CHANNELS: dict[str, Channel] = {
@@ -22,9 +23,7 @@ CHANNELS: dict[str, Channel] = {
     "webhook": webhook.CHANNEL,
 }
 """A row for each `event_type`."""
-OWN = "OWN_CHANNELS"
-"""The variable that names the deployer's own channels, and the module of each one's descriptor, as JSON."""
-for _name, _module in json.loads(os.environ.get(OWN) or "{}").items():
+for _name, _module in json.loads(os.environ.get(OWN_CHANNELS) or "{}").items():
     CHANNELS[_name] = import_module(_module).CHANNEL
 CONTRACTS: dict[str, type[Message]] = {name: each.contract for name, each in CHANNELS.items()}
 

@@ -13,8 +13,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 from msgspec import Struct
 
-from mailroom.channels.contracts import OWN
-from mailroom.environment import variables_of
+from mailroom.environment import OWN_CHANNELS, variables_of
 from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
 from mailroom_stacks.constructs.bundle import Bundle, Target
 from mailroom_stacks.constructs.grants import Grant, role
@@ -181,7 +180,7 @@ class HandlerFunction(Construct):
                 "POWERTOOLS_SERVICE_NAME": spec.function,
                 "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
                 "POWERTOOLS_LOG_LEVEL": "INFO",
-                **({OWN: json.dumps(settings.own_channels)} if bundle.knows_channels else {}),
+                **({OWN_CHANNELS: json.dumps(settings.own_channels)} if bundle.knows_channels else {}),
                 **variables_of(spec.environment),
             },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,
