@@ -165,22 +165,23 @@ def diff(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_change_that_takes_nothing_away_is_shown(deployed: str, folder: Path) -> None:
-    own = json.loads(OURS.read_text())
-    own["context"]["mailroom"]["dev"]["channels"]["mail"]["memory_mb"] = 300
-    write_stages(folder, own)
-    answer = diff(deployed, folder)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert "MemorySize" in answer.stdout
-
-
-def test_a_change_that_would_take_a_queue_away_fails_and_says_what_to_do(deployed: str, folder: Path) -> None:
+def test_a_change_that_would_take_a_queue_away_is_shown_and_fails_and_says_what_to_do(
+    deployed: str, folder: Path
+) -> None:
     own = json.loads(OURS.read_text())
     dev = own["context"]["mailroom"]["dev"]
+    dev["channels"]["mail"]["memory_mb"] = 300  # which takes nothing away
     del dev["channels"]["sms"], dev["sms"]
     write_stages(folder, own)
     answer = diff(deployed, folder)
     assert answer.returncode == 1, answer.stdout + answer.stderr
-    said = " ".join(answer.stderr.split())
-    assert re.search(r"mailroom-dev-channels: the queue \w+ would be deleted\.", said)
-    assert "Before you deploy" in said
+    assert "MemorySize" in answer.stdout
+    lost = re.findall(
+        r"(mailroom-dev-\w+): the (\w+) \w+ would be deleted\.", " ".join(answer.stderr.split())
+    )
+    assert sorted(lost) == [
+        ("mailroom-dev-channels", "queue"),
+        ("mailroom-dev-channels", "queue"),
+        ("mailroom-dev-feedback", "secret"),
+    ]
+    assert "Before you deploy" in " ".join(answer.stderr.split())

@@ -31,7 +31,7 @@ from tests.support import ROOT
 
 BASE = (Path(__file__).parent / "base").read_text().strip()
 """The commit that stages may have been deployed from: that of the last release."""
-MAILS, RATE = 150, 40.0
+MAILS, RATE = 80, 40.0
 """How many mails go with all of the demo's other messages, and how many messages a second are put: for longer
 than the deployment takes."""
 PATIENCE_SECONDS = 60.0
