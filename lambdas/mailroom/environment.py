@@ -16,9 +16,6 @@ COMPOSE_KEPT_BACK_SECONDS = 10
 Seconds = Annotated[float, Meta(ge=0)]
 T = TypeVar("T", bound=Struct)
 
-OWN_CHANNELS = "OWN_CHANNELS"
-"""The variable that names the deployer's own channels, and the module of each one's descriptor, as JSON."""
-
 
 class Common(Struct, frozen=True, kw_only=True, rename="upper"):
     """What every function that writes the ledger knows."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from mailroom.environment import OWN_CHANNELS
+from mailroom.channels import OWN_CHANNELS
 from mailroom_stacks.paths import CDK_JSON, PROJECT
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import msgspec
 
-from mailroom.channels import fax, mail, push, sms, webhook
+from mailroom.channels import OWN_CHANNELS, fax, mail, push, sms, webhook
 from mailroom.channels.channel import Channel
 from mailroom.channels.sms.contract import sms_in
-from mailroom.environment import OWN_CHANNELS
 from mailroom.message.message import MAX_ID_BYTES, OURS, Message
 
 CHANNELS: dict[str, Channel] = {

@@ -13,7 +13,8 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 from msgspec import Struct
 
-from mailroom.environment import OWN_CHANNELS, variables_of
+from mailroom.channels import OWN_CHANNELS
+from mailroom.environment import variables_of
 from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
 from mailroom_stacks.constructs.bundle import Bundle, Target
 from mailroom_stacks.constructs.grants import Grant, role

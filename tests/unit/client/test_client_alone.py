@@ -47,6 +47,19 @@ def test_an_item_is_judged_there_too() -> None:
     assert said == "v: has the name 1, which is no string"
 
 
+def test_a_command_says_which_extra_it_needs() -> None:
+    said = run("""
+        import sys
+        sys.modules["typer"] = None
+        from mailroom_ops.__main__ import main
+        try:
+            main()
+        except SystemExit as ended:
+            print(ended)
+    """)
+    assert "install mailroom-cdk[deploy]" in said
+
+
 def test_the_blocked_packages_are_really_blocked() -> None:
     script = """
         try:
