@@ -143,7 +143,7 @@ def _step(step: str, wanted: str, found: MessageStatus | None) -> Step:
         step,
         wanted,
         found.status,
-        _between(put, accepted),
+        _between(put, accepted) if found.provider_id else None,
         _between(put, delivered),
         # Its message may quote an address; its code does not.
         said.get("code", ""),
