@@ -30,7 +30,7 @@ def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
     workspace.scratch.mkdir(parents=True, exist_ok=True)
     environment = _environment(workspace, port)
     environment |= {"AWS_ENDPOINT_URL_SESV2": endpoints.providers, "AWS_ENDPOINT_URL_SNS": endpoints.sns}
-    process = processes.start(_command(port), NAME, workspace.log(NAME), environment)
+    process = processes.start(_command(workspace, port), NAME, workspace.log(NAME), environment)
     url = f"{endpoints.aws}{HEALTH}"
     if not wait_until(lambda: answers(url) or not process.alive(), START_SECONDS) or not answers(url):
         process.stop()
@@ -54,24 +54,23 @@ def _install(folder: Path) -> None:
     run_locked(uv, "pip", "sync", *only_locked, "--python", python, str(PACKAGE / "requirements.txt"))
 
 
-def _command(port: int) -> list[str]:
+def _command(workspace: Workspace, port: int) -> list[str]:
     """MiniStack is an ASGI application. Its own server costs 0.8 ms of each call, uvicorn's 0.3, and the
     emulator's one core is what bounds the whole pipeline."""
-    serve = [str(UVICORN), APPLICATION, "--app-dir", str(_linked()), "--host", LOOPBACK]
+    serve = [str(UVICORN), APPLICATION, "--app-dir", str(_linked(workspace)), "--host", LOOPBACK]
     # MiniStack writes a Date of its own: with two of them the SDK of the CDK's CLI cannot read either.
     options = "--no-access-log --no-date-header --timeout-keep-alive 75 --timeout-graceful-shutdown 0"
     return [*serve, "--port", str(port), *options.split()]
 
 
-def _linked() -> Path:
+def _linked(workspace: Workspace) -> Path:
     """A folder with this package alone. The emulator's Python must find no other package of ours or of the
     environment that this one is installed in."""
-    folder = EMULATOR_BIN.parent / "linked"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = workspace.scratch / "packages"
+    folder.mkdir(exist_ok=True)
     link = folder / PACKAGE.name
-    if link.resolve() != PACKAGE:
-        link.unlink(missing_ok=True)
-        link.symlink_to(PACKAGE)
+    link.unlink(missing_ok=True)
+    link.symlink_to(PACKAGE)
     return folder
 
 

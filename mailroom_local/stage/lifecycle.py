@@ -20,8 +20,8 @@ from mailroom_local.pump.driver import DRIVING
 from mailroom_local.stage import emulator
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
 from mailroom_local.stage.workspace import State, Workspace, load_state
+from mailroom_ops.deploying.cdk import run_app
 from mailroom_stacks.assemblies import assembly
-from mailroom_stacks.paths import PROJECT
 
 START_SECONDS = 15.0
 MODULES = {
@@ -110,17 +110,8 @@ def synthesize(workspace: Workspace) -> None:
 
 
 def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> None:
-    """Run the CDK app in a process of its own, so that the CDK's node ends with it."""
-    options = [f"--context={key}={value}" for key, value in context.items()]
-    answer = subprocess.run(
-        [sys.executable, "app.py", *options, "--output", output],
-        cwd=PROJECT,
-        # The CDK's own look at templates takes five seconds of a core; cfn-lint and checkov look as well.
-        env=os.environ | {"JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true", "CDK_VALIDATION": "false"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # The CDK's own look at templates takes five seconds of a core; cfn-lint and checkov look as well.
+    answer = run_app(context, output, quiet=True, CDK_VALIDATION="false")
     if answer.returncode != 0:
         raise StartError(
             f"The stacks of stage local could not be synthesized:\n{answer.stdout}{answer.stderr}"

@@ -1,4 +1,4 @@
-"""The CDK's command line, in the version that this package was tested with."""
+"""The project's app, and the CDK's command line in the version that this package was tested with."""
 
 import os
 import shutil
@@ -36,6 +36,23 @@ def environment() -> Mapping[str, str]:
         "CDK_DISABLE_CLI_TELEMETRY": "true",
         "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true",
     }
+
+
+def run_app(
+    context: Mapping[str, object], output: str | Path, *, quiet: bool = False, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Let the project's app write a stage to `output`, in a process of its own: the CDK's node ends with it.
+    The app's notes, and what it finds wrong, go to stderr; of `quiet` they are for the caller alone."""
+    options = [f"--context={key}={value}" for key, value in context.items()]
+    return subprocess.run(  # noqa: S603 - the project's own
+        [sys.executable, "app.py", *options, "--output", str(output)],
+        cwd=PROJECT,
+        env={**environment(), **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if quiet else None,
+        text=True,
+        check=False,
+    )
 
 
 def run(*arguments: str, quiet: bool = False) -> subprocess.CompletedProcess[str]:

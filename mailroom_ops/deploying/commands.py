@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from typing import Annotated
 
 import typer
@@ -118,17 +116,10 @@ def _stacks(stage: str) -> list[str]:
 
 
 def _synthesize(stage: str) -> str:
-    """Run the project's app, without the CDK's command line; what it prints. Exits with 2 where the app finds
-    something wrong. What is wrong, and its notes, go to stderr."""
+    """Run the project's app; what it prints. Exits with 2 where the app finds something wrong: it has said
+    what."""
     shutil.rmtree(OUTPUT, ignore_errors=True)
-    ended = subprocess.run(  # noqa: S603 - the project's own app
-        [sys.executable, "app.py", "-c", f"stage={stage}", "--output", str(OUTPUT)],
-        cwd=PROJECT,
-        env=cdk.environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    ended = cdk.run_app({"stage": stage}, OUTPUT)
     if ended.returncode:
         raise typer.Exit(2)
     return ended.stdout

@@ -71,7 +71,7 @@ def test_a_stage_that_the_app_refuses_is_not_compared_deployed_or_destroyed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     (tmp_path / "app.py").write_text("raise SystemExit('mailroom.dev.mail: is missing')")
-    monkeypatch.setattr(commands, "PROJECT", tmp_path)
+    monkeypatch.setattr("mailroom_ops.deploying.cdk.PROJECT", tmp_path)
     monkeypatch.setattr(commands, "OUTPUT", tmp_path / "cdk.out")
     monkeypatch.setattr("mailroom_ops.deploying.cdk.run", lambda *_, **__: pytest.fail("ran"))
     assert CliRunner().invoke(cli.app, [command, "--stage", "dev"]).exit_code == 2

@@ -202,7 +202,7 @@ class Bundle:
     @property
     def knows_channels(self) -> bool:
         """Whether the function has the table of channels, and the project has channels for it."""
-        return any(name.startswith(f"{CHANNELS.name}/") for name in self._sources())
+        return bool(self.own) and any(name.startswith(f"{CHANNELS.name}/") for name in self._sources())
 
     def packages(self) -> Path:
         """The folder of the installed requirements, kept for the next build that wants the same."""
