@@ -22,6 +22,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.clock import epoch
+from mailroom.errors import Invalid
 from mailroom.ledger.reader import READY, REMEMBERED_SECONDS, LedgerReader, MessageStatus
 from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, in_order, said
@@ -29,8 +30,9 @@ from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, in_order, s
 if TYPE_CHECKING:
     from boto3.session import Session
     from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
-__all__ = ["Ambiguous", "Mailroom", "MessageStatus", "NotCancelled", "SendResult", "Summary"]
+__all__ = ["Ambiguous", "Invalid", "Mailroom", "MessageStatus", "NotCancelled", "SendResult", "Summary"]
 
 KEPT_PROBLEMS = 1000
 """How many problems a summary lists; it counts all."""
@@ -172,6 +174,21 @@ class Mailroom:
             return SendResult(item["id"], item["event_type"], "failed", said(error))
         written = self._writer.put(item, if_new=if_new)
         return SendResult(item["id"], item["event_type"], written.state, written.error)
+
+    def entry(self, item: Mapping[str, Any]) -> "TransactWriteItemTypeDef":
+        """The message as one entry of your own `TransactWriteItems`: it is put if your transaction commits,
+        and only then. docs/transactions.md has examples, and what a cancelled transaction answers.
+
+            boto3.client("dynamodb").transact_write_items(TransactItems=[order, mailroom.entry(confirmation)])
+
+        Its shape is the low-level client's. It needs dynamodb:PutItem on the mailbox, as `send` does. Content
+        over 400 KB and attachments' `content` are put into the payload bucket now, whatever becomes of the
+        transaction. Raises `Invalid`, whose `field` is at fault, for what can never be put, and botocore's
+        errors.
+        """
+        if fault := _fault(item):
+            raise Invalid(*fault.split(": ", 1))
+        return self._writer.entry(self._attached(item))
 
     def _attached(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
         """The item, with each attachment's `content` in the payload bucket and named by its `ref`."""

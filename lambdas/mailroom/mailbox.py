@@ -24,6 +24,7 @@ from mailroom.errors import Invalid
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
     from types_boto3_s3 import S3Client
 
 MAX_ITEM_BYTES = 390 * 1024
@@ -191,6 +192,13 @@ def in_order(do: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
             under_way.extend(pool.submit(do, each) for each in islice(rest, 1))
 
 
+_IF_NEW: dict[str, Any] = {
+    "ConditionExpression": "attribute_not_exists(id)",
+    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+}
+"""What has an id keeps it. DynamoDB sends the item along that stands in the way."""
+
+
 class MailboxWriter:
     """Puts items into one table. `ttl`: for how long, in seconds, an item stays that does not say so itself,
     counted from its send_at; None: for ever. `oversize` takes what is too large for an item; None: that is
@@ -222,18 +230,23 @@ class MailboxWriter:
         except (ClientError, BotoCoreError) as error:
             return PutResult("failed", said(error))
 
+    def entry(self, item: Mapping[str, Any]) -> "TransactWriteItemTypeDef":
+        """The put as an entry of a `TransactWriteItems`: it cancels the transaction where the item's id and
+        event_type are used. Raises Invalid for what can never be put, and botocore's errors where large
+        content cannot be kept."""
+        image = image_of(item)
+        light = {**(image if self._oversize is None else self._oversize.lightened(image))}
+        self._settle_ttl(light)
+        put: Any = {"TableName": self._table, "Item": light, **_IF_NEW}
+        return {"Put": put}
+
     def put_all(self, items: Iterable[Mapping[str, Any]], workers: int = 1) -> list[PutResult]:
         """Put many, `workers` at a time; what became of each, in their order."""
         return list(in_order(self.put, items, workers))
 
     def _put(self, image: dict[str, Value], if_new: bool) -> PutResult:
         left_out = self._settle_ttl(image)
-        condition: dict[str, Any] = {}
-        if if_new:
-            condition = {
-                "ConditionExpression": "attribute_not_exists(id)",
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
+        condition = _IF_NEW if if_new else {}
         try:
             self._client.put_item(TableName=self._table, Item=image, **condition)
         except ClientError as error:

@@ -9,16 +9,20 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 import pytest
 from boto3.dynamodb.types import TypeDeserializer
 
+from mailroom import outbox
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.sandbox import FILTERS, METHODS, TESTS
+from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import parse
 from tests.support.docs_pages import Page
 
 MESSAGES = Page("docs/messages.md")
 """The contract of each channel."""
+TRANSACTIONS = Page("docs/transactions.md")
 PAGES = [Page("README.md"), MESSAGES, Page("docs/api.md"), Page("docs/local.md")]
 Item = dict[str, Any]
 
@@ -80,3 +84,15 @@ def test_the_page_has_the_list_of_what_a_template_may_use() -> None:
         "tests": {name for name in TESTS if name.isalpha()},
         "methods": METHODS,
     }
+
+
+def test_the_page_about_transactions_makes_the_table_that_is_read() -> None:
+    assert outbox.TABLE.strip() in [each.text.strip() for each in TRANSACTIONS.blocks("sql")]
+
+
+@pytest.mark.parametrize("language", ["typescript", "java"])
+def test_in_other_languages_an_entry_is_what_the_client_makes(language: str) -> None:
+    (block,) = TRANSACTIONS.blocks(language)
+    put = MailboxWriter(boto3.client("dynamodb"), "mailroom-dev-mailbox").entry({"id": "order"})["Put"]
+    for value in (put["TableName"], put["ConditionExpression"], put["ReturnValuesOnConditionCheckFailure"]):
+        assert value in block.text

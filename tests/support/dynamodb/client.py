@@ -240,21 +240,23 @@ class InMemoryDynamoDB:
 
     @_operation("TransactItems")
     def transact_write_items(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Updates alone, each of another item: all of them, or none."""
-        updates = [each["Update"] for each in request["TransactItems"]]
-        if not 1 <= len(updates) <= TRANSACTION_ITEMS:
+        """Updates and puts, each of another item: all of them, or none."""
+        asked = [*((kind, each) for entry in request["TransactItems"] for kind, each in entry.items())]
+        if not 1 <= len(asked) <= TRANSACTION_ITEMS:
             raise Refusal("Member must have length between 1 and 100")
-        places = [(each["TableName"], self._table(each).position(each["Key"])) for each in updates]
+        places = [(each["TableName"], self._place(kind, each)) for kind, each in asked]
         if len(set(places)) < len(places):
             raise Refusal("Transaction request cannot include multiple operations on one item")
         before = {place: self.tables[place[0]].items.get(place[1]) for place in places}
         reasons = []
-        for each in updates:
+        for kind, each in asked:
             try:
-                _OPERATIONS["UpdateItem"](self, each)
+                _OPERATIONS[f"{kind}Item"](self, each)
                 reasons.append({"Code": "None"})
             except Refusal as refused:
-                reasons.append({"Code": refused.code.removesuffix("Exception"), "Message": f"{refused}"})
+                code = refused.code.removesuffix("Exception")
+                item: Any = {} if refused.item is None else {"Item": refused.item}
+                reasons.append({"Code": code, "Message": f"{refused}", **item})
         if any(each["Code"] != "None" for each in reasons):
             for (table, position), item in before.items():
                 items = self.tables[table].items
@@ -262,6 +264,15 @@ class InMemoryDynamoDB:
                 items.update({} if item is None else {position: item})
             raise Refusal("Transaction cancelled", _CANCELLED, reasons=reasons)
         return {}
+
+    def _place(self, kind: str, entry: Mapping[str, Any]) -> Position:
+        """The position of the item that an entry of a transaction writes."""
+        if kind not in ("Put", "Update"):
+            unknown(f"a transaction's {kind}")
+        table = self._table(entry)
+        return table.position(
+            entry["Key"] if kind == "Update" else {name: entry["Item"][name] for name in table.keys}
+        )
 
     @_operation("Statements")
     def batch_execute_statement(self, request: Mapping[str, Any]) -> dict[str, Any]:

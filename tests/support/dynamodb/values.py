@@ -22,7 +22,7 @@ class Refusal(Exception):
         message: str,
         code: str = "ValidationException",
         item: Item | None = None,
-        reasons: Sequence[Mapping[str, str]] = (),
+        reasons: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         super().__init__(message)
         self.code = code

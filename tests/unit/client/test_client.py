@@ -8,10 +8,11 @@ from typing import Any
 import boto3
 import pytest
 
-from mailroom.client import Ambiguous, Mailroom, NotCancelled, SendResult, Summary
+from mailroom.aws.dynamo import plain
+from mailroom.client import Ambiguous, Invalid, Mailroom, NotCancelled, SendResult, Summary
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, Aws, claimed, item, mail
+from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, RUNS, Aws, claimed, item, mail
 
 
 @pytest.fixture
@@ -23,6 +24,54 @@ def test_what_is_sent_lies_in_the_mailbox(mailroom: Mailroom, aws: Aws) -> None:
     assert mailroom.send(item()) == SendResult("m-1", "mail", "accepted")
     assert aws.item(table=MAILBOX) == item()
     assert mailroom.send(item()).state == "existed"
+
+
+def ordered(aws: Aws, mailroom: Mailroom, **changes: Any) -> None:
+    """An order, and its message, in one transaction."""
+    order: Any = {"Put": {"TableName": RUNS, "Item": {"campaign": {"S": "order"}, "run": {"S": "7"}}}}
+    aws.dynamodb.transact_write_items(TransactItems=[order, mailroom.entry(item(**changes))])
+
+
+def orders(aws: Aws) -> int:
+    return aws.dynamodb.scan(TableName=RUNS)["Count"]
+
+
+def test_a_message_is_put_together_with_what_it_tells_of(mailroom: Mailroom, aws: Aws) -> None:
+    ordered(aws, mailroom)
+    assert (aws.item(table=MAILBOX), orders(aws)) == (item(), 1)
+
+
+def test_a_transaction_whose_id_is_used_changes_nothing_and_says_by_what(
+    mailroom: Mailroom, aws: Aws
+) -> None:
+    mailroom.send(item())
+    with pytest.raises(aws.dynamodb.exceptions.TransactionCanceledException) as cancelled:
+        ordered(aws, mailroom, text="No")
+    answer: Any = cancelled.value.response
+    order, message = answer["CancellationReasons"]
+    assert (order["Code"], message["Code"]) == ("None", "ConditionalCheckFailed")
+    assert plain(message["Item"]) == item()
+    assert (aws.item(table=MAILBOX), orders(aws)) == (item(), 0)
+
+
+def test_an_entry_is_what_a_send_of_the_same_item_would_put(aws: Aws) -> None:
+    mailroom = Mailroom("test", mailbox_days=30)
+    large = item(text="x" * 500_000, attachments=[{"filename": "a.txt", "content": b"A"}])
+    ordered(aws, mailroom, **large)
+    assert mailroom.send(large).state == "existed"
+    assert aws.item(table=MAILBOX)["ttl"] > time.time() + 29 * 86400
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"id": ""}, "id"), ({"event_type": ...}, "event_type"), ({"v": float("nan")}, "v")],
+)
+def test_what_can_be_no_message_is_no_entry(
+    mailroom: Mailroom, aws: Aws, changes: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        mailroom.entry(item(**changes))
+    assert refused.value.field == field
 
 
 def test_an_id_that_is_anothers_is_a_conflict(mailroom: Mailroom, aws: Aws) -> None:

@@ -1,0 +1,140 @@
+"""The outbox: rows of an application's own transactions, each put into the mailbox once."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from mailroom.aws.dynamo import plain
+from mailroom.campaigns.databases import Databases
+from mailroom.client import Mailroom
+from mailroom.outbox import TABLE, relay
+from tests.support.dynamodb import in_memory_client
+from tests.support.faults.outside import Outside, Side, Stopped
+from tests.support.faults.world import create_table
+
+MAILBOX = "mailroom-test-mailbox"
+Connect = Callable[[], AbstractContextManager[Any]]
+
+
+class World:
+    """A mailbox, the application's database, and what is called of both."""
+
+    def __init__(self, databases: Databases) -> None:
+        self.outside = Outside()
+        self._databases = databases
+        self.dynamodb = in_memory_client()
+        create_table(self.dynamodb, MAILBOX, "id", "event_type")
+        self.mailroom = Mailroom("test", self, workers=1)  # type: ignore[arg-type] # as a session: it has clients
+        with databases.connection("app") as connection:
+            connection.execute(TABLE)
+
+    def client(self, _service: str, **_settings: Any) -> Any:
+        return self.outside.watch(self.dynamodb, "put_item")
+
+    @contextmanager
+    def connect(self) -> Iterator[Any]:
+        with self._databases.connection("app") as connection:
+            yield self.outside.watch(connection, "execute")
+
+    def order(self, *items: Any) -> None:
+        """What an application does in the transaction of an order."""
+        with self._databases.connection("app") as connection:
+            for each in items:
+                connection.execute("INSERT INTO mailroom_outbox (item) VALUES (%s)", [Jsonb(each)])
+
+    def relay(self, rows: int = 3) -> Any:
+        return relay(self.connect, self.mailroom, rows)
+
+    def rows(self) -> list[tuple[str, bool, str | None]]:
+        with self._databases.connection("app") as connection:
+            asked = "SELECT item->>'id', put_at IS NOT NULL, problem FROM mailroom_outbox ORDER BY row_id"
+            return [(id_, put, problem) for id_, put, problem in connection.execute(asked).fetchall()]
+
+    def mailbox(self) -> dict[str, Any]:
+        items = (plain(each) for each in self.dynamodb.scan(TableName=MAILBOX)["Items"])
+        return {each["id"]: each for each in items}
+
+
+@pytest.fixture
+def world(databases: Databases) -> World:
+    return World(databases)
+
+
+def item(at: int, **changes: Any) -> dict[str, Any]:
+    return {"id": f"order-{at}", "event_type": "mail", "to": "ada@example.com", "template": "order"} | changes
+
+
+def test_each_row_is_put_as_it_is_and_marked(world: World) -> None:
+    orders = [item(at, total=at) for at in range(7)]
+    world.order(*orders)
+    assert world.relay().accepted == 7
+    assert world.mailbox() == {each["id"]: each for each in orders}
+    assert world.rows() == [(each["id"], True, None) for each in orders]
+
+
+def test_what_was_put_is_not_looked_at_again(world: World) -> None:
+    world.order(item(1))
+    world.relay()
+    assert world.relay().total == 0
+
+
+def test_a_row_that_can_never_be_put_says_why_and_holds_nothing_up(world: World) -> None:
+    world.order(item(1), {"event_type": "mail"}, item(1, to="bob@example.com"), item(2))
+    summary = world.relay()
+    assert (summary.accepted, summary.refused, summary.conflict) == (2, 1, 1)
+    assert world.rows() == [
+        ("order-1", True, None),
+        (None, False, "id: is missing, or no string; give one"),
+        ("order-1", False, "id: is used for another message; use a new one"),
+        ("order-2", True, None),
+    ]
+    assert world.relay().total == 0
+
+
+def test_what_aws_does_not_take_waits_for_the_next_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.order(item(1), item(2), item(3), item(4))
+    with monkeypatch.context() as patch:
+        patch.setattr(world.dynamodb, "put_item", _unreachable)
+        assert world.relay().failed == 3
+    assert [put for _, put, _ in world.rows()] == [False] * 4
+    assert world.relay().accepted == 4
+
+
+def _unreachable(**_request: Any) -> None:
+    raise EndpointConnectionError(endpoint_url="https://dynamodb.example.com")
+
+
+def test_two_that_run_at_once_take_different_rows(world: World, app: Connection) -> None:
+    world.order(*(item(at) for at in range(6)))
+    with app.transaction():
+        app.execute("SELECT row_id FROM mailroom_outbox ORDER BY row_id LIMIT 2 FOR UPDATE")
+        assert world.relay().accepted == 4
+    assert world.relay().accepted == 2
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_every_row_is_put_once_wherever_it_stops(databases: Databases, side: Side) -> None:
+    orders = [item(at) for at in range(5)]
+    at, stopped = 0, True
+    while stopped:
+        with databases.connection("app") as connection:
+            connection.execute("DROP TABLE IF EXISTS mailroom_outbox")
+        world = World(databases)
+        world.order(*orders)
+        world.outside.stop = (at, side)
+        try:
+            world.relay()
+            stopped = False
+        except Stopped:
+            world.relay()
+        assert world.mailbox() == {each["id"]: each for each in orders}, world.outside.stopped_at
+        assert all(put for _, put, _ in world.rows()), world.outside.stopped_at
+        at += 1
+    assert at > 5 + 2 * 2  # each put, and each transaction's two statements
