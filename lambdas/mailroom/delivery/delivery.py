@@ -19,6 +19,7 @@ from mailroom.ledger.claims import NOWHERE, Claim, Claimed, InProgress, OutOfSeq
 from mailroom.ledger.ledger import NewClaim
 from mailroom.message.message import DAY_USED_UP, Key, Message, parse
 from mailroom.message.outcome import (
+    Conflict,
     DayUsedUp,
     Evidence,
     Misconfigured,
@@ -27,6 +28,7 @@ from mailroom.message.outcome import (
     Outcome,
     Refusal,
     Rejected,
+    Repeatable,
     Retry,
     Sent,
     Unknowable,
@@ -38,10 +40,10 @@ from mailroom.telemetry import logger
 M = TypeVar("M", bound=Message)
 R = TypeVar("R")
 
+_ASK = "ask the provider, and resend it by hand if it never arrived"
 _HELD = (
     "an earlier try may have reached the provider, and it is not sent again (on_unknown: hold, or it has "
-    "expired, or its recipient may not get it now); ask the provider, and resend it by hand if it never "
-    "arrived"
+    f"expired, or its recipient may not get it now); {_ASK}"
 )
 
 _USED_UP = "the provider takes no more today; it waits for the day's quota"
@@ -155,7 +157,9 @@ class Delivery(Generic[M, R]):
                 if isinstance(evidence, Sent):
                     return self.already_submitted(claim, message, evidence, record)
                 claim = claim.after(evidence)
-                request = self._prepared(claim, message, record)  # 3. prepare: all that may still say no
+                request = self._prepared(
+                    claim, message, record, evidence
+                )  # 3. prepare: all that may still say no
                 if isinstance(request, Ended):
                     return request.wait
                 outcome = self._adapter.submit(request)  # 4. submit: one call, and the only one
@@ -259,20 +263,24 @@ class Delivery(Generic[M, R]):
             known = self._ledger.ids_on_line(submitted.line, claim.since - self._line_seconds * 1000)
         found = self._adapter.look_up(submitted, claim.since, known)
         there = _at(account, claim.redirected_to)
-        if isinstance(found, NotFound) and there is not None and not claim.accounts <= {there}:
+        if isinstance(found, NotFound | Repeatable) and there is not None and not claim.accounts <= {there}:
             # The settings or the credentials were others then: who has it was not asked.
             return Unknowable()
+        if isinstance(found, Repeatable) and found.until <= self._tools.clock():
+            return Unknowable()  # its key is forgotten, and would send it anew
         return found
 
-    def _prepared(self, claim: Claimed, message: M, record: QueueRecord) -> R | Ended:
+    def _prepared(self, claim: Claimed, message: M, record: QueueRecord, evidence: Evidence) -> R | Ended:
         """The request, for which nothing is left but its submit; or how the delivery ended without one."""
-        if (ended := self._not_again(claim, message)) is not None:
+        repeats = isinstance(evidence, Repeatable)
+        if (ended := self._not_again(claim, message, repeats=repeats)) is not None:
             return ended
+        prepare = evidence.prepare if isinstance(evidence, Repeatable) else self._adapter.prepare
         try:
             permitted = self.permitted(claim, self._whole(message))
             if isinstance(permitted, Unwanted):
                 return Ended(self._unwelcome(claim, permitted))
-            request = self._adapter.prepare(_submitted(claim, permitted))
+            request: R = prepare(_submitted(claim, permitted))
             self._check_account(claim)
         except Invalid as fault:
             self._ledger.fail(claim, "invalid", str(fault), self._at_fault(fault))
@@ -285,22 +293,23 @@ class Delivery(Generic[M, R]):
             logger.exception("not prepared; it goes back to the queue unsent")
             wait = self.retry_wait(record.receives)
             return Ended(self._unsent(claim, wait, "unprepared", type(trouble).__name__))
-        return self._in_turn(claim, record) or request
+        return self._in_turn(claim, record, repeats=repeats) or request
 
-    def _not_again(self, claim: Claimed, message: M) -> Ended | None:
-        """How a message ends that may not be submitted any more, or not now; None: it may."""
+    def _not_again(self, claim: Claimed, message: M, *, repeats: bool) -> Ended | None:
+        """How a message ends that may not be submitted any more, or not now; None: it may. `repeats`: an
+        earlier try's request would go again, and send nothing twice."""
         unsure = claim.since is not None
         expired = message.expired(self._tools.clock())
-        if unsure and (expired or self._settings.on_unknown == "hold"):
+        if unsure and (expired or (self._settings.on_unknown == "hold" and not repeats)):
             return Ended(self._hold(claim))  # "not sent" might not be so
         if expired:
             self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
             return Ended(self._tally.note("Expired", "expired"))
-        return self._in_doubt(claim) if unsure and not claim.redriven else None
+        return self._in_doubt(claim) if unsure and not repeats and not claim.redriven else None
 
-    def _hold(self, claim: Claimed) -> Wait:
+    def _hold(self, claim: Claimed, why: str = _HELD) -> Wait:
         """An outcome that cannot be known stays so."""
-        self._ledger.fail(claim, "outcome_unknown", _HELD)
+        self._ledger.fail(claim, "outcome_unknown", why)
         return self._tally.note("Held", "held: the outcome of an earlier try is unknown")
 
     def _in_doubt(self, claim: Claimed) -> Ended | None:
@@ -356,13 +365,14 @@ class Delivery(Generic[M, R]):
         if _at(self._adapter.account, claim.redirected_to) != claim.account:
             raise NotReady(Retry("the provider's account has changed since the claim"))
 
-    def _in_turn(self, claim: Claimed, record: QueueRecord) -> Ended | None:
+    def _in_turn(self, claim: Claimed, record: QueueRecord, *, repeats: bool) -> Ended | None:
         """Wait for the turn to submit; how the delivery ends where that does not come in time."""
         if not self.may_submit(record):
             return Ended(self._unsent(claim, 0))
         if claim.since is not None:
-            said = "resending: the outcome of an earlier try is unknown"
-            self._tally.note("Resent", said, since=claim.since)
+            metric, how = ("Repeated", "repeating") if repeats else ("Resent", "resending")
+            said = f"{how}: the outcome of an earlier try is unknown"
+            self._tally.note(metric, said, since=claim.since)
         return None
 
     def may_submit(self, record: QueueRecord) -> bool:
@@ -382,6 +392,8 @@ class Delivery(Generic[M, R]):
     def _recorded(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Wait:
         if isinstance(outcome, Sent):
             return self.accepted(claim, message, outcome, record)
+        if isinstance(outcome, Conflict):
+            return self._hold(claim, f"{outcome.reason}; {_ASK}")
         return self._refused(claim, message, outcome, record)
 
     def accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Wait:

@@ -4,7 +4,8 @@ statuses that follow, which move one way only: forward.
 An adapter that raises instead of answering says that the outcome is unknown.
 """
 
-from typing import Literal, get_args
+from collections.abc import Callable
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
@@ -50,6 +51,13 @@ class DayUsedUp(Struct, frozen=True):
     reason: str
 
 
+class Conflict(Struct, frozen=True):
+    """The provider has got another request under this one's key, and did nothing now. Whether that other one
+    sent the message, nobody can tell: another key might send it twice."""
+
+    reason: str
+
+
 class NotFound(Struct, frozen=True):
     """A look-up's answer: the provider never got it, so submitting it is safe."""
 
@@ -58,10 +66,19 @@ class Unknowable(Struct, frozen=True):
     """A look-up's answer: this provider cannot tell; the channel's `on_unknown` decides."""
 
 
+class Repeatable(Struct, frozen=True):
+    """A look-up's answer: this provider knows a request by its key, and answers the identical one as it did
+    the first, sending nothing again, for a time that ends at `until` (epoch seconds). `prepare` makes that
+    request of the message; it raises what an adapter's own `prepare` does."""
+
+    until: float
+    prepare: Callable[[Any], Any]
+
+
 Refusal = Retry | Misconfigured | Rejected | DayUsedUp
 """Proved not sent."""
-Outcome = Sent | Refusal
-Evidence = Sent | NotFound | Unknowable
+Outcome = Sent | Refusal | Conflict
+Evidence = Sent | NotFound | Repeatable | Unknowable
 
 
 class NotReady(Exception):
