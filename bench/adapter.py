@@ -6,15 +6,18 @@ from typing import Any
 
 import boto3
 
+from mailroom.channels.mail.rendering import MailRenderer
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 
 adapter: Any = SesMail(
     boto3.client("sesv2"),
-    Templates(Path(os.environ.get("TEMPLATES", "templates/mail"))),
-    Payloads(boto3.client("s3"), os.environ["PAYLOAD_BUCKET"]),
-    senders=["Mailroom <mailroom@example.com>"],
-    configuration_set=os.environ["CONFIGURATION_SET"],
-    max_attachment_bytes=7_000_000,
+    MailRenderer(
+        Templates(Path(os.environ.get("TEMPLATES", "templates/mail"))),
+        Payloads(boto3.client("s3"), os.environ["PAYLOAD_BUCKET"]),
+        senders=["Mailroom <mailroom@example.com>"],
+        max_attachment_bytes=7_000_000,
+    ),
+    os.environ["CONFIGURATION_SET"],
 )

@@ -70,7 +70,6 @@ class MailSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
     they are signed with."""
 
     mail_senders: Sequence[str]
-    configuration_set: str
     max_attachment_bytes: int
     unsubscribe_url: str
     unsubscribe_secret_arn: str
@@ -79,6 +78,19 @@ class MailSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
     """Where published versions of templates lie; "": the stage publishes none."""
     unknown: Literal["allow", "refuse"] = "allow"
     """What becomes of an attribute that nobody uses."""
+
+
+class SesSender(MailSender, frozen=True, kw_only=True, rename="upper"):
+    """A mail sender's by SES."""
+
+    configuration_set: str
+
+
+class ResendSender(MailSender, frozen=True, kw_only=True, rename="upper"):
+    """A mail sender's by Resend: the secret with its API key, and where its API is."""
+
+    resend_secret_arn: str = ""
+    resend_base_url: str = "https://api.resend.com"
 
 
 class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):

@@ -10,7 +10,7 @@ from aws_cdk import Annotations, Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from mailroom.environment import MailSender, PushSender, Sender, SmsSender
+from mailroom.environment import PushSender, Sender, SesSender, SmsSender
 from mailroom.ledger.items import LINES
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.constructs.grants import Grant
@@ -173,7 +173,7 @@ def _mail(stack: ChannelsStack) -> Needs:
     templates = read_templates(stack, settings, "mail/*", PUBLISHED)
     return Needs(
         grants=[_send_email(stack, settings), stack.find_unwilling(), stack.api.secret.read(), *templates],
-        kind=MailSender,
+        kind=SesSender,
         own={
             **stack.unwilling(),
             "mail_senders": settings.mail.senders,

@@ -12,8 +12,8 @@ from mailroom.environment import MessagesApiSettings
 from tests.support.stacks.templates import Templates, text
 
 FUNCTIONS = [
-    ("channels", "send-mail", "send_mail", environment.MailSender),
-    ("channels", "send-mail-bulk", "send_mail", environment.MailSender),
+    ("channels", "send-mail", "send_mail", environment.SesSender),
+    ("channels", "send-mail-bulk", "send_mail", environment.SesSender),
     ("channels", "send-sms", "send_sms", environment.SmsSender),
     ("feedback", "feedback", "feedback", environment.FeedbackSettings),
     ("api", "twilio-callbacks", "twilio_callbacks", environment.TwilioCallbacksSettings),

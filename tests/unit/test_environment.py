@@ -9,7 +9,7 @@ import pytest
 from msgspec.inspect import is_struct_type
 
 from mailroom import environment
-from mailroom.environment import DispatchScheduledSettings, DispatchSettings, MailSender, read, variables_of
+from mailroom.environment import DispatchScheduledSettings, DispatchSettings, SesSender, read, variables_of
 from tests.support import ROOT
 
 COMMON = {"LEDGER_TABLE": "ledger", "LEDGER_TTL_SECONDS": "7776000", "PAYLOAD_BUCKET": "payloads"}
@@ -54,7 +54,7 @@ def put(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
 
 def test_a_mail_senders_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, **SEND_MAIL)
-    found = read(MailSender)
+    found = read(SesSender)
     assert (found.ledger_table, found.ledger_ttl_seconds, found.pace_seconds) == ("ledger", 7776000, 0.35)
     assert found.mail_senders == ["Mailroom <post@mailroom.example>", "news@mailroom.example"]
     assert (found.max_attachment_bytes, found.templates) == (7_000_000, "templates/mail")
@@ -67,10 +67,10 @@ def test_routes_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_stack_fills_is_what_the_function_reads() -> None:
-    filled = read(MailSender, SEND_MAIL)
+    filled = read(SesSender, SEND_MAIL)
     variables = variables_of(filled)
     assert variables.keys() == SEND_MAIL.keys()
-    assert read(MailSender, variables) == filled
+    assert read(SesSender, variables) == filled
 
 
 @pytest.mark.parametrize("name", SEND_MAIL)
@@ -78,7 +78,7 @@ def test_a_missing_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str)
     put(monkeypatch, **SEND_MAIL)
     monkeypatch.delenv(name)
     with pytest.raises(msgspec.ValidationError, match=f"`{name}`"):
-        read(MailSender)
+        read(SesSender)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_missing_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str)
 def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     put(monkeypatch, **{**SEND_MAIL, name: value})
     with pytest.raises(msgspec.ValidationError, match=name):
-        read(MailSender)
+        read(SesSender)
 
 
 @pytest.mark.parametrize("routes", ["{", "[]", '{"mail": "https://queue/mail"}', "https://queue/mail"])

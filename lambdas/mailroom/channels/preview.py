@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from mailroom.aws import clients
 from mailroom.channels.fax.contract import Fax, check_sender
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.mail.ses import SesMail
+from mailroom.channels.mail.rendering import MailRenderer, RenderedMail
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
 from mailroom.channels.sms.text import MAX_SEGMENTS, checked, text_of
@@ -78,12 +78,10 @@ class Previews:
     ) -> None:
         self._templates = {name: Templates(root / name, published) for name in TOP}
         self._payloads = _NamesAlone(cast(Any, None), bucket)
-        self._ses = (SesMail if mail_senders else _AnySender)(
-            cast(Any, None),
+        self._mails = (MailRenderer if mail_senders else _AnySender)(
             self._templates["mail"],
             self._payloads,
             senders=mail_senders or [_FIRST_SENDER],
-            configuration_set="",
             max_attachment_bytes=0,
             links=_ExampleLinks(),
             strict=strict,
@@ -116,7 +114,7 @@ class Previews:
             case Templated(payload_ref=str()):
                 return Preview()
             case Mail():
-                return structs.replace(_of_mail(self._ses.prepare(message)), unused=self.unused(message))
+                return structs.replace(_of_mail(self._mails.render(message)), unused=self.unused(message))
             case Sms():
                 text = text_of(message, self._templates["sms"], strict=self._strict)
                 shown = Preview(text=text, unused=self.unused(message))
@@ -140,7 +138,7 @@ class Previews:
         if isinstance(message, Fax) and self._fax_senders:
             check_sender(message, self._fax_senders)
         elif isinstance(message, Mail):
-            self._ses.sender_of(message)
+            self._mails.sender_of(message)
         if isinstance(message, Templated) and message.payload_ref is None:
             templates = self._templates[message.event_type]
             templates.check(message)
@@ -166,36 +164,30 @@ class Previews:
         return structs.replace(cast(Templated, message), template_version=version)
 
 
-def _of_mail(request: dict[str, Any]) -> Preview:
-    """The request that goes to SES, as a mail."""
-    simple = request["Content"]["Simple"]
-    parts = {name: each["Data"] for name, each in simple["Body"].items()}
+def _of_mail(mail: RenderedMail) -> Preview:
     return Preview(
-        headers=dict(_headers(request)),
-        subject=simple["Subject"]["Data"],
-        html=parts.get("Html"),
-        text=parts.get("Text"),
-        attachments=[each["FileName"] for each in simple.get("Attachments", [])],
+        headers=dict(_headers(mail)),
+        subject=mail.content.subject,
+        html=mail.content.html,
+        text=mail.content.text,
+        attachments=[each.filename for each in mail.enclosures],
     )
 
 
-def _headers(request: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    simple, to = request["Content"]["Simple"], request["Destination"]
-    yield "From", request["FromEmailAddress"]
-    for name in ("To", "Cc", "Bcc"):
-        if f"{name}Addresses" in to:
-            yield name, ", ".join(to[f"{name}Addresses"])
-    if "ReplyToAddresses" in request:
-        yield "Reply-To", ", ".join(request["ReplyToAddresses"])
-    yield "Subject", simple["Subject"]["Data"]
-    for each in simple["Headers"]:
-        yield each["Name"], each["Value"]
+def _headers(mail: RenderedMail) -> Iterator[tuple[str, str]]:
+    yield "From", mail.sender
+    lists = {"To": mail.to, "Cc": mail.cc, "Bcc": mail.bcc, "Reply-To": mail.reply_to}
+    for name, addresses in lists.items():
+        if addresses:
+            yield name, ", ".join(addresses)
+    yield "Subject", mail.content.subject
+    yield from mail.headers.items()
 
 
 _FIRST_SENDER = "the stage's first sender <sender@example.com>"
 
 
-class _AnySender(SesMail):
+class _AnySender(MailRenderer):
     """Takes every sender, where those of the stage are not known."""
 
     def sender_of(self, mail: Mail) -> str:
@@ -220,5 +212,5 @@ class _ExampleLinks(Links):
     def __init__(self) -> None:
         pass
 
-    def url(self, recipient: str, topic: str) -> str:  # noqa: ARG002 - all are the same
+    def url(self, recipient: str, topic: str, at: float | None = None) -> str:  # noqa: ARG002 - all are the same
         return EXAMPLE_LINK

@@ -57,9 +57,13 @@ class Tokens:
     def __init__(self, secret: CachedSecret) -> None:
         self._secret = secret
 
-    def sign(self, choice: Choice) -> str:
-        """The choice as text for a URL's path. Raises InvalidSigningKey and botocore's errors."""
-        return _serializer_of(self._secret.current().text).dumps([choice.recipient, choice.topic])
+    def sign(self, choice: Choice, at: float | None = None) -> str:
+        """The choice as text for a URL's path: as it was signed at `at` (epoch seconds; None: now), if the
+        secret has changed once since then. Raises InvalidSigningKey and botocore's errors."""
+        version = self._secret.current()
+        if at is not None and version.created > at:
+            version = self._secret.previous() or version
+        return _serializer_of(version.text).dumps([choice.recipient, choice.topic])
 
     def read(self, token: str) -> Choice:
         """The choice that somebody with the key has signed.
@@ -91,9 +95,10 @@ class Links:
         if len(self._base) + 1 + MAX_TOKEN > MAX_LINK:
             raise ValueError(f"the URL for opting out has {len(self._base)} characters; use a shorter one")
 
-    def url(self, recipient: str, topic: str) -> str:
-        """The link of one recipient and topic. Raises InvalidSigningKey and botocore's errors."""
-        return f"{self._base}/{self._tokens.sign(Choice(recipient, topic))}"
+    def url(self, recipient: str, topic: str, at: float | None = None) -> str:
+        """The link of one recipient and topic; `at`: see `Tokens.sign`. Raises InvalidSigningKey and
+        botocore's errors."""
+        return f"{self._base}/{self._tokens.sign(Choice(recipient, topic), at)}"
 
 
 def _choice(said: Any) -> Choice:

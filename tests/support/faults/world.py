@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from mailroom.aws.dynamo import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.mail.rendering import MailRenderer
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
@@ -15,7 +16,7 @@ from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
 from mailroom.dispatch.due import DueDispatcher, Mailbox
-from mailroom.environment import MailSender
+from mailroom.environment import SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
@@ -94,7 +95,7 @@ class World:
 
     def worker(self, url: str = MAIL) -> Worker:
         """A new process's worker for the queue of a lane."""
-        settings = MailSender(
+        settings = SesSender(
             ledger_table="ledger",
             ledger_ttl_seconds=1e6,
             payload_bucket="payloads",
@@ -120,11 +121,13 @@ class World:
         )
         adapter = SesMail(
             self.outside.watch(self.ses, "send_email"),
-            Templates(TEMPLATES),
-            self._payloads,
-            senders=settings.mail_senders,
-            configuration_set=settings.configuration_set,
-            max_attachment_bytes=settings.max_attachment_bytes,
+            MailRenderer(
+                Templates(TEMPLATES),
+                self._payloads,
+                senders=settings.mail_senders,
+                max_attachment_bytes=settings.max_attachment_bytes,
+            ),
+            settings.configuration_set,
         )
         tools = Tools(
             self.ledger,

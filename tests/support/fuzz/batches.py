@@ -18,6 +18,7 @@ from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Delivered, item_of
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.retry_mover import RetryMover
+from mailroom.channels.mail.rendering import MailRenderer
 from mailroom.channels.mail.ses import SesMail
 from mailroom.channels.sms.adapter import SmsAdapter, text_delivery
 from mailroom.channels.webhook.delivery import WebhookDelivery
@@ -291,15 +292,14 @@ def _mails(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery
     tools = _tools(aws, clock, sqs, settings)
     accepted = itertools.count()
     client: Any = SimpleNamespace(send_email=lambda **_: {"MessageId": f"ses-{next(accepted)}"})
-    adapter = SesMail(
-        client,
+    renderer = MailRenderer(
         Templates(OURS),
         tools.payloads,
         senders=[SENDER],
-        configuration_set="test",
         max_attachment_bytes=1000,
         links=unsubscribing.links(),
     )
+    adapter = SesMail(client, renderer, "test")
     return tools, to_people(settings, adapter, tools)
 
 

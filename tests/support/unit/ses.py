@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mailroom.channels.mail.rendering import MailRenderer
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
@@ -33,27 +34,22 @@ class Ses:
 
 
 def adapter(client: Any, s3: Any = None, limit: int = 1000) -> SesMail:
-    return SesMail(
-        client,
-        Templates(OURS),
-        Payloads(s3, BUCKET),
-        senders=SENDERS,
-        configuration_set="mailroom-test",
-        max_attachment_bytes=limit,
+    renderer = MailRenderer(
+        Templates(OURS), Payloads(s3, BUCKET), senders=SENDERS, max_attachment_bytes=limit
     )
+    return SesMail(client, renderer, "mailroom-test")
 
 
 def linked(client: Any, secrets: Secrets | None = None, root: Path = OURS) -> SesMail:
     """The adapter with links for opting out."""
-    return SesMail(
-        client,
+    renderer = MailRenderer(
         Templates(root),
         Payloads(None, BUCKET),  # type: ignore[arg-type]
         senders=SENDERS,
-        configuration_set="mailroom-test",
         max_attachment_bytes=1000,
         links=Links(kept(secrets or keys()), URL),
     )
+    return SesMail(client, renderer, "mailroom-test")
 
 
 def prepared(**attributes: Any) -> dict[str, Any]:

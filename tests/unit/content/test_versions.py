@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.mail.ses import SesMail
+from mailroom.channels.mail.rendering import MailRenderer
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.content.versions import FRESH_SECONDS, CurrentVersions, unbound
@@ -16,7 +16,6 @@ from mailroom.ledger.items import about_of
 from mailroom.message.message import parse
 from tests.support.unit.dispatching import made, numbered
 from tests.support.unit.publishing import choose, publish
-from tests.support.unit.ses import Ses
 from tests.support.unit.shared import BUCKET, TEMPLATES, Aws, FakeClock
 from tests.support.unit.shelf import Shelf
 
@@ -148,13 +147,10 @@ def test_every_try_of_a_queued_message_says_the_same_whatever_is_published_or_ta
     for counts in (1, 2, 0):  # as it was, published, and rolled back to the deployed template
         choose(aws, a=counts)
         clock.advance(FRESH_SECONDS)
-        client: Any = Ses()
-        sender = SesMail(
-            client,
+        renderer = MailRenderer(
             Templates(tmp_path / "mail", Payloads(aws.s3, TEMPLATES)),
             Payloads(aws.s3, BUCKET),
             senders=["us@example.com"],
-            configuration_set="test",
             max_attachment_bytes=0,
         )
-        assert sender.prepare(message)["Content"]["Simple"]["Body"]["Text"]["Data"] == "one"
+        assert renderer.render(message).content.text == "one"
