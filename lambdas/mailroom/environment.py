@@ -180,6 +180,14 @@ class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper")
     start_words: Sequence[str] = ()
 
 
+class ResendEventsSettings(Struct, frozen=True, kw_only=True, rename="upper"):
+    """The function's that Resend calls: the secret with what its webhooks are signed with, and where they
+    go."""
+
+    resend_secret_arn: str
+    feedback_queue_url: str
+
+
 class DatabaseSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How to reach a PostgreSQL: who and where stands in its secret, as RDS writes it (`host`, `port`,
     `username`, `password`, `dbname`). `pool_size` is how many connections one process may hold."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from threading import local
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -12,6 +13,7 @@ from botocore.exceptions import (
     NoCredentialsError,
 )
 
+from mailroom.aws import clients
 from mailroom.aws.secret import unreadable
 from mailroom.errors import Unsendable
 from mailroom.message.outcome import Misconfigured, NotReady, Outcome, Refusal, Rejected, Retry
@@ -24,6 +26,21 @@ _THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown")
 
 class Unconfigured(RuntimeError):
     """The provider's credentials are not there, or not in the form that it needs."""
+
+
+def credentials(secret: str, arn: str, *names: str) -> list[str]:
+    """The values of these names in the secret `arn`, which sentences call `secret`. Raises Unconfigured, or
+    botocore's errors."""
+    text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
+    try:
+        found = msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        found = {}  # its words may quote the secret
+    values = [found.get(name) for name in names]
+    if not all(isinstance(value, str) and value for value in values):
+        shape = ", ".join(f'"{name}": "…"' for name in names)
+        raise Unconfigured(f"{secret} is not {{{shape}}}; put its credentials there")
+    return [str(value) for value in values]
 
 
 class Provider(Protocol[R_contra]):

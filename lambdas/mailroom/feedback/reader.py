@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.errors import MAX_DEPTH, Malformed, too_deep
-from mailroom.feedback import aws_sms, keywords, ses, twilio, values
+from mailroom.feedback import aws_sms, keywords, resend, ses, twilio, values
 from mailroom.feedback.keywords import KNOWN, Keywords, KeywordText
 from mailroom.feedback.ses import READERS
 from mailroom.message.outcome import Event
@@ -53,6 +53,8 @@ def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> S
     match value:
         case {"source": twilio.SOURCE}:
             return twilio.read(value, region)
+        case {"source": resend.SOURCE}:
+            return resend.read(value)
         case {"source": keywords.SOURCE}:
             return keywords.read_twilio(value, region)
     message, sent = opened(value, topics)

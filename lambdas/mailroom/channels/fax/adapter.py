@@ -4,15 +4,15 @@ from collections.abc import Callable, Container
 from functools import partial
 from typing import Any, Protocol
 
-import msgspec
-
 from mailroom.aws import clients
 from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState, check_sender
-from mailroom.channels.provider import OpenedProvider, Provider, Unconfigured
+from mailroom.channels.provider import OpenedProvider, Provider, credentials
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.message.message import encoded
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
+
+SECRET = "the fax provider's secret"  # noqa: S105 - what it is called in sentences
 
 
 class FaxProvider(Provider[FaxRequest], Protocol):
@@ -37,7 +37,7 @@ class FaxAdapter(OpenedProvider[FaxProvider]):
     contract = Fax
 
     def __init__(self, settings: FaxSender, open_: Callable[[], FaxProvider], payloads: Payloads) -> None:
-        super().__init__(settings.fax_provider, "the fax provider's secret", open_)
+        super().__init__(settings.fax_provider, SECRET, open_)
         self._settings = settings
         self._payloads = payloads
 
@@ -84,23 +84,9 @@ def _open(settings: FaxSender) -> FaxProvider:
     if settings.fax_provider == "telnyx":
         from mailroom.channels.fax.telnyx import Telnyx
 
-        (api_key,) = _credentials(settings.fax_secret_arn, "api_key")
+        (api_key,) = credentials(SECRET, settings.fax_secret_arn, "api_key")
         return Telnyx(api_key, connection_id=settings.fax_connection_id, **common)
     from mailroom.channels.fax.signalwire import SignalWire
 
-    project, token = _credentials(settings.fax_secret_arn, "project", "token")
+    project, token = credentials(SECRET, settings.fax_secret_arn, "project", "token")
     return SignalWire(project, token, ttl_minutes=settings.fax_ttl_minutes, **common)
-
-
-def _credentials(arn: str, *names: str) -> list[str]:
-    """The values of these names in a secret. Raises Unconfigured, or botocore's errors."""
-    text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
-    try:
-        secret = msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        secret = {}  # its words may quote the secret
-    values = [secret.get(name) for name in names]
-    if not all(isinstance(value, str) and value for value in values):
-        shape = ", ".join(f'"{name}": "…"' for name in names)
-        raise Unconfigured(f"the fax provider's secret is not {{{shape}}}; put its credentials there")
-    return [str(value) for value in values]

@@ -1,0 +1,152 @@
+"""Mail by Resend (resend.com), in plain HTTP: a request that goes again has to be the same to the byte.
+
+Sources: Resend's API reference for sending an email, its errors and its idempotency keys; its SDKs for Node
+6.38.0 and Python 2.52.0.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Callable, Container
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from mailroom.channels.mail.contract import Mail
+from mailroom.channels.mail.rendering import Enclosure, MailRenderer, RenderedMail
+from mailroom.channels.provider import OpenedProvider, credentials
+from mailroom.environment import ResendSender
+from mailroom.http.https import NotSent, Unclear
+from mailroom.http.provider import ProviderApi, body_of, object_in, refusal, text_of
+from mailroom.message.message import MAX_SUBJECT
+from mailroom.message.outcome import Conflict, DayUsedUp, Evidence, Outcome, Rejected, Repeatable, Retry, Sent
+from mailroom.telemetry import masked, redact
+
+KEY_SECONDS = 24 * 3600
+"""How long Resend knows a request by its key."""
+MARGIN_SECONDS = 900
+"""Kept of that for clocks that disagree and for a worker that waits for its turn: no function runs longer."""
+SEVERAL = "several"
+"""A tag of a mail to more than one: Resend's events do not say which of them they are about."""
+
+
+class Request(Struct, frozen=True):
+    """A request, whole. `subject` is kept in the ledger."""
+
+    key: str
+    body: bytes
+    subject: str
+
+
+class Resend:
+    """Resend's API, with one key."""
+
+    def __init__(self, api_key: str, base_url: str, seconds: float) -> None:
+        """`seconds` is the longest that one request may take."""
+        # The API does not say whose a key is. One that was replaced counts as another account.
+        self.account = hashlib.sha256(api_key.encode()).hexdigest()[:12]
+        self._api = ProviderApi(seconds, {"Authorization": f"Bearer {api_key}"})
+        self._emails = f"{base_url.rstrip('/')}/emails"
+
+    def submit(self, request: Request) -> Outcome:
+        """Ask for the mail. Raises where nobody knows: a 5xx, no answer, one that cannot be read, or that an
+        earlier request under its key is still worked on."""
+        headers = {"Content-Type": "application/json", "Idempotency-Key": request.key}
+        try:
+            answer = self._api.request("POST", self._emails, headers=headers, body=request.body)
+        except NotSent as error:
+            return Retry(f"Resend {error}")
+        if 200 <= answer.status < 300:
+            subject = request.subject[:MAX_SUBJECT]
+            sent = text_of(body_of(answer.status, answer.text), "id")
+            return Sent(sent, {"subject": subject} if subject else {})
+        said = object_in(answer.status, answer.text)
+        name, words = str(said.get("name", "")), masked(redact(str(said.get("message", ""))))
+        reason = f"Resend answered {answer.status} {name}: {words}"
+        match name:
+            case "invalid_idempotent_request":
+                return Conflict(reason)
+            case "concurrent_idempotent_requests":
+                raise Unclear(reason)
+            case "daily_quota_exceeded" | "monthly_quota_exceeded":
+                return DayUsedUp(reason)
+            case "security_error":
+                return Rejected(reason)
+        return refusal(answer.status, answer.headers, reason, ours=_is_ours(name, words))
+
+
+class ResendMail(OpenedProvider[Resend]):
+    """Resend answers a request that it has had before as it answered the first, for a day: after a crash the
+    identical one goes again, and nothing is sent twice."""
+
+    contract = Mail
+
+    def __init__(self, open_: Callable[[], Resend], renderer: MailRenderer, scope: str) -> None:
+        """`scope` is what no other stage has that may use the same account of Resend's."""
+        super().__init__("resend", SECRET, open_)
+        self._renderer = renderer
+        self._scope = scope
+
+    @classmethod
+    def of(cls, settings: ResendSender) -> "ResendMail":
+        # The bucket's name has the stage, the account and the region: stages of one name may share a team.
+        return cls(partial(_open, settings), MailRenderer.of(settings), settings.payload_bucket)
+
+    def prepare(self, message: Mail, since: float | None = None) -> Request:
+        """The request, with its key; `since` (epoch seconds): as it was made then. Raises what
+        `MailRenderer.render` does."""
+        mail = self._renderer.render(message, since)
+        reference = message.reference
+        key = hashlib.sha256(f"{self._scope}\n{reference.attempt}\n{reference.id}".encode()).hexdigest()
+        # In one order whatever the item's is: an object of a queue's message has none.
+        return Request(key, msgspec.json.encode(_email(mail), order="sorted"), mail.content.subject)
+
+    def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - its key is enough
+        """Resend can tell by the request itself."""
+        began = since / 1000
+        return Repeatable(began + KEY_SECONDS - MARGIN_SECONDS, partial(self.prepare, since=began))
+
+
+SECRET = "the secret of Resend"  # noqa: S105 - what it is called in sentences
+
+
+def _open(settings: ResendSender) -> Resend:
+    (api_key,) = credentials(SECRET, settings.resend_secret_arn, "api_key")
+    return Resend(api_key, settings.resend_base_url, settings.submit_seconds)
+
+
+def _email(mail: RenderedMail) -> dict[str, Any]:
+    """The body of `POST /emails`."""
+    several = {SEVERAL: "true"} if len(mail.to) + len(mail.cc) + len(mail.bcc) > 1 else {}
+    optional = {
+        "cc": mail.cc,
+        "bcc": mail.bcc,
+        "reply_to": mail.reply_to,
+        "html": mail.content.html,
+        "text": mail.content.text,
+        # By their content, not by a URL: Resend would fetch that later, when the object may be another one.
+        "attachments": [_attachment(each) for each in mail.enclosures],
+    }
+    return {
+        "from": mail.sender,
+        "to": mail.to,
+        "subject": mail.content.subject,
+        "headers": mail.headers,
+        "tags": [{"name": name, "value": value} for name, value in {**mail.tags, **several}.items()],
+        **{name: value for name, value in optional.items() if value},
+    }
+
+
+def _attachment(enclosure: Enclosure) -> dict[str, str]:
+    part = {
+        "filename": enclosure.filename,
+        "content_type": enclosure.content_type,
+        "content": b64encode(enclosure.content).decode(),
+    }
+    return part if enclosure.content_id is None else {**part, "content_id": enclosure.content_id}
+
+
+def _is_ours(name: str, words: str) -> bool:
+    """Whether a refusal is about what the stage's settings say and no message does."""
+    return name in {"invalid_from_address", "invalid_idempotency_key"} or "`from`" in words

@@ -1,0 +1,100 @@
+"""The Resend adapter at a server that answers by a script, and its webhooks as the HTTP API hands them on."""
+
+import base64
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from standardwebhooks import Webhook
+
+from mailroom.channels.mail.rendering import MailRenderer
+from mailroom.channels.mail.resend import Resend, ResendMail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
+from mailroom.environment import ResendEventsSettings
+from mailroom.feedback.resend_events import ResendEvents
+from mailroom.message.message import encoded
+from mailroom.recipients.unsubscribe_links import Links
+from tests.support.unit.feedback_callbacks import Queue
+from tests.support.unit.shared import BUCKET, NOW, SENDER
+from tests.support.unit.shelf import OURS
+from tests.support.unit.unsubscribing import URL, kept, keys
+from tests.support.unit.webhooks import ARN, Secrets, secret
+
+WEBHOOK_SECRET = "whsec_" + base64.b64encode(b"a signing secret of Resend").decode()
+SECRET = json.dumps({"api_key": "re_123", "webhook_secret": WEBHOOK_SECRET})
+EMAIL_ID = "56761188-7520-42d8-8898-ff6fc54ce618"
+
+
+def adapter(
+    url: str = "http://unused.example",
+    s3: Any = None,
+    secrets: Secrets | None = None,
+    seconds: float = 5,
+    scope: str = BUCKET,
+) -> ResendMail:
+    """The adapter with links for opting out."""
+    renderer = MailRenderer(
+        Templates(OURS),
+        Payloads(s3, BUCKET),
+        senders=[SENDER],
+        max_attachment_bytes=1000,
+        links=Links(kept(secrets or keys()), URL),
+    )
+    return ResendMail(lambda: Resend("re_123", url, seconds), renderer, scope)
+
+
+def event(kind: str = "email.delivered", id_: str = "m-1", attempt: int = 1, **data: Any) -> dict[str, Any]:
+    """A webhook's body, as Resend's SDK types it."""
+    tags = {"correlation": encoded(id_), "attempt": str(attempt), "event_type": "mail"}
+    return {
+        "type": kind,
+        "created_at": "2026-11-21T08:59:00.000Z",
+        "data": {
+            "created_at": "2026-11-21T08:58:00.000Z",
+            "email_id": EMAIL_ID,
+            "message_id": "<1@example.com>",
+            "from": SENDER,
+            "to": ["ada@example.com"],
+            "subject": "Hello",
+            "tags": tags,
+            **data,
+        },
+    }
+
+
+def post(
+    body: str | dict[str, Any], *, at: float = NOW, key: str = WEBHOOK_SECRET, **headers: str | None
+) -> dict[str, Any]:
+    """A webhook as the HTTP API hands it on, signed as Svix signs. A header that is None is not there."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    signature = Webhook(key).sign("msg_1", datetime.fromtimestamp(int(at), UTC), text)
+    known = {
+        "content-type": "application/json",
+        "svix-id": "msg_1",
+        "svix-timestamp": str(int(at)),
+        "svix-signature": signature,
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
+    return {
+        "version": "2.0",
+        "rawPath": "/callbacks/resend",
+        "headers": {name: value for name, value in known.items() if value is not None},
+        "requestContext": {"http": {"method": "POST"}, "domainName": "api.mailroom.example"},
+        "body": text,
+        "isBase64Encoded": False,
+    }
+
+
+class Door:
+    """The function with a secret, a queue and a clock of its own."""
+
+    def __init__(self, clock: Any, text: str = SECRET) -> None:
+        settings = ResendEventsSettings(resend_secret_arn=ARN, feedback_queue_url="https://sqs/feedback")
+        self.secrets, self.queue = Secrets(text), Queue()
+        self._events = ResendEvents(settings, secret(self.secrets, clock, 30), self.queue, clock)  # type: ignore[arg-type]
+
+    def answers(self, event: Any) -> int:
+        reply = self._events.answer(event)
+        assert reply.keys() == {"statusCode"}
+        return int(reply["statusCode"])

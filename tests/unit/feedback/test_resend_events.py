@@ -1,0 +1,123 @@
+"""Resend's events: what each means, and of whom it tells."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mailroom.errors import Malformed
+from mailroom.feedback.reader import read
+from mailroom.feedback.resend import READERS
+from mailroom.message.message import Key, encode
+from mailroom.message.outcome import Event
+from tests.support.unit.post import Log
+from tests.support.unit.resend import EMAIL_ID, event
+
+AT = 1795251540000
+BOUNCE = {"type": "Permanent", "subType": "General", "message": "550 no such user eve@example.com"}
+
+
+def events(kind: str, **changes: Any) -> list[Any]:
+    return read(encode({"source": "resend", "event": event(kind, **changes)}), ())
+
+
+def one(kind: str, **changes: Any) -> Event:
+    (found,) = events(kind, **changes)
+    assert isinstance(found, Event)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "status", "facts", "suppress"),
+    [
+        ("email.sent", {}, "sent", {"sentAt": AT}, None),
+        ("email.delivered", {}, "delivered", {"deliveredAt": AT}, None),
+        ("email.delivery_delayed", {}, None, {"delayedAt": AT}, None),
+        ("email.complained", {}, "complained", {"complainedAt": AT}, "complaint"),
+        ("email.opened", {}, None, {"openedAt": AT}, None),
+        ("email.clicked", {}, None, {"clickedAt": AT}, None),
+        (
+            "email.bounced",
+            {"bounce": BOUNCE},
+            "bounced",
+            {
+                "bouncedAt": AT,
+                "bounce_type": "Permanent",
+                "bounce_subtype": "General",
+                "diagnostic_code": "550 no such user e***@example.com",
+            },
+            "bounce",
+        ),
+        (
+            "email.bounced",
+            {"bounce": {"type": "Transient", "subType": "MailboxFull", "message": ""}},
+            "undelivered",
+            {"undeliveredAt": AT, "bounce_type": "Transient", "bounce_subtype": "MailboxFull"},
+            None,
+        ),
+        (
+            "email.bounced",
+            {"bounce": {"type": "Undetermined", "subType": "", "message": ""}},
+            "bounced",
+            {"bouncedAt": AT, "bounce_type": "Undetermined"},
+            None,
+        ),
+        (
+            "email.suppressed",
+            {"suppressed": {"type": "bounce", "message": "it bounced before"}},
+            "bounced",
+            {"bouncedAt": AT, "bounce_type": "Suppressed", "bounce_subtype": "bounce"},
+            "bounce",
+        ),
+        (
+            "email.failed",
+            {"failed": {"reason": "reached_daily_quota"}},
+            "undelivered",
+            {"undeliveredAt": AT, "error_code": "failed"},
+            None,
+        ),
+    ],
+)
+def test_each_type_means_what_ses_calls_the_same(
+    kind: str, data: dict[str, Any], status: str | None, facts: dict[str, Any], suppress: str | None
+) -> None:
+    found = one(kind, id_="order 7 / ä", attempt=3, **data)
+    assert (found.key, found.attempt, found.provider) == (Key("order 7 / ä", "mail"), 3, "resend")
+    assert (found.provider_id, found.at, found.kind) == (EMAIL_ID, AT, kind)
+    assert (found.status, found.facts, found.suppress) == (status, facts, suppress)
+
+
+def test_every_type_that_is_read_has_a_test() -> None:
+    (case,) = test_each_type_means_what_ses_calls_the_same.pytestmark
+    assert {kind for kind, *_ in case.args[1]} == READERS.keys()
+
+
+@pytest.mark.parametrize("kind", ["email.bounced", "email.complained", "email.delivered"])
+def test_an_event_of_a_mail_to_several_proves_that_resend_has_it_and_marks_nobody(kind: str) -> None:
+    tags = {**event()["data"]["tags"], "several": "true"}
+    found = one(kind, tags=tags, bounce=BOUNCE)
+    assert (found.status, found.suppress, found.several) == ("sent", None, True)
+
+
+def test_an_event_of_another_programs_mail_is_dropped_with_a_line(log: Log) -> None:
+    assert events("email.delivered", tags={"category": "welcome"}) == []
+    assert "not Mailroom's" in log()[-1]["message"]
+
+
+def test_a_type_that_is_not_known_is_dropped_with_a_line(log: Log) -> None:
+    assert events("email.scheduled") == []
+    assert log()[-1]["kind"] == "email.scheduled"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"source": "resend"},
+        {"source": "resend", "event": {"type": 5}},
+        {"source": "resend", "event": {**event(), "created_at": "yesterday"}},
+        {"source": "resend", "event": event("email.bounced")},
+    ],
+)
+def test_what_cannot_be_understood_is_malformed(said: dict[str, Any]) -> None:
+    with pytest.raises(Malformed):
+        read(msgspec.json.encode(said).decode(), ())
