@@ -1,12 +1,14 @@
 """send_mail, stopped before and after every outside call, then redelivered as the queue would."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import product
+from pathlib import Path
 
 import pytest
 
-from tests.support.faults.outside import Side
-from tests.support.faults.world import MAIL, World, mail
+from tests.support.faults.outside import KEY_SECONDS, Side
+from tests.support.faults.world import MAIL, TEMPLATES, World, mail
 
 NewWorld = Callable[..., World]
 
@@ -26,17 +28,17 @@ IN_DOUBT = {"after send_email", "before update_item"}
 """Between SES's acceptance and the record: here alone a message can be sent twice, by `resend`."""
 
 
-def stops(new_world: NewWorld, on_unknown: str) -> Iterator[tuple[World, str]]:
+def stops(new_world: NewWorld, on_unknown: str, *, keyed: bool = False) -> Iterator[tuple[World, str]]:
     """A world for each outside call and side, stopped there once, with the batch in either order."""
     sides: tuple[Side, ...] = ("before", "after")
     for batch in (BATCH, BATCH[::-1]):
-        whole = new_world(on_unknown)
+        whole = new_world(on_unknown, keyed=keyed)
         whole.enqueue(*batch)
         whole.deliver()
         count = len(whole.outside.calls)
         assert count > 15
         for at, side in product(range(count), sides):
-            world = new_world(on_unknown)
+            world = new_world(on_unknown, keyed=keyed)
             world.enqueue(*batch)
             world.outside.stop = (at, side)
             world.deliver()
@@ -91,6 +93,40 @@ def test_without_evidence_hold_never_sends_twice_and_says_what_it_does_not_know(
             held += world.end(name) == "failed: outcome_unknown"
         check_neighbours(world, where)
     assert held > 0
+
+
+@pytest.mark.parametrize("on_unknown", ["resend", "hold"])
+def test_a_provider_that_knows_a_request_by_its_key_gets_each_mail_once_and_no_event_is_needed(
+    new_world: NewWorld, on_unknown: str
+) -> None:
+    for world, where in stops(new_world, on_unknown, keyed=True):
+        world.settle()
+        assert world.sends() == dict.fromkeys(GOOD, 1), where
+        assert {world.end(name) for name in GOOD} == {"sent"}, where
+        assert world.end("no-name") == "failed: invalid", where
+        assert world.end("rejected") == "failed: rejected", where
+
+
+def test_once_its_key_is_forgotten_a_mail_of_which_nobody_knows_is_held(new_world: NewWorld) -> None:
+    world = new_world("hold", keyed=True)
+    world.enqueue(mail("lost-answer"))
+    world.deliver()
+    world.clock.now += KEY_SECONDS
+    world.settle()
+    assert (world.sends(), world.end("lost-answer")) == ({"lost-answer": 1}, "failed: outcome_unknown")
+
+
+def test_a_mail_whose_template_was_changed_in_between_is_held_and_never_gets_a_new_key(
+    new_world: NewWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_world("resend", keyed=True)
+    world.enqueue(mail("lost-answer"))
+    world.deliver()
+    shutil.copytree(TEMPLATES, tmp_path / "mail")
+    (tmp_path / "mail" / "default" / "body.txt").write_text("Another text.")
+    monkeypatch.setattr("tests.support.faults.world.TEMPLATES", tmp_path / "mail")
+    world.settle()
+    assert (world.sends(), world.end("lost-answer")) == ({"lost-answer": 1}, "failed: outcome_unknown")
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])

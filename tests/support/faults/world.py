@@ -9,6 +9,7 @@ from typing import Any, Literal
 from mailroom.aws.dynamo import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.rendering import MailRenderer
+from mailroom.channels.mail.resend import ResendMail
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
@@ -20,11 +21,11 @@ from mailroom.environment import SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.message.message import Key
+from mailroom.message.message import Key, Reference
 from mailroom.recipients.choices import Suppressions
 from tests.support import ROOT
 from tests.support.dynamodb import in_memory_client
-from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
+from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Resend, Scheduler, Ses, Stopped
 from tests.support.told import told
 
 FUNCTION_SECONDS = 60.0
@@ -47,11 +48,13 @@ def mail(name: str, **attributes: Any) -> Item:
 class World:
     """One mailbox, its functions and their queues. A crash costs the invocation and nothing else."""
 
-    def __init__(self, on_unknown: OnUnknown = "resend") -> None:
+    def __init__(self, on_unknown: OnUnknown = "resend", *, keyed: bool = False) -> None:
+        """`keyed`: the provider is Resend, in place of SES."""
         self.clock = Clock()
         self.outside = Outside()
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self.ses = Ses(self.clock)
+        self.resend = Resend(self.clock) if keyed else None
         self.scheduler = Scheduler(self.queues)
         self.on_unknown = on_unknown
         self.reachable: Item = {}
@@ -119,16 +122,7 @@ class World:
             **self.reachable,
             **(self.day and {**self.day, "scheduled_queue_url": SCHEDULED, "asks": url == BULK}),
         )
-        adapter = SesMail(
-            self.outside.watch(self.ses, "send_email"),
-            MailRenderer(
-                Templates(TEMPLATES),
-                self._payloads,
-                senders=settings.mail_senders,
-                max_attachment_bytes=settings.max_attachment_bytes,
-            ),
-            settings.configuration_set,
-        )
+        adapter = self._adapter(settings)
         tools = Tools(
             self.ledger,
             self._payloads,
@@ -140,6 +134,18 @@ class World:
             lambda: 0.5,
         )
         return Worker(settings.queue_url, tools, to_people(settings, adapter, tools))
+
+    def _adapter(self, settings: SesSender) -> Any:
+        renderer = MailRenderer(
+            Templates(TEMPLATES),
+            self._payloads,
+            senders=settings.mail_senders,
+            max_attachment_bytes=settings.max_attachment_bytes,
+        )
+        if self.resend is not None:
+            api = self.outside.watch(self.resend, "submit")
+            return ResendMail(lambda: api, renderer, settings.payload_bucket)
+        return SesMail(self.outside.watch(self.ses, "send_email"), renderer, settings.configuration_set)
 
     def dispatcher(self) -> Dispatcher:
         """A new process's dispatcher."""
@@ -205,13 +211,19 @@ class World:
         raise AssertionError(f"not settled: {self.queues.messages}")
 
     def send_events(self) -> None:
-        """SES tells of every mail that it accepted, as feedback will record it."""
-        for request in self.ses.accepted:
-            observe(self._feedback, [told(Key(_id(request), "mail"), "sent")])
+        """The provider tells of every mail that it accepted, as feedback will record it."""
+        for id_ in self.accepted_ids():
+            observe(self._feedback, [told(Key(id_, "mail"), "sent")])
+
+    def accepted_ids(self) -> list[str]:
+        """The ids of the messages that the provider accepted, in order."""
+        if self.resend is None:
+            return [_id(request) for request in self.ses.accepted]
+        return [Reference.read(mail["headers"]["X-Correlation-ID"]).id for mail in self.resend.accepted]
 
     def sends(self) -> Counter[str]:
-        """How often SES accepted each message."""
-        return Counter(_id(request) for request in self.ses.accepted)
+        """How often the provider accepted each message."""
+        return Counter(self.accepted_ids())
 
     def found(self, name: str) -> dict[str, Any]:
         """The ledger's item ({}: none)."""
