@@ -15,6 +15,7 @@ from mailroom.content.payloads import OVERSIZE
 from mailroom.environment import (
     CallerLimit,
     MessagesApiSettings,
+    ResendEventsSettings,
     TwilioCallbacksSettings,
     UnsubscribeSettings,
 )
@@ -40,6 +41,7 @@ where it may hold a slash."""
 DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
 TWILIO_PATH = "/callbacks/twilio"
 INBOUND_PATH = "/twilio/inbound"
+RESEND_PATH = "/callbacks/resend"
 UNSUBSCRIBE_PATH = "/unsubscribe"
 PAGE_FILE = "unsubscribe.json"
 """What a stage says of the page, in the function's bundle."""
@@ -70,7 +72,7 @@ class ApiStack(StageStack):
         self._stage = ApiStage(self, settings, self.api)
         self._messages(settings, storage)
         page = self._unsubscribe(settings, storage)
-        self._twilio(self._twilio_callbacks(settings, feedback) or page)
+        self._callbacks(settings, feedback, page)
         server_errors(self, settings, self.api)
         publish(self, ApiUrl=self.public_url, UnsubscribeUrl=self.unsubscribe_url)
         name_for_others(self, settings, {"api-url": self.public_url})
@@ -145,12 +147,19 @@ class ApiStack(StageStack):
         )
         return behind
 
-    def _twilio(self, behind: HttpLambdaIntegration) -> None:
-        """Twilio's routes, which every stage has: API Gateway keeps a route's settings when the route goes,
-        and then refuses each change of its stage ("Unable to find Route by key"). Where Twilio is off, the
-        page for opting out answers them with 410."""
-        for path, part in ((f"{TWILIO_PATH}/{{reference}}", "callbacks"), (INBOUND_PATH, "public")):
-            reason = "Twilio signs each request with the account's token; the function checks it."
+    def _callbacks(self, settings: Settings, feedback: FeedbackStack, page: HttpLambdaIntegration) -> None:
+        """The routes that providers call, which every stage has: API Gateway keeps a route's settings when
+        the route goes, and then refuses each change of its stage ("Unable to find Route by key"). Where a
+        provider is off, the page for opting out answers its routes with 410."""
+        twilio = self._twilio_callbacks(settings, feedback) or page
+        resend = self._resend_events(settings, feedback) or page
+        by_twilio = "Twilio signs each request with the account's token; the function checks it."
+        by_resend = "Resend signs each request with the webhook's secret; the function checks it."
+        for behind, path, part, reason in (
+            (twilio, f"{TWILIO_PATH}/{{reference}}", "callbacks", by_twilio),
+            (twilio, INBOUND_PATH, "public", by_twilio),
+            (resend, RESEND_PATH, "public", by_resend),
+        ):
             self._stage.open(behind, ["POST"], path, part, reason)
 
     def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> HttpLambdaIntegration | None:
@@ -172,6 +181,21 @@ class ApiStack(StageStack):
             remedy="Twilio repeats a status callback for seconds only.",
         )
         return self._behind(settings, "TwilioCallbacks", spec)
+
+    def _resend_events(self, settings: Settings, feedback: FeedbackStack) -> HttpLambdaIntegration | None:
+        secret, queue = feedback.resend_secret, feedback.worker.queue
+        if secret is None:
+            return None
+        spec = FunctionSpec(
+            function="resend-events",
+            limits=settings.api,
+            grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
+            environment=ResendEventsSettings(
+                resend_secret_arn=secret.secret_arn, feedback_queue_url=queue.queue_url
+            ),
+            remedy="Resend repeats an event for hours.",
+        )
+        return self._behind(settings, "ResendEvents", spec)
 
     def _behind(self, settings: Settings, name: str, spec: FunctionSpec) -> HttpLambdaIntegration:
         """What a route needs to lead to a function; `name` is in CamelCase."""

@@ -10,7 +10,7 @@ from aws_cdk import Annotations, Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from mailroom.environment import PushSender, Sender, SesSender, SmsSender
+from mailroom.environment import PushSender, ResendSender, Sender, SesSender, SmsSender
 from mailroom.ledger.items import LINES
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.constructs.grants import Grant
@@ -36,6 +36,8 @@ class Needs:
     kind: type[Sender]
     own: Mapping[str, Any]
     templates: str = ""
+    handler: str = ""
+    """The file in lambdas/ of this provider, without its ending; "": the row names it."""
     by_number: bool = False
     """Whether a look-up asks the ledger which of a provider's messages to a number are whose."""
 
@@ -88,7 +90,7 @@ class ChannelsStack(StageStack):
         return Work(
             queue=row.queue,
             function=row.function,
-            handler=row.channel.handler,
+            handler=needs.handler or row.channel.handler,
             limits=row.channel,
             polling=row.polling,
             rules=row.rules,
@@ -168,23 +170,26 @@ def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
 
 
 def _mail(stack: ChannelsStack) -> Needs:
-    """The senders' addresses, the configuration set, the links for opting out, and the templates."""
-    settings = stack.settings
+    """The senders' addresses, the links for opting out, the templates, and the provider's own."""
+    settings, secret = stack.settings, stack.feedback.resend_secret
     templates = read_templates(stack, settings, "mail/*", PUBLISHED)
-    return Needs(
-        grants=[_send_email(stack, settings), stack.find_unwilling(), stack.api.secret.read(), *templates],
-        kind=SesSender,
-        own={
-            **stack.unwilling(),
-            "mail_senders": settings.mail.senders,
-            "configuration_set": settings.name(),
-            "unsubscribe_url": stack.api.unsubscribe_url,
-            "unsubscribe_secret_arn": stack.api.secret.secret_arn,
-            "max_attachment_bytes": settings.mail.max_attachment_bytes,
-            **templates_fields(settings, "mail"),
-        },
-        templates="mail",
-    )
+    common = {
+        **stack.unwilling(),
+        "mail_senders": settings.mail.senders,
+        "unsubscribe_url": stack.api.unsubscribe_url,
+        "unsubscribe_secret_arn": stack.api.secret.secret_arn,
+        "max_attachment_bytes": settings.mail.max_attachment_bytes,
+        **templates_fields(settings, "mail"),
+    }
+    grants = [stack.find_unwilling(), stack.api.secret.read(), *templates]
+    if secret is None:
+        own = {**common, "configuration_set": settings.name()}
+        return Needs([_send_email(stack, settings), *grants], SesSender, own, templates="mail")
+    own = {**common, "resend_secret_arn": secret.secret_arn}
+    if url := settings.channels["mail"].base_url:
+        own["resend_base_url"] = url
+    # A file of its own, so that a sender by SES carries nothing of Resend.
+    return Needs([secret.read(), *grants], ResendSender, own, templates="mail", handler="send_mail_resend")
 
 
 def _send_email(stack: Stack, settings: Settings) -> Grant:

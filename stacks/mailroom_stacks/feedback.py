@@ -1,5 +1,5 @@
-"""What providers tell us afterwards, on one queue: SES's and AWS SMS's events through a topic, Twilio's
-through the API; and what SES thinks of the account."""
+"""What providers tell us afterwards, on one queue: SES's and AWS SMS's events through a topic, Twilio's and
+Resend's through the API; and what SES thinks of the account."""
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_ses as ses
@@ -36,8 +36,18 @@ class FeedbackStack(StageStack):
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "feedback")
         self.topic = EventTopic(self, "Topic", settings, name="feedback")
-        self._mail_events(settings)
-        watch_reputation(self, settings)
+        self.resend_secret: Secret | None = None
+        if settings.mail.provider == "ses":
+            self._mail_events(settings)
+            watch_reputation(self, settings)
+        else:
+            self.resend_secret = provider_secret(
+                self,
+                settings,
+                "resend",
+                'Resend\'s: {"api_key", "webhook_secret"}, the second of the webhook that posts to the API',
+                issuer="Resend",
+            )
         if settings.sms_configuration_set:
             sms_events(self, settings.sms_configuration_set, self.topic)
         self.twilio_secret: Secret | None = None
@@ -54,7 +64,7 @@ class FeedbackStack(StageStack):
         # Not raw: without its envelope an event would not say which topic it came over.
         made = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
         hold_logical_id(made.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
-        publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
+        publish(self, FeedbackTopicArn=self.topic.topic_arn)
 
     def _mail_events(self, settings: Settings) -> None:
         """The set keeps SES's own suppression list, counts reputation and publishes events."""
@@ -73,6 +83,7 @@ class FeedbackStack(StageStack):
             destination=ses.EventDestination.sns_topic(self.topic),
             events=EVENTS,
         )
+        publish(self, ConfigurationSetName=settings.name())
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         # Texts by Twilio come as the words that they are: see `twilio-callbacks`.

@@ -41,6 +41,12 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Templates:
 
 
 @pytest.fixture(scope="session")
+def by_resend() -> Templates:
+    """Stage dev, whose mails Resend sends."""
+    return variant({"mail.provider": "resend"})
+
+
+@pytest.fixture(scope="session")
 def every_function() -> Templates:
     """Stage dev with every function that there is, as stage local has them."""
     return variant({"push": PUSH, "channels.push": PUSH_ROW, **changes_for("weekly-followers")})

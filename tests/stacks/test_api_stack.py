@@ -43,7 +43,9 @@ MESSAGES = {
 }
 DOCUMENTS = {"GET /openapi.json", "GET /swagger"}
 LINKS = {f"{method} /unsubscribe/{{token}}" for method in ("GET", "HEAD", "POST")}
-CALLBACKS = {"POST /callbacks/twilio/{reference}", "POST /twilio/inbound"}
+BY_RESEND = "POST /callbacks/resend"
+BY_TWILIO = {"POST /callbacks/twilio/{reference}", "POST /twilio/inbound"}
+CALLBACKS = {*BY_TWILIO, BY_RESEND}
 
 
 def behind(template: Template, route: dict[str, Any]) -> str:
@@ -67,8 +69,8 @@ def routes_of(template: Template) -> dict[str, tuple[str, str]]:
 def test_messages_want_a_signature_links_and_callbacks_are_proofs_themselves(dev: Templates) -> None:
     assert routes_of(dev["api"]) == {
         **dict.fromkeys(MESSAGES | DOCUMENTS, ("messages-api", "AWS_IAM")),
-        **dict.fromkeys(LINKS, ("unsubscribe", "NONE")),
-        **dict.fromkeys(CALLBACKS, ("twilio-callbacks", "NONE")),
+        **dict.fromkeys({*LINKS, BY_RESEND}, ("unsubscribe", "NONE")),
+        **dict.fromkeys(BY_TWILIO, ("twilio-callbacks", "NONE")),
     }
     assert not dev["api"].all("ApiGatewayV2::Authorizer")
 
@@ -136,7 +138,7 @@ def test_api_gateway_may_invoke_each_function_for_its_own_routes_alone(dev: Temp
         permitted.setdefault(name.removeprefix("mailroom-dev-"), set()).add(path)
     assert permitted == {
         "messages-api": {each.partition(" ")[2] for each in MESSAGES | DOCUMENTS},
-        "unsubscribe": {"/unsubscribe/{token}"},
+        "unsubscribe": {"/unsubscribe/{token}", "/callbacks/resend"},
         "twilio-callbacks": {"/callbacks/twilio/{reference}", "/twilio/inbound"},
     }
 
@@ -161,7 +163,7 @@ def test_whoever_floods_a_route_that_lets_everybody_in_takes_nothing_from_messag
     dev: Templates, changed: Template
 ) -> None:
     assert throttled(dev["api"]) == {
-        **dict.fromkeys(LINKS | CALLBACKS, (50, 50)),  # a quarter each of 0.2 x 1000
+        **dict.fromkeys(LINKS | CALLBACKS, (40, 40)),  # a fifth each of 0.2 x 1000
         "POST /callbacks/twilio/{reference}": (300, 300),
     }
     for template in (dev["api"], changed):
@@ -181,8 +183,8 @@ def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> N
 
 
 def test_each_route_lets_one_request_through_at_least() -> None:
-    least = throttled(up_to("api", {"api.public_docs": True, "api.requests_per_second": 30})["api"])
-    assert {burst for _, burst in least.values()} == {1, 9}
+    least = throttled(up_to("api", {"api.public_docs": True, "api.requests_per_second": 35})["api"])
+    assert {burst for _, burst in least.values()} == {1, 10}
 
 
 def test_the_access_log_holds_no_path_no_query_and_no_body_and_goes_after_a_while(dev: Templates) -> None:
@@ -444,3 +446,12 @@ def test_a_caller_that_could_never_sign_is_named(caller: str) -> None:
 def test_more_callers_than_the_function_can_be_told_of_are_refused() -> None:
     many = {f"{ROLE}-{number}": f"teams/{number}/" for number in range(50)}
     assert "and the function's environment has room for 2048; name fewer callers" in refused_prefix(many)
+
+
+def test_where_resend_sends_its_events_go_to_a_function_that_reads_its_secret(by_resend: Templates) -> None:
+    api = by_resend["api"]
+    assert routes_of(api)[BY_RESEND] == ("resend-events", "NONE")
+    may = api.policy("mailroom-dev-resend-events")
+    assert may.keys() == LOG | {"secretsmanager:GetSecretValue", "sqs:SendMessage"}
+    (secret,) = may["secretsmanager:GetSecretValue"]
+    assert "ResendSecret" in secret

@@ -37,9 +37,11 @@ HANDLERS = {
     "feedback": COMMON | {"feedback.py"} | RECIPIENTS,
     "index_messages": COMMON | {"index_messages.py", "idna"},
     "outcomes": COMMON | ZONES | {"outcomes.py"},
+    "resend_events": COMMON | {"resend_events.py", "standardwebhooks"},
     "retry_fax": COMMON | {"retry_fax.py", "phonenumbers"},
     "send_fax": COMMON | HTTP | {"send_fax.py", "phonenumbers", "twilio"},
     "send_mail": COMMON | TEMPLATED | ZONES | {"send_mail.py", "idna", "itsdangerous"},
+    "send_mail_resend": COMMON | TEMPLATED | ZONES | {"send_mail_resend.py", "idna", "itsdangerous"},
     "send_push": COMMON | ZONES | {"send_push.py"},
     "send_sms": COMMON | HTTP | TEMPLATED | SEGMENTS | ZONES | {"send_sms.py", "phonenumbers", "twilio"},
     "send_webhook": COMMON | {"send_webhook.py", "standardwebhooks"},
@@ -56,9 +58,11 @@ FUNCTIONS = {
     "feedback": ("feedback", "feedback"),
     "index_messages": ("routing", "index-messages"),
     "outcomes": ("routing", "outcomes"),
+    "resend_events": ("api", "resend-events"),
     "retry_fax": ("fax", "retry-fax"),
     "send_fax": ("fax", "send-fax"),
     "send_mail": ("channels", "send-mail"),
+    "send_mail_resend": ("channels", "send-mail"),
     "send_push": ("channels", "send-push"),
     "send_sms": ("channels", "send-sms"),
     "send_webhook": ("webhook", "send-webhook"),
@@ -84,7 +88,9 @@ PROVIDERS = {
 """The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
 EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
 """What the stack puts there: the definitions of its campaigns."""
-TEMPLATES_OF = {"send_mail": "mail", "send_sms": "sms", "messages_api": "."}
+BY_RESEND = {"resend_events", "send_mail_resend"}
+"""What a stage has in the place of the sender by SES."""
+TEMPLATES_OF = {"send_mail": "mail", "send_mail_resend": "mail", "send_sms": "sms", "messages_api": "."}
 LISTING = """
 import site, sys
 from pathlib import Path
@@ -219,12 +225,15 @@ Imported = tuple[list[str], list[str]]
 
 
 @pytest.fixture(scope="module")
-def imported(built: dict[tuple[str, str], Path], every_function: Templates) -> Callable[[str], Imported]:
+def imported(
+    built: dict[tuple[str, str], Path], every_function: Templates, by_resend: Templates
+) -> Callable[[str], Imported]:
     """What a handler's process imported, which is started once."""
 
     @cache
     def by(handler: str) -> Imported:
         stack, name = FUNCTIONS[handler]
+        stage = by_resend if handler in BY_RESEND else every_function
         later = "\n".join(
             work.format(provider=PROVIDERS.get(handler, handler))
             for package, work in LATER.items()
@@ -241,7 +250,7 @@ def imported(built: dict[tuple[str, str], Path], every_function: Templates) -> C
             cwd=built[handler, "host"],
             env={
                 **os.environ,
-                **every_function[stack].environment(f"mailroom-dev-{name}"),
+                **stage[stack].environment(f"mailroom-dev-{name}"),
                 "PYTHONPATH": str(built[handler, "host"]),
                 "AWS_REGION": "eu-central-1",
                 "AWS_DEFAULT_REGION": "eu-central-1",

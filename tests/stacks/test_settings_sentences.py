@@ -45,7 +45,7 @@ MAIL = STAGES["dev"]["channels"]["mail"]
         (
             "mail.speed",
             1,
-            "is not a setting; use one of senders, max_attachment_bytes.",
+            "is not a setting; use one of provider, senders, max_attachment_bytes.",
         ),
         (
             "deployment.account",

@@ -43,7 +43,7 @@ SERVICE = "MG" + "0" * 32
             "slash at its end; or providers, whose address the app gets by -c providers=URL.",
         ),
         ("sms.start_words", ["oui"] * 101, "has 101 entries; give at most 100."),
-        ("api.requests_per_second", 0, "0 is under 30; use 30 to 10000."),
+        ("api.requests_per_second", 0, "0 is under 35; use 35 to 10000."),
         (
             "api.public_url",
             "https://example.com/mail",

@@ -33,8 +33,7 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from mailroom.recipients.batch_choices import BatchChoices
-from mailroom.recipients.choices import AllowedRecipients, Unwanted
+from mailroom.recipients.choices import AllowedRecipients, BatchChoices, Unwanted
 from mailroom.telemetry import logger
 
 M = TypeVar("M", bound=Message)

@@ -116,12 +116,13 @@ ANSWERS = (
 
 def outside(settings: Settings) -> Iterator[Widget]:
     """What do others say?"""
-    yield heading(
-        "Outside", "SES's judgement of the account; endpoints that keep failing; the API's answers."
-    )
-    rates = settings.monitoring.ses
-    yield _rate("Bounce", rates.bounce_rate_warning, rates.bounce_rate)
-    yield _rate("Complaint", rates.complaint_rate_warning, rates.complaint_rate)
+    by_ses = settings.mail.provider == "ses"
+    judged = "SES's judgement of the account; " if by_ses else ""
+    yield heading("Outside", f"{judged}endpoints that keep failing; the API's answers.")
+    if by_ses:
+        rates = settings.monitoring.ses
+        yield _rate("Bounce", rates.bounce_rate_warning, rates.bounce_rate)
+        yield _rate("Complaint", rates.complaint_rate_warning, rates.complaint_rate)
     sender = settings.name("send-webhook")
     yield found("Endpoints that keep failing: tries", f"/aws/lambda/{sender}", FAILING_HOSTS, width=12)
     names = ("CallbacksDelivered", "WebhooksFailing")

@@ -100,6 +100,8 @@ class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
 class Mail(Section):
     """What the mail channel needs beside its row."""
 
+    provider: Literal["ses", "resend"] = "ses"
+    """Amazon SES, or Resend (resend.com): docs/providers.md."""
     senders: tuple[Annotated[str, AfterValidator(_address)], ...] = Field(min_length=1)
     """The addresses that a message's `from` may name; the first is the default."""
     max_attachment_bytes: int = Field(default=7_000_000, ge=1, le=28_000_000)
@@ -153,12 +155,12 @@ QUEUES = {"scheduled", "fax", "fax-retry", "webhook", "feedback", "collect", "au
 FUNCTIONS = {
     *("dispatch", "dispatch-scheduled", "outcomes", "index-messages", "send-fax", "retry-fax"),
     *("send-webhook", "feedback", "twilio-callbacks", "dead-letters", "collect", "compose"),
-    *("messages-api", "unsubscribe"),
+    *("messages-api", "unsubscribe", "resend-events"),
 }
 WITH_OWN_NEEDS = ("mail", "sms", "push")
 """Rows whose sender has needs of its own: NEEDS in mailroom_stacks/channels.py. Other rows name what theirs
 needs."""
-SECRETS = {"twilio", "unsubscribe"}
+SECRETS = {"twilio", "unsubscribe", "resend"}
 """Secrets that other stacks make."""
 MOST_LANES = 8
 """Lanes of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has
@@ -190,7 +192,7 @@ def channels_faults(
         yield from _channel(f"channels.{event_type}", channel)
         yield from _day(f"channels.{event_type}", channel)
         yield from _window(f"channels.{event_type}", channel)
-        yield from _provider(event_type, channel)
+        yield from _provider(event_type, channel, mail)
         yield from memory_faults(
             f"channels.{event_type}",
             channel.memory_mb,
@@ -265,9 +267,10 @@ def _window(key: str, channel: Channel) -> Iterator[str]:
         yield f"{key}.window: is for bulk, and the channel has no such lane; add one, or leave it out."
 
 
-def _provider(event_type: str, channel: Channel) -> Iterator[str]:
+def _provider(event_type: str, channel: Channel, mail: Mail) -> Iterator[str]:
+    by_resend = event_type == "mail" and mail.provider == "resend"
     for name in ("base_url", "secret", "suppressible") if event_type in WITH_OWN_NEEDS else ():
-        if getattr(channel, name):
+        if getattr(channel, name) and not (by_resend and name == "base_url"):
             yield f"channels.{event_type}.{name}: the sender of {event_type} does not read it; remove it."
     if channel.secret is not None and event_type in SECRETS:
         yield f"channels.{event_type}: its secret {event_type!r} exists already; give it another name."

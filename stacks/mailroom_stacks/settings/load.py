@@ -69,8 +69,11 @@ def with_providers(settings: Settings, providers: object) -> Settings:
         for key, section in settings
         if isinstance(section, HttpProvider)
     }
-    rows = settings.channels.items()
-    changed["channels"] = {key: placed(f"channels.{key}", row, "base_url", key) for key, row in rows}
+    providers_of = {"mail": settings.mail.provider}
+    changed["channels"] = {
+        key: placed(f"channels.{key}", row, "base_url", providers_of.get(key, key))
+        for key, row in settings.channels.items()
+    }
     changed["api"] = placed("api", settings.api, "public_url", "api")
     return settings.model_copy(update=changed)
 

@@ -89,7 +89,8 @@ class Settings(Section):
     def provider_secrets(self) -> list[str]:
         """The short names of the secrets that people put providers' credentials into."""
         own = [name for name, row in self.channels.items() if row.secret is not None]
-        return [*(["twilio"] if self.twilio else []), *(["fax"] if self.fax else []), *own]
+        known = {"twilio": self.twilio, "resend": self.mail.provider == "resend", "fax": self.fax}
+        return [*(name for name, used in known.items() if used), *own]
 
     @property
     def own_channels(self) -> dict[str, str]:

@@ -209,7 +209,7 @@ KEY_SECONDS = 24 * 3600
 
 
 class Resend:
-    """Resend behind its adapter's HTTP: for a day a request that it had under its key is answered as the first
+    """Resend behind its adapter: for a day a request that it had under its key is answered as the first
     was, and another one under that key is refused. A recipient's name chooses what it answers."""
 
     account = "1"

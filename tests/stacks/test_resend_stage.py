@@ -1,0 +1,67 @@
+"""A stage whose mails Resend sends."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mailroom import environment
+from mailroom_stacks.settings.load import load, with_providers
+from tests.support.stacks.refusals import with_settings
+from tests.support.stacks.templates import Templates, text
+from tests.support.stacks.variants import variant
+
+SENDERS = ("mailroom-dev-send-mail", "mailroom-dev-send-mail-bulk")
+
+
+@pytest.mark.parametrize("name", SENDERS)
+def test_its_mail_senders_run_resends_handler_and_are_told_all_that_it_reads(
+    by_resend: Templates, name: str
+) -> None:
+    channels = by_resend["channels"]
+    assert channels.one("Lambda::Function", FunctionName=name)["Handler"] == "send_mail_resend.handler"
+    told = channels.environment(name)
+    known = {each.encode_name for each in msgspec.structs.fields(environment.ResendSender)}
+    assert {each for each in told if not each.startswith(("POWERTOOLS_", "MAILROOM_"))} <= known
+    assert environment.read(environment.ResendSender, told).resend_base_url == "https://api.resend.com"
+
+
+@pytest.mark.parametrize("name", SENDERS)
+def test_its_mail_senders_read_its_secret_and_may_not_send_by_ses(by_resend: Templates, name: str) -> None:
+    may = by_resend["channels"].policy(name)
+    assert not [action for action in may if action.startswith("ses:")]
+    assert any("ResendSecret" in each for each in may["secretsmanager:GetSecretValue"])
+
+
+def test_it_has_a_secret_for_resend_and_nothing_of_ses(by_resend: Templates) -> None:
+    feedback = by_resend["feedback"]
+    secret = feedback.one("SecretsManager::Secret", Name="mailroom-dev-resend")
+    assert secret["GenerateSecretString"] == {
+        "GenerateStringKey": "placeholder",
+        "SecretStringTemplate": "{}",
+    }
+    assert not [each["Type"] for each in feedback.body["Resources"].values() if "::SES::" in each["Type"]]
+    assert "ConfigurationSetName" not in feedback.body["Outputs"]
+    alarms = [each["AlarmName"] for each in feedback.all("CloudWatch::Alarm")]
+    assert alarms
+    assert not [each for each in alarms if "-ses-" in each]
+
+
+def test_its_dashboard_asks_nothing_of_ses(by_resend: Templates) -> None:
+    (dashboard,) = by_resend["monitoring"].all("CloudWatch::Dashboard")
+    assert "AWS/SES" not in text(dashboard["DashboardBody"])
+
+
+def test_where_its_api_is_may_be_said() -> None:
+    changes: dict[str, Any] = {
+        "mail.provider": "resend",
+        "channels.mail.base_url": "https://resend.example.com",
+    }
+    told = variant(changes)["channels"].environment(SENDERS[0])
+    assert told["RESEND_BASE_URL"] == "https://resend.example.com"
+
+
+def test_at_the_providers_that_are_known_at_synth_it_has_resends_place() -> None:
+    changes = {"mail.provider": "resend", "channels.mail.base_url": "providers"}
+    settings = with_providers(load(with_settings(changes), "dev"), "http://127.0.0.1:4711")
+    assert settings.channels["mail"].base_url == "http://127.0.0.1:4711/resend"
