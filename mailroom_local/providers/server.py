@@ -13,6 +13,8 @@ from mailroom_local.providers.delay_queue import DelayQueue
 from mailroom_local.providers.fax import FaxLine
 from mailroom_local.providers.http import Simulator, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
+from mailroom_local.providers.resend import SECRET as RESEND_SECRET
+from mailroom_local.providers.resend import ResendSimulator
 from mailroom_local.providers.ses import SesSimulator
 from mailroom_local.providers.ses_feedback import SesFeedback, SuppressionList
 from mailroom_local.providers.signalwire import SignalWireSimulator
@@ -31,6 +33,7 @@ SLOW_FAX_SECONDS = 9.0
 CREDENTIALS: dict[str, dict[str, str]] = {
     "FaxSecretName": {"project": "local", "token": "local", "api_key": "local"},
     "TwilioSecretName": TWILIO_SECRET,
+    "ResendSecretName": RESEND_SECRET,
 }
 """What the simulators take, by the output that names the secret; that of a channel's row is
 {EventType}SecretName."""
@@ -47,24 +50,32 @@ def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
     suppressed = SuppressionList()
     feedback = SesFeedback(upstream, suppressed)
     callbacks = StatusCallbacks(emulator_url)
-    trouble = Trouble()
-    queues: dict[str, DelayQueue[Any]] = {"ses": feedback.queue, "twilio": callbacks.queue}
+    trouble, api = Trouble(), PublicApi(upstream)
+    resend = ResendSimulator(inbox, api.handle)
+    queues: dict[str, DelayQueue[Any]] = {
+        "ses": feedback.queue,
+        "twilio": callbacks.queue,
+        "resend": resend.queue,
+    }
     for queue in queues.values():
         queue.start()
     return {
         "ses": trouble.around("ses", SesSimulator(inbox, upstream, suppressed, feedback)),
+        "resend": trouble.around("resend", resend),
         "sns": trouble.around("sns", SnsSimulator(inbox, upstream)),
         "twilio": trouble.around("twilio", TwilioSimulator(network, callbacks.accepted)),
         "signalwire": trouble.around("signalwire", SignalWireSimulator(line)),
         "telnyx": TelnyxSimulator(line),
         **{name: getattr(import_module(at), kind)(inbox) for name, (at, kind) in _OWN.items()},
         "webhook receiver": trouble.around("webhook", WebhookReceiver()),
-        "stage's own API": PublicApi(upstream),
+        "stage's own API": api,
         "pages: inbox": inbox.pages(),
         "pages: faxes": line.pages(),
         "pages: callbacks": callbacks.pages(),
         "pages: texts": twilio_texts.pages(network),
-        "pages: events": delay_queue.pages(queues, feedback.counts, feedback.disorder, callbacks.disorder),
+        "pages: events": delay_queue.pages(
+            queues, feedback.counts, feedback.disorder, callbacks.disorder, resend.disorder
+        ),
         "pages: trouble": trouble.pages(),
     }
 

@@ -11,8 +11,8 @@ again. GET /trouble shows the shares, and how often each trouble was had.
 | timeout   | takes it, and does not answer until every client has given up  |
 | slow      | takes it, and answers after SLOW_SECONDS                       |
 
-Providers are ses, sns, twilio, signalwire and webhook, the receiver of webhooks. Look-ups, and what is asked
-about a fax under way, are answered as ever.
+Providers are ses, resend, sns, twilio, signalwire and webhook, the receiver of webhooks. Look-ups, and what
+is asked about a fax under way, are answered as ever.
 """
 
 import json
@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from mailroom_local.providers import ses, ses_feedback, signalwire, sns, twilio
+from mailroom_local.providers import resend, ses, ses_feedback, signalwire, sns, twilio
 from mailroom_local.providers.http import NoAnswer, Pages, Reply, Request, Simulator
 
 Kind = Literal["throttled", "error", "timeout", "slow"]
@@ -54,6 +54,7 @@ def _refused(error: Callable[..., Reply], refusals: Mapping[str, tuple[Any, ...]
 
 PROVIDERS: dict[str, Submits] = {
     "ses": Submits(_posted("/outbound-emails"), _refused(ses_feedback.ses_error, ses.REFUSALS)),
+    "resend": Submits(_posted("/emails"), _refused(resend.error, resend.REFUSALS)),
     "sns": Submits(
         lambda request: request.form.get("Action") == "Publish", _refused(sns.error, sns.REFUSALS)
     ),

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.utils import parseaddr
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,6 +218,13 @@ class ExaminedStage:
     def alarms(self) -> list[dict[str, Any]]:
         """The stage's alarms, as CloudWatch describes them."""
         return self.pages("cloudwatch", "describe_alarms", "MetricAlarms", AlarmNamePrefix=self.prefix)
+
+    @property
+    def mail_addresses(self) -> list[str]:
+        """The addresses that its mails may come from."""
+        senders = (each.environment.get("MAIL_SENDERS", "[]") for each in self.senders("mail"))
+        found = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
+        return list(dict.fromkeys(found))
 
     def senders(self, channel: str) -> list[DeployedFunction]:
         """The deployed functions that send a channel's messages, a lane each."""

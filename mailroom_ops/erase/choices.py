@@ -26,13 +26,13 @@ def erase_choices(run: ErasureRun, table: str, read: Read) -> ErasurePlace:
 
 
 def lift_from_ses(run: ErasureRun) -> Ses:
-    """Take a mail address off SES's own list of the account."""
+    """Take a mail address off the own list of SES's, or of Resend's, account."""
     if run.person.kind != "mail":
         return "not_asked"
     if run.keep_choices:
         return "kept"
     try:
-        return Lists(run.data.session, run.data.stage).lift_from_ses(run.person.recipient)
+        return Lists(run.data.session, run.data.stage).lift_from_provider(run.person.recipient)
     except FAULTS as error:
-        run.leave("SES", "its own suppression list", f"SES refused: {error}; run this again")
+        run.leave("provider", "its own suppression list", f"it refused: {error}; run this again")
         return "failed"

@@ -1,6 +1,7 @@
 """`suppressions`: who gets nothing more, why, and how that is ended; Mailroom's list, and for mail SES's."""
 
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,6 +16,7 @@ from mailroom.message.address import bare, spellings, split, to_e164
 from mailroom.message.message import Message
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops.options import AsJson, Stage, Yes
+from mailroom_ops.resend_account import RESEND_FAULTS, ResendAccount
 from mailroom_ops.screen import (
     Refused,
     aws_faults,
@@ -40,8 +42,8 @@ CHANNELS = tuple(
     channel for channel, contract in CONTRACTS.items() if contract.addressees is not Message.addressees
 )
 """Channels whose recipients can be on the list."""
-FAULTS = (ClientError, BotoCoreError)
-"""What `lift_from_ses` raises."""
+FAULTS = (ClientError, BotoCoreError, *RESEND_FAULTS)
+"""What `lift_from_provider` raises."""
 Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]
 
 
@@ -61,7 +63,7 @@ WHY = {
 
 
 Ses = Literal["lifted", "not_listed", "failed", "not_asked"]
-"""What became of an address on SES's own list; no other channel has one there."""
+"""What became of an address on the mail provider's own list, SES's or Resend's."""
 
 
 class SuppressedRecipient(Struct, frozen=True):
@@ -97,7 +99,7 @@ class Lists:
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._list = Suppressions(session.client("dynamodb"), name(stage, "suppressions"))
-        self._session = session
+        self._session, self._stage = session, stage
 
     def listed(self, channel: str | None) -> list[Suppression]:
         """Who is on the list, the newest first; of all channels, or of one."""
@@ -123,13 +125,25 @@ class Lists:
         """Take a recipient off Mailroom's list; `why` is kept. False: somebody else was faster."""
         return self._list.lift(suppression.recipient, suppression.channel, _told(why, self._session))
 
-    def lift_from_ses(self, recipient: str) -> Literal["lifted", "not_listed"]:
-        """Take an address off SES's list, which all stages of the account share in this region.
+    @cached_property
+    def _resend(self) -> ResendAccount | None:
+        return ResendAccount.of(self._session, self._stage)
 
-        Raises ClientError or BotoCoreError where SES does not do it.
+    @property
+    def provider(self) -> str:
+        """Who sends the stage's mails, and has a list of its own."""
+        return "SES" if self._resend is None else "Resend"
+
+    def lift_from_provider(self, recipient: str) -> Literal["lifted", "not_listed"]:
+        """Take an address off the mail provider's own list, which all stages share that use the account.
+
+        Raises one of FAULTS where the provider does not do it.
         """
-        ses = self._session.client("sesv2")
         said: Literal["lifted", "not_listed"] = "not_listed"
+        if self._resend is not None:
+            answers = [self._resend.lift(address) for address in forms("mail", recipient)]
+            return "lifted" if "lifted" in answers else said
+        ses = self._session.client("sesv2")
         for address in forms("mail", recipient):
             try:
                 ses.delete_suppressed_destination(EmailAddress=address)
@@ -262,8 +276,8 @@ def lift(
     Whoever opted out of text messages should text START instead: until then the provider refuses texts to the
     number, and a refusal puts the number on the list again.
 
-    The command takes a mail address off SES's list too, which all stages of the account share in this region.
-    Exit code 1: the recipient was on no list, or SES failed.
+    The command takes a mail address off the list of SES or Resend too, which the whole account shares (at
+    SES in this region). Exit code 1: the recipient was on no list, or the provider failed.
 
     Example: mailroom suppressions lift ada@example.com --channel mail --stage prod
     """
@@ -279,8 +293,8 @@ def lift(
         print_line(f"{recipient} is not on the {channel} list of {stage}.", console=say)
     if found or channel == "mail":
         if not yes:
-            typer.confirm(_question(channel, stage, listed=bool(found)), abort=True, err=as_json)
-        ses = _lift_from_ses(lists, recipient, say) if channel == "mail" else "not_asked"
+            typer.confirm(_question(channel, lists, stage, listed=bool(found)), abort=True, err=as_json)
+        ses = _lift_from_provider(lists, recipient, say) if channel == "mail" else "not_asked"
         with aws_faults(stage):
             lifted = [each for each in found if lists.lift(each, reason)]
     for each in lifted:
@@ -290,27 +304,26 @@ def lift(
     raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
 
 
-def _lift_from_ses(lists: Lists, recipient: str, say: Terminal) -> Ses:
-    """Lift from SES's list before our own: SES would answer the next mail with a bounce, which marks the
-    recipient anew."""
+def _lift_from_provider(lists: Lists, recipient: str, say: Terminal) -> Ses:
+    """Lift from the provider's list before our own: it would answer the next mail with a bounce, which marks
+    the recipient anew."""
     try:
-        said = lists.lift_from_ses(recipient)
+        said = lists.lift_from_provider(recipient)
     except FAULTS as error:
-        print_line(f"SES did not take {recipient} off its own list: {error}", console=say)
-        say.print(
-            "Until then SES bounces the next mail by itself: run this command again, or "
-            "`aws sesv2 delete-suppressed-destination`.",
-            soft_wrap=True,
-        )
+        print_line(f"{lists.provider} did not take {recipient} off its own list: {error}", console=say)
+        say.print("Until then it bounces the next mail by itself: run this command again.", soft_wrap=True)
         return "failed"
     where = "was taken off" if said == "lifted" else "was not on"
-    print_line(f"{recipient} {where} SES's own list.", console=say)
+    print_line(f"{recipient} {where} {lists.provider}'s own list.", console=say)
     return said
 
 
-def _question(channel: str, stage: str, *, listed: bool) -> str:
-    also = " and off SES's own, which the whole account shares" if channel == "mail" else ""
-    return f"Take it off the {channel} list of {stage}{also}?" if listed else "Take it off SES's own list?"
+def _question(channel: str, lists: Lists, stage: str, *, listed: bool) -> str:
+    if channel != "mail":
+        return f"Take it off the {channel} list of {stage}?"
+    own = f"off {lists.provider}'s own"
+    whole = f"Take it off the mail list of {stage} and {own}, which the whole account shares?"
+    return whole if listed else f"Take it {own} list?"
 
 
 def _sentence(found: SuppressedRecipient) -> str:

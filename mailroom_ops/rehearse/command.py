@@ -30,10 +30,10 @@ def rehearse(
     seconds: Annotated[float, typer.Option(min=1, help="The longest to wait for one message.")] = 120,
     as_json: AsJson = False,
 ) -> None:
-    """Send mails to SES's simulator, cancel one, opt out and in, put a dead letter back, and print what
-    should have become of each and what has.
+    """Send mails to SES's or Resend's test addresses, cancel one, opt out and in, put a dead letter back, and
+    print what should have become of each and what has.
 
-    No mail reaches a person. The mails count in SES's quota, and cost less than a cent. What the command puts
+    No mail reaches a person. The mails count in the quota, and cost less than a cent. What the command puts
     on lists, it takes off again. Exit code 1: something is not as it should be.
 
     Example: mailroom rehearse --stage dev

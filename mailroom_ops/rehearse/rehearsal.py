@@ -1,6 +1,7 @@
-"""The steps of a rehearsal: what is sent to SES's mailbox simulator, and what has to become of each.
+"""The steps of a rehearsal: what is sent to the provider's test addresses, and what has to become of each.
 
-The addresses: https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html#send-email-simulator.
+The addresses: https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html#send-email-simulator
+and https://resend.com/docs/dashboard/emails/send-test-emails.
 Each run adds a label of its own to them, so that no run meets what another one left.
 """
 
@@ -28,14 +29,21 @@ COURSES = {
     "success": ("a mail", "delivered"),
     "bounce": ("a mail to an address that is not there", "bounced"),
     "complaint": ("a mail that its recipient reports as spam", "complained"),
-    "suppressionlist": ("a mail to an address on SES's own list", "bounced"),
+    "suppressionlist": ("a mail to an address on the provider's own list", "bounced"),
 }
-"""By the simulator's address: what is sent, and the status that it has to come to."""
+"""By the address at SES's simulator: what is sent, and the status that it has to come to."""
+AT_RESEND = {
+    "success": "delivered",
+    "bounce": "bounced",
+    "complaint": "complained",
+    "suppressionlist": "suppressed",
+}
+"""What Resend calls these addresses."""
 
 
 class Step(Struct, frozen=True):
     """What was done, the status that it should come to and the one that it has, and the seconds from its put
-    to SES's acceptance and to its delivery. `said` is the error or trouble, without addresses."""
+    to the provider's acceptance and to its delivery. `said` is the error or trouble, without addresses."""
 
     step: str
     wanted: str
@@ -112,6 +120,8 @@ class Rehearsal:
         return f"rehearsal-{self._label}-{name}"
 
     def _address(self, course: str) -> str:
+        if self._lists.provider == "Resend":
+            return f"{AT_RESEND[course]}+{self._label}@resend.dev"
         return f"{course}+{self._label}@simulator.amazonses.com"
 
     def _item(self, name: str, course: str, **further: str) -> Mapping[str, str]:

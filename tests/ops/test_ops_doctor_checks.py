@@ -1,5 +1,6 @@
 """The doctor's checks: a healthy stage has nothing, and each fault is found by its own check alone."""
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from email.utils import format_datetime
@@ -14,7 +15,10 @@ from mailroom.channels.channel import Channel
 from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.webhook.contract import Webhook
 from mailroom_local.providers.fax import FaxLine
+from mailroom_local.providers.http import Reply
 from mailroom_local.providers.inbox import InboxStore
+from mailroom_local.providers.resend import SECRET as RESEND_SECRET
+from mailroom_local.providers.resend import ResendSimulator
 from mailroom_local.providers.signalwire import SignalWireSimulator
 from mailroom_local.providers.sms import SmsNetwork
 from mailroom_local.providers.telnyx import TelnyxSimulator
@@ -40,6 +44,7 @@ def providers() -> Iterator[str]:
         TwilioSimulator(SmsNetwork(inbox), lambda _: None),
         SignalWireSimulator(line),
         TelnyxSimulator(line),
+        ResendSimulator(inbox, lambda _: Reply(204, b"")),
     )
     with world.served(*simulators) as url:
         yield url
@@ -501,6 +506,52 @@ def test_telnyx_is_asked_in_its_own_words(answers: dict[str, Answer], providers:
     assert found[0].sentence == "telnyx takes the credentials and lists faxes."
     telnyx["secretsmanager.GetSecretValue"] = world.with_secret("fax", "{}")
     assert looked(Aws(telnyx), ["fax"])[0].state == "failed"
+
+
+@pytest.fixture
+def by_resend(
+    answers: dict[str, Answer], providers: str, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Answer]:
+    """A stage whose mails Resend sends."""
+    text = json.dumps(RESEND_SECRET)
+    monkeypatch.setitem(world.SECRETS, "resend", text)
+    told = {
+        "RESEND_SECRET_ARN": "resend",
+        "RESEND_BASE_URL": f"{providers}/resend",
+        "UNSUBSCRIBE_URL": f"{providers}/api/unsubscribe",
+    }
+    return changed(changed(answers, "send-mail", **told), "send-mail-bulk", **told)
+
+
+def test_resend_is_asked_for_its_key_domains_quota_and_webhook(by_resend: dict[str, Answer]) -> None:
+    found = looked(Aws(by_resend), ["mail"])
+    assert {(each.check, each.state): each.sentence for each in found} == {
+        ("account", "ok"): "Resend takes the key.",
+        ("quota", "ok"): "3 of 50,000 mails are used (monthly quota).",
+        ("reputation", "skipped"): "Resend sends the stage's mails, and has no such thing.",
+        ("senders", "ok"): "mailroom@example.com may send, as example.com is verified.",
+        ("configuration set", "skipped"): "Resend sends the stage's mails, and has no such thing.",
+        ("events", "ok"): "Resend posts the events about the stage's mails to its API.",
+        ("opt-out key", "ok"): "Links for opting out can be signed: the key is of the right form.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "words"),
+    [
+        ({"RESEND_SECRET_ARN": "fax"}, "account", "refuses the key: 401"),
+        ({"RESEND_SECRET_ARN": "unsubscribe"}, "account", 'is not {"api_key": "…"}'),
+        ({"RESEND_BASE_URL": "http://127.0.0.1:9"}, "account", "cannot be reached"),
+        ({"MAIL_SENDERS": '["a@other.example"]'}, "senders", "other.example is no domain of the account"),
+        ({"UNSUBSCRIBE_URL": "https://other.example/unsubscribe"}, "events", "posts no email.bounced"),
+    ],
+)
+def test_what_is_wrong_at_resend_is_found(
+    by_resend: dict[str, Answer], change: dict[str, str], check: str, words: str
+) -> None:
+    wrong = changed(changed(by_resend, "send-mail", **change), "send-mail-bulk", **change)
+    found = looked(Aws(wrong), ["mail"])
+    assert [each.check for each in found if each.state == "failed" and words in each.sentence] == [check]
 
 
 @pytest.mark.parametrize(

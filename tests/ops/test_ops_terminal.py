@@ -125,6 +125,7 @@ LOGS = (
     ),
     "mailroom_local/database/postgres.py",
     *("mailroom_local/providers/twilio_callbacks.py", "mailroom_local/providers/ses_feedback.py"),
+    "mailroom_local/providers/resend.py",
 )
 """What runs in the background, and writes to a file."""
 PAST_THE_TERMINAL = {

@@ -122,7 +122,7 @@ def _lift(site: Site, asked: Asked) -> str:
     if channel == "mail":
         # Before our own: SES would answer the next mail with a bounce, which marks the recipient anew.
         try:
-            lists.lift_from_ses(asked.typed("recipient"))
+            lists.lift_from_provider(asked.typed("recipient"))
         except FAULTS:
             ses = "failed"
     for each in found:

@@ -7,6 +7,7 @@ from email.utils import parseaddr
 from typing import Any
 
 from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.doctor.checks import resend
 from mailroom_ops.doctor.stage import ExaminedStage
 from mailroom_ops.estimates.prices import SES_PLANS
 from mailroom_ops.times import speed_of
@@ -17,6 +18,7 @@ _CONSOLE = "https://console.aws.amazon.com/ses/home#/account"
 _UNLIMITED = -1
 
 
+@resend.or_by_resend(resend.key)
 def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Sandbox or production, paused or not, under review or not."""
     said = stage.client("sesv2").get_account()
@@ -45,6 +47,7 @@ def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
         )
 
 
+@resend.or_by_resend(resend.quota)
 def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What may be sent a second and in 24 hours, against what the senders would."""
     said = stage.client("sesv2").get_account()["SendQuota"]
@@ -55,6 +58,7 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield from _days(stage, most)
 
 
+@resend.or_by_resend(resend.nothing)
 def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring. Where
     no settings can be read, those are the rates of a stage that sets none."""
@@ -139,9 +143,10 @@ _IDENTITIES = "https://console.aws.amazon.com/ses/home#/identities"
 Identity = dict[str, Any]
 
 
+@resend.or_by_resend(resend.domains)
 def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each sender's identity: its address's, its domain's, or a domain's above that."""
-    addresses = _addresses(stage)
+    addresses = stage.mail_addresses
     yield from _as_configured(stage, addresses)
     asked: dict[str, Identity | None] = {}
     for address in addresses:
@@ -155,12 +160,6 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     for name, identity in asked.items():
         if identity is not None and "@" not in name:
             yield from _domain(name, identity)
-
-
-def _addresses(stage: ExaminedStage) -> list[str]:
-    senders = (each.environment.get("MAIL_SENDERS", "[]") for each in stage.senders("mail"))
-    found = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
-    return list(dict.fromkeys(found))
 
 
 def _as_configured(stage: ExaminedStage, deployed: list[str]) -> Iterator[CheckFinding]:
@@ -231,6 +230,7 @@ NEEDED = {"BOUNCE", "COMPLAINT", "DELIVERY", "REJECT"}
 USEFUL = {"SEND", "RENDERING_FAILURE", "DELIVERY_DELAY"}
 
 
+@resend.or_by_resend(resend.nothing)
 def configuration_set(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether it is there, may send, counts, and keeps SES's own suppression list."""
     for name in _names(stage):
@@ -241,6 +241,7 @@ def configuration_set(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield from _set(name, found)
 
 
+@resend.or_by_resend(resend.webhook)
 def events(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether its events come to the stage's own topic."""
     feedback = stage.functions.get("feedback")

@@ -1,0 +1,313 @@
+"""Resend: takes mails by their keys, tells of them by signed webhooks, and keeps a list of its own.
+
+A recipient at resend.dev chooses the outcome of the whole mail; the first of them counts. Any plus label may
+follow. With `-once` (`throttled-once+7@…`) the outcome is had the first time only, for that full address.
+
+| local part                       | what Resend does                                                     |
+|----------------------------------|----------------------------------------------------------------------|
+| delivered, bounced, complained,  | accepts; what follows, follows by events                             |
+| suppressed, soft, failed         |                                                                      |
+| throttled                        | 429 rate_limit_exceeded                                              |
+| used-up                          | 429 daily_quota_exceeded                                             |
+| rejected                         | 422 validation_error                                                 |
+| unverified                       | 403 validation_error: the domain is not verified                     |
+| forbidden                        | 403 invalid_api_key                                                  |
+| error                            | 500 application_error                                                |
+| lost-answer                      | accepts, then breaks the connection without an answer                |
+
+The simulator is stricter than Resend: what Mailroom does not use is refused. Its fields, errors and events
+are those of Resend's SDK for Node 6.38.0.
+"""
+
+import base64
+import json
+import random
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parseaddr
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from standardwebhooks import Webhook
+
+from mailroom_local.providers.delay_queue import DelayQueue, Disorder
+from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, iso_milliseconds, json_reply
+from mailroom_local.providers.inbox import Accepted, InboxStore
+
+WEBHOOK_SECRET = "whsec_" + base64.b64encode(b"webhooks of the local stage").decode()
+SECRET = {"api_key": "re_local", "webhook_secret": WEBHOOK_SECRET}
+EVENTS_PATH = "/callbacks/resend"
+DOMAIN = "resend.dev"
+KEY_SECONDS = 24 * 3600
+MAX_KEY = 256
+SPREAD_SECONDS, DOUBLED, SEED = 0.6, 0.1, 13
+REFUSALS: dict[str, tuple[int, str, str]] = {
+    "throttled": (429, "rate_limit_exceeded", "Too many requests."),
+    "used-up": (429, "daily_quota_exceeded", "You have reached your daily email sending quota."),
+    "rejected": (422, "validation_error", "Invalid `to` field."),
+    "unverified": (403, "validation_error", "The domain is not verified."),
+    "forbidden": (403, "invalid_api_key", "API key is invalid."),
+    "error": (500, "application_error", "Something went wrong."),
+}
+COURSES: dict[str, tuple[str, ...]] = {
+    "bounced": ("email.bounced",),
+    "complained": ("email.delivered", "email.complained"),
+    "suppressed": ("email.suppressed",),
+    "soft": ("email.delivery_delayed", "email.bounced"),
+    "failed": ("email.failed",),
+}
+"""The events after email.sent; of any other address one tells that it was delivered."""
+EVENTS = [
+    *("email.sent", "email.delivered", "email.delivery_delayed"),
+    *("email.bounced", "email.complained", "email.suppressed", "email.failed"),
+]
+_FIELDS = {
+    *("from", "to", "cc", "bcc", "reply_to", "subject", "html", "text", "headers", "tags", "attachments"),
+}
+_TAG = re.compile(r"[A-Za-z0-9_-]{1,256}")
+
+
+class Mail(NamedTuple):
+    """An accepted mail: who is to be told what of it."""
+
+    email_id: str
+    wish: dict[str, Any]
+
+
+class Outgoing(NamedTuple):
+    """An event that is to be posted."""
+
+    id: str
+    body: str
+
+
+class ResendSimulator:
+    """The routes under /resend. `post` takes a signed webhook to the stage; safe for many threads."""
+
+    prefix = "/resend"
+
+    def __init__(
+        self,
+        inbox: InboxStore,
+        post: Callable[[Request], Reply],
+        seed: int = SEED,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._inbox = inbox
+        self._post = post
+        self._random = random.Random(seed)  # noqa: S311 - shuffles
+        self._clock = clock
+        self._answered: dict[str, tuple[float, bytes, Reply]] = {}
+        self._had = Occurrences()
+        self._lock = threading.Lock()
+        self.suppressed: dict[str, str] = {}
+        self.disorder = Disorder(SPREAD_SECONDS, DOUBLED)
+        self.queue: DelayQueue[Outgoing] = DelayQueue(self._post_all, clock=clock)
+
+    def handle(self, request: Request) -> Reply:
+        route = request.route.removeprefix(self.prefix)
+        if request.bearer != SECRET["api_key"]:
+            return error(401, "missing_api_key", "Missing API key in the authorization header.")
+        if (request.method, route) == ("POST", "/emails"):
+            return self._send(request)
+        if request.method == "GET" and (found := _account(request).get(route)):
+            return json_reply(HTTPStatus.OK, found)
+        if request.method == "DELETE" and route.startswith("/suppressions/"):
+            address = unquote(route.removeprefix("/suppressions/")).lower()
+            if self.suppressed.pop(address, None) is None:
+                return error(404, "not_found", "Suppression not found")
+            return json_reply(HTTPStatus.OK, {"object": "suppression", "id": address, "deleted": True})
+        return error(404, "not_found", "The requested endpoint does not exist.")
+
+    def _send(self, request: Request) -> Reply:
+        key = request.headers.get("idempotency-key", "")
+        if not 1 <= len(key) <= MAX_KEY:
+            return error(400, "invalid_idempotency_key", "The key must be between 1-256 chars.")
+        with self._lock:
+            at, body, answer = self._answered.get(key, (-KEY_SECONDS, b"", None))
+            if answer is not None and self._clock() < at + KEY_SECONDS:
+                same = body == request.body
+                return answer if same else error(409, "invalid_idempotent_request", "Another payload.")
+            reply, outcome = self._taken(request.body)
+            if reply.status == HTTPStatus.OK:
+                self._answered[key] = self._clock(), request.body, reply
+        if outcome == "lost-answer":
+            raise NoAnswer
+        return reply
+
+    def _taken(self, body: bytes) -> tuple[Reply, str]:
+        """The answer to a mail of which nothing is known yet, and the outcome that its recipient chose."""
+        try:
+            wish = json.loads(body)
+        except ValueError:
+            wish = None
+        if (wrong := fault(wish)) is not None:
+            return error(*wrong), ""
+        outcome = self._outcome(wish)
+        if outcome in REFUSALS:
+            return error(*REFUSALS[outcome]), outcome
+        mail = Mail(str(uuid.uuid4()), wish)
+        self._inbox.add(Accepted("mail", ", ".join(wish["to"]), mail.email_id, content_of(wish)))
+        for step, kind in enumerate(("email.sent", *self._course(wish, outcome))):
+            self._plan(mail, kind, step)
+        return json_reply(HTTPStatus.OK, {"id": mail.email_id}), outcome
+
+    def _outcome(self, wish: dict[str, Any]) -> str:
+        for recipient in recipients_of(wish):
+            address = parseaddr(recipient)[1].lower()
+            local, _, domain = address.partition("@")
+            if domain == DOMAIN:
+                name = local.partition("+")[0]
+                once = name.endswith("-once")
+                return name.removesuffix("-once") if not once or self._had.nth(address) == 1 else "delivered"
+        return "delivered"
+
+    def _course(self, wish: dict[str, Any], outcome: str) -> tuple[str, ...]:
+        bare = parseaddr(wish["to"][0])[1].lower()
+        if bare in self.suppressed:
+            return ("email.suppressed",)
+        if outcome in ("bounced", "complained"):
+            self.suppressed[bare] = outcome
+        return COURSES.get(outcome, ("email.delivered",))
+
+    def _plan(self, mail: Mail, kind: str, step: int) -> None:
+        # As by Svix: an event that comes twice has the same id.
+        outgoing = Outgoing(f"msg_{uuid.uuid4().hex}", json.dumps(event_of(mail, kind, self._clock() + step)))
+        for _ in range(2 if self._random.random() < self.disorder.doubled else 1):
+            self.queue.add(outgoing, self._random.uniform(0, self.disorder.spread_seconds))
+
+    def _post_all(self, events: list[Outgoing]) -> list[Outgoing]:
+        return [each for each in events if not self._delivered(each)]
+
+    def _delivered(self, outgoing: Outgoing) -> bool:
+        """Whether the stage took an event or refused it for good."""
+        now = datetime.fromtimestamp(int(time.time()), UTC)
+        headers = {
+            "content-type": "application/json",
+            "user-agent": "Svix-Webhooks/1.0",
+            "svix-id": outgoing.id,
+            "svix-timestamp": str(int(now.timestamp())),
+            "svix-signature": Webhook(WEBHOOK_SECRET).sign(outgoing.id, now, outgoing.body),
+        }
+        try:
+            reply = self._post(Request("POST", f"/api{EVENTS_PATH}", headers, outgoing.body.encode()))
+        except (HTTPException, OSError) as trouble:
+            print(f"an event of Resend: {trouble}", flush=True)
+            return False
+        if reply.status >= HTTPStatus.BAD_REQUEST:
+            print(f"an event of Resend: {reply.status} {reply.body.decode()}", flush=True)
+        return reply.status < HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+WHY: dict[str, dict[str, dict[str, str]]] = {
+    "email.bounced": {
+        "bounce": {"type": "Permanent", "subType": "General", "message": "550 5.1.1 user unknown"}
+    },
+    "email.suppressed": {
+        "suppressed": {"type": "bounce", "message": "The address is on the suppression list."}
+    },
+    "email.failed": {"failed": {"reason": "reached_daily_quota"}},
+}
+"""What the data of an event says of its reason."""
+MAILBOX_FULL = {"type": "Transient", "subType": "MailboxFull", "message": "552 5.2.2 mailbox full"}
+
+
+def _account(request: Request) -> dict[str, Any]:
+    """What the account shows of itself, by path."""
+    endpoint = f"http://{request.headers.get('host')}/api{EVENTS_PATH}"
+    hook = {"id": "w1", "endpoint": endpoint, "status": "enabled", "events": EVENTS}
+    used = {"used": 3, "sent": 3, "received": 0}
+    return {
+        "/domains": {"object": "list", "data": [{"id": "d1", "name": "example.com", "status": "verified"}]},
+        "/webhooks": {"object": "list", "has_more": False, "data": [hook]},
+        "/usage": {"emails": {"daily": {**used, "limit": None}, "monthly": {**used, "limit": 50_000}}},
+    }
+
+
+def error(status: int, name: str, message: str) -> Reply:
+    """An error as Resend writes it."""
+    wait = {"retry-after": "1", "ratelimit-reset": "1"} if name == "rate_limit_exceeded" else None
+    return json_reply(status, {"statusCode": status, "name": name, "message": message}, wait)
+
+
+def fault(wish: Any) -> tuple[int, str, str] | None:
+    """What is wrong with a mail; None: nothing."""
+    if not isinstance(wish, dict):
+        return 400, "validation_error", "The body is no JSON object."
+    if unknown := wish.keys() - _FIELDS:
+        return 422, "validation_error", f"Unknown field `{min(unknown)}`."
+    for name in ("from", "to", "subject"):
+        if not wish.get(name):
+            return 422, "missing_required_field", f"Missing `{name}` field."
+    if not (wish.get("html") or wish.get("text")):
+        return 422, "validation_error", "Missing `html` or `text` field."
+    if not 1 <= len(recipients_of(wish)) <= 50:
+        return 422, "validation_error", "Use 1 to 50 recipients in the `to` field."
+    tags = [part for tag in wish.get("tags", []) for part in (tag["name"], tag["value"])]
+    if not all(_TAG.fullmatch(each) for each in tags):
+        return (
+            422,
+            "validation_error",
+            "Tags should only contain ASCII letters, numbers, _ and -.",
+        )
+    return _attachments_fault(wish.get("attachments", []))
+
+
+def _attachments_fault(attachments: list[dict[str, str]]) -> tuple[int, str, str] | None:
+    for each in attachments:
+        try:
+            base64.b64decode(each["content"], validate=True)
+        except (KeyError, ValueError):
+            return 422, "invalid_attachment", "Attachment must have a `content` in base64."
+    return None
+
+
+def recipients_of(wish: dict[str, Any]) -> list[str]:
+    """All addresses: to, cc, bcc."""
+    return [address for name in ("to", "cc", "bcc") for address in wish.get(name, [])]
+
+
+def event_of(mail: Mail, kind: str, at: float) -> dict[str, Any]:
+    """The body of a webhook."""
+    wish = mail.wish
+    soft = parseaddr(wish["to"][0])[1].startswith("soft")
+    moment = iso_milliseconds(datetime.fromtimestamp(at, UTC))
+    return {
+        "type": kind,
+        "created_at": moment,
+        "data": {
+            "created_at": moment,
+            "email_id": mail.email_id,
+            "message_id": f"<{mail.email_id}@example.com>",
+            "from": wish["from"],
+            "to": wish["to"],
+            "subject": wish["subject"],
+            "tags": {tag["name"]: tag["value"] for tag in wish.get("tags", [])},
+            **({"bounce": MAILBOX_FULL} if soft and kind == "email.bounced" else WHY.get(kind, {})),
+        },
+    }
+
+
+def content_of(wish: dict[str, Any]) -> dict[str, Any]:
+    """What was sent, as the inbox shows it."""
+    attachments = wish.get("attachments", [])
+    return {
+        **{name: wish.get(name, []) for name in ("to", "cc", "bcc", "reply_to")},
+        **{name: wish.get(name) for name in ("from", "subject", "text", "html")},
+        "tags": {tag["name"]: tag["value"] for tag in wish.get("tags", [])},
+        "headers": wish.get("headers", {}),
+        "attachments": [
+            {"name": each["filename"], "size": len(base64.b64decode(each["content"]))} for each in attachments
+        ],
+        "images": {
+            each["content_id"]: f"data:{each['content_type']};base64,{each['content']}"
+            for each in attachments
+            if "content_id" in each
+        },
+    }

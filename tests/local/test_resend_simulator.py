@@ -1,0 +1,180 @@
+"""The Resend simulator over real HTTP, with the real adapter as its client; its webhooks go to the real
+function, and what that queues is read as feedback reads it."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.mail.contract import Mail
+from mailroom.channels.mail.rendering import MailRenderer
+from mailroom.channels.mail.resend import Resend, ResendMail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
+from mailroom.feedback.reader import read
+from mailroom.http.https import Unclear
+from mailroom.message.message import parse
+from mailroom.message.outcome import (
+    Conflict,
+    DayUsedUp,
+    Event,
+    Misconfigured,
+    Outcome,
+    Rejected,
+    Repeatable,
+    Retry,
+    Sent,
+)
+from mailroom_local.providers.http import Reply, Request, SimulatorServer
+from mailroom_local.providers.inbox import InboxStore
+from mailroom_local.providers.resend import KEY_SECONDS, SECRET, WEBHOOK_SECRET, ResendSimulator
+from tests.support.local.served import served
+from tests.support.unit.resend import Door
+from tests.support.unit.shared import BUCKET, SENDER, FakeClock
+from tests.support.unit.shelf import OURS
+
+
+class Bench:
+    """The simulator, an adapter that asks it, and the function that its webhooks come to."""
+
+    def __init__(self) -> None:
+        self.clock, self.inbox = FakeClock(), InboxStore()
+        self.refuses = 0
+        """So many webhooks are not taken at first."""
+        text = f'{{"api_key": "{SECRET["api_key"]}", "webhook_secret": "{WEBHOOK_SECRET}"}}'
+        self.door = Door(time.time, text)
+        self.simulator = ResendSimulator(self.inbox, self._post, clock=self.clock)
+        self.url = ""
+
+    def _post(self, request: Request) -> Reply:
+        if self.refuses:
+            self.refuses -= 1
+            return Reply(503, b"")
+        assert request.path == "/api/callbacks/resend"
+        event = {
+            "headers": dict(request.headers),
+            "body": request.body.decode(),
+            "requestContext": {"http": {"method": "POST"}},
+        }
+        return Reply(self.door.answers(event), b"")
+
+    @property
+    def adapter(self) -> ResendMail:
+        renderer = MailRenderer(
+            Templates(OURS),
+            Payloads(None, BUCKET),  # type: ignore[arg-type]
+            senders=[SENDER],
+            max_attachment_bytes=1000,
+        )
+        return ResendMail(lambda: Resend(SECRET["api_key"], f"{self.url}/resend", 5), renderer, BUCKET)
+
+    def send(self, to: Any, **more: Any) -> Outcome:
+        return self.adapter.submit(self.adapter.prepare(mail(to, **more)))
+
+    def events(self) -> list[Event]:
+        """All that the function has queued, by time, once every webhook is out."""
+        for _ in range(10):
+            self.clock.advance(1)
+            self.simulator.queue.run_due()
+        found = [each for body in self.door.queue.bodies for each in read(body, ())]
+        return sorted((each for each in found if isinstance(each, Event)), key=lambda each: each.at)
+
+
+def mail(to: Any, **more: Any) -> Mail:
+    item = {"id": "m-1", "event_type": "mail", "to": to, "subject": "Hello", "text": "Hi", **more}
+    message = parse(item, CONTRACTS)
+    assert isinstance(message, Mail)
+    return message
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    with served(SimulatorServer(0, made.simulator)) as made.url:
+        yield made
+
+
+def test_what_resend_accepts_lies_in_the_inbox_as_it_was_asked_for(bench: Bench) -> None:
+    outcome = bench.send("Ada <ada@example.com>", cc="eve@example.com", headers={"X-Team": "a"})
+    (kept,) = bench.inbox.all()
+    assert isinstance(outcome, Sent)
+    assert (kept.channel, kept.to, kept.provider_id) == ("mail", "Ada <ada@example.com>", outcome.provider_id)
+    assert (kept.content["cc"], kept.content["headers"]["X-Team"]) == (["eve@example.com"], "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("throttled", Retry),
+        ("used-up", DayUsedUp),
+        ("rejected", Rejected),
+        ("unverified", Misconfigured),
+        ("forbidden", Misconfigured),
+    ],
+)
+def test_a_refusal_is_taken_for_what_it_is_and_nothing_is_sent(bench: Bench, name: str, kind: type) -> None:
+    assert isinstance(bench.send(f"{name}@resend.dev"), kind)
+    assert bench.inbox.all() == []
+
+
+def test_what_happens_once_does_not_happen_again(bench: Bench) -> None:
+    assert isinstance(bench.send("throttled-once+7@resend.dev"), Retry)
+    assert isinstance(bench.send("throttled-once+7@resend.dev"), Sent)
+
+
+def test_after_a_lost_answer_the_identical_request_is_answered_as_the_first_was(bench: Bench) -> None:
+    with pytest.raises(Unclear):
+        bench.send("lost-answer@resend.dev")
+    (kept,) = bench.inbox.all()
+    message = mail("lost-answer@resend.dev")
+    evidence = bench.adapter.look_up(message, 0, ())
+    assert isinstance(evidence, Repeatable)
+    assert bench.adapter.submit(evidence.prepare(message)) == Sent(kept.provider_id, {"subject": "Hello"})
+    assert len(bench.inbox.all()) == 1
+
+
+def test_another_request_under_its_key_is_refused_until_the_key_is_forgotten(bench: Bench) -> None:
+    bench.send("ada@example.com")
+    assert isinstance(bench.send("ada@example.com", text="Other"), Conflict)
+    bench.clock.advance(KEY_SECONDS)
+    assert isinstance(bench.send("ada@example.com", text="Other"), Sent)
+    assert len(bench.inbox.all()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "statuses"),
+    [
+        ("delivered", ["sent", "delivered"]),
+        ("bounced", ["sent", "bounced"]),
+        ("complained", ["sent", "delivered", "complained"]),
+        ("suppressed", ["sent", "bounced"]),
+        ("soft", ["sent", None, "undelivered"]),
+        ("failed", ["sent", "undelivered"]),
+    ],
+)
+def test_what_becomes_of_a_mail_is_told_by_signed_webhooks(
+    bench: Bench, name: str, statuses: list[str | None]
+) -> None:
+    bench.simulator.disorder.doubled = 0
+    outcome = bench.send(f"{name}@resend.dev")
+    assert isinstance(outcome, Sent)
+    found = bench.events()
+    assert [each.status for each in found] == statuses
+    assert {(each.key.id, each.provider_id) for each in found} == {("m-1", outcome.provider_id)}
+
+
+def test_a_webhook_that_the_stage_does_not_take_comes_again(bench: Bench) -> None:
+    bench.simulator.disorder.doubled, bench.refuses = 0, 2
+    bench.send("ada@example.com")
+    assert [each.status for each in bench.events()] == ["sent", "delivered"]
+
+
+def test_who_bounced_is_on_resends_own_list_until_that_is_lifted(bench: Bench) -> None:
+    bench.simulator.disorder.doubled = 0
+    bench.send("bounced@resend.dev")
+    bench.events()
+    bench.door.queue.bodies.clear()
+    bench.send("bounced@resend.dev", id="m-2")
+    assert [each.kind for each in bench.events()] == ["email.sent", "email.suppressed"]

@@ -1,0 +1,77 @@
+"""A stage's account at Resend: whose it is, and its own list, which lifting a recipient asks as well."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from mailroom.http.https import Unclear
+from mailroom_local.providers.http import Reply, SimulatorServer
+from mailroom_local.providers.inbox import InboxStore
+from mailroom_local.providers.resend import ResendSimulator
+from mailroom_ops.people.suppressions import Lists
+from mailroom_ops.resend_account import ResendAccount
+from tests.support.local.served import served
+
+
+class NotFound(ClientError):
+    def __init__(self) -> None:
+        super().__init__({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionConfiguration")
+
+
+class Functions:
+    """The Lambda client: the variables of each function."""
+
+    exceptions = SimpleNamespace(ResourceNotFoundException=NotFound)
+
+    def __init__(self, **variables: str) -> None:
+        self._variables = variables
+
+    def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
+        if FunctionName != "mailroom-dev-send-mail" or not self._variables:
+            raise NotFound
+        return {"Environment": {"Variables": self._variables}}
+
+
+def session(**variables: str) -> Any:
+    """A session whose stage dev has such a mail sender; without variables it has none."""
+    return SimpleNamespace(client=lambda service: Functions(**variables) if service == "lambda" else None)
+
+
+@pytest.fixture
+def simulator() -> ResendSimulator:
+    return ResendSimulator(InboxStore(), lambda _: Reply(204, b""))
+
+
+@pytest.fixture
+def by_resend(simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setattr("mailroom_ops.resend_account.credentials", lambda *_: ["re_local"])
+    with served(SimulatorServer(0, simulator)) as url:
+        yield session(RESEND_SECRET_ARN="arn", RESEND_BASE_URL=f"{url}/resend")
+
+
+@pytest.mark.parametrize("variables", [{}, {"CONFIGURATION_SET": "mailroom-dev"}])
+def test_a_stage_whose_mails_ses_sends_has_no_account_at_resend(variables: dict[str, str]) -> None:
+    assert ResendAccount.of(session(**variables), "dev") is None
+
+
+def test_a_recipient_is_lifted_from_resends_own_list_in_both_spellings(
+    by_resend: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mailroom_ops.people.suppressions.Suppressions", lambda *_: None)
+    lists = Lists(by_resend, "dev")
+    simulator.suppressed = {"v@strasse.example": "bounced", "ada@example.com": "bounced"}
+    assert lists.provider == "Resend"
+    assert lists.lift_from_provider("v@straße.example") == "lifted"
+    assert lists.lift_from_provider("v@straße.example") == "not_listed"
+    assert simulator.suppressed == {"ada@example.com": "bounced"}
+
+
+def test_a_refusal_is_no_lifting(by_resend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mailroom_ops.resend_account.credentials", lambda *_: ["another key"])
+    account = ResendAccount.of(by_resend, "dev")
+    assert account is not None
+    with pytest.raises(Unclear, match="answered 401"):
+        account.lift("ada@example.com")
