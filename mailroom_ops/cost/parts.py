@@ -54,12 +54,13 @@ class MessagePath:
 
     @property
     def estimate(self) -> Estimate:
-        return estimate_of(self.lane.channel)
+        return self.lane.estimate
 
     @property
     def events_by_calls(self) -> bool:
         """Whether the provider tells by calling the API, one call an event."""
-        return self.estimate.events_by_twilio and self.settings.twilio is not None
+        by_twilio = self.estimate.events_by_twilio and self.settings.twilio is not None
+        return by_twilio or self.lane.by_resend
 
 
 def parts(path: MessagePath) -> dict[str, float]:
@@ -209,7 +210,7 @@ def assumptions(*, forever: bool, callbacks: bool) -> list[str]:
     return [
         "Batches are full, as in a backlog, and every message goes well at the first attempt" + told + ".",
         f"An item of the mailbox has {MAILBOX_BYTES:,} bytes and stays {kept}.",
-        f"SES tells {mail.events} events of a mail, an SMS provider {sms.events} of a text message.",
+        f"Providers tell {mail.events} events of a mail, {sms.events} of a text message.",
         f"An invocation writes {LOG_BYTES:,} bytes of logs; a fax's PDF has {PDF_BYTES // 1000} KB, in the "
         "payload bucket.",
         f"Function time: {FEEDBACK_SECONDS:g} s an event, {API_SECONDS:g} s a request, "

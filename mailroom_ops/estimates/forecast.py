@@ -20,7 +20,6 @@ from mailroom_ops.estimates.prices import (
     SQS_REQUEST,
     UNREAD,
     WRITE_UNIT,
-    estimate_of,
     lambda_time,
     writes_of_event,
 )
@@ -77,7 +76,7 @@ class Sending:
 
         Left out: what providers tell afterwards, logs, alarms, payloads, and items over 1 KB.
         """
-        lane, estimate = self.lane, estimate_of(self.lane.channel)
+        lane, estimate = self.lane, self.lane.estimate
         # Campaigns' messages have a topic, so that people's choices are read beside the suppression list.
         reads = int(estimate.suppressible) + (lane.name == "bulk")
         request = SQS_FIFO_REQUEST if lane.fifo else SQS_REQUEST
@@ -152,7 +151,7 @@ class Forecast:
 
 def _bounds(stages: Stages, stage: str, sending: Sending, warm: int) -> Iterator[Bound]:
     settings, lane, senders = stages.settings(stage), sending.lane, sending.lane.senders
-    estimate, bulk = estimate_of(lane.channel), lane.name == "bulk"
+    estimate, bulk = lane.estimate, lane.name == "bulk"
     if bulk and (composing := stages.composing(stage)):
         speed, how = composing / PUT_SECONDS, f"{composing} / {PUT_SECONDS:g} s"
         limit = "the smallest concurrency of the enabled campaigns"

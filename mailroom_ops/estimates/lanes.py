@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mailroom_ops.estimates.prices import BETWEEN, estimate_of
+from mailroom.channels.channel import Estimate
+from mailroom_ops.estimates.prices import BETWEEN, BY_RESEND, estimate_of
 from mailroom_ops.estimates.quotas import WHOLE_VCPU_MB
 from mailroom_stacks.paths import CAMPAIGNS, CDK_JSON
 from mailroom_stacks.settings.channels import LaneRow
@@ -98,6 +99,13 @@ class ConfiguredLane:
     keys: SettingKeys
     fifo: bool = False
     at_once: int = 1
+    by_resend: bool = False
+    """Whether Resend sends its mails."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """What one of its messages takes."""
+        return BY_RESEND if self.by_resend else estimate_of(self.channel)
 
     @property
     def senders(self) -> Senders:
@@ -167,6 +175,7 @@ def _of_row(settings: Settings, row: LaneRow) -> ConfiguredLane:
         batch=row.polling.batch_size,
         allowed=row.channel.messages_per_second,
         share=row.polling.share,
+        by_resend=row.event_type == "mail" and settings.mail.provider == "resend",
         memory_mb=row.channel.memory_mb,
         room=settings.retention.queue_days * DAY - row.rules.longest_stay,
         kept_days=settings.retention.queue_days,

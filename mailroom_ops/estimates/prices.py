@@ -1,5 +1,7 @@
 """What messages cost on AWS, by the part: list prices, and how often each is paid a message."""
 
+from msgspec import structs
+
 from mailroom.channels.channel import Estimate
 from mailroom.channels.contracts import CHANNELS
 
@@ -57,6 +59,16 @@ QUEUED = 10
 """Messages that it puts into a queue at once."""
 UNREAD = 0.5
 """Read units of an item that is asked for, there or not: eventually consistent."""
+
+
+BY_RESEND = structs.replace(
+    CHANNELS["mail"].estimate,
+    provider="",
+    price=0.0,
+    unpriced="Resend's differs by plan",
+    note="Resend has quotas of the day and of the month: see channels.mail.per_day.",
+)
+"""A mail that Resend sends."""
 
 
 def estimate_of(channel: str) -> Estimate:

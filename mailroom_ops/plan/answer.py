@@ -7,7 +7,6 @@ from msgspec import Struct
 from mailroom_ops.estimates.days import NEXT_DAY_SECONDS, DayShare, days
 from mailroom_ops.estimates.forecast import Forecast
 from mailroom_ops.estimates.lanes import Assumed, Stages
-from mailroom_ops.estimates.prices import estimate_of
 from mailroom_ops.estimates.quotas import LEAST_WORKERS, MOST_WORKERS
 from mailroom_stacks.settings.sentences import SettingsError
 
@@ -74,7 +73,7 @@ def plan_output(stages: Stages, forecast: Forecast, now: float) -> PlanOutput:
         dollars={
             name: round(price, 4) for name, price in forecast.sending.dollars(forecast.messages).items()
         },
-        provider_priced=bool(estimate_of(lane.channel).provider),
+        provider_priced=bool(lane.estimate.provider),
         notes=[*_notes(forecast)],
         warning=_warning(forecast),
     )
@@ -116,7 +115,7 @@ def _notes(forecast: Forecast) -> Iterator[str]:
         needed = max(LEAST_WORKERS, sending.workers_for_rate() or 0)
         fewer = f"; {needed} workers ({lane.keys.workers}) are enough" if needed < lane.workers else ""
         yield f"Functions cost more while they wait for their pace than while they work{fewer}."
-    if note := estimate_of(lane.channel).note:
+    if note := lane.estimate.note:
         yield note
     if lane.name == "bulk":
         yield "Composing itself is not in the cost: collect, compose, their queues and what they read."

@@ -146,7 +146,7 @@ def _assumed(forecast: "Forecast") -> Iterator[str]:
         f"{senders.at_once} at a time."
     )
     yield f"Assumed: {sending.assumed.between:g} s from one invocation to the next (--between)."
-    if unpriced := estimate_of(lane.channel).unpriced:
+    if unpriced := lane.estimate.unpriced:
         yield f"The provider's price for {lane.channel} is not included: {unpriced}."
 
 

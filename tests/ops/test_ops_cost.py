@@ -60,6 +60,19 @@ def test_the_events_of_a_mail() -> None:
     assert events_cost(around("mail")) * MILLION == pytest.approx(2 * one, abs=1e-5)
 
 
+def test_a_mail_by_resend_has_no_price_of_ses_and_its_events_come_by_calls_of_the_api() -> None:
+    context = copy.deepcopy(CONTEXT)
+    context["prod"]["mail"]["provider"] = "resend"
+    (said,) = cost(Stages(context), "prod", [WantedMessages("mail", MILLION)], NOTHING).channels
+    assert "SES" not in said.parts
+    assert said.not_included == "Resend's differs by plan"
+    # Each: the API 1.00, an invocation 0.20, 0.05 s x 0.25 GB x 13.3334; the queue and the write as ever.
+    of_api = 1.00 + 0.20 + 0.166667
+    by_resend = around("mail", mail={"provider": "resend"})
+    by_ses = events_cost(around("mail")) * MILLION
+    assert events_cost(by_resend) * MILLION == pytest.approx(by_ses - 2 * 0.50 + 2 * of_api, abs=1e-5)
+
+
 def test_a_bus_costs_an_event_for_each_outcome_and_the_function_that_puts_it() -> None:
     assert "events on the bus" not in parts(around("mail"))
     mail = around("mail", outcomes={"event_bus": "default"})
