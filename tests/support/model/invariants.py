@@ -19,7 +19,8 @@ ENDS = ("complete", "fail", "suppress", "settle")
 def broken_in(world: World, channel: Channel) -> str:
     """The promise that a world breaks; "": none."""
     item, accepted = world.item, world.accepted
-    doubtful = channel.on_unknown == "resend" and (not channel.looks_up or channel.accounts > 1)
+    tells = channel.looks_up or (channel.keyed and not world.day)
+    doubtful = channel.on_unknown == "resend" and (not tells or channel.accounts > 1)
     if any(
         len(each) > 1 + (lost if doubtful else 0) for each, lost in zip(accepted, world.lost, strict=True)
     ):

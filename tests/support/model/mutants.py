@@ -67,6 +67,10 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     ),
     "never twice, but at `resend` after a crash between submit and record": (
         Mutant("deliver: `hold` gives up", "mail, held", 7),
+        Mutant("deliver: a refusal of another request is held", "mail by key, held", 8),
+        Mutant("deliver: a repeat is over in time", "mail by key, held", 8),
+        Mutant("deliver: a request is repeated until its key is forgotten", "mail by key, held", 8),
+        Mutant("deliver: a request that is repeated has the same key", "mail by key, held", 7),
     ),
     "nothing is lost": (
         Mutant("queue: what is not done comes back", "mail", 3),

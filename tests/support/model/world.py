@@ -42,12 +42,14 @@ class Channel(NamedTuple):
     operators: int = 1
     producer: bool = False
     scheduled: bool = False
+    keyed: bool = False
+    """The provider knows a request by its key for a day, and answers the identical one as the first."""
 
 
 class Worker(NamedTuple):
     """A worker with a copy of the message, for `attempt`. `phase` is what it does next. `own`: its token is
     the item's. `holds` says the same by what happened, and no step of a worker depends on it. `doubt`: an
-    earlier try may have been accepted, and nobody knows."""
+    earlier try may have been accepted, and nobody knows. `repeats`: it makes that try's request again."""
 
     attempt: int
     phase: Phase
@@ -55,12 +57,17 @@ class Worker(NamedTuple):
     own: bool = False
     holds: bool = False
     doubt: bool = False
+    repeats: bool = False
 
 
 class World(NamedTuple):
     """All that there is. `queue` has the attempt of each copy that waits there or in the dead-letter queue.
     `accepted` has the accounts by which the provider took each attempt, `lost` how often a worker died
-    between that and its record. `orders` is how many operators are yet to come."""
+    between that and its record. `orders` is how many operators are yet to come.
+
+    `keys` has the requests that the provider knows by the key of each attempt, as `1a`: at account 1, made
+    of a. `altered`: they are made of b now. `day`: a day has passed, and `aged`: the item's first unsettled
+    try was before that."""
 
     item: Item | None
     queue: tuple[int, ...]
@@ -71,6 +78,10 @@ class World(NamedTuple):
     crashes: int = 0
     operators: tuple[Call, ...] = ()
     orders: int = 0
+    keys: tuple[str, ...] = ("",) * ATTEMPTS
+    altered: bool = False
+    day: bool = False
+    aged: bool = False
 
 
 class Step(NamedTuple):
@@ -110,6 +121,7 @@ class Steps:
             if world.crashes:
                 yield self._crashed(world, at, worker)
         yield from self._time(world)
+        yield from self._of_keys(world)
         yield from self._events(world)
         yield from self._operated(world)
         yield from self._produced(world)
@@ -187,15 +199,38 @@ class Steps:
                 return Step(at, "finds that it was accepted", _now(world, at, self._taken()))
             if worker.phase == "ask":
                 return Step(at, "finds that nothing was submitted", _now(world, at, "ready"))
+        if self._channel.keyed and worker.phase == "ask" and not self._forgotten(world):
+            return Step(
+                at, "has to make the same request again", _now(world, at, "ready", True, repeats=True)
+            )
         if self._channel.on_unknown == "hold" and self._model.has("deliver: `hold` gives up"):
             return Step(at, "cannot know, and gives up", _now(world, at, "fail"))
         return Step(at, "cannot know, and submits again", _now(world, at, "ready", doubt=True))
 
+    def _forgotten(self, world: World) -> bool:
+        return world.aged and self._model.has("deliver: a request is repeated until its key is forgotten")
+
+    def _known(self, world: World, worker: Worker) -> str:
+        """What the request was made of that the provider knows by this one's key; "": it knows none."""
+        has = self._model.has("deliver: a request that is repeated has the same key")
+        _, there, rest = world.keys[worker.attempt - 1].partition(worker.account)
+        return rest[:1] if there and (has or not worker.repeats) else ""
+
     def _submits(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
-        """Or finds that it may not, or gets a no."""
+        """Or finds that it may not, or gets a no; or is answered by its key."""
+        made = "b" if world.altered else "a"
+        known = self._known(world, worker) if self._channel.keyed else ""
+        if known == made:
+            does = f"submits attempt {worker.attempt}: answered as the first"
+            yield Step(at, does, _now(world, at, self._taken()))
+            return
+        if known and self._model.has("deliver: a refusal of another request is held"):
+            yield from self._records(world, at, worker._replace(phase="fail"))
+            return
         accepted = list(world.accepted)
         accepted[worker.attempt - 1] += worker.account
-        after = _now(world, at, self._taken())._replace(accepted=tuple(accepted))
+        taken = _keyed(world, worker, made) if self._channel.keyed else world
+        after = _now(taken, at, self._taken())._replace(accepted=tuple(accepted))
         yield Step(at, f"submits attempt {worker.attempt}: accepted", after)
         ends: tuple[Phase, ...] = ("release", "fail", "suppress")
         for phase in ends:
@@ -239,7 +274,7 @@ class Steps:
         before, queue = world.item, world.queue
         if item and before and item.status == "retrying" and item != before and item.attempts < ATTEMPTS:
             queue = tuple(sorted((*queue, item.attempts + 1)))
-        return world._replace(item=item, queue=queue)
+        return world._replace(item=item, queue=queue, aged=world.aged and bool(item and item.since))
 
     def _crashed(self, world: World, at: int, worker: Worker) -> Step:
         """The copy comes back, at once or later. A lost answer of the provider's ends in the same way."""
@@ -257,7 +292,7 @@ class Steps:
         return _without(world, at)._replace(queue=tuple(sorted((*world.queue, attempt))))
 
     def _tried_at(self, worker: Worker) -> str:
-        return worker.account if self._channel.looks_up else ""
+        return worker.account if self._channel.looks_up or self._channel.keyed else ""
 
     def _time(self, world: World) -> Iterator[Step]:
         """A lease ends after the function that claimed has ended."""
@@ -268,6 +303,20 @@ class Steps:
             return
         item, _ = self._model.apply(world.item, Call("lease_ends"))
         yield Step("time", "ends the lease", world._replace(item=item))
+
+    def _of_keys(self, world: World) -> Iterator[Step]:
+        """A day passes, but not between a worker's look and its repeat. A deployment changes what requests
+        are made of."""
+        if not self._channel.keyed:
+            return
+        repeating = any(each.phase == "ready" and each.repeats for each in world.workers)
+        if not world.day and not (repeating and self._model.has("deliver: a repeat is over in time")):
+            aged = bool(world.item and world.item.since)
+            yield Step(
+                "time", "lets keys be forgotten", world._replace(day=True, aged=aged, keys=("",) * ATTEMPTS)
+            )
+        if not world.altered:
+            yield Step("settings", "change what a request is made of", world._replace(altered=True))
 
     def _events(self, world: World) -> Iterator[Step]:
         """Whatever was accepted, the provider may tell of at any time, in any order, any number of times."""
@@ -328,10 +377,23 @@ class Steps:
         return world._replace(workers=workers, operators=operators)
 
 
-def _now(world: World, at: int, phase: Phase, doubt: bool | None = None) -> World:
+def _keyed(world: World, worker: Worker, made: str) -> World:
+    """The provider knows the worker's request by its key."""
+    keys = list(world.keys)
+    keys[worker.attempt - 1] = "".join(sorted({keys[worker.attempt - 1], f"{worker.account}{made}"}))
+    return world._replace(keys=tuple(keys))
+
+
+def _now(
+    world: World, at: int, phase: Phase, doubt: bool | None = None, *, repeats: bool | None = None
+) -> World:
     workers = list(world.workers)
     before = workers[at]
-    workers[at] = before._replace(phase=phase, doubt=before.doubt if doubt is None else doubt)
+    workers[at] = before._replace(
+        phase=phase,
+        doubt=before.doubt if doubt is None else doubt,
+        repeats=before.repeats if repeats is None else repeats,
+    )
     return world._replace(workers=tuple(workers))
 
 
