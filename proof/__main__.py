@@ -1,6 +1,8 @@
-"""`make proof`: stop every sender everywhere, print what became of the mails, write bench/proof.json."""
+"""`make proof`: stop every sender everywhere, print what became of the mails; and every way to commit an
+order with its message. Writes bench/proof.json and bench/proof_orders.json."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -9,9 +11,11 @@ from rich.table import Table
 
 from bench import REPOSITORY
 from bench.functions import in_a_process
+from mailroom_stacks.paths import LIBRARY
+from proof import orders
 from proof.counting import COLUMNS, LABELS, Counts
 
-RESULTS = REPOSITORY / "bench" / "proof.json"
+RESULTS, ORDERS = REPOSITORY / "bench" / "proof.json", REPOSITORY / "bench" / "proof_orders.json"
 PYTHON = REPOSITORY / ".local" / "proof" / "bin" / "python"
 """The interpreter that has AWS's SDK for durable functions."""
 
@@ -19,7 +23,9 @@ PYTHON = REPOSITORY / ".local" / "proof" / "bin" / "python"
 def main() -> None:
     command = [str(PYTHON), "-m", "proof.durable"]
     try:
-        durable = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True)
+        # That environment has no package of ours.
+        own = {**os.environ, "PYTHONPATH": str(LIBRARY)}
+        durable = subprocess.run(command, cwd=REPOSITORY, env=own, stdout=subprocess.PIPE, check=True)
         found = in_a_process("proof.senders") | json.loads(durable.stdout)
     except subprocess.CalledProcessError as failed:
         sys.exit(f"{failed}\n{failed.stderr or ''}")
@@ -28,7 +34,16 @@ def main() -> None:
     table = Table("sender", *COLUMNS, title=f"written to {RESULTS.relative_to(REPOSITORY)}")
     for name, each in counts.items():
         table.add_row(LABELS[name], *map(str, each.values()))
-    Console(highlight=False).print(table)
+    screen = Console(highlight=False)
+    screen.print(table)
+    told = orders.counted()
+    ORDERS.write_text(json.dumps(told, indent=2) + "\n")
+    for when, ways in told.items():
+        title = f"an order and its message, {when}; written to {ORDERS.relative_to(REPOSITORY)}"
+        table = Table("way", *orders.COLUMNS, title=title)
+        for name, each in ways.items():
+            table.add_row(orders.LABELS[name], *map(str, each.values()))
+        screen.print(table)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ LABELS = {
     "mailroom": "Mailroom; SES's events arrive",
     "mailroom_without_evidence": "Mailroom; no event arrives",
     "mailroom_hold": "the same with `on_unknown: hold`",
+    "mailroom_resend": "Mailroom by Resend; no event arrives",
     "powertools": "Powertools, batch and idempotency",
     "durable": "durable function, default steps",
     "durable_at_most_once": "the same, at most once",
@@ -38,7 +39,7 @@ class Trial(Protocol):
         """Make all further deliveries, until the queue is empty."""
 
     def sends(self) -> Counter[str]:
-        """How often SES accepted each mail."""
+        """How often the provider accepted each mail."""
 
     def dead_letters(self) -> set[str]:
         """The mails that were delivered too often."""

@@ -26,10 +26,13 @@ _TIMED = (base, persistence, datarecord, dynamodb)
 
 
 class Mailroom(World):
-    """The worker itself. `events`: SES's events reach the ledger before the queue delivers again."""
+    """The worker itself. `events`: SES's events reach the ledger before the queue delivers again. `keyed`:
+    Resend sends in the place of SES."""
 
-    def __init__(self, on_unknown: OnUnknown = "resend", *, events: bool = False) -> None:
-        super().__init__(on_unknown)
+    def __init__(
+        self, on_unknown: OnUnknown = "resend", *, events: bool = False, keyed: bool = False
+    ) -> None:
+        super().__init__(on_unknown, keyed=keyed)
         self._events = events
         self.enqueue(*map(mail, NAMES))
 
@@ -77,6 +80,7 @@ VARIANTS: dict[str, Callable[[], Trial]] = {
     "mailroom": partial(Mailroom, events=True),
     "mailroom_without_evidence": Mailroom,
     "mailroom_hold": partial(Mailroom, "hold"),
+    "mailroom_resend": partial(Mailroom, keyed=True),
     "powertools": partial(Baseline, powertools_sender),
     "pattern": partial(Baseline, handwritten_sender),
     "plain": partial(Baseline, plain_sender),

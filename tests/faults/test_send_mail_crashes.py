@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.faults.outside import KEY_SECONDS, Side
+from tests.support.faults.outside import Side
+from tests.support.faults.resend import KEY_SECONDS
 from tests.support.faults.world import MAIL, TEMPLATES, World, mail
 
 NewWorld = Callable[..., World]

@@ -15,10 +15,7 @@ from typing import Any, Literal
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from mailroom.channels.mail.resend import Request
 from mailroom.clock import epoch
-from mailroom.http.https import Unclear
-from mailroom.message.outcome import Conflict, Outcome, Rejected, Retry, Sent
 
 Side = Literal["before", "after"]
 
@@ -203,40 +200,6 @@ class Ses:
         if recipient.startswith("lost-answer"):
             raise ReadTimeoutError(endpoint_url="https://email.example.com")
         return {"MessageId": f"ses-{len(self.accepted)}"}
-
-
-KEY_SECONDS = 24 * 3600
-
-
-class Resend:
-    """Resend behind its adapter: for a day a request that it had under its key is answered as the first
-    was, and another one under that key is refused. A recipient's name chooses what it answers."""
-
-    account = "1"
-
-    def __init__(self, clock: Clock) -> None:
-        self.accepted: list[dict[str, Any]] = []
-        self._clock = clock
-        self._answered: dict[str, tuple[float, bytes, Sent]] = {}
-        self._throttled: set[str] = set()
-
-    def submit(self, request: Request) -> Outcome:
-        at, body, answer = self._answered.get(request.key, (-math.inf, b"", Sent("")))
-        if self._clock() < at + KEY_SECONDS:
-            return answer if body == request.body else Conflict("another request has this key")
-        mail = json.loads(request.body)
-        (recipient,) = mail["to"]
-        if recipient.startswith("throttled-once") and recipient not in self._throttled:
-            self._throttled.add(recipient)
-            return Retry("Resend answered 429")
-        if recipient.startswith("rejected"):
-            return Rejected("Resend answered 422")
-        self.accepted.append(mail)
-        sent = Sent(f"resend-{len(self.accepted)}")
-        self._answered[request.key] = self._clock(), request.body, sent
-        if recipient.startswith("lost-answer") and len(self.accepted) == 1:
-            raise Unclear("did not answer in time")
-        return sent
 
 
 def refused(code: str, status: int) -> ClientError:

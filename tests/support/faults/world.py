@@ -25,7 +25,8 @@ from mailroom.message.message import Key, Reference
 from mailroom.recipients.choices import Suppressions
 from tests.support import ROOT
 from tests.support.dynamodb import in_memory_client
-from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Resend, Scheduler, Ses, Stopped
+from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
+from tests.support.faults.resend import Resend
 from tests.support.told import told
 
 FUNCTION_SECONDS = 60.0

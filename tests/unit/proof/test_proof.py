@@ -1,17 +1,20 @@
 """The proof counts what it says."""
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
 from bench.functions import in_a_process
+from proof import orders
 from proof.counting import COLUMNS, LABELS, NAMES, Counts, count
 from tests.support import ROOT
 from tests.support.faults.outside import Outside, Stopped
 
 RECORDED: dict[str, Counts] = json.loads((ROOT / "bench" / "proof.json").read_text())
+ORDERS = json.loads((ROOT / "bench" / "proof_orders.json").read_text())
 DURABLE = {"durable", "durable_at_most_once"}
 """Only `make proof` has their packages."""
 
@@ -67,3 +70,18 @@ def test_the_senders_end_today_as_the_proof_says() -> None:
 def test_the_proof_knows_every_sender() -> None:
     assert list(RECORDED) == list(LABELS)
     assert all(tuple(counts) == COLUMNS for counts in RECORDED.values())
+
+
+def test_orders_and_their_messages_end_today_as_the_proof_says() -> None:
+    logging.disable(logging.CRITICAL)
+    try:
+        assert orders.counted() == ORDERS
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def test_a_transaction_leaves_neither_alone_whoever_asks_again() -> None:
+    for ways in ORDERS.values():
+        assert list(ways) == list(orders.LABELS)
+        stops, *faults = ways["transaction"].values()
+        assert (stops, faults) == (2, [0, 0, 0])

@@ -1,0 +1,43 @@
+"""Resend on the worlds' clock."""
+
+import json
+import math
+from typing import Any
+
+from mailroom.channels.mail.resend import Request
+from mailroom.http.https import Unclear
+from mailroom.message.outcome import Conflict, Outcome, Rejected, Retry, Sent
+from tests.support.faults.outside import Clock
+
+KEY_SECONDS = 24 * 3600
+
+
+class Resend:
+    """Resend behind its adapter: for a day a request that it had under its key is answered as the first
+    was, and another one under that key is refused. A recipient's name chooses what it answers."""
+
+    account = "1"
+
+    def __init__(self, clock: Clock) -> None:
+        self.accepted: list[dict[str, Any]] = []
+        self._clock = clock
+        self._answered: dict[str, tuple[float, bytes, Sent]] = {}
+        self._throttled: set[str] = set()
+
+    def submit(self, request: Request) -> Outcome:
+        at, body, answer = self._answered.get(request.key, (-math.inf, b"", Sent("")))
+        if self._clock() < at + KEY_SECONDS:
+            return answer if body == request.body else Conflict("another request has this key")
+        mail = json.loads(request.body)
+        (recipient,) = mail["to"]
+        if recipient.startswith("throttled-once") and recipient not in self._throttled:
+            self._throttled.add(recipient)
+            return Retry("Resend answered 429")
+        if recipient.startswith("rejected"):
+            return Rejected("Resend answered 422")
+        self.accepted.append(mail)
+        sent = Sent(f"resend-{len(self.accepted)}")
+        self._answered[request.key] = self._clock(), request.body, sent
+        if recipient.startswith("lost-answer") and len(self.accepted) == 1:
+            raise Unclear("did not answer in time")
+        return sent
