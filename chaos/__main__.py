@@ -1,5 +1,6 @@
 """`make chaos`: put messages while everything around them breaks, and judge at the simulators what became of
-each. Writes bench/chaos.json and draws docs/pictures. Exits 1 if a message was lost or sent twice."""
+each. Writes bench/chaos.json and draws docs/pictures; with --mail resend it writes bench/chaos_resend.json.
+Exits 1 if a message was lost or sent twice."""
 
 import argparse
 import json
@@ -38,6 +39,7 @@ SEED, MESSAGES, KILLS, RATE = 1, 4000, 100, 14.0
 END_SECONDS = 900.0
 """After so many seconds in which no message ended, no other is waited for. What was on a killed process's
 hands comes back after its queue's visibility time-out."""
+BY_RESEND = {"mail.provider": "resend", "channels.mail.base_url": "providers"}
 SENDERS = ("mail", "mail-bulk", "sms", "push", "fax", "webhook")
 console = Terminal(highlight=False)
 
@@ -48,6 +50,9 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=MESSAGES, help=f"default {MESSAGES:,}")
     parser.add_argument("--kills", type=int, default=KILLS, help=f"of functions' processes; default {KILLS}")
     parser.add_argument("--rate", type=float, default=RATE, help=f"messages put a second; default {RATE:g}")
+    parser.add_argument(
+        "--mail", choices=("ses", "resend"), default="ses", help="who sends mails; default ses"
+    )
     options = parser.parse_args()
     if not TOOLS.exists():
         sys.exit("What draws the picture is not installed: run `make chaos`, or `make .local/chaos/.ready`.")
@@ -56,34 +61,37 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs, as on Ctrl-C
     lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
     try:
-        running = lifecycle.start(WORKSPACE, lambda line: console.print(f"- {line}"))
-        report = measure(running, options.seed, options.messages, options.kills, options.rate)
+        values = BY_RESEND if options.mail == "resend" else None
+        running = lifecycle.start(WORKSPACE, lambda line: console.print(f"- {line}"), values=values)
+        report = measure(running, options)
     except (StartError, DeployError) as trouble:
         sys.exit(str(trouble))
     finally:
         lifecycle.stop(WORKSPACE)
     report.write()
-    subprocess.run([TOOLS / "python", "-m", "chaos.plot"], cwd=REPOSITORY, check=True)
+    if options.mail == "ses":
+        subprocess.run([TOOLS / "python", "-m", "chaos.plot"], cwd=REPOSITORY, check=True)
     report.show(console)
     console.print(f"Each message and its ledger item: {SEEN.relative_to(REPOSITORY)}; logs: beside it")
     sys.exit(1 if report.judgement.wrong else 0)
 
 
-def measure(running: State, seed: int, messages: int, kills: int, rate: float) -> Report:
+def measure(running: State, options: argparse.Namespace) -> Report:
     """Put everything while the faults happen, wait until all has come to rest, and judge."""
-    stage = StageClient(running)
-    load = draw(seed, messages, running.endpoints.providers)
+    stage, seed, rate = StageClient(running), options.seed, options.rate
+    load = draw(seed, options.messages, running.endpoints.providers)
+    faults = plan(seed, options.messages, options.kills, options.mail)
     began = time.time()
     with Bars(console) as bars:
         run = Run(stage, bars, END_SECONDS)
-        chaos = Chaos(stage, WORKSPACE, plan(seed, messages, kills), lambda: len(run.put_at), bars.bar)
+        chaos = Chaos(stage, WORKSPACE, faults, lambda: len(run.put_at), bars.bar)
         run.send("messages", load, rate=rate, disturb=chaos.run)
         run.settle()
     ended = time.time()
     console.print("- judging")
     judgement = run.judge(strict=False, announced=announced(stage), dead=dead(stage))
     _keep(judgement.seen)
-    return Report(judgement, seed, rate, began, ended, chaos.done, stage.troubles())
+    return Report(judgement, seed, rate, began, ended, chaos.done, stage.troubles(), options.mail)
 
 
 def _keep(seen: Observation) -> None:

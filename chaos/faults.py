@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
@@ -73,28 +73,30 @@ class Done:
     at: float
 
 
-def plan(seed: int, messages: int, kills: int) -> list[Fault]:
-    """All faults of a run in their order: the same ones for the same arguments."""
+def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]:
+    """All faults of a run in their order: the same ones for the same arguments. `mail` is who sends mails."""
     chance = random.Random(seed)
-    kill = [_kill(int(chance.uniform(0.02, 1) * messages), chance) for _ in range(kills)]
+    functions = FUNCTIONS | ({"resend-events": 1} if mail == "resend" else {})
+    kill = [_kill(int(chance.uniform(0.02, 1) * messages), functions, chance) for _ in range(kills)]
     pump = Fault(int(chance.uniform(0.2, 0.4) * messages), "pump")
     deploy = [Fault(int(chance.uniform(0.3, 0.9) * messages), "deploy") for _ in range(DEPLOYMENTS)]
-    troubles = [*_troubles(chance, messages)]
+    others = {"ses", "resend"} - {mail}
+    troubles = [*_troubles(chance, messages, [each for each in trouble.PROVIDERS if each not in others])]
     days = [Fault(int(chance.uniform(0.1, 0.9) * messages), "day") for _ in range(DAYS)]
     return sorted([*kill, pump, *deploy, *troubles, *days], key=lambda fault: fault.at)
 
 
-def _kill(at: int, chance: random.Random) -> Fault:
-    names, weights = list(FUNCTIONS), list(FUNCTIONS.values())
+def _kill(at: int, functions: Mapping[str, int], chance: random.Random) -> Fault:
+    names, weights = list(functions), list(functions.values())
     first = chance.choices(names, weights)[0]
     others = chance.sample(names, len(names))
     return Fault(at, "kill", (first, *(name for name in others if name != first)), chance.random())
 
 
-def _troubles(chance: random.Random, messages: int) -> Iterator[Fault]:
+def _troubles(chance: random.Random, messages: int, providers: Sequence[str]) -> Iterator[Fault]:
     """Each provider has each trouble once, one after another, with calm in between."""
     room = 1 / len(trouble.KINDS)
-    for provider in trouble.PROVIDERS:
+    for provider in providers:
         for place, kind in enumerate(chance.sample(trouble.KINDS, len(trouble.KINDS))):
             begins = room * place + chance.uniform(0, room - LASTS)
             yield Fault(int(begins * messages), "trouble", provider=provider, trouble=kind)

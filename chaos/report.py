@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -42,6 +43,12 @@ class Report:
     ended: float
     done: Sequence[Done]
     troubles: Mapping[str, Mapping[str, int]]
+    mail: str = "ses"
+
+    @property
+    def file(self) -> Path:
+        """Where it is written to."""
+        return RESULTS if self.mail == "ses" else RESULTS.with_name(f"chaos_{self.mail}.json")
 
     @cached_property
     def by_channel(self) -> dict[str, Figures]:
@@ -94,7 +101,7 @@ class Report:
     def write(self) -> None:
         """Write the file, a line for each name: the timeline would fill pages."""
         lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in self.as_json().items()]
-        RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        self.file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
     def show(self, console: Terminal) -> None:
         """Print the table, the faults, and what is wrong."""
@@ -116,7 +123,7 @@ class Report:
             console.print("Nothing lost, and nothing sent twice that was not declared.", style="green")
 
     def _table(self) -> Table:
-        table = Table(title=f"written to {RESULTS.relative_to(REPOSITORY)}", title_justify="left")
+        table = Table(title=f"written to {self.file.relative_to(REPOSITORY)}", title_justify="left")
         table.add_column("")
         for heading in (*TOTALS, "median", "worst"):
             table.add_column(heading.replace("_", " "), justify="right")

@@ -71,6 +71,7 @@ Changes = Annotated[
         metavar="SETTING=VALUE",
         help="A setting in place of cdk.json's; may be repeated.",
         default_factory=list,
+        show_default=False,
     ),
 ]
 

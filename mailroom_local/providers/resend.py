@@ -22,7 +22,6 @@ are those of Resend's SDK for Node 6.38.0.
 import base64
 import json
 import random
-import re
 import threading
 import time
 import uuid
@@ -31,9 +30,11 @@ from datetime import UTC, datetime
 from email.utils import parseaddr
 from http import HTTPStatus
 from http.client import HTTPException
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import unquote
 
+import msgspec
+from msgspec import Meta, Struct, field
 from standardwebhooks import Webhook
 
 from mailroom_local.providers.delay_queue import DelayQueue, Disorder
@@ -67,17 +68,46 @@ EVENTS = [
     *("email.sent", "email.delivered", "email.delivery_delayed"),
     *("email.bounced", "email.complained", "email.suppressed", "email.failed"),
 ]
-_FIELDS = {
-    *("from", "to", "cc", "bcc", "reply_to", "subject", "html", "text", "headers", "tags", "attachments"),
-}
-_TAG = re.compile(r"[A-Za-z0-9_-]{1,256}")
+_Text = Annotated[str, Meta(min_length=1)]
+_TagText = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,256}$")]
 
 
-class Mail(NamedTuple):
-    """An accepted mail: who is to be told what of it."""
+class Tag(Struct, frozen=True, forbid_unknown_fields=True):
+    name: _TagText
+    value: _TagText
 
-    email_id: str
-    wish: dict[str, Any]
+
+class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
+    filename: _Text
+    content_type: _Text
+    content: bytes
+    content_id: str | None = None
+
+
+class Mail(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of `POST /emails`, as far as Mailroom uses it."""
+
+    from_: _Text = field(name="from")
+    to: Annotated[list[_Text], Meta(min_length=1, max_length=50)]
+    cc: list[_Text] = []
+    bcc: list[_Text] = []
+    reply_to: list[_Text] = []
+    subject: _Text
+    html: str | None = None
+    text: str | None = None
+    headers: dict[str, str] = {}
+    tags: list[Tag] = []
+    attachments: list[Attachment] = []
+
+    @property
+    def reached(self) -> list[str]:
+        """The bare addresses of all of to, cc and bcc, in lower case."""
+        return [parseaddr(each)[1].lower() for each in (*self.to, *self.cc, *self.bcc)]
+
+    @property
+    def told(self) -> dict[str, str]:
+        """The tags by name."""
+        return {each.name: each.value for each in self.tags}
 
 
 class Outgoing(NamedTuple):
@@ -144,23 +174,20 @@ class ResendSimulator:
     def _taken(self, body: bytes) -> tuple[Reply, str]:
         """The answer to a mail of which nothing is known yet, and the outcome that its recipient chose."""
         try:
-            wish = json.loads(body)
-        except ValueError:
-            wish = None
-        if (wrong := fault(wish)) is not None:
-            return error(*wrong), ""
-        outcome = self._outcome(wish)
+            mail = msgspec.json.decode(body, type=Mail)
+        except msgspec.DecodeError as wrong:
+            return error(422, "validation_error", str(wrong)), ""
+        outcome = self._outcome(mail)
         if outcome in REFUSALS:
             return error(*REFUSALS[outcome]), outcome
-        mail = Mail(str(uuid.uuid4()), wish)
-        self._inbox.add(Accepted("mail", ", ".join(wish["to"]), mail.email_id, content_of(wish)))
-        for step, kind in enumerate(("email.sent", *self._course(wish, outcome))):
-            self._plan(mail, kind, step)
-        return json_reply(HTTPStatus.OK, {"id": mail.email_id}), outcome
+        email_id = str(uuid.uuid4())
+        self._inbox.add(Accepted("mail", ", ".join(mail.to), email_id, content_of(mail)))
+        for step, kind in enumerate(("email.sent", *self._course(mail, outcome))):
+            self._plan(event_of(mail, email_id, kind, self._clock() + step / 10))
+        return json_reply(HTTPStatus.OK, {"id": email_id}), outcome
 
-    def _outcome(self, wish: dict[str, Any]) -> str:
-        for recipient in recipients_of(wish):
-            address = parseaddr(recipient)[1].lower()
+    def _outcome(self, mail: Mail) -> str:
+        for address in mail.reached:
             local, _, domain = address.partition("@")
             if domain == DOMAIN:
                 name = local.partition("+")[0]
@@ -168,17 +195,17 @@ class ResendSimulator:
                 return name.removesuffix("-once") if not once or self._had.nth(address) == 1 else "delivered"
         return "delivered"
 
-    def _course(self, wish: dict[str, Any], outcome: str) -> tuple[str, ...]:
-        bare = parseaddr(wish["to"][0])[1].lower()
+    def _course(self, mail: Mail, outcome: str) -> tuple[str, ...]:
+        bare = mail.reached[0]
         if bare in self.suppressed:
             return ("email.suppressed",)
         if outcome in ("bounced", "complained"):
             self.suppressed[bare] = outcome
         return COURSES.get(outcome, ("email.delivered",))
 
-    def _plan(self, mail: Mail, kind: str, step: int) -> None:
+    def _plan(self, event: dict[str, Any]) -> None:
         # As by Svix: an event that comes twice has the same id.
-        outgoing = Outgoing(f"msg_{uuid.uuid4().hex}", json.dumps(event_of(mail, kind, self._clock() + step)))
+        outgoing = Outgoing(f"msg_{uuid.uuid4().hex}", json.dumps(event))
         for _ in range(2 if self._random.random() < self.disorder.doubled else 1):
             self.queue.add(outgoing, self._random.uniform(0, self.disorder.spread_seconds))
 
@@ -236,78 +263,34 @@ def error(status: int, name: str, message: str) -> Reply:
     return json_reply(status, {"statusCode": status, "name": name, "message": message}, wait)
 
 
-def fault(wish: Any) -> tuple[int, str, str] | None:
-    """What is wrong with a mail; None: nothing."""
-    if not isinstance(wish, dict):
-        return 400, "validation_error", "The body is no JSON object."
-    if unknown := wish.keys() - _FIELDS:
-        return 422, "validation_error", f"Unknown field `{min(unknown)}`."
-    for name in ("from", "to", "subject"):
-        if not wish.get(name):
-            return 422, "missing_required_field", f"Missing `{name}` field."
-    if not (wish.get("html") or wish.get("text")):
-        return 422, "validation_error", "Missing `html` or `text` field."
-    if not 1 <= len(recipients_of(wish)) <= 50:
-        return 422, "validation_error", "Use 1 to 50 recipients in the `to` field."
-    tags = [part for tag in wish.get("tags", []) for part in (tag["name"], tag["value"])]
-    if not all(_TAG.fullmatch(each) for each in tags):
-        return (
-            422,
-            "validation_error",
-            "Tags should only contain ASCII letters, numbers, _ and -.",
-        )
-    return _attachments_fault(wish.get("attachments", []))
-
-
-def _attachments_fault(attachments: list[dict[str, str]]) -> tuple[int, str, str] | None:
-    for each in attachments:
-        try:
-            base64.b64decode(each["content"], validate=True)
-        except (KeyError, ValueError):
-            return 422, "invalid_attachment", "Attachment must have a `content` in base64."
-    return None
-
-
-def recipients_of(wish: dict[str, Any]) -> list[str]:
-    """All addresses: to, cc, bcc."""
-    return [address for name in ("to", "cc", "bcc") for address in wish.get(name, [])]
-
-
-def event_of(mail: Mail, kind: str, at: float) -> dict[str, Any]:
+def event_of(mail: Mail, email_id: str, kind: str, at: float) -> dict[str, Any]:
     """The body of a webhook."""
-    wish = mail.wish
-    soft = parseaddr(wish["to"][0])[1].startswith("soft")
+    full = kind == "email.bounced" and mail.reached[0].startswith("soft")
     moment = iso_milliseconds(datetime.fromtimestamp(at, UTC))
-    return {
-        "type": kind,
+    data = {
         "created_at": moment,
-        "data": {
-            "created_at": moment,
-            "email_id": mail.email_id,
-            "message_id": f"<{mail.email_id}@example.com>",
-            "from": wish["from"],
-            "to": wish["to"],
-            "subject": wish["subject"],
-            "tags": {tag["name"]: tag["value"] for tag in wish.get("tags", [])},
-            **({"bounce": MAILBOX_FULL} if soft and kind == "email.bounced" else WHY.get(kind, {})),
-        },
+        "email_id": email_id,
+        "message_id": f"<{email_id}@example.com>",
+        "from": mail.from_,
+        "to": mail.to,
+        "subject": mail.subject,
+        "tags": mail.told,
+        **({"bounce": MAILBOX_FULL} if full else WHY.get(kind, {})),
     }
+    return {"type": kind, "created_at": moment, "data": data}
 
 
-def content_of(wish: dict[str, Any]) -> dict[str, Any]:
+def content_of(mail: Mail) -> dict[str, Any]:
     """What was sent, as the inbox shows it."""
-    attachments = wish.get("attachments", [])
     return {
-        **{name: wish.get(name, []) for name in ("to", "cc", "bcc", "reply_to")},
-        **{name: wish.get(name) for name in ("from", "subject", "text", "html")},
-        "tags": {tag["name"]: tag["value"] for tag in wish.get("tags", [])},
-        "headers": wish.get("headers", {}),
-        "attachments": [
-            {"name": each["filename"], "size": len(base64.b64decode(each["content"]))} for each in attachments
-        ],
+        **{name: getattr(mail, name) for name in ("to", "cc", "bcc", "reply_to", "subject", "text", "html")},
+        "from": mail.from_,
+        "tags": mail.told,
+        "headers": mail.headers,
+        "attachments": [{"name": each.filename, "size": len(each.content)} for each in mail.attachments],
         "images": {
-            each["content_id"]: f"data:{each['content_type']};base64,{each['content']}"
-            for each in attachments
-            if "content_id" in each
+            each.content_id: f"data:{each.content_type};base64,{base64.b64encode(each.content).decode()}"
+            for each in mail.attachments
+            if each.content_id
         },
     }

@@ -36,9 +36,10 @@ class FeedbackStack(StageStack):
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "feedback")
         self.topic = EventTopic(self, "Topic", settings, name="feedback")
+        # Also where Resend sends: of mails that SES sent before, events still come.
+        self._mail_events(settings)
         self.resend_secret: Secret | None = None
         if settings.mail.provider == "ses":
-            self._mail_events(settings)
             watch_reputation(self, settings)
         else:
             self.resend_secret = provider_secret(
@@ -64,7 +65,7 @@ class FeedbackStack(StageStack):
         # Not raw: without its envelope an event would not say which topic it came over.
         made = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
         hold_logical_id(made.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
-        publish(self, FeedbackTopicArn=self.topic.topic_arn)
+        publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
 
     def _mail_events(self, settings: Settings) -> None:
         """The set keeps SES's own suppression list, counts reputation and publishes events."""
@@ -83,7 +84,6 @@ class FeedbackStack(StageStack):
             destination=ses.EventDestination.sns_topic(self.topic),
             events=EVENTS,
         )
-        publish(self, ConfigurationSetName=settings.name())
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         # Texts by Twilio come as the words that they are: see `twilio-callbacks`.

@@ -10,6 +10,7 @@ from mailroom_local.providers.trouble import PROVIDERS, SLOW_SECONDS, TIMEOUT_SE
 
 SUBMITS = {
     "ses": ("/v2/email/outbound-emails", b"{}"),
+    "resend": ("/resend/emails", b"{}"),
     "sns": ("/sns", b"Action=Publish&Message=hello"),
     "twilio": ("/twilio/2010-04-01/Accounts/AC1/Messages.json", b"To=1"),
     "signalwire": ("/signalwire/api/laml/2010-04-01/Accounts/local/Faxes", b"To=1"),
@@ -17,6 +18,7 @@ SUBMITS = {
 }
 OTHERS = {
     "ses": ("POST", "/v2/email/identities", b"{}"),
+    "resend": ("GET", "/resend/domains", b""),
     "sns": ("POST", "/sns", b"Action=CreatePlatformEndpoint"),
     "twilio": ("GET", "/twilio/2010-04-01/Accounts/AC1/Messages.json", b""),
     "signalwire": ("GET", "/signalwire/api/laml/2010-04-01/Accounts/local/Faxes", b""),

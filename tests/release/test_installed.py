@@ -50,6 +50,7 @@ SENT = {
     "telegram": ("--to", "1", "--text", "Hello"),
 }
 """What is sent on each channel that has an inbox."""
+BY_RESEND = ("--set", "mail.provider=resend", "--set", "channels.mail.base_url=providers")
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +84,9 @@ def team(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def stage(environment: Environment, team: Path) -> Iterator[dict[str, str]]:
-    """The variables of a shell that has read .local/env, of a running stage."""
-    environment.answer("mailroom", "up", cwd=team)
+    """The variables of a shell that has read .local/env, of a running stage. Resend sends its mails; those of
+    all other stages of these tests go by SES."""
+    environment.answer("mailroom", "up", *BY_RESEND, cwd=team)
     lines = (team / ".local" / "env").read_text().splitlines()
     yield dict(line.removeprefix("export ").split("=", 1) for line in lines if "PATH" not in line)
     environment.answer("mailroom", "down", cwd=team)
@@ -141,6 +143,16 @@ def test_a_message_of_each_channel_arrives_that_of_the_teams_own_too(
     assert "sent" in said
     inbox = environment.answer("mailroom", "inbox", cwd=team)
     assert all(re.search(rf"\b{channel}\b", inbox) for channel in SENT)
+
+
+def test_a_stage_whose_mails_go_by_resend_passes_its_rehearsal(
+    environment: Environment, team: Path, stage: dict[str, str]
+) -> None:
+    asked = ("mailroom", "rehearse", "--stage", "local", "--json")
+    report = json.loads(environment.answer(*asked, cwd=team, variables=stage))
+    assert report["ok"], report
+    said = environment.answer("mailroom", "status", "a-mail", "--stage", "local", cwd=team, variables=stage)
+    assert "provider  resend " in said
 
 
 def test_a_campaign_of_the_teams_own_reaches_its_people(

@@ -36,20 +36,22 @@ def test_no_two_texts_to_a_number_are_alike() -> None:
 
 def test_a_plan_has_all_kills_and_each_trouble_of_each_provider_in_the_order_of_the_messages() -> None:
     faults = plan(1, 1000, 50)
+    providers = trouble.PROVIDERS.keys() - {"resend"}
     counts = Counter(fault.kind for fault in faults)
-    each = len(trouble.PROVIDERS) * len(trouble.KINDS)
+    each = len(providers) * len(trouble.KINDS)
     once = {"pump": 1, "deploy": DEPLOYMENTS, "day": DAYS}
     assert counts == {"kill": 50, **once, "trouble": each, "calm": each}
     assert [fault.at for fault in faults] == sorted(fault.at for fault in faults)
     assert all(0 <= fault.at <= 1000 for fault in faults)
     assert {(fault.provider, fault.trouble) for fault in faults if fault.kind == "trouble"} == {
-        (provider, kind) for provider in trouble.PROVIDERS for kind in trouble.KINDS
+        (provider, kind) for provider in providers for kind in trouble.KINDS
     }
 
 
 def test_a_provider_has_one_trouble_at_a_time() -> None:
     for provider in trouble.PROVIDERS:
-        kinds = [fault.kind for fault in plan(3, 1000, 0) if fault.provider == provider]
+        mail = "resend" if provider == "resend" else "ses"
+        kinds = [fault.kind for fault in plan(3, 1000, 0, mail) if fault.provider == provider]
         assert kinds == ["trouble", "calm"] * len(trouble.KINDS)
 
 
@@ -70,3 +72,9 @@ def test_a_run_that_was_cut_off_has_its_providers_troubles_until_its_end() -> No
         Done("trouble", "ses down", 130.0),
     ]
     assert windows(done, 100.0, 150.0) == [["ses", "slow", 10, 20], ["ses", "down", 30, 50]]
+
+
+def test_where_resend_sends_mails_its_trouble_and_its_function_take_the_place_of_ses_s() -> None:
+    faults = plan(1, 1000, 50, "resend")
+    assert {fault.provider for fault in faults} - {""} == trouble.PROVIDERS.keys() - {"ses"}
+    assert all("resend-events" in fault.functions for fault in faults if fault.kind == "kill")

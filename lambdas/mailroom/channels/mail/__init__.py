@@ -1,4 +1,4 @@
-"""Mail, by Amazon SES."""
+"""Mail, by Amazon SES or Resend."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.mail.contract import Mail
@@ -9,7 +9,7 @@ CHANNEL = Channel(
     messages="Mails",
     example={"to": "ada@example.com", "subject": "Welcome", "text": "Hello Ada,\n\nwelcome aboard."},
     rendered=True,
-    providers={"ses": "SES"},
+    providers={"ses": "SES", "resend": "Resend"},
     sent="{provider} accepted it, and has not said more yet.",
     personal=True,
     estimate=Estimate(
