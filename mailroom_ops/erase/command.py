@@ -54,7 +54,8 @@ def erase(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; erase nothing.")] = False,
     keep_choices: Annotated[
-        bool, typer.Option("--keep-choices", help="Keep opt-outs and suppression lists, SES's list too.")
+        bool,
+        typer.Option("--keep-choices", help="Keep opt-outs and suppression lists, the mail provider's too."),
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -201,4 +202,6 @@ def _show(answer: Erased) -> None:
             print_line(f"  {id_}")
     for rest in answer.goes:
         print_line(f"{rest.what}: what is left of this recipient there is deleted by {short(rest.by)}.")
-    screen.print(f"{answer.left} left in {answer.stage}; SES's own list: {answer.ses.replace('_', ' ')}.")
+    screen.print(
+        f"{answer.left} left in {answer.stage}; the mail provider's own list: {answer.ses.replace('_', ' ')}."
+    )

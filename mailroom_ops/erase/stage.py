@@ -56,8 +56,8 @@ class Erased(Struct, frozen=True):
     """Answer of `erase`. `cancelled` messages were on their way and will not be sent. `ids` are those of
     messages that hold the recipient themselves: the last of them goes at `ids_until` (ISO 8601, UTC). `left`
     is what a last look has found, that which is named in `remains` among it. `ses` is what became of the
-    address on SES's own suppression list. `goes`: where a message of the recipient may still be, unsent, and
-    by when that is deleted."""
+    address on the mail provider's own suppression list. `goes`: where a message of the recipient may still
+    be, unsent, and by when that is deleted."""
 
     stage: str
     dry_run: bool

@@ -56,7 +56,7 @@ def test_a_suppression_is_lifted_with_its_reason_after_the_page_has_said_what_fo
     stage.ses.listed.add(ADA)
     plan = browser.get("/people/change", do="lift", recipient=ADA, channel="mail", why="new mailbox")
     assert "ada@example.com gets mail of this stage again." in plan.words
-    assert "SES's own list too" in plan.words
+    assert "the mail provider's own list too" in plan.words
     assert stage.ses.listed == {ADA}
     done = browser.post("/people/change", plan.hidden())
     assert "ada@example.com gets mail again." in browser.get(done.headers["location"]).words

@@ -46,7 +46,7 @@ _PLANS: dict[Change, Plan] = {
         "{who} gets no message of the topic {topic} any more.", "Opt out", "{who} gets no {topic} any more."
     ),
 }
-_SES = "It is taken off SES's own list too, which all stages of the account share in this region."
+_SES = "It is taken off the mail provider's own list too, which all stages of the account share."
 
 
 def show(site: Site, asked: Asked) -> Answer:
