@@ -178,8 +178,9 @@ class Budget:
         now, opens, bulk = self._clock(), found.get("closed_until", 0), self._limits()[1]
         at: float = max(now, found.get("line_until", 0), opens)
         frees = [(_frees(hour), n) for hour, n in _counts(found, "bulk", self._oldest()).items() if n > 0]
-        if opens > now and (unused := self._left(found)) > 0:
-            frees.append((opens, unused))  # the provider was fuller than this stage's count
+        if (unused := self._left(found)) > 0:
+            # The provider was fuller than this stage's count, or others still wait for slots that have room.
+            frees.append((max(now, opens), unused))
         frees.sort()
         for size in sizes:
             left = float(size)

@@ -165,6 +165,16 @@ def test_slots_begin_after_the_hour_for_which_the_day_is_closed(aws: Aws, clock:
     assert mails.line_up([1])[0] > clock.now + DAY  # what bulk has sent itself comes free by then
 
 
+def test_who_comes_while_the_line_ends_goes_behind_it_and_not_a_day_later(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.ask(5)  # of these nothing comes free today
+    mails.close()
+    *_, last = mails.line_up([1] * 10)
+    clock.now = last - 1  # the day is open again, and one still waits for its slot
+    (behind,) = mails.line_up([1])
+    assert last <= behind < last + HOUR
+
+
 @pytest.mark.parametrize(("days", "left"), [(-30, 45), (0, 45), (1, 45), (2, 90), (9, 180)])
 def test_an_address_that_is_warmed_up_may_send_more_from_date_to_date(
     aws: Aws, clock: FakeClock, days: int, left: int
