@@ -108,6 +108,15 @@ def test_a_provider_that_knows_a_request_by_its_key_gets_each_mail_once_and_no_e
         assert world.end("rejected") == "failed: rejected", where
 
 
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_mail_takes_two_writes_of_the_ledger_whoever_sends_it(new_world: NewWorld, *, keyed: bool) -> None:
+    world = new_world(keyed=keyed)
+    world.enqueue(mail("a"))
+    world.deliver()
+    submit = "submit" if keyed else "send_email"
+    assert world.outside.calls == ["batch_get_item", "update_item", submit, "update_item"]
+
+
 def test_once_its_key_is_forgotten_a_mail_of_which_nobody_knows_is_held(new_world: NewWorld) -> None:
     world = new_world("hold", keyed=True)
     world.enqueue(mail("lost-answer"))

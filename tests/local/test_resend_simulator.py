@@ -165,6 +165,12 @@ def test_what_becomes_of_a_mail_is_told_by_signed_webhooks(
     assert {(each.key.id, each.provider_id) for each in found} == {("m-1", outcome.provider_id)}
 
 
+def test_of_a_mail_to_several_no_event_says_more_than_that_it_was_sent(bench: Bench) -> None:
+    bench.send(["bounced@resend.dev", "ada@example.com"])
+    found = bench.events()
+    assert {(each.status, each.several, each.suppress) for each in found} == {("sent", True, None)}
+
+
 def test_a_webhook_that_the_stage_does_not_take_comes_again(bench: Bench) -> None:
     bench.simulator.disorder.doubled, bench.refuses = 0, 2
     bench.send("ada@example.com")

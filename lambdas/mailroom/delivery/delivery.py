@@ -156,9 +156,8 @@ class Delivery(Generic[M, R]):
                 if isinstance(evidence, Sent):
                     return self.already_submitted(claim, message, evidence, record)
                 claim = claim.after(evidence)
-                request = self._prepared(
-                    claim, message, record, evidence
-                )  # 3. prepare: all that may still say no
+                # 3. prepare: all that may still say no
+                request = self._prepared(claim, message, record, evidence)
                 if isinstance(request, Ended):
                     return request.wait
                 outcome = self._adapter.submit(request)  # 4. submit: one call, and the only one

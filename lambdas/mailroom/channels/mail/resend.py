@@ -62,8 +62,9 @@ class Resend:
             sent = text_of(body_of(answer.status, answer.text), "id")
             return Sent(sent, {"subject": subject} if subject else {})
         said = object_in(answer.status, answer.text)
-        name, words = str(said.get("name", "")), masked(redact(str(said.get("message", ""))))
-        reason = f"Resend answered {answer.status} {name}: {words}"
+        name = str(said.get("name", ""))
+        words = masked(redact(f"{name}: {said.get('message', '')}"))
+        reason = f"Resend answered {answer.status} {words}"
         match name:
             case "invalid_idempotent_request":
                 return Conflict(reason)
