@@ -27,7 +27,8 @@ from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import DeployError
 from mailroom_local.stage.workspace import State, Workspace
 from mailroom_ops.terminal import Terminal
-from mailroom_stacks.paths import DOT_LOCAL
+from mailroom_stacks.merging import merged
+from mailroom_stacks.paths import CDK_JSON, DOT_LOCAL
 
 WORKSPACE = Workspace(DOT_LOCAL / "chaos-stage")
 TOOLS = DOT_LOCAL / "chaos" / "bin"
@@ -39,7 +40,7 @@ SEED, MESSAGES, KILLS, RATE = 1, 4000, 100, 14.0
 END_SECONDS = 900.0
 """After so many seconds in which no message ended, no other is waited for. What was on a killed process's
 hands comes back after its queue's visibility time-out."""
-BY_RESEND = {"mail.provider": "resend", "channels.mail.base_url": "providers"}
+BY_RESEND = {STAGE: {"mail": {"provider": "resend"}, "channels": {"mail": {"base_url": "providers"}}}}
 SENDERS = ("mail", "mail-bulk", "sms", "push", "fax", "webhook")
 console = Terminal(highlight=False)
 
@@ -59,10 +60,13 @@ def main() -> None:
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):  # a profile of the user's must not be needed here
         os.environ.pop(name, None)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs, as on Ctrl-C
+    if options.mail == "resend":
+        stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
+        # What the CDK has in place of cdk.json's.
+        os.environ["CDK_CONTEXT_JSON"] = json.dumps({"mailroom": merged(stages, BY_RESEND)})
     lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
     try:
-        values = BY_RESEND if options.mail == "resend" else None
-        running = lifecycle.start(WORKSPACE, lambda line: console.print(f"- {line}"), values=values)
+        running = lifecycle.start(WORKSPACE, lambda line: console.print(f"- {line}"))
         report = measure(running, options)
     except (StartError, DeployError) as trouble:
         sys.exit(str(trouble))

@@ -1,14 +1,12 @@
 """`mailroom up`, `down` and `inbox`: a stage on an AWS of this machine."""
 
-import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.table import Table
 
 from mailroom_local.aws import STAGE, fetch
@@ -64,25 +62,12 @@ def starting() -> Iterator[None]:
         sys.exit(1)
 
 
-Changes = Annotated[
-    list[str],
-    typer.Option(
-        "--set",
-        metavar="SETTING=VALUE",
-        help="A setting in place of cdk.json's; may be repeated.",
-        default_factory=list,
-        show_default=False,
-    ),
-]
-
-
 @starting()
-def up(changes: Changes) -> None:
+def up() -> None:
     """Deploy the stage `local` to an emulated AWS, and leave it running, with a console for the browser.
 
-    Example: mailroom up --set mail.provider=resend --set channels.mail.base_url=providers
+    Example: mailroom up
     """
-    values = dict(_setting(each) for each in changes)
     known = load_state(UP)
     if known and known.running:
         console.print(f"Already running at {known.endpoints.aws}. Anew: mailroom down, then mailroom up.")
@@ -91,25 +76,12 @@ def up(changes: Changes) -> None:
     if known:
         console.print("Cleaning up after a stage that did not end well.")
         lifecycle.stop(UP)
-    running = lifecycle.start(
-        UP, lambda line: console.print(f"- {line}"), PEOPLE, console=True, values=values
-    )
+    running = lifecycle.start(UP, lambda line: console.print(f"- {line}"), PEOPLE, console=True)
     console.print(f"\nAWS:      {running.endpoints.aws}\nInbox:    {running.endpoints.inbox}")
     console.print(f"API:      {running.variables()['MAILROOM_API']}")
     console.print(f"Console:  {lifecycle.console_url(UP)}", soft_wrap=True)
     campaigns = "".join(CAMPAIGN.format(name=each) for each in CampaignFiles().enabled(STAGE))
     console.print(NEXT_STEPS.replace("{campaign}", campaigns), soft_wrap=True)
-
-
-def _setting(text: str) -> tuple[str, object]:
-    """A setting's path and value, which is JSON or else the text itself. Raises Refused."""
-    path, is_there, value = text.partition("=")
-    if not (path and is_there):
-        raise Refused(f"--set: {text!r} is no SETTING=VALUE; write one like mail.provider=resend.")
-    try:
-        return path, json.loads(value)
-    except ValueError:
-        return path, value
 
 
 @starting()

@@ -1,6 +1,5 @@
 """Start and stop a local stage: from synthesizing the stacks to a pipeline that waits for messages."""
 
-import json
 import os
 import secrets
 import shutil
@@ -41,27 +40,18 @@ NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 Announce = Callable[[str], None]
 
 
-def start(
-    workspace: Workspace,
-    announce: Announce,
-    people: int = PEOPLE,
-    *,
-    console: bool = False,
-    values: Mapping[str, object] | None = None,
-) -> State:
+def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, console: bool = False) -> State:
     """Synthesize the stacks, start emulator, database, simulators and pump, and deploy. The database gets
-    `people` recipients of the example campaign. `console`: also start that. `values` of settings, by their
-    paths, stand in place of those of cdk.json. Raises StartError or DeployError; then nothing is left."""
+    `people` recipients of the example campaign. `console`: also start that. Raises StartError or DeployError;
+    then nothing is left."""
     try:
-        return _start(workspace, announce, people, console, values or {})
+        return _start(workspace, announce, people, console)
     except BaseException:
         stop(workspace)
         raise
 
 
-def _start(
-    workspace: Workspace, announce: Announce, people: int, console: bool, values: Mapping[str, object]
-) -> State:
+def _start(workspace: Workspace, announce: Announce, people: int, console: bool) -> State:
     announce("starting the emulator, the providers' simulators and a database")
     aws_port, providers_port, database_port, console_port = processes.kept_ports(workspace.ports, 4)
     endpoints = Endpoints(f"http://{LOOPBACK}:{aws_port}", f"http://{LOOPBACK}:{providers_port}")
@@ -77,7 +67,7 @@ def _start(
     running.processes["ministack"] = emulator.start(workspace, aws_port, endpoints)
     running.save(workspace)
     announce("synthesizing the stacks")
-    synthesize(workspace, values)
+    synthesize(workspace)
     announce("deploying the stacks")
     deployment = EmulatorDeployment(endpoints.aws)
     deployment.create_secret(DATABASE_SECRET, database.secret)
@@ -110,11 +100,10 @@ def console_url(workspace: Workspace) -> str | None:
     return first if first.startswith("http://") else None
 
 
-def synthesize(workspace: Workspace, values: Mapping[str, object] | None = None) -> None:
+def synthesize(workspace: Workspace) -> None:
     """Link the workspace's `assembly` to that of the local stage, which is synthesized unless it was before.
-    `values`: see `start`. Raises StartError."""
-    context = {"stage": STAGE, "providers": PROVIDERS, **({"set": json.dumps(values)} if values else {})}
-    made = assembly(context, synthesize=_run_app)
+    Raises StartError."""
+    made = assembly({"stage": STAGE, "providers": PROVIDERS}, synthesize=_run_app)
     workspace.folder.mkdir(parents=True, exist_ok=True)
     workspace.assembly.unlink(missing_ok=True)
     workspace.assembly.symlink_to(made)

@@ -29,7 +29,7 @@ from mailroom_stacks.monitoring import MonitoringStack
 from mailroom_stacks.paths import CAMPAIGNS, CDK_JSON, TEMPLATES
 from mailroom_stacks.routing import RoutingStack
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
-from mailroom_stacks.settings.load import load, load_campaigns, with_providers, with_values
+from mailroom_stacks.settings.load import load, load_campaigns, with_providers
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.webhook import WebhookStack
@@ -55,11 +55,9 @@ def synthesize(
     # The first is what the CDK CLI would hand over from cdk.json.
     own: dict[str, object] = json.loads(CDK_JSON.read_text())["context"]
     app = App(context={**own, **context}, outdir=output, analytics_reporting=False)
-    ask = app.node.try_get_context
-    stages = with_values(ask("mailroom"), ask("stage"), ask("set"))
-    settings = load(stages, ask("stage"))
+    settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))
     enabled = load_campaigns(settings, campaigns)
-    build(app, with_providers(settings, ask("providers")), enabled)
+    build(app, with_providers(settings, app.node.try_get_context("providers")), enabled)
     return checked(app)
 
 

@@ -50,7 +50,6 @@ SENT = {
     "telegram": ("--to", "1", "--text", "Hello"),
 }
 """What is sent on each channel that has an inbox."""
-BY_RESEND = ("--set", "mail.provider=resend", "--set", "channels.mail.base_url=providers")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +72,11 @@ def team(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> 
     settings = json.loads((team / "cdk.json").read_text())
     local = settings["context"]["mailroom"]["local"]
     local["channels"] |= rows()["local"]
-    local["channels"]["mail"]["lanes"] = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
+    local["channels"]["mail"] |= {
+        "base_url": "providers",
+        "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}},
+    }
+    local["mail"]["provider"] = "resend"
     local["campaigns"] = {"enabled": ["hello"]}
     (team / "cdk.json").write_text(json.dumps(settings))
     (team / ".local").mkdir()
@@ -86,7 +89,7 @@ def team(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> 
 def stage(environment: Environment, team: Path) -> Iterator[dict[str, str]]:
     """The variables of a shell that has read .local/env, of a running stage. Resend sends its mails; those of
     all other stages of these tests go by SES."""
-    environment.answer("mailroom", "up", *BY_RESEND, cwd=team)
+    environment.answer("mailroom", "up", cwd=team)
     lines = (team / ".local" / "env").read_text().splitlines()
     yield dict(line.removeprefix("export ").split("=", 1) for line in lines if "PATH" not in line)
     environment.answer("mailroom", "down", cwd=team)

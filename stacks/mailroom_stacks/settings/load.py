@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from mailroom_stacks.merging import merged
 from mailroom_stacks.paths import CAMPAIGNS
 from mailroom_stacks.settings.enabled_campaigns import (
     EnabledCampaign,
@@ -37,19 +36,6 @@ def load(stages: object, stage: object) -> Settings:
     for broken in settings_faults(settings):
         raise SettingsError(f"mailroom.{stage}.{broken}")
     return settings
-
-
-def with_values(stages: object, stage: object, values: object) -> object:
-    """`stages`, and in `stage` these `values`, a JSON object by the paths of settings; None: none. What
-    `mailroom up --set` says, for a look at a setting that cdk.json does not have."""
-    if not values or not isinstance(stages, Mapping) or stage not in stages:
-        return stages
-    changed = stages[stage]
-    for path, value in json.loads(str(values)).items():
-        for name in reversed(path.split(".")):
-            value = {name: value}
-        changed = merged(changed, value)
-    return {**stages, stage: changed}
 
 
 def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
