@@ -10,7 +10,7 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -103,6 +103,17 @@ class Occurrences:
         with self._lock:
             self._counts[key] += 1
             return self._counts[key]
+
+    def chosen(self, addresses: Iterable[str], domain: str, fine: str) -> str:
+        """The outcome that the first address at `domain` names in its local part, before a plus label. One
+        that ends with `-once` is had once; all else is `fine`."""
+        for address in map(str.lower, addresses):
+            local, _, at = address.partition("@")
+            if at == domain:
+                name = local.partition("+")[0]
+                outcome = name.removesuffix("-once")
+                return outcome if outcome == name or self.nth(address) == 1 else fine
+        return fine
 
     def clear(self) -> None:
         with self._lock:

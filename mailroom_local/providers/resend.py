@@ -177,7 +177,7 @@ class ResendSimulator:
             mail = msgspec.json.decode(body, type=Mail)
         except msgspec.DecodeError as wrong:
             return error(422, "validation_error", str(wrong)), ""
-        outcome = self._outcome(mail)
+        outcome = self._had.chosen(mail.reached, DOMAIN, "delivered")
         if outcome in REFUSALS:
             return error(*REFUSALS[outcome]), outcome
         email_id = str(uuid.uuid4())
@@ -185,15 +185,6 @@ class ResendSimulator:
         for step, kind in enumerate(("email.sent", *self._course(mail, outcome))):
             self._plan(event_of(mail, email_id, kind, self._clock() + step / 10))
         return json_reply(HTTPStatus.OK, {"id": email_id}), outcome
-
-    def _outcome(self, mail: Mail) -> str:
-        for address in mail.reached:
-            local, _, domain = address.partition("@")
-            if domain == DOMAIN:
-                name = local.partition("+")[0]
-                once = name.endswith("-once")
-                return name.removesuffix("-once") if not once or self._had.nth(address) == 1 else "delivered"
-        return "delivered"
 
     def _course(self, mail: Mail, outcome: str) -> tuple[str, ...]:
         bare = mail.reached[0]

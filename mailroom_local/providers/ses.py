@@ -44,7 +44,6 @@ REFUSALS = {
     "suspended": (400, "AccountSuspendedException", "The account's ability to send email is suspended."),
     "error": (500, "InternalServiceErrorException", "Service error."),
 }
-ONCE = "-once"
 MAX_RECIPIENTS = 50
 MAX_HEADERS = 15
 MAX_HEADER_NAME = 126
@@ -80,7 +79,8 @@ class SesSimulator:
 
     def _send(self, request: Request) -> Reply:
         mail = json.loads(request.body or b"{}")
-        outcome = self._outcome(mail)
+        addresses = (parseaddr(each)[1] for each in recipients_of(mail))
+        outcome = self._had.chosen(addresses, SIMULATOR_DOMAIN, "success")
         refusal = REFUSALS.get(outcome) or refusal_of(mail) or self._unknown(mail, request)
         if refusal:
             return ses_error(*refusal)
@@ -90,16 +90,6 @@ class SesSimulator:
         if outcome == "lost-answer":
             raise NoAnswer
         return json_reply(200, {"MessageId": provider_id})
-
-    def _outcome(self, mail: dict[str, Any]) -> str:
-        for recipient in recipients_of(mail):
-            address = parseaddr(recipient)[1].lower()
-            local, _, domain = address.partition("@")
-            if domain == SIMULATOR_DOMAIN:
-                name, _, _ = local.partition("+")
-                once = name.endswith(ONCE)
-                return name.removesuffix(ONCE) if not once or self._had.nth(address) == 1 else "success"
-        return "success"
 
     def _unknown(self, mail: dict[str, Any], request: Request) -> Refusal | None:
         """The refusal of a sender that is not verified, or of a configuration set that does not exist."""
