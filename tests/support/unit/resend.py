@@ -32,10 +32,11 @@ def adapter(
     secrets: Secrets | None = None,
     seconds: float = 5,
     scope: str = BUCKET,
+    templates: Templates | None = None,
 ) -> ResendMail:
     """The adapter with links for opting out."""
     renderer = MailRenderer(
-        Templates(OURS),
+        templates or Templates(OURS),
         Payloads(s3, BUCKET),
         senders=[SENDER],
         max_attachment_bytes=1000,

@@ -10,6 +10,8 @@ import pytest
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.resend import Request
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
 from mailroom.http.https import Unclear
 from mailroom.message.message import Reference, encoded, parse
 from mailroom.message.outcome import (
@@ -22,9 +24,11 @@ from mailroom.message.outcome import (
     Retry,
     Sent,
 )
+from tests.support.unit.publishing import publish
 from tests.support.unit.resend import adapter
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
-from tests.support.unit.shared import BUCKET, NOW, NOW_MS, SENDER, Aws, mail
+from tests.support.unit.shared import BUCKET, NOW, NOW_MS, SENDER, TEMPLATES, Aws, mail
+from tests.support.unit.shelf import OURS
 from tests.support.unit.unsubscribing import KEY, NEWER, TOPIC, URL, keys, tokens
 
 ACCEPTED = Answer(200, {"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"})
@@ -87,14 +91,11 @@ def test_attachments_go_as_their_bytes(aws: Aws) -> None:
 
 
 def with_attachments(*attachments: dict[str, str]) -> Mail:
-    item = {
-        "id": "m-1",
-        "event_type": "mail",
-        "to": "vincent@example.com",
-        "subject": "Hello",
-        "text": "Hi",
-        "attachments": [*attachments],
-    }
+    return parsed(subject="Hello", text="Hi", attachments=[*attachments])
+
+
+def parsed(**content: Any) -> Mail:
+    item = {"id": "m-1", "event_type": "mail", "to": "vincent@example.com", **content}
     message = parse(item, CONTRACTS)
     assert isinstance(message, Mail)
     return message
@@ -131,6 +132,16 @@ def test_what_goes_again_is_the_same_to_the_byte(aws: Aws) -> None:
     message = with_attachments({"ref": f"s3://{BUCKET}/a.pdf"})
     first = adapter(s3=aws.s3).prepare(message)
     assert again(message, s3=aws.s3) == first
+
+
+def test_what_goes_again_has_the_templates_version_of_its_first_try(aws: Aws) -> None:
+    published = Templates(OURS, Payloads(aws.s3, TEMPLATES))
+    publish(aws, 7, "seven")
+    message = parsed(template="a", template_version=7)
+    first = adapter(templates=published).prepare(message)
+    publish(aws, 8, "eight")
+    assert body(first)["text"] == "seven"
+    assert again(message, templates=Templates(OURS, Payloads(aws.s3, TEMPLATES))) == first
 
 
 def test_what_goes_again_carries_the_link_of_its_first_try_though_the_links_key_was_replaced() -> None:
