@@ -1,7 +1,7 @@
 """Erasing what people have chosen, or others for them: opt-outs, and the suppression lists."""
 
 from mailroom_ops.erase.person import mentioned
-from mailroom_ops.erase.stage import ErasurePlace, ErasureRun, Read, Ses
+from mailroom_ops.erase.stage import ErasurePlace, ErasureRun, ProvidersList, Read
 from mailroom_ops.people.suppressions import FAULTS, Lists
 
 CHOICES = {"preferences": ("recipient", "topic"), "suppressions": ("recipient", "channel")}
@@ -25,7 +25,7 @@ def erase_choices(run: ErasureRun, table: str, read: Read) -> ErasurePlace:
     return place
 
 
-def lift_from_ses(run: ErasureRun) -> Ses:
+def lift_from_provider(run: ErasureRun) -> ProvidersList:
     """Take a mail address off the own list of SES's, or of Resend's, account."""
     if run.person.kind != "mail":
         return "not_asked"

@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct, structs
 
 from mailroom.clock import iso
-from mailroom_ops.erase.choices import CHOICES, erase_choices, lift_from_ses
+from mailroom_ops.erase.choices import CHOICES, erase_choices, lift_from_provider
 from mailroom_ops.erase.messages import FoundMessages, MessageErasure, find
 from mailroom_ops.erase.person import Person
 from mailroom_ops.erase.search import erase_rows
@@ -122,7 +122,7 @@ def carry_out(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
     messages = MessageErasure(run)
     with step("messages") as read:
         messages.erase(first.messages, read)
-    ses = lift_from_ses(run)
+    ses = lift_from_provider(run)
     # Last: what is erased of a message before leaves nothing that a late record could make rows of.
     for place in (*messages.places.values(), *_choices(run, step), _rows(run, step)):
         first.places[place.place].erased += place.erased

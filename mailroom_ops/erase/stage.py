@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Read = Callable[[int], None]
 """Called with the number of further items or objects that were read."""
 SEGMENTS = 4
-Ses = Literal["not_asked", "lifted", "not_listed", "kept", "failed"]
+ProvidersList = Literal["not_asked", "lifted", "not_listed", "kept", "failed"]
 
 
 class ErasurePlace(Struct):
@@ -66,7 +66,7 @@ class Erased(Struct, frozen=True):
     remains: list[Left]
     ids: list[str]
     ids_until: str | None
-    ses: Ses
+    ses: ProvidersList
     left: int
     goes: list[Goes]
 

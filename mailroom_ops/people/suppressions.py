@@ -62,7 +62,7 @@ WHY = {
 }
 
 
-Ses = Literal["lifted", "not_listed", "failed", "not_asked"]
+ProvidersList = Literal["lifted", "not_listed", "failed", "not_asked"]
 """What became of an address on the mail provider's own list, SES's or Resend's."""
 
 
@@ -91,7 +91,7 @@ class Lifted(Struct, frozen=True):
     stage: str
     channel: str
     lifted: list[SuppressedRecipient]
-    ses: Ses
+    ses: ProvidersList
 
 
 class Lists:
@@ -287,7 +287,7 @@ def lift(
         found = lists.find(recipient, (channel,))
     for each in found:
         print_line(_sentence(suppressed(each)), console=say)
-    ses: Ses = "not_asked"
+    ses: ProvidersList = "not_asked"
     lifted: list[Suppression] = []
     if not found:
         print_line(f"{recipient} is not on the {channel} list of {stage}.", console=say)
@@ -304,7 +304,7 @@ def lift(
     raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
 
 
-def _lift_from_provider(lists: Lists, recipient: str, say: Terminal) -> Ses:
+def _lift_from_provider(lists: Lists, recipient: str, say: Terminal) -> ProvidersList:
     """Lift from the provider's list before our own: it would answer the next mail with a bounce, which marks
     the recipient anew."""
     try:

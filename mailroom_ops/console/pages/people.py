@@ -46,7 +46,7 @@ _PLANS: dict[Change, Plan] = {
         "{who} gets no message of the topic {topic} any more.", "Opt out", "{who} gets no {topic} any more."
     ),
 }
-_SES = "It is taken off the mail provider's own list too, which all stages of the account share."
+_PROVIDERS_LIST = "It is taken off the mail provider's own list too, which all stages of the account share."
 
 
 def show(site: Site, asked: Asked) -> Answer:
@@ -84,7 +84,7 @@ def change(site: Site, asked: Asked) -> Answer:
     who = asked.typed("recipient")
     if asked.form is None:
         sentences = [_PLANS[what].before.format(**_named(asked))]
-        sentences += [_SES] if what == "lift" and asked["channel"] == "mail" else []
+        sentences += [_PROVIDERS_LIST] if what == "lift" and asked["channel"] == "mail" else []
         values = {"who": who, "what": what, "button": _PLANS[what].button, "sentences": sentences}
         return Shown(template="people_change.html", title=f"{_PLANS[what].button} {who}?", values=values)
     done = {"recipient": who, "done": what, "channel": asked["channel"], "topic": asked.typed("topic")}

@@ -18,7 +18,7 @@ NEEDED = {
 """Events without which a status stays `sent`, and nobody who bounced or complained is suppressed."""
 
 
-def or_by_resend(asked: "Run") -> Callable[[Run], Run]:
+def or_by_resend(asked: Run) -> Callable[[Run], Run]:
     """What is asked of Resend in the place of a check of SES, where Resend sends the stage's mails."""
 
     def of(by_ses: Run) -> Run:
