@@ -30,7 +30,7 @@ class ResendAccount:
     def __init__(self, environment: Mapping[str, str]) -> None:
         """`environment` is a mail sender's."""
         self._arn = environment["RESEND_SECRET_ARN"]
-        self._base = environment.get("RESEND_BASE_URL", "https://api.resend.com")
+        self._base = environment["RESEND_BASE_URL"]
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str) -> "ResendAccount | None":

@@ -165,9 +165,8 @@ class Mailroom:
         later. An earlier send_at comes too late. What waited for less goes as it was, and what was sent is
         not sent again.
         """
-        fault = _fault(item)
-        if fault:
-            return SendResult(str(item.get("id")), str(item.get("event_type")), "refused", fault)
+        if fault := _fault(item):
+            return SendResult(str(item.get("id")), str(item.get("event_type")), "refused", str(fault))
         try:
             item = self._attached(item)
         except (ClientError, BotoCoreError) as error:
@@ -187,7 +186,7 @@ class Mailroom:
         errors.
         """
         if fault := _fault(item):
-            raise Invalid(*fault.split(": ", 1))
+            raise fault
         return self._writer.entry(self._attached(item))
 
     def _attached(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -277,11 +276,13 @@ class Mailroom:
         )
 
 
-def _fault(item: Mapping[str, Any]) -> str:
-    """What is wrong with an item's key; "": nothing."""
+def _fault(item: Mapping[str, Any]) -> Invalid | None:
+    """What is wrong with an item's key; None: nothing."""
     for name in ("id", "event_type"):
         value = item.get(name)
         if not isinstance(value, str) or not value:
-            return f"{name}: is missing, or no string; give one"
+            return Invalid(name, "is missing, or no string; give one")
     length = len(item["id"].encode("utf-8", "replace"))
-    return f"id: is {length} bytes long; use at most {MAX_ID_BYTES}" if length > MAX_ID_BYTES else ""
+    if length > MAX_ID_BYTES:
+        return Invalid("id", f"is {length} bytes long; use at most {MAX_ID_BYTES}")
+    return None

@@ -12,10 +12,9 @@ ALARMS_BESIDE = {
     "api-5xx": 1,
     "concurrency": 1,
     "webhooks-failing": 1,
-    "ses-bounce-rate": 4,
-    "ses-complaint-rate": 4,
 }
 """Metrics that alarms watch, by the kinds of alarm: each is paid for."""
+ALARMS_OF_SES = {"ses-bounce-rate": 4, "ses-complaint-rate": 4}
 ALARMS_A_STREAM = {"gave-up": 1, "dropped": 1, "iterator-age": 1}
 FUNCTIONS_BESIDE = ("dispatch", "outcomes", "dead-letters", "messages-api", "unsubscribe")
 """Functions that read no queue."""
@@ -48,11 +47,13 @@ def of_settings(settings: Settings) -> Resources:
     fax, campaigns = settings.fax is not None, bool(settings.campaigns.enabled)
     queues = len(list(settings.lane_rows())) + 3 + 2 * fax + 2 * campaigns
     search = settings.search
-    functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None) + search
+    by_resend = settings.mail.provider == "resend"
+    functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None) + by_resend + search
     readers = len(_READERS) + search
     full = settings.monitoring.is_full
     others = functions * sum(ALARMS_A_FUNCTION.values()) + readers * sum(ALARMS_A_STREAM.values())
     others += sum(ALARMS_BESIDE.values()) + _of_days(settings)
+    others += 0 if by_resend else sum(ALARMS_OF_SES.values())
     return Resources(
         queues=queues,
         fifo_queues=int(fax),

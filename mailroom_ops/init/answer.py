@@ -53,18 +53,7 @@ def initialized(draft: StageDraft, *, written: bool) -> Initialized:
 def _to_verify(settings: Settings) -> Iterator[Step]:
     stage = settings.stage
     if "mail" in settings.channels:
-        for sender in settings.mail.senders:
-            address = parseaddr(sender)[1]
-            yield Step(
-                f"SES has to verify {address}, or its domain, in the region that you deploy to.",
-                f"aws sesv2 create-email-identity --email-identity {address}",
-            )
-        rate = settings.channels["mail"].messages_per_second
-        yield Step(
-            "A new account is in SES's sandbox: 1 mail a second, 200 a day, and only to verified recipients. "
-            f"Ask for production access, for {rate:g} a second, and for the mails of your busiest day.",
-            "https://console.aws.amazon.com/ses/home#/account",
-        )
+        yield from _by_resend(settings) if settings.mail.provider == "resend" else _by_ses(settings)
     for address in settings.monitoring.emails:
         yield Step(
             f"SNS mails a link to {address} during the first deployment. Until somebody follows the link, "
@@ -99,6 +88,31 @@ def _to_verify(settings: Settings) -> Iterator[Step]:
             "When the first deployment has worked, protect the tables, and deploy again.",
             f"mailroom init --stage {stage} --set deployment.deletion_protection=true",
         )
+
+
+def _by_ses(settings: Settings) -> Iterator[Step]:
+    for sender in settings.mail.senders:
+        address = parseaddr(sender)[1]
+        yield Step(
+            f"SES has to verify {address}, or its domain, in the region that you deploy to.",
+            f"aws sesv2 create-email-identity --email-identity {address}",
+        )
+    rate = settings.channels["mail"].messages_per_second
+    yield Step(
+        "A new account is in SES's sandbox: 1 mail a second, 200 a day, and only to verified recipients. "
+        f"Ask for production access, for {rate:g} a second, and for the mails of your busiest day.",
+        "https://console.aws.amazon.com/ses/home#/account",
+    )
+
+
+def _by_resend(settings: Settings) -> Iterator[Step]:
+    for domain in sorted({parseaddr(each)[1].rpartition("@")[2] for each in settings.mail.senders}):
+        yield Step(f"Resend has to verify the domain {domain}.", "https://resend.com/domains")
+    yield Step(
+        "After the first deployment, Resend needs a webhook to <ApiUrl>/callbacks/resend, for all events "
+        "that begin with email. (docs/providers.md, Mail by Resend). Before that, mails stay `sent`.",
+        "https://resend.com/webhooks",
+    )
 
 
 def _notes(draft: StageDraft, settings: Settings, stages: Stages) -> Iterator[str]:

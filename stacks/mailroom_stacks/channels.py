@@ -20,7 +20,7 @@ from mailroom_stacks.constructs.templates import read_templates, templates_field
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.channels import Channel, LaneRow, lane_advice
+from mailroom_stacks.settings.channels import RESEND_URL, Channel, LaneRow, lane_advice
 from mailroom_stacks.settings.queues import Waits
 from mailroom_stacks.settings.sections import FailurePolicy
 from mailroom_stacks.settings.sms import Sms
@@ -185,9 +185,8 @@ def _mail(stack: ChannelsStack) -> Needs:
     if secret is None:
         own = {**common, "configuration_set": settings.name()}
         return Needs([_send_email(stack, settings), *grants], SesSender, own, templates="mail")
-    own = {**common, "resend_secret_arn": secret.secret_arn}
-    if url := settings.channels["mail"].base_url:
-        own["resend_base_url"] = url
+    url = settings.channels["mail"].base_url or RESEND_URL
+    own = {**common, "resend_secret_arn": secret.secret_arn, "resend_base_url": url}
     # A file of its own, so that a sender by SES carries nothing of Resend.
     return Needs([secret.read(), *grants], ResendSender, own, templates="mail", handler="send_mail_resend")
 

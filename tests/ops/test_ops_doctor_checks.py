@@ -529,7 +529,7 @@ def test_resend_is_asked_for_its_key_domains_quota_and_webhook(by_resend: dict[s
         ("account", "ok"): "Resend takes the key.",
         ("quota", "ok"): "3 of 50,000 mails are used (monthly quota).",
         ("reputation", "skipped"): "Resend sends the stage's mails, and has no such thing.",
-        ("senders", "ok"): "mailroom@example.com may send, as example.com is verified.",
+        ("senders", "ok"): "mailroom@example.com may send: example.com is verified.",
         ("configuration set", "skipped"): "Resend sends the stage's mails, and has no such thing.",
         ("events", "ok"): "Resend posts the events about the stage's mails to its API.",
         ("opt-out key", "ok"): "Links for opting out can be signed: the key is of the right form.",
@@ -543,6 +543,7 @@ def test_resend_is_asked_for_its_key_domains_quota_and_webhook(by_resend: dict[s
         ({"RESEND_SECRET_ARN": "unsubscribe"}, "account", 'is not {"api_key": "…"}'),
         ({"RESEND_BASE_URL": "http://127.0.0.1:9"}, "account", "cannot be reached"),
         ({"MAIL_SENDERS": '["a@other.example"]'}, "senders", "other.example is no domain of the account"),
+        ({"MAIL_SENDERS": '["a@in.example.com"]'}, "senders", "in.example.com is no domain of the account"),
         ({"UNSUBSCRIBE_URL": "https://other.example/unsubscribe"}, "events", "posts no email.bounced"),
     ],
 )
@@ -552,6 +553,16 @@ def test_what_is_wrong_at_resend_is_found(
     wrong = changed(changed(by_resend, "send-mail", **change), "send-mail-bulk", **change)
     found = looked(Aws(wrong), ["mail"])
     assert [each.check for each in found if each.state == "failed" and words in each.sentence] == [check]
+
+
+@pytest.mark.parametrize("domains", [[], [{"name": "example.com", "status": "pending"}]])
+def test_a_domain_that_resend_has_not_or_not_yet_verified_is_found(
+    by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, domains: list[dict[str, str]]
+) -> None:
+    said = {"/domains": {"object": "list", "data": domains}}
+    monkeypatch.setattr("mailroom_local.providers.resend._account", lambda _: said)
+    found = [each for each in looked(Aws(by_resend), ["mail"]) if each.check == "senders"]
+    assert [(each.state, each.fix) for each in found] == [("failed", "Verify it: https://resend.com/domains")]
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,19 @@ def test_run_again_with_the_same_answers_it_writes_nothing(file: Path) -> None:
     assert again.stderr == ""
 
 
+def test_a_stage_by_resend_has_its_domain_verified_there_and_not_by_ses(file: Path) -> None:
+    result = run("--stage", "trial", *MAIL, "--set", "mail.provider=resend", "--json")
+    steps = json.loads(result.stdout)["verify"]
+    (domain,) = [each for each in steps if "acme.example" in each["why"] and "verify" in each["why"]]
+    assert domain == {
+        "why": "Resend has to verify the domain acme.example.",
+        "how": "https://resend.com/domains",
+    }
+    (hook,) = [each for each in steps if "/callbacks/resend" in each["why"]]
+    assert hook["how"] == "https://resend.com/webhooks"
+    assert "SES" not in json.dumps(steps)
+
+
 def test_the_ends_of_lines_stay(file: Path) -> None:
     file.write_bytes(FULL.replace("\n", "\r\n").encode())
     assert run("--stage", "dev", "--rate", "3").exit_code == 0

@@ -24,7 +24,13 @@ FURTHER: dict[str, Any] = {
 }
 
 
-STAGES = {"dev": {}, "mail alone": MAIL_ALONE, "a row and a role": FURTHER, "everything": EVERYTHING}
+STAGES = {
+    "dev": {},
+    "mail alone": MAIL_ALONE,
+    "mails by Resend": {"mail.provider": "resend"},
+    "a row and a role": FURTHER,
+    "everything": EVERYTHING,
+}
 
 
 @pytest.mark.parametrize("changes", STAGES.values(), ids=STAGES)

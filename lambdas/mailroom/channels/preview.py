@@ -170,7 +170,7 @@ def _of_mail(mail: RenderedMail) -> Preview:
         subject=mail.content.subject,
         html=mail.content.html,
         text=mail.content.text,
-        attachments=[each.filename for each in mail.enclosures],
+        attachments=[each.filename for each in mail.attachments],
     )
 
 

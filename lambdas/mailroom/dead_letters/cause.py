@@ -10,7 +10,7 @@ from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import MAX_DEPTH, Malformed, too_deep
-from mailroom.message.message import Key, Reference, decode, key_of, scheduled
+from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of, scheduled
 
 _DEEP = 5
 """Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""
@@ -94,12 +94,15 @@ def _events(value: Any, deep: int) -> Iterator[Mapping[str, Any]]:
 
 def _correlated(event: Mapping[str, Any]) -> Key | None:
     """The message of one event: Twilio's carry our reference, AWS's SMS events our context, SES's our header
-    or tag."""
+    or tag, Resend's our tag."""
     said, event_type = event.get("reference"), "sms"
-    if isinstance(event.get("context"), dict):
-        said = event["context"].get("reference")
-    elif isinstance(event.get("mail"), dict):
-        said, event_type = _of_mail(event["mail"]), "mail"
+    match event:
+        case {"context": dict(context)}:
+            said = context.get("reference")
+        case {"mail": dict(mail)}:
+            said, event_type = _of_mail(mail), "mail"
+        case {"event": {"data": {"tags": dict(tags)}}}:
+            said, event_type = tags.get(ID_TAG), "mail"
     try:
         return Key(Reference.read(said).id, event_type) if isinstance(said, str) else None
     except Malformed:
@@ -111,7 +114,7 @@ def _of_mail(mail: Mapping[str, Any]) -> object:
     for each in headers if isinstance(headers, list) else ():
         if isinstance(each, dict) and str(each.get("name")).lower() == "x-correlation-id":
             return each.get("value")
-    tag = tags.get("correlation") if isinstance(tags, dict) else None
+    tag = tags.get(ID_TAG) if isinstance(tags, dict) else None
     return tag[0] if isinstance(tag, list) and tag else None
 
 

@@ -9,15 +9,13 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import ses, values
-from mailroom.feedback.ses import ATTEMPT_TAG, ID_TAG
+from mailroom.feedback import values
 from mailroom.feedback.values import sentence, word
-from mailroom.message.message import Key
+from mailroom.message.message import SEVERAL_TAG, Key, Reference
 from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 SOURCE = "resend"
-SEVERAL_TAG = "several"
 
 
 class Why(Struct, frozen=True, rename="camel"):
@@ -68,15 +66,12 @@ def read(value: Mapping[str, Any]) -> list[Event]:
         logger.warning("an event of a type that is not known", kind=word(event.type))
         count("EventsUnknown")
         return []
-    tags = event.data.tags
-    found = ses.find(
-        (), {name: [tags[name]] for name in (ID_TAG, ATTEMPT_TAG) if name in tags}, truncated=False
-    )
+    found = Reference.of_tags(event.data.tags)
     if found is None:
         logger.info("event of a mail that is not Mailroom's", kind=event.type)
         count("EventsUncorrelated")
         return []
-    at, several = values.time("created_at", event.created_at), SEVERAL_TAG in tags
+    at, several = values.time("created_at", event.created_at), SEVERAL_TAG in event.data.tags
     meaning = Meaning("sent") if several else meant(event.data, at)
     return [
         Event(

@@ -17,6 +17,7 @@ from standardwebhooks import Webhook as Signature
 
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
+from mailroom.channels.provider import Unconfigured
 from mailroom.clock import Clock
 from mailroom.environment import ResendEventsSettings
 from mailroom.feedback.resend import SOURCE, ResendEvent
@@ -39,10 +40,6 @@ _SHAPE = '{"api_key": "re_…", "webhook_secret": "whsec_…"}'
 
 class _Credentials(Struct, frozen=True):
     webhook_secret: Annotated[str, Meta(pattern="^whsec_[A-Za-z0-9+/]{16,}={0,2}$")]
-
-
-class Unconfigured(RuntimeError):
-    """The secret that webhooks are signed with is not there."""
 
 
 class ResendEvents(Struct, frozen=True):

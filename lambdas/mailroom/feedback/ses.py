@@ -14,7 +14,6 @@ from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 HEADER = "x-correlation-id"
-ID_TAG, ATTEMPT_TAG = "correlation", "attempt"
 
 
 class Header(Struct, frozen=True):
@@ -186,18 +185,11 @@ def find(
     """
     whole = headers[:-1] if truncated else headers
     written = [each.value.strip() for each in whole if each.name.lower() == HEADER and each.value]
-    by_header, by_tags = _only(_readable(written)), _only(_readable(_texts(tags)))
+    by_header = _only(_readable(written))
+    by_tags = Reference.of_tags({name: values[0] for name, values in tags.items() if values})
     if by_header is not None and by_tags is not None and by_header.id == by_tags.id:
         return max(by_header, by_tags, key=lambda each: each.attempt)
     return by_header or by_tags
-
-
-def _texts(tags: Mapping[str, Sequence[str]]) -> list[str]:
-    """The tags as a reference; SES takes no dot in a tag, so the attempt has one of its own."""
-    ids, attempts = tags.get(ID_TAG), tags.get(ATTEMPT_TAG)
-    if not ids:
-        return []
-    return [f"{ids[0]}.{attempts[0]}" if attempts and attempts[0] != "1" else ids[0]]
 
 
 def _readable(texts: Iterable[str]) -> set[Reference]:

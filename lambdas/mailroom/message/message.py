@@ -80,6 +80,11 @@ class Key(Struct, frozen=True):
     event_type: str
 
 
+ID_TAG, ATTEMPT_TAG = "correlation", "attempt"
+SEVERAL_TAG = "several"
+"""A tag of a mail to more than one, at a provider whose events do not say which of them they are about."""
+
+
 class Reference(Struct, frozen=True):
     """What goes to a provider with a message and comes back with its events: the id of the message, and the
     attempt at it (counted from 1).
@@ -96,6 +101,20 @@ class Reference(Struct, frozen=True):
         """Base64url of the id, unpadded, and `.2` for a second attempt: fit for a header and a URL's path."""
         coded = encoded(self.id)
         return coded if self.attempt == 1 else f"{coded}.{self.attempt}"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The same as tags of a mail: a tag takes no dot, so the attempt has one of its own."""
+        return {ID_TAG: encoded(self.id), ATTEMPT_TAG: str(self.attempt)}
+
+    @classmethod
+    def of_tags(cls, tags: Mapping[str, str]) -> "Reference | None":
+        """The reference that made `tags`; None: the mail is another program's."""
+        coded, attempt = tags.get(ID_TAG, ""), tags.get(ATTEMPT_TAG, "1")
+        try:
+            return cls.read(coded if attempt == "1" else f"{coded}.{attempt}")
+        except Malformed:
+            return None
 
     @classmethod
     def read(cls, text: str) -> "Reference":

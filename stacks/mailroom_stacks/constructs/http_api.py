@@ -107,7 +107,7 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
         "recipients who opt out to do so. Twilio repeats a status callback for some seconds only; after that "
         "the status of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS refuses a call.",
         next_step=f"aws logs tail {access_log(settings)} --since 1h (which route?), then the log "
-        "of messages-api, of unsubscribe or of twilio-callbacks",
+        "of messages-api, of unsubscribe, of twilio-callbacks or of resend-events",
     )
     answers = metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
     # Nobody calls for hours, and then there is nothing to count.

@@ -97,6 +97,9 @@ class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
         return ((_ANY_DATE, self.per_day),) if isinstance(self.per_day, int) else self.per_day
 
 
+RESEND_URL = "https://api.resend.com"
+
+
 class Mail(Section):
     """What the mail channel needs beside its row."""
 

@@ -13,6 +13,7 @@ HEADERS = [{"name": "From", "value": "x"}, {"name": "x-correlation-ID", "value":
 SES = {"eventType": "Bounce", "mail": {"headers": HEADERS, "tags": {"correlation": ["other"]}}, "bounce": {}}
 TAGGED = {"notificationType": "Bounce", "mail": {"headersTruncated": True, "tags": {"correlation": ["bS0x"]}}}
 SMS = {"eventType": "TEXT_BLOCKED", "context": {"reference": "bS0x.2"}, "messageId": "x"}
+RESEND = {"source": "resend", "event": {"type": "email.bounced", "data": {"tags": {"correlation": "bS0x"}}}}
 TWILIO = {"source": "twilio", "reference": Reference("m-1", 3).text, "fields": {"MessageStatus": "sent"}}
 
 
@@ -95,7 +96,7 @@ def test_a_campaigns_letter_is_about_its_run_and_marks_no_message(queue: str, bo
     assert about(queue, body) == Subject("campaign", detail="weekly, run 2026-11-18T13:00Z")
 
 
-@pytest.mark.parametrize("inner", [SES, TAGGED, SMS, TWILIO])
+@pytest.mark.parametrize("inner", [SES, TAGGED, RESEND, SMS, TWILIO])
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -107,7 +108,7 @@ def test_a_campaigns_letter_is_about_its_run_and_marks_no_message(queue: str, bo
     ids=["raw", "notification", "array", "records"],
 )
 def test_an_event_is_about_the_message_whose_reference_it_carries(inner: Any, wrap: Any) -> None:
-    event_type = "mail" if "mail" in inner else "sms"
+    event_type = "sms" if inner in (SMS, TWILIO) else "mail"
     assert about("feedback-dlq", wrap(inner)) == Subject("event", Key("m-1", event_type))
 
 
@@ -124,6 +125,8 @@ def test_an_event_is_about_the_message_whose_reference_it_carries(inner: Any, wr
         {"mail": {"headers": "none", "tags": {"correlation": "bS0x"}}},
         {"mail": {"headers": [7, {"name": "X-Correlation-ID"}], "tags": {"correlation": []}}},
         {"context": {"reference": None}},
+        {"source": "resend", "event": {"data": {"tags": {"correlation": 7}}}},
+        {"source": "resend", "event": {"data": {"tags": {"correlation": "!"}}}},
         [TWILIO, {**TWILIO, "reference": "bS0y"}],
     ],
 )

@@ -24,7 +24,6 @@ from mailroom.content.templates import Content, Templates, templates_of
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
-from mailroom.message.message import encoded
 from mailroom.message.outcome import Misconfigured, NotReady
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, InvalidSigningKey, Links
 
@@ -37,7 +36,7 @@ _ONE_ALONE = (
 )
 
 
-class Enclosure(Struct, frozen=True):
+class LoadedAttachment(Struct, frozen=True):
     """An attachment with its content. `content_id`: the HTML shows it by that."""
 
     filename: str
@@ -58,7 +57,7 @@ class RenderedMail(Struct, frozen=True, kw_only=True):
     content: Content
     headers: dict[str, str]
     tags: dict[str, str]
-    enclosures: list[Enclosure]
+    attachments: list[LoadedAttachment]
 
 
 class MailRenderer:
@@ -119,13 +118,8 @@ class MailRenderer:
         return RenderedMail(
             content=content,
             headers={"X-Correlation-ID": reference.text, **_unsubscribe(link), **message.headers},
-            # A tag's value takes no dot, so the attempt is a tag of its own.
-            tags={
-                "correlation": encoded(message.id),
-                "attempt": str(reference.attempt),
-                "event_type": message.event_type,
-            },
-            enclosures=self._enclosures(message.attachments),
+            tags={**reference.tags, "event_type": message.event_type},
+            attachments=self._loaded(message.attachments),
             sender=self.sender_of(message),
             to=normalised("to" if message.to is not None else "email", listed(message.recipient)),
             cc=normalised("cc", listed(message.cc)),
@@ -166,13 +160,13 @@ class MailRenderer:
             raise Invalid("from", f"is not among this stage's senders; use one of {known}")
         return formataddr((name, sender)) if name else sender
 
-    def _enclosures(self, attachments: list[Attachment]) -> list[Enclosure]:
+    def _loaded(self, attachments: list[Attachment]) -> list[LoadedAttachment]:
         left = self._max_attachment_bytes
         found = []
         for at, attachment in enumerate(attachments):
             content = self._payloads.read(f"attachments[{at}].ref", attachment.ref, left)
             left -= len(content)
-            found.append(_enclosure(at, attachment, content))
+            found.append(_attachment(at, attachment, content))
         return found
 
 
@@ -181,14 +175,14 @@ def _unsubscribe(link: str | None) -> dict[str, str]:
     return {} if link is None else {UNSUBSCRIBE: f"<{link}>", UNSUBSCRIBE_POST: ONE_CLICK}
 
 
-def _enclosure(at: int, attachment: Attachment, content: bytes) -> Enclosure:
+def _attachment(at: int, attachment: Attachment, content: bytes) -> LoadedAttachment:
     filename = attachment.filename or attachment.ref.rsplit("/", 1)[-1]
     if address.has_control(filename) or not 1 <= len(filename) <= 255:
         raise Invalid(f"attachments[{at}].filename", "has control characters or is over 255 long; shorten it")
     kind = attachment.content_type or _guessed(filename) or "application/octet-stream"
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
         raise Invalid(f"attachments[{at}].content_type", "is no media type; use one like application/pdf")
-    return Enclosure(filename, kind, content, attachment.content_id)
+    return LoadedAttachment(filename, kind, content, attachment.content_id)
 
 
 def _guessed(filename: str) -> str | None:

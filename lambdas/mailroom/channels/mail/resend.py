@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.mail.rendering import Enclosure, MailRenderer, RenderedMail
+from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
 from mailroom.channels.provider import OpenedProvider, credentials
 from mailroom.environment import ResendSender
 from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import ProviderApi, body_of, object_in, refusal, text_of
-from mailroom.message.message import MAX_SUBJECT
+from mailroom.message.message import MAX_SUBJECT, SEVERAL_TAG
 from mailroom.message.outcome import Conflict, DayUsedUp, Evidence, Outcome, Rejected, Repeatable, Retry, Sent
 from mailroom.telemetry import masked, redact
 
@@ -27,8 +27,7 @@ KEY_SECONDS = 24 * 3600
 """How long Resend knows a request by its key."""
 MARGIN_SECONDS = 900
 """Kept of that for clocks that disagree and for a worker that waits for its turn: no function runs longer."""
-SEVERAL = "several"
-"""A tag of a mail to more than one: Resend's events do not say which of them they are about."""
+SECRET = "the secret of Resend"  # noqa: S105 - what it is called in sentences
 
 
 class Request(Struct, frozen=True):
@@ -109,9 +108,6 @@ class ResendMail(OpenedProvider[Resend]):
         return Repeatable(began + KEY_SECONDS - MARGIN_SECONDS, partial(self.prepare, since=began))
 
 
-SECRET = "the secret of Resend"  # noqa: S105 - what it is called in sentences
-
-
 def _open(settings: ResendSender) -> Resend:
     (api_key,) = credentials(SECRET, settings.resend_secret_arn, "api_key")
     return Resend(api_key, settings.resend_base_url, settings.submit_seconds)
@@ -119,7 +115,7 @@ def _open(settings: ResendSender) -> Resend:
 
 def _email(mail: RenderedMail) -> dict[str, Any]:
     """The body of `POST /emails`."""
-    several = {SEVERAL: "true"} if len(mail.to) + len(mail.cc) + len(mail.bcc) > 1 else {}
+    several = {SEVERAL_TAG: "true"} if len(mail.to) + len(mail.cc) + len(mail.bcc) > 1 else {}
     optional = {
         "cc": mail.cc,
         "bcc": mail.bcc,
@@ -127,7 +123,7 @@ def _email(mail: RenderedMail) -> dict[str, Any]:
         "html": mail.content.html,
         "text": mail.content.text,
         # By their content, not by a URL: Resend would fetch that later, when the object may be another one.
-        "attachments": [_attachment(each) for each in mail.enclosures],
+        "attachments": [_attachment(each) for each in mail.attachments],
     }
     return {
         "from": mail.sender,
@@ -139,13 +135,13 @@ def _email(mail: RenderedMail) -> dict[str, Any]:
     }
 
 
-def _attachment(enclosure: Enclosure) -> dict[str, str]:
+def _attachment(attachment: LoadedAttachment) -> dict[str, str]:
     part = {
-        "filename": enclosure.filename,
-        "content_type": enclosure.content_type,
-        "content": b64encode(enclosure.content).decode(),
+        "filename": attachment.filename,
+        "content_type": attachment.content_type,
+        "content": b64encode(attachment.content).decode(),
     }
-    return part if enclosure.content_id is None else {**part, "content_id": enclosure.content_id}
+    return part if attachment.content_id is None else {**part, "content_id": attachment.content_id}
 
 
 def _is_ours(name: str, words: str) -> bool:

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from mailroom.aws import clients
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.mail.rendering import Enclosure, MailRenderer, RenderedMail
+from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
 from mailroom.channels.provider import ask_aws, refused
 from mailroom.environment import SesSender
 from mailroom.message.message import MAX_SUBJECT
@@ -44,8 +44,8 @@ class SesMail:
             **_simple(mail),
             "Headers": [{"Name": name, "Value": value} for name, value in mail.headers.items()],
         }
-        if mail.enclosures:
-            simple["Attachments"] = [_part(each) for each in mail.enclosures]
+        if mail.attachments:
+            simple["Attachments"] = [_part(each) for each in mail.attachments]
         request: Request = {
             "FromEmailAddress": mail.sender,
             "Destination": _destination(mail),
@@ -85,15 +85,15 @@ def _destination(mail: RenderedMail) -> dict[str, list[str]]:
     return {name: addresses for name, addresses in lists.items() if addresses}
 
 
-def _part(enclosure: Enclosure) -> dict[str, Any]:
+def _part(attachment: LoadedAttachment) -> dict[str, Any]:
     part = {
-        "FileName": enclosure.filename,
-        "ContentType": enclosure.content_type,
-        "RawContent": enclosure.content,
+        "FileName": attachment.filename,
+        "ContentType": attachment.content_type,
+        "RawContent": attachment.content,
     }
-    if enclosure.content_id is None:
+    if attachment.content_id is None:
         return part
-    return {**part, "ContentId": enclosure.content_id, "ContentDisposition": "INLINE"}
+    return {**part, "ContentId": attachment.content_id, "ContentDisposition": "INLINE"}
 
 
 def refusal_of(error: ClientError) -> Refusal:
