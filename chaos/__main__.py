@@ -62,7 +62,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs, as on Ctrl-C
     if options.mail == "resend":
         stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
-        # What the CDK has in place of cdk.json's.
+        # The app takes its context from here first, and from cdk.json after that.
         os.environ["CDK_CONTEXT_JSON"] = json.dumps({"mailroom": merged(stages, BY_RESEND)})
     lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
     try:

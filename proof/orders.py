@@ -13,8 +13,6 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from mailroom.aws.dynamo import plain
 from mailroom.channels.mail.resend import Request
 from mailroom.mailbox import MailboxWriter
@@ -60,7 +58,7 @@ class Shop(World):
 
     def commit(self) -> None:
         """Put the order, unless it is there."""
-        with suppress(ClientError):
+        with suppress(self.dynamodb.exceptions.ConditionalCheckFailedException):
             self.tables.put_item(**self.order()["Put"])
 
     def order(self) -> dict[str, Any]:
@@ -86,7 +84,8 @@ class Shop(World):
 
 def _in_one(shop: Shop) -> None:
     entry = MailboxWriter(shop.dynamodb, "mailbox").entry(mail(ORDER))
-    with suppress(ClientError):  # the order is there, and so is its message
+    # The order is there, and so is its message.
+    with suppress(shop.dynamodb.exceptions.TransactionCanceledException):
         shop.tables.transact_write_items(TransactItems=[shop.order(), entry])
 
 
