@@ -89,8 +89,8 @@ class SesSender(MailSender, frozen=True, kw_only=True, rename="upper"):
 class ResendSender(MailSender, frozen=True, kw_only=True, rename="upper"):
     """A mail sender's by Resend: the secret with its API key, and where its API is."""
 
-    resend_secret_arn: str
-    resend_base_url: str
+    resend_secret_arn: str = ""
+    resend_base_url: str = ""
 
 
 class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
