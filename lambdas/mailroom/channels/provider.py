@@ -135,8 +135,8 @@ def ask_aws(service: str, call: Callable[[], T], refusal: Callable[[ClientError]
 
 
 def refused(error: ClientError, reason: str, *, own: bool) -> Refusal:
-    """What a refusal by AWS means; `own`: it blames the message. All else is ours to put right: credentials,
-    permissions, limits, settings."""
+    """Classify a refusal by AWS. `own`: its code, or its code and field, is on the service's list of the
+    message's own faults. Every other refusal is ours: credentials, permissions, limits, settings."""
     throttled = code_of(error).removeprefix("KMS").startswith(_THROTTLED)
     if throttled or error.response["ResponseMetadata"]["HTTPStatusCode"] == 429:
         return Retry(reason)

@@ -98,17 +98,18 @@ def text_of(answer: dict[str, Any], name: str) -> str:
     return value
 
 
-def refusal(status: int, headers: Mapping[str, str], reason: str, *, ours: bool) -> Outcome:
-    """What an answer outside 2xx to a submit proves; `ours`: the reason names something of ours.
+def refusal(status: int, headers: Mapping[str, str], reason: str, *, own: bool = False) -> Outcome:
+    """Classify a response outside 2xx to a submit.
 
-    Raises Unclear for one that does not prove that nothing was sent.
+    `own`: its code, or its code and field, is on the provider's list of the message's own faults. Every other
+    refusal is ours: codes for credentials, accounts and settings are many and new ones come, and a message
+    that ends as failed because of one is lost in silence. Raises Unclear for a response that does not prove
+    that nothing was sent.
     """
-    if status == 429:
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Retry(reason, retry_after(headers))
-    if status in {400, 422} and not ours:
-        return Rejected(reason)
     if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
-        return Misconfigured(reason)  # credentials, the account, the address: the same for every message
+        return Rejected(reason) if own else Misconfigured(reason)
     raise Unclear(reason)  # a redirect may well follow what was done
 
 

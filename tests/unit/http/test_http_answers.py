@@ -10,27 +10,30 @@ from tests.support.unit.shared import NOW
 
 
 @pytest.mark.parametrize(
-    ("status", "ours", "outcome"),
+    ("status", "own", "outcome"),
     [
         (429, False, Retry("why", 0)),
         (401, False, Misconfigured("why")),
         (402, False, Misconfigured("why")),
         (403, False, Misconfigured("why")),
         (404, False, Misconfigured("why")),
-        (400, False, Rejected("why")),
-        (422, False, Rejected("why")),
-        (400, True, Misconfigured("why")),
-        (422, True, Misconfigured("why")),
+        (400, False, Misconfigured("why")),
+        (422, False, Misconfigured("why")),
+        (418, False, Misconfigured("why")),
+        (400, True, Rejected("why")),
+        (422, True, Rejected("why")),
     ],
 )
-def test_a_refusal_proves_that_nothing_was_sent(status: int, ours: bool, outcome: Outcome) -> None:
-    assert refusal(status, {}, "why", ours=ours) == outcome
+def test_a_refusal_is_the_messages_only_if_it_is_on_the_providers_list(
+    status: int, own: bool, outcome: Outcome
+) -> None:
+    assert refusal(status, {}, "why", own=own) == outcome
 
 
 @pytest.mark.parametrize("status", [204, 301, 303, 408, 500, 502, 503, 504])
 def test_any_other_status_leaves_it_unknown(status: int) -> None:
     with pytest.raises(Unclear, match="why"):
-        refusal(status, {}, "why", ours=False)
+        refusal(status, {}, "why", own=True)
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ class SignalWire:
             return Retry(f"SignalWire {error}")
         if answer.status_code in {200, 201}:
             return Sent(text_of(body_of(answer.status_code, answer.text), "sid"))
-        reason, ours = reason_of(answer.status_code, answer.text)
-        return refusal(answer.status_code, answer.headers or {}, reason, ours=ours)
+        reason, own = reason_of(answer.status_code, answer.text)
+        return refusal(answer.status_code, answer.headers or {}, reason, own=own)
 
     def fetch(self, provider_id: str) -> FaxState:
         """How it stands. An unknown status ends nothing."""
@@ -102,35 +102,29 @@ def _may_be(fax: dict[str, Any], to: str, oldest: int) -> bool:
     return fax.get("direction") != "inbound" and fax.get("to", to) == to and _created(fax) >= oldest
 
 
-_OUR_CODES = {
-    "4001",  # the balance
-    "10001",  # not enabled for the space
-    "10002",  # a trial account
-    "10004",  # the project
-    "20003",  # permission denied
-    "20005",  # the account is not active
-    "21210",  # From not verified
-    "21212",  # From invalid
-    "21213",  # From missing
-    "21215",  # the account may not call there
-    "21606",  # From is not the account's
+_OWN_CODES = {
+    "21211",  # To is not valid
+    "21217",  # To is no phone number
+    "21604",  # no To
+    "21620",  # MediaUrl is not valid
+    "63019",  # the media cannot be downloaded
 }
-_OUR_WORDS = re.compile(
-    r"\bFrom\b(?! the\b)|\bfrom (?:phone )?number|\bcaller id\b|\b(?:Ttl|Quality|StoreMedia)\b"
-    r"|(?i:\baccount\b|\bproject\b|\bbalance\b)"
-)
+"""Source: "Error codes" of SignalWire's Compatibility API (2026-11-26); 21211 is Twilio's alone."""
+_ARGUMENT_INVALID = "10000"
+_OWN_ARGUMENT = re.compile(r"(?:The )?'?(?:To|MediaUrl)\b")
+"""The beginning of a message that names an argument of the fax. All others come from our settings."""
 
 
 def reason_of(status: int, text: str) -> tuple[str, bool]:
-    """A sentence for the ledger and the log, and whether the fault is our account's or our settings'.
+    """A sentence for the ledger and the log, and whether the fault is the fax's own.
 
     The Compatibility API's errors have `code` and `message`; the space's own come as a list, with `detail`.
     """
     body = object_in(status, text)
     errors = body.get("errors")
     first = errors[0] if isinstance(errors, list) and errors else body
-    said = first if isinstance(first, dict) else {}
-    code = str(said.get("code") or "")
-    words = str(said.get("message") or said.get("detail") or "no reason given")
-    ours = code in _OUR_CODES or _OUR_WORDS.search(words) is not None
-    return f"SignalWire answered {status}{f' ({code})' if code else ''}: {redact(words)}", ours
+    error = first if isinstance(first, dict) else {}
+    code = str(error.get("code") or "")
+    words = str(error.get("message") or error.get("detail") or "no reason given")
+    own = code in _OWN_CODES or (code == _ARGUMENT_INVALID and _OWN_ARGUMENT.match(words) is not None)
+    return f"SignalWire answered {status}{f' ({code})' if code else ''}: {redact(words)}", own

@@ -1,7 +1,6 @@
 """Fax by Telnyx's Programmable Fax API, spoken in plain HTTP: its SDK repeats POSTs on its own."""
 
 import math
-import re
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -54,8 +53,8 @@ class Telnyx:
             return Retry(f"Telnyx {error}")
         if answer.status in {200, 201, 202}:
             return Sent(text_of(_fax(answer), "id"))
-        reason, ours = reason_of(answer.status, answer.text)
-        return refusal(answer.status, answer.headers, reason, ours=ours)
+        reason, own = reason_of(answer.status, answer.text)
+        return refusal(answer.status, answer.headers, reason, own=own)
 
     def fetch(self, provider_id: str) -> FaxState:
         """How it stands. An unknown status ends nothing."""
@@ -140,14 +139,15 @@ _GIVE_UP_PREFIXES = ("destination_invalid", "destination_not_in_")
 less than a fax that was given up for no cause. So is `account_disabled`: it is no fault of the fax, and its
 next submit is refused, which rings an alarm."""
 
-_THE_MESSAGES_OWN = {"to", "media_url"}
-_OUR_CODES = ("10009", "10010", "20")
-"""Authentication, authorization, and all that Telnyx says of accounts."""
-_OUR_WORDS = re.compile(
-    r"['\"`]from['\"`]|\bfrom (?:phone )?number|\bcaller id|\bconnection_?id\b|\bconnection\b|\baccount\b"
-    r"|\boutbound[ _](?:voice[ _])?profile|\bbalance\b"
-)
-_THEIR_WORDS = re.compile(r"\bmedia|\burl\b|\bdownload|['\"`]to['\"`]|\bto number\b|\bdestination\b")
+_OWN_CODES = {
+    "10002",  # the number is not valid
+    "10003",  # the URL is not valid, or too long
+    "10015",  # a bad request
+    "10016",  # the number is not in E.164's form
+}
+"""Source: https://developers.telnyx.com/development/api-fundamentals/api-errors (2026-11-26)."""
+_OWN_FIELDS = {"to", "media_url"}
+"""The fields that come from the fax; all others come from our settings."""
 
 
 def undelivered(reason: str) -> Undelivered:
@@ -158,13 +158,14 @@ def undelivered(reason: str) -> Undelivered:
 
 
 def reason_of(status: int, text: str) -> tuple[str, bool]:
-    """A sentence for the ledger and the log, and whether the fault is our account's or our settings'."""
+    """A sentence for the ledger and the log, and whether the fault is the fax's own."""
     errors = _errors(status, text)
-    said = [
+    sentences = [
         f"{each.get('code', '')}: {each.get('detail') or each.get('title') or ''}".strip() for each in errors
     ]
-    shown = redact("; ".join(said) or "no reason given")
-    return f"Telnyx answered {status}: {shown}", any(_is_ours(each) for each in errors)
+    shown = redact("; ".join(sentences) or "no reason given")
+    own = bool(errors) and all(_is_own(each) for each in errors)
+    return f"Telnyx answered {status}: {shown}", own
 
 
 def _errors(status: int, text: str) -> list[dict[str, Any]]:
@@ -172,13 +173,7 @@ def _errors(status: int, text: str) -> list[dict[str, Any]]:
     return [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
 
 
-def _is_ours(error: dict[str, Any]) -> bool:
-    """All of a request but `to` and `media_url` comes from our settings."""
+def _is_own(error: dict[str, Any]) -> bool:
     source = error.get("source")
     pointer = str(source.get("pointer") or source.get("parameter") or "") if isinstance(source, dict) else ""
-    if pointer:
-        return pointer.strip("/").split("/")[-1] not in _THE_MESSAGES_OWN
-    words = f"{error.get('title', '')} {error.get('detail', '')}".lower()
-    if str(error.get("code", "")).startswith(_OUR_CODES):
-        return True
-    return _OUR_WORDS.search(words) is not None and _THEIR_WORDS.search(words) is None
+    return str(error.get("code")) in _OWN_CODES and pointer.strip("/").split("/")[-1] in _OWN_FIELDS

@@ -5,6 +5,7 @@ Sources: Resend's API reference for sending an email, its errors and its idempot
 """
 
 import hashlib
+import re
 from base64 import b64encode
 from collections.abc import Callable, Container
 from functools import partial
@@ -20,7 +21,7 @@ from mailroom.environment import ResendSender
 from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import ProviderApi, body_of, object_in, refusal, text_of
 from mailroom.message.message import MAX_SUBJECT, SEVERAL_TAG
-from mailroom.message.outcome import Conflict, DayUsedUp, Evidence, Outcome, Rejected, Repeatable, Retry, Sent
+from mailroom.message.outcome import Conflict, DayUsedUp, Evidence, Outcome, Repeatable, Retry, Sent
 from mailroom.telemetry import masked, redact
 
 KEY_SECONDS = 24 * 3600
@@ -71,9 +72,8 @@ class Resend:
                 raise Unclear(reason)
             case "daily_quota_exceeded" | "monthly_quota_exceeded":
                 return DayUsedUp(reason)
-            case "security_error":
-                return Rejected(reason)
-        return refusal(answer.status, answer.headers, reason, ours=_is_ours(name, words))
+        own = name in _OWN_CODES or (name in _CODES_WITH_A_FIELD and _field(words) in _OWN_FIELDS)
+        return refusal(answer.status, answer.headers, reason, own=own)
 
 
 class ResendMail(OpenedProvider[Resend]):
@@ -144,6 +144,16 @@ def _attachment(attachment: LoadedAttachment) -> dict[str, str]:
     return part if attachment.content_id is None else {**part, "content_id": attachment.content_id}
 
 
-def _is_ours(name: str, words: str) -> bool:
-    """Whether a refusal is about what the stage's settings say and no message does."""
-    return name in {"invalid_from_address", "invalid_idempotency_key"} or "`from`" in words
+_OWN_CODES = {"invalid_attachment"}
+_CODES_WITH_A_FIELD = {"validation_error", "missing_required_field"}
+"""The names that say nothing by themselves: Resend answers a bad recipient and a revoked key ("API key is
+invalid", 400; resend/resend-node#617) by the same one."""
+_OWN_FIELDS = {"to", "cc", "bcc", "reply_to", "subject", "html", "text", "attachments"}
+"""The fields that come from the item; all others come from our settings."""
+_FIELD = re.compile(r"[^`]*`(\w+)`")
+
+
+def _field(words: str) -> str:
+    """The field that a refusal names first, as in "Invalid `to` field."; "" if it names none."""
+    field = _FIELD.match(words)
+    return field[1] if field else ""

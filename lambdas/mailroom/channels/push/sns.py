@@ -226,7 +226,8 @@ class SnsPush:
 
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")
 _INVALID = {"InvalidParameter", "InvalidParameterValue", "ParameterValueInvalid", "Validation"}
-_OUR_PARAMETERS = ("TargetArn", "TopicArn", "PlatformApplicationArn")
+_OWN_WORDS = re.compile(r"Invalid parameter: (?:Token\b|Message too long)")
+"""The parameters at fault that come from the item, in SNS's words; all others come from our settings."""
 
 
 def existing_endpoint(error: ClientError) -> str | None:
@@ -245,7 +246,7 @@ def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """What any other answer means: the message, or its token, is wrong; or our settings are."""
+    """Classify any other refusal: the message, or its token, is invalid; or it is ours to put right."""
     text = error.response["Error"].get("Message", "")
-    own = code_of(error) in _INVALID and not any(name in text for name in _OUR_PARAMETERS)
+    own = code_of(error) in _INVALID and _OWN_WORDS.match(text) is not None
     return refused(error, reason_of(error), own=own)

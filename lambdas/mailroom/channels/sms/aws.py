@@ -83,17 +83,16 @@ _NOT_TO_THAT_COUNTRY = {
     "INTERNATIONAL_SENDING_NOT_SUPPORTED",
     "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY",
 }
-_OUR_SETTINGS = {
-    "CHANNEL_NOT_ENABLED",
-    "INVALID_ARN",
-    "PRICE_OVER_THRESHOLD",
-    "RESOURCE_NOT_ACCESSIBLE",
-    "SENDER_ID_NOT_REGISTERED",
-    "SENDER_ID_NOT_SUPPORTED",
-    "SENDER_ID_REQUIRES_REGISTRATION",
-    "UNKNOWN_OPERATION",
+_OF_A_FIELD = {
+    "CANNOT_PARSE",
+    "FIELD_VALIDATION_FAILED",
+    "INVALID_PARAMETER",
+    "MAXIMUM_SIZE_EXCEEDED",
+    "MEDIA_TYPE_NOT_SUPPORTED",
 }
-_THE_MESSAGES_OWN = {"destinationphonenumber", "messagebody", "mediaurls"}
+"""Reasons that are the message's if the field at fault is."""
+_OWN_FIELDS = {"destinationphonenumber", "messagebody", "mediaurls"}
+"""The fields that come from the item, in lower case; all others come from our settings."""
 
 
 def refusal_of(error: ClientError) -> Refusal:
@@ -111,14 +110,9 @@ def refusal_of(error: ClientError) -> Refusal:
         case "Conflict":
             own = said in _NOT_TO_THAT_NUMBER
         case "Validation":
-            blames = said not in _OUR_SETTINGS and _names_the_message(answer.get("Fields"))
-            own = said in _NOT_TO_THAT_COUNTRY or blames
+            fields = {each.get("Name", "").lower() for each in answer.get("Fields") or []}
+            of_own_fields = bool(fields) and fields <= _OWN_FIELDS
+            own = said in _NOT_TO_THAT_COUNTRY or (said in _OF_A_FIELD and of_own_fields)
         case _:
             own = False
     return refused(error, reason, own=own)
-
-
-def _names_the_message(fields: list[dict[str, str]] | None) -> bool:
-    """Whether a field at fault is the message's own: all others come from our settings. None named: the
-    number or the text, for the rest is the same in every request."""
-    return not fields or any(each.get("Name", "").lower() in _THE_MESSAGES_OWN for each in fields)

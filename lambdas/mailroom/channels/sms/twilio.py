@@ -137,18 +137,14 @@ _THE_MESSAGES_OWN = {
 
 
 def outcome_of(status: int, headers: Mapping[str, str], text: str) -> Outcome:
-    """What an answer outside 2xx to a submit proves. Raises Unclear where it proves nothing.
-
-    A refusal is taken for ours (sender, service, account, registration, address of callbacks) unless its code
-    blames the message: ours are many, new ones come, and a message that fails for one is lost in silence.
-    """
+    """Classify a response outside 2xx to a submit, by Twilio's code. Raises Unclear if it proves nothing."""
     code, reason = reason_of(status, text)
     if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
         if code in _LATER:
             return Retry(reason, retry_after(headers))
         if code in _THE_MESSAGES_OWN:
             return Rejected(reason, gone=code in _LANDLINE, opted_out=code == _UNSUBSCRIBED)
-    return refusal(status, headers, reason, ours=True)
+    return refusal(status, headers, reason)
 
 
 def reason_of(status: int, text: str) -> tuple[int, str]:

@@ -172,7 +172,16 @@ def test_an_object_whose_attributes_come_in_another_order_is_the_same_request() 
         (refused(400, "validation_error", "The `to` field is invalid."), Rejected),
         (refused(422, "missing_required_field", "Missing `subject`."), Rejected),
         (refused(422, "invalid_attachment"), Rejected),
-        (refused(451, "security_error"), Rejected),
+        (
+            refused(422, "validation_error", "Invalid `to` field. Use `email@…`."),
+            Rejected,
+        ),
+        (refused(400, "validation_error", "API key is invalid"), Misconfigured),
+        (refused(422, "validation_error", "Invalid `tags` field."), Misconfigured),
+        (refused(422, "invalid_parameter", "Invalid `to` field."), Misconfigured),
+        (refused(422, "a_new_one", "Invalid `to` field."), Misconfigured),
+        (Answer(400, {"name": "", "message": ""}), Misconfigured),
+        (refused(451, "security_error"), Misconfigured),
         (refused(422, "invalid_from_address", "Invalid `from` field."), Misconfigured),
         (refused(422, "validation_error", "Invalid `from` field."), Misconfigured),
         (refused(401, "missing_api_key"), Misconfigured),
@@ -202,7 +211,7 @@ def test_a_rate_that_is_exceeded_waits_as_long_as_resend_asks() -> None:
 
 def test_a_reason_quotes_no_address() -> None:
     outcome, _ = submitted(refused(422, "validation_error", "ada.lovelace@example.com is no address"))
-    assert isinstance(outcome, Rejected)
+    assert isinstance(outcome, Misconfigured)
     assert "ada.lovelace@" not in outcome.reason
 
 

@@ -29,6 +29,10 @@ def test_an_accepted_mail_is_sent_under_ses_own_id_and_the_ledger_gets_the_begin
         ("SomethingNew", "slow down", 429, Retry),
         ("MessageRejected", "Address blacklisted", 400, Rejected),
         ("BadRequestException", "Invalid header", 400, Rejected),
+        ("BadRequestException", "Illegal address", 400, Rejected),
+        ("BadRequestException", "Local address contains illegal character", 400, Rejected),
+        ("BadRequestException", "Nobody knows this one", 400, Misconfigured),
+        ("MessageRejected", "Nobody knows this one", 400, Misconfigured),
         (
             "MessageRejected",
             "Email address is not verified. The following identities failed",

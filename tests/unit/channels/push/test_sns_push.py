@@ -220,9 +220,9 @@ def test_a_disabled_endpoint_is_permanent_and_marked(
     ("to", "code", "text", "status", "kind"),
     [
         (ENDPOINT, "InvalidParameter", "Invalid parameter: Message too long", 400, Rejected),
-        (ENDPOINT, "InvalidParameterValue", "x", 400, Rejected),
-        (ENDPOINT, "ParameterValueInvalid", "x", 400, Rejected),
-        (ENDPOINT, "ValidationException", "x", 400, Rejected),
+        (ENDPOINT, "InvalidParameterValue", "x", 400, Misconfigured),
+        (ENDPOINT, "ParameterValueInvalid", "x", 400, Misconfigured),
+        (ENDPOINT, "ValidationException", "x", 400, Misconfigured),
         (TOPIC, "InvalidParameter", "Invalid parameter: TopicArn", 400, Misconfigured),
         (ENDPOINT, "InvalidParameter", f"{TARGET}: the region is another", 400, Misconfigured),
         (ENDPOINT, "InvalidParameterException", TARGET, 400, Misconfigured),

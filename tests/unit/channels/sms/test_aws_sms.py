@@ -165,13 +165,16 @@ def refused(code: str, reason: str | None = None, fields: list[str] | None = Non
         ("Validation", "FIELD_VALIDATION_FAILED", ["ConfigurationSetName"], Misconfigured),
         ("Validation", "DESTINATION_COUNTRY_BLOCKED", None, Rejected),
         ("Validation", "MEDIA_TYPE_NOT_SUPPORTED", ["MediaUrls"], Rejected),
-        ("Validation", "MAXIMUM_SIZE_EXCEEDED", [], Rejected),
+        ("Validation", "MAXIMUM_SIZE_EXCEEDED", ["MessageBody"], Rejected),
+        ("Validation", "MAXIMUM_SIZE_EXCEEDED", [], Misconfigured),
+        ("Validation", "FIELD_VALIDATION_FAILED", ["MessageBody", "Context"], Misconfigured),
+        ("Validation", "SENDER_ID_NOT_SUPPORTED", ["DestinationPhoneNumber"], Misconfigured),
         ("Validation", "COUNTRY_NOT_ENABLED", ["OriginationIdentity"], Rejected),
         ("Validation", "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY", None, Rejected),
         ("Validation", "INTERNATIONAL_SENDING_NOT_SUPPORTED", None, Rejected),
         ("Validation", "SENDER_ID_REQUIRES_REGISTRATION", None, Misconfigured),
-        ("Validation", "OTHER", None, Rejected),
-        ("Validation", None, None, Rejected),
+        ("Validation", "OTHER", None, Misconfigured),
+        ("Validation", None, None, Misconfigured),
         ("Throttling", None, None, Retry),
         ("UnrecognizedClient", None, None, Misconfigured),
         ("ExpiredToken", None, None, Misconfigured),
@@ -206,9 +209,9 @@ def test_every_reason_that_is_read_is_one_of_the_services() -> None:
 
     model: Any = get_session().get_service_model("pinpoint-sms-voice-v2")
     assert set(model.shape_for("ConflictExceptionReason").enum) >= errors._NOT_TO_THAT_NUMBER
-    assert set(model.shape_for("ValidationExceptionReason").enum) >= errors._OUR_SETTINGS
+    assert set(model.shape_for("ValidationExceptionReason").enum) >= errors._OF_A_FIELD
     members = model.operation_model("SendMediaMessage").input_shape.members
-    assert {name.lower() for name in members} >= errors._THE_MESSAGES_OWN
+    assert {name.lower() for name in members} >= errors._OWN_FIELDS
 
 
 @pytest.mark.parametrize(
