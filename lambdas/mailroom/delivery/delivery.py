@@ -40,10 +40,8 @@ M = TypeVar("M", bound=Message)
 R = TypeVar("R")
 
 _ASK = "ask the provider, and resend it by hand if it never arrived"
-_HELD = (
-    "an earlier try may have reached the provider, and it is not sent again (on_unknown: hold, or it has "
-    f"expired, or its recipient may not get it now); {_ASK}"
-)
+_HELD = f"an earlier try may have reached the provider, and it is not sent again ({{}}); {_ASK}"
+_ON_UNKNOWN = "on_unknown: hold"
 
 _USED_UP = "the provider takes no more today; it waits for the day's quota"
 _IN_DOUBT = "it may have been sent: the outcome of {} tries is unknown"
@@ -277,12 +275,11 @@ class Delivery(Generic[M, R]):
         try:
             permitted = self.permitted(claim, self._whole(message))
             if isinstance(permitted, Unwanted):
-                return Ended(self._unwelcome(claim, permitted))
+                return Ended(self._suppress(claim, permitted))
             request: R = prepare(_submitted(claim, permitted))
             self._check_account(claim)
         except Invalid as fault:
-            self._ledger.fail(claim, "invalid", str(fault), self._at_fault(fault))
-            return Ended(self._tally.note("Rejected", "rejected", field=fault.field))
+            return Ended(self._fail(claim, "invalid", str(fault), self._at_fault(fault)))
         except NotReady as why:
             return Ended(self._refused(claim, message, why.outcome, record))
         except ClaimLost:
@@ -298,15 +295,27 @@ class Delivery(Generic[M, R]):
         earlier try's request would go again, and send nothing twice."""
         unsure = claim.since is not None
         expired = message.expired(self._tools.clock())
-        if unsure and (expired or (self._settings.on_unknown == "hold" and not repeats)):
-            return Ended(self._hold(claim))  # "not sent" might not be so
         if expired:
-            self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
-            return Ended(self._tally.note("Expired", "expired"))
+            reason = f"expires_at: {message.expires_at} is past"
+            return Ended(self._fail(claim, "expired", reason, metric="Expired"))
+        if unsure and self._settings.on_unknown == "hold" and not repeats:
+            return Ended(self._hold(claim, _HELD.format(_ON_UNKNOWN)))
         return self._in_doubt(claim) if unsure and not repeats and not claim.redriven else None
 
-    def _hold(self, claim: Claimed, why: str = _HELD) -> Wait:
-        """An outcome that cannot be known stays so."""
+    def _fail(
+        self, claim: Claimed, code: str, reason: str, field: str = "", metric: str = "Rejected"
+    ) -> Wait:
+        """End a message as failed, and so as not sent. If an earlier try is in doubt, nobody knows that: the
+        message is held."""
+        if claim.since is not None:
+            return self._hold(claim, _HELD.format(reason))
+        self._ledger.fail(claim, code, reason, field)
+        # The reason of an invalid item may quote it, and no log does.
+        details = {"field": field} if field else {"reason": reason}
+        return self._tally.note(metric, metric.lower(), **details)
+
+    def _hold(self, claim: Claimed, why: str) -> Wait:
+        """End a message whose outcome cannot be known as `outcome_unknown`."""
         self._ledger.fail(claim, "outcome_unknown", why)
         return self._tally.note("Held", "held: the outcome of an earlier try is unknown")
 
@@ -452,14 +461,12 @@ class Delivery(Generic[M, R]):
                 return self._unsent(claim, self.retry_wait(record.receives), "unmarked", outcome.reason)
         if outcome.opted_out:
             return self._suppress(claim, Unwanted("suppressed", outcome.reason))
-        self._ledger.fail(claim, "rejected", outcome.reason)
-        return self._tally.note("Rejected", "rejected", reason=outcome.reason)
-
-    def _unwelcome(self, claim: Claimed, why: Unwanted) -> Wait:
-        """Nobody may get the message; but an earlier try may have sent it."""
-        return self._suppress(claim, why) if claim.since is None else self._hold(claim)
+        return self._fail(claim, "rejected", outcome.reason)
 
     def _suppress(self, claim: Claimed, why: Unwanted) -> Wait:
+        """End a message that nobody may get as suppressed, and so as not sent; held if that is in doubt."""
+        if claim.since is not None:
+            return self._hold(claim, _HELD.format(why.sentence))
         self._ledger.suppress(claim, why.code, why.sentence)
         return self._tally.note("Suppressed", "suppressed", code=why.code)
 

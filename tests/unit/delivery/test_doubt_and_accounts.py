@@ -27,11 +27,24 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
+from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.resend.resender import judge
 from tests.support.unit.fakes import FakeAdapter
 from tests.support.unit.post import Counted, Log, Make, Post
-from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, Aws, FakeClock, claimed, image, item
+from tests.support.unit.shared import (
+    KEY,
+    LEASE,
+    LEDGER,
+    NOW_MS,
+    SUPPRESSIONS,
+    TTL,
+    Aws,
+    FakeClock,
+    claimed,
+    image,
+    item,
+)
 
 
 class Account:
@@ -144,23 +157,22 @@ def refused(_: Mail) -> None:
     raise Invalid("template", "is there no more")
 
 
-@pytest.mark.parametrize("how", ["invalid", "rejected", "opted out"])
+@pytest.mark.parametrize("how", ["invalid", "rejected", "opted out", "expired", "suppressed"])
 def test_what_is_in_doubt_does_not_end_as_certainly_not_sent(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, how: str
 ) -> None:
     claimed(ledger)
     clock.advance(LEASE)
-    if how == "invalid":
-        worker = post(prepare=refused, evidence=Unknowable(), on_unknown="resend")
-    else:
-        worker = post(
-            Rejected("no", opted_out=how == "opted out"), evidence=Unknowable(), on_unknown="resend"
-        )
-    worker.handle(item())
+    choices = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
+    if how == "suppressed":
+        choices.mark(Suppression("vincent@example.com", "mail", "complaint", NOW_MS, "complaint"))
+    answer = Rejected("no", opted_out=how == "opted out")
+    prepare = refused if how == "invalid" else None
+    worker = post(answer, prepare=prepare, evidence=Unknowable(), on_unknown="resend", suppressions=choices)
+    worker.handle(item(expires_at=iso(clock() - 1)) if how == "expired" else item())
     found = aws.item()
-    assert judge(found, force=False).twice, (
-        f"{found['status']}: {found['error']['code']}, resent without a word"
-    )
+    assert (found["status"], found["error"]["code"]) == ("failed", "outcome_unknown")
+    assert judge(found, force=False).twice, "it is resent without a word"
 
 
 def released_in_doubt(post: Make, ledger: Ledger, clock: FakeClock) -> None:
