@@ -51,9 +51,10 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     per_day: Sequence[tuple[str, int]] = ()
     """How many recipients the channel may reach a day: see `budget.PerDay`."""
     reserve: float = 0
-    """The part of `per_day` that is not for lanes which ask."""
-    asks: bool = False
-    """Whether this lane asks for its part of the day before it sends."""
+    """The part of `per_day` that is never bulk's."""
+    bulk: bool = False
+    """Whether this is the lane `bulk`: it asks for its part of the day before it sends, and is closed for a
+    while if the provider refuses what it submits."""
     window: dict[str, str] | None = None
     """The hours of the lane, for messages without a window of their own: see `Window`."""
 

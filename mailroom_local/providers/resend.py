@@ -142,8 +142,10 @@ class ResendSimulator:
 
     def handle(self, request: Request) -> Reply:
         route = request.route.removeprefix(self.prefix)
-        if request.bearer != SECRET["api_key"]:
+        if not request.bearer:
             return error(401, "missing_api_key", "Missing API key in the authorization header.")
+        if request.bearer != SECRET["api_key"]:  # as seen, and not as documented: resend/resend-node#617
+            return error(400, "validation_error", "API key is invalid")
         if (request.method, route) == ("POST", "/emails"):
             return self._send(request)
         if request.method == "GET" and (found := _account(request).get(route)):

@@ -38,7 +38,7 @@ from mailroom_local.providers.upstream import Upstream
 REFUSALS = {
     "throttled": (429, "TooManyRequestsException", "Maximum sending rate exceeded."),
     "used-up": (400, "LimitExceededException", "Daily message quota exceeded."),
-    "rejected": (400, "MessageRejected", "Email rejected by the simulator."),
+    "rejected": (400, "MessageRejected", "Address blacklisted."),
     "unverified": (400, "MailFromDomainNotVerifiedException", "The MAIL FROM domain is not verified."),
     "paused": (400, "SendingPausedException", "Email sending is paused for this configuration set."),
     "suspended": (400, "AccountSuspendedException", "The account's ability to send email is suspended."),

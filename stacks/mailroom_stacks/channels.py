@@ -125,7 +125,7 @@ class ChannelsStack(StageStack):
     def _timing(self, row: LaneRow) -> dict[str, Any]:
         """The fields of `Sender` about the time: where messages wait, the day and the window."""
         days = row.channel.days
-        fields: dict[str, Any] = {"scheduled_queue_url": self.scheduled.queue_url}
+        fields: dict[str, Any] = {"scheduled_queue_url": self.scheduled.queue_url, "bulk": row.lane == "bulk"}
         if row.lane == "bulk":
             fields["window"] = row.channel.window
         if days:
@@ -133,7 +133,6 @@ class ChannelsStack(StageStack):
             fields["budgets_table"] = self.storage.budgets.plain_name
             fields["per_day"] = days
             fields["reserve"] = row.channel.lanes["normal"].reserve
-            fields["asks"] = row.lane == "bulk"
         return fields
 
     def _wait(self, row: LaneRow) -> list[Grant]:

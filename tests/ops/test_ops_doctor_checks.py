@@ -539,7 +539,7 @@ def test_resend_is_asked_for_its_key_domains_quota_and_webhook(by_resend: dict[s
 @pytest.mark.parametrize(
     ("change", "check", "words"),
     [
-        ({"RESEND_SECRET_ARN": "fax"}, "account", "refuses the key: 401"),
+        ({"RESEND_SECRET_ARN": "fax"}, "account", "refuses the key: 400"),
         ({"RESEND_SECRET_ARN": "unsubscribe"}, "account", 'is not {"api_key": "…"}'),
         ({"RESEND_BASE_URL": "http://127.0.0.1:9"}, "account", "cannot be reached"),
         ({"MAIL_SENDERS": '["a@other.example"]'}, "senders", "other.example is no domain of the account"),

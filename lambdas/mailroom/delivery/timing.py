@@ -1,23 +1,32 @@
-"""A batch and the time: what may be sent now, what waits for its window or its slot of the day, and what was
-sent."""
+"""A batch and the time: which messages may be sent now, and which wait for their window, for their slot of
+the day or for a provider that refuses; and how many were sent."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import convert
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.budget import Budget, Grant, hour_of
+from mailroom.budget import CLOSED_SECONDS, Budget, Grant, hour_of
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import Sender
 from mailroom.errors import Invalid
-from mailroom.message.message import DAY_USED_UP, OUTSIDE_WINDOW, Held, Key, Message
+from mailroom.message.message import DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES, Held, Key, Message
 from mailroom.message.window import Window
 from mailroom.telemetry import logger
 
 USED_UP_SECONDS = 900
 """How long a message of a normal lane waits where its provider says that the day is used up: the provider
 frees what was sent a day ago bit by bit."""
+LATEST_SUBMITS, MOST_REFUSED = 20, 10
+"""Bulk is closed once so many of its latest submits were refused for no fault of the messages."""
+_WAITS = {
+    DAY_USED_UP: "WaitsForDay",
+    OUTSIDE_WINDOW: "WaitsForWindow",
+    PROVIDER_REFUSES: "WaitsForProvider",
+}
+"""The metrics by the code of the wait."""
 Asking = tuple[Message, QueueRecord]
 
 
@@ -26,13 +35,18 @@ class Timing:
     Bulk asks for its part of the day, once for the batch and before its submits; other lanes never ask: what
     they have sent is counted when their batch is over.
 
+    If a provider refuses most of what bulk submits, and no message is at fault, new messages of bulk wait: a
+    campaign must not become as many dead letters. Messages that were received before go on. They show when
+    the provider takes messages again, and become the dead letters whose alarm somebody hears. Each
+    environment of the function judges by its own submits, so the direct way has no further call.
+
     What waits goes to the queue `scheduled`, with its content and its time: there it waits without being
     received, and comes no nearer to the dead letters.
     """
 
     def __init__(self, settings: Sender, tools: Tools, retry_wait: Callable[[int], float]) -> None:
         """`retry_wait`: see `ChannelDelivery.retry_wait`."""
-        self._asks = settings.asks
+        self._bulk = settings.bulk
         self._window = convert(settings.window, Window | None)
         self._scheduled = settings.scheduled_queue_url
         self._tools = tools
@@ -46,13 +60,18 @@ class Timing:
         self._promised = 0
         self._spent: dict[Key, int] = {}
         self._kept: dict[Key, Wait | Invalid] = {}
+        self._refused: deque[bool] = deque(maxlen=LATEST_SUBMITS)
+        """Whether each of the latest submits was refused for no fault of its message."""
+        self._closed_until = 0.0
 
     def begin(self, messages: Iterable[Asking]) -> None:
         """Ask for the messages of a batch. Raises nothing: without an answer they come back later."""
         self._spent, self._kept, self._promised = {}, {}, 0
         now = self._tools.clock()
         inside = [*self._inside(messages, now)]
-        if self._budget is None or not self._asks:
+        if now < self._closed_until:
+            inside = self._closed(inside, now)
+        if self._budget is None or not self._bulk:
             return
         if self._left.hour != hour_of(now):
             self._left = Grant(0, hour_of(now))
@@ -88,7 +107,7 @@ class Timing:
             try:
                 self._left = Grant(0, 0)
                 self._budget.close()
-                if self._asks:
+                if self._bulk:
                     slots = self._budget.line_up([_recipients(message)])
             except Exception:  # noqa: BLE001 - logged; bulk finds out by itself that the day is used up
                 logger.warning("the day could not be closed for bulk", exc_info=True)
@@ -96,10 +115,12 @@ class Timing:
 
     def end(self) -> None:
         """Count what a normal lane has sent; what bulk did not need is for its next batch. Raises nothing."""
+        if self._bulk:
+            self._judge()
         sent = sum(self._spent.values())
         if self._budget is None or not sent:
             return
-        if self._asks:
+        if self._bulk:
             self._left = Grant(max(0, self._left.recipients - sent), self._left.hour)
             return
         try:
@@ -124,6 +145,22 @@ class Timing:
         if outside:
             those, opens_at = zip(*outside.values(), strict=True)
             self._kept |= self._hold(those, opens_at, OUTSIDE_WINDOW)
+
+    def _closed(self, messages: Sequence[Asking], now: float) -> list[Asking]:
+        """Let new messages wait while bulk is closed; the messages that go on."""
+        new = [each for each in messages if each[1].receives == 1 and not each[0].expired(now)]
+        if new:
+            self._kept |= self._hold(new, [self._closed_until] * len(new), PROVIDER_REFUSES)
+        return [each for each in messages if each[0].key not in self._kept]
+
+    def _judge(self) -> None:
+        """Close bulk for a while if the provider has refused most of the latest submits."""
+        counts = self._tools.tally.counts
+        self._refused.extend([False] * counts["Sent"] + [True] * counts["Misconfigured"])
+        if counts["Misconfigured"] and sum(self._refused) >= MOST_REFUSED:
+            self._closed_until = self._tools.clock() + CLOSED_SECONDS
+            logger.error("bulk is closed: the provider refuses its messages", seconds=CLOSED_SECONDS)
+            self._tools.tally.add("BulkClosed")
 
     def _ask(self, budget: Budget, asking: Sequence[Asking], *, in_line: bool) -> None:
         wanted = sum(_recipients(each) for each, _ in asking) - (self._left.recipients - self._promised)
@@ -150,8 +187,8 @@ class Timing:
         for at, ((message, record), slot) in enumerate(zip(messages, slots, strict=True)):
             due = min(slot, message.expiry() or slot)
             # A wait for the window, or of bulk, is as it should be; a code's for the day is a delay.
-            put_at = record.since if for_day and not self._asks else due
-            held = Held(record.item, due, put_at, in_line=for_day and self._asks, code=code)
+            put_at = record.since if for_day and not self._bulk else due
+            held = Held(record.item, due, put_at, in_line=for_day and self._bulk, code=code)
             entries.append(Entry(str(at), held.body))
         refused = queues.send(self._tools.sqs, self._scheduled, entries)
         waits: dict[Key, Wait] = {}
@@ -159,7 +196,7 @@ class Timing:
             if entry.reference in refused:
                 waits[message.key] = self._retry_wait(record.receives)
             else:
-                self._tools.tally.add("WaitsForDay" if for_day else "WaitsForWindow")
+                self._tools.tally.add(_WAITS[code])
                 waits[message.key] = None
         return waits
 

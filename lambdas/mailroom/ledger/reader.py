@@ -18,7 +18,7 @@ put."""
 FORGOTTEN = "forgotten"
 """A message that the ledger does not know, of a time that it may have forgotten: it may have been sent
 then."""
-WAITS_WITH_CONTENT = ("day_used_up", "outside_window")
+WAITS_WITH_CONTENT = ("day_used_up", "outside_window", "provider_refuses")
 """Codes of the `trouble` of a message that waits with its content: those of `HELD` in message.py, which the
 client's wheel does not have."""
 REMEMBERED_SECONDS = 90 * 86_400

@@ -60,8 +60,12 @@ MISTAKABLE = 6
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
 
 
-DAY_USED_UP, OUTSIDE_WINDOW = "day_used_up", "outside_window"
-HELD = {DAY_USED_UP: "it waits for the day's quota", OUTSIDE_WINDOW: "it waits until its window opens"}
+DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES = "day_used_up", "outside_window", "provider_refuses"
+HELD = {
+    DAY_USED_UP: "it waits for the day's quota",
+    OUTSIDE_WINDOW: "it waits until its window opens",
+    PROVIDER_REFUSES: "it waits until the provider takes messages of this lane again; see its dead letters",
+}
 """For what a message waits with its content: the code and the sentence of its `trouble`."""
 
 
