@@ -208,9 +208,9 @@ def test_a_provider_that_takes_no_more_today_costs_no_try_and_closes_the_day_for
     assert found.put_at == (found.due if bulk else NOW)
     assert aws.item()["trouble"]["code"] == "day_used_up"
     assert counted()["DayUsedUp"] == 1
-    bulk = lane(post, aws, bulk=True)
-    bulk.handle(item(id="m-2"))
-    assert bulk.submitted == []
+    after = lane(post, aws, bulk=True)
+    after.handle(item(id="m-2"))
+    assert after.submitted == []
 
 
 def test_what_is_left_of_a_grant_is_not_used_once_the_provider_has_closed_the_day(
