@@ -1,8 +1,9 @@
 """One HTTP request out, to a checked target: pinned to its addresses, verified, bounded in time and size.
 
-Plain sockets and the standard library's reader of answers. `requests-hardened` 1.3.0 checks the first address
+Plain sockets and the standard library's reader of bodies. `requests-hardened` 1.3.0 checks the first address
 only, and has neither a list of allowed networks nor a time-out for the whole request. urllib3 and http.client
-resolve the host themselves, and a server that drips bytes can hold them for ever.
+resolve the host themselves, and a server that drips bytes can hold them for ever. http.client takes any
+interim response but 100 for the answer, and has limits of its own for a head.
 """
 
 import io
@@ -13,8 +14,11 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from email.message import Message
+from email.parser import HeaderParser
 from functools import cache
-from http.client import HTTPException, HTTPResponse, IncompleteRead
+from http.client import BadStatusLine, HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
+from types import SimpleNamespace
 
 from msgspec import Struct
 
@@ -22,6 +26,7 @@ from mailroom.clock import Clock
 from mailroom.http.url_policy import RequestTarget
 
 MAX_HEAD_BYTES = 64 * 1024
+"""Bytes of the heads of a response: its own, and those of interim responses before it."""
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Bytes of an answer that is wanted whole."""
 MAX_UNWANTED_BYTES = 16 * 1024
@@ -31,6 +36,9 @@ UNWANTED_SECONDS = 1.0
 
 Connect = Callable[[tuple[str, int], float], socket.socket]
 _HEADER = re.compile(r"[ -~]*")
+# 101 is not valid: no request asks to switch protocols, and what follows would be in another one.
+_STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] +(?!101)([1-9][0-9]{2})\s")
+_FRAMING = ("Transfer-Encoding", "Content-Length")
 
 
 class Unanswered(Exception):
@@ -78,25 +86,23 @@ class BoundedStream(io.RawIOBase):
     def __init__(self, sock: socket.socket, deadline: Deadline, room: int) -> None:
         self._sock = sock
         self._deadline = deadline
-        self._room = room
+        self.room = room
+        """Bytes that may still be read."""
 
     def end_within(self, seconds: float) -> None:
         """Move the deadline to so many seconds from now, unless it is sooner."""
         self._deadline = self._deadline.within(seconds)
 
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(self)
-
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
-        if not self._room:
+        if not self.room:
             raise AnswerTooLong
         self._sock.settimeout(self._deadline.left())
-        size = self._sock.recv_into(buffer[: self._room])
+        size = self._sock.recv_into(buffer[: self.room])
         self._deadline.left()  # the last bytes, too, have to come in time
-        self._room -= size
+        self.room -= size
         return size
 
 
@@ -220,12 +226,13 @@ def _send(sock: socket.socket, data: bytes, deadline: Deadline) -> None:
 
 def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) -> Answer:
     most = MAX_BODY_BYTES if whole else MAX_UNWANTED_BYTES
-    stream = BoundedStream(sock, deadline, MAX_HEAD_BYTES + most)
-    response = HTTPResponse(stream, method=method)  # type: ignore[arg-type] # it only calls makefile
-    body = b""
-    with response:
-        response.begin()
-        headers = {name.lower(): value for name, value in response.getheaders()}
+    stream = BoundedStream(sock, deadline, MAX_HEAD_BYTES)
+    reader: io.BufferedReader = io.BufferedReader(stream)
+    with reader:
+        status, headers = _final_head(reader)
+        stream.room += most
+        response = _response(status, headers, method, reader)
+        body = b""
         if whole:
             body = _whole(response)
         else:
@@ -234,7 +241,32 @@ def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) 
             with suppress(OSError, HTTPException, ValueError):  # the last: a chunk of negative length
                 stream.end_within(UNWANTED_SECONDS)
                 response.read(most)
-        return Answer(response.status, headers, body)
+        return Answer(status, {name.lower(): value for name, value in headers.items()}, body)
+
+
+def _final_head(reader: io.BufferedReader) -> tuple[int, Message]:
+    """Read heads to that of the final response, after any number of interim ones (RFC 9110, 15.2)."""
+    while True:
+        lines = [reader.readline()]
+        match = _STATUS_LINE.match(lines[0])
+        if lines[0] and not match:
+            raise BadStatusLine(repr(lines[0]))
+        while lines[-1] not in (b"\r\n", b"\n", b""):
+            lines.append(reader.readline())
+        if not match or not lines[-1]:
+            raise RemoteDisconnected("no end of the head")
+        if not match[1].startswith(b"1"):
+            return int(match[1]), HeaderParser().parsestr(b"".join(lines[1:]).decode("latin-1"))
+
+
+def _response(status: int, headers: Message, method: str, reader: io.BufferedReader) -> HTTPResponse:
+    """Return http.client's reader of the body, which gets the framing alone of the head (RFC 9112, 6.3)."""
+    framing = (f"{name}: {headers[name]}\r\n" for name in _FRAMING if headers[name])
+    head = io.BytesIO(f"HTTP/1.1 {status}\r\n{''.join(framing)}\r\n".encode("latin-1"))
+    response = HTTPResponse(SimpleNamespace(makefile=lambda _: head), method=method)  # type: ignore[arg-type]
+    response.begin()
+    response.fp = reader
+    return response
 
 
 def _whole(response: HTTPResponse) -> bytes:
