@@ -2,6 +2,8 @@
 numbers, in the one form that names a line: E.164."""
 
 import re
+from contextlib import suppress
+from email.errors import MessageError
 from email.utils import formataddr
 from functools import lru_cache
 
@@ -10,7 +12,7 @@ _LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}")
 # No two of its parts may match the same character: a long text of spaces would take minutes.
-_NAMED = re.compile(r'(?:"(?P<quoted>[^"<>]*)"\s*|(?P<name>[^"<>]*))<(?P<address>[^<>]*)>')
+_NAMED = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"\s*|(?P<name>[^"<>]*))<(?P<address>[^<>]*)>')
 _MAX_LENGTH = 998
 """Characters of a name and its address: a line of a header has no more (RFC 5322, 2.1.1). Without a bound a
 name could be larger than an item of the ledger, which has it too."""
@@ -29,14 +31,14 @@ def has_control(text: str) -> bool:
 def split(text: str) -> tuple[str, str]:
     """The display name (or "") and the bare address of `a@b.example` or `Name <a@b.example>`.
 
-    The domain comes back in ASCII (IDNA 2008). Raises ValueError with what would be right: SES takes no
-    non-ASCII local part, and RFC 5321 allows 64 characters before the @ and 254 in all.
+    A name may be quoted (RFC 5322) and encoded (RFC 2047), as `email.utils.formataddr` writes it. The domain
+    comes back in ASCII (IDNA 2008). Raises ValueError with what would be right: SES takes no non-ASCII local
+    part, and RFC 5321 allows 64 characters before the @ and 254 in all.
     """
     if has_control(text):
         raise ValueError("holds a line break or control character; use one line of plain text")
     text = text.strip()
     named = _NAMED.fullmatch(text)
-    name = (named["quoted"] or named["name"] or "").strip() if named else ""
     local, at, domain = (named["address"] if named else text).strip().rpartition("@")
     if not at or not _LOCAL.fullmatch(local) or len(local) > 64:
         raise ValueError("is not a mail address; use name@domain.example")
@@ -46,7 +48,22 @@ def split(text: str) -> tuple[str, str]:
         raise ValueError("is not a mail address: its domain is not valid; use name@domain.example")
     if len(text) > _MAX_LENGTH:
         raise ValueError(f"has {len(text)} characters; use at most {_MAX_LENGTH}, the name included")
-    return name, f"{local}@{ascii_domain}"
+    return _name(named) if named else "", f"{local}@{ascii_domain}"
+
+
+def _name(named: re.Match[str]) -> str:
+    """Return the display name, unquoted and decoded. Takes a short text only: decoding is not linear."""
+    quoted = named["quoted"]
+    name = (named["name"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)).strip()
+    if "=?" in name and name.isascii():
+        from email.header import decode_header, make_header  # for encoded names alone
+
+        # In an unknown charset, or with a line break in it, a name stays as it is: in ASCII, and harmless.
+        with suppress(MessageError, LookupError, ValueError):
+            decoded = str(make_header(decode_header(name))).strip()
+            if decoded.encode() and not has_control(decoded):
+                return decoded
+    return name
 
 
 @lru_cache(maxsize=256)  # checked on the way in, built on the way out

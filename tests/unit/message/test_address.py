@@ -2,8 +2,11 @@
 
 import sys
 from collections.abc import Callable
+from email.utils import formataddr
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from mailroom.message.address import bare, has_control, normalise, readable, spellings, split
 from tests.support.fuzz.work import assert_linear_time
@@ -20,6 +23,16 @@ LOCAL_64 = "n" * 64
         ("Vincent <vincent@example.com>", "Vincent", "vincent@example.com"),
         (" Vincent van Gogh  < vincent@example.com > ", "Vincent van Gogh", "vincent@example.com"),
         ('"Gogh, Vincent" <vincent@example.com>', "Gogh, Vincent", "vincent@example.com"),
+        ('"Ada \\"Countess\\" Lovelace" <ada@example.com>', 'Ada "Countess" Lovelace', "ada@example.com"),
+        ('"Back\\\\slash" <a@example.com>', "Back\\slash", "a@example.com"),
+        ('"Ada <the Countess>"<ada@example.com>', "Ada <the Countess>", "ada@example.com"),
+        ("=?utf-8?q?J=C3=BCrgen?= <j@example.com>", "Jürgen", "j@example.com"),
+        ("=?ISO-8859-1?B?SvxyZ2Vu?= <j@example.com>", "Jürgen", "j@example.com"),
+        ("=?utf-8?q?J=C3=BCr?= =?utf-8?q?gen?= <j@example.com>", "Jürgen", "j@example.com"),
+        ("=?no-such-charset?q?J=FC?= <j@example.com>", "=?no-such-charset?q?J=FC?=", "j@example.com"),
+        ("=?utf-8?q?=FF?= <j@example.com>", "=?utf-8?q?=FF?=", "j@example.com"),
+        ("=?utf-8?b?SvxyZ2V?= <j@example.com>", "=?utf-8?b?SvxyZ2V?=", "j@example.com"),
+        ("=?unicode_escape?q?=5Cud800?= <j@example.com>", "=?unicode_escape?q?=5Cud800?=", "j@example.com"),
         ("<vincent@example.com>", "", "vincent@example.com"),
         ("vincent@münchen.example", "", "vincent@xn--mnchen-3ya.example"),
         ("v@straße.example", "", "v@xn--strae-oqa.example"),
@@ -57,6 +70,9 @@ NO_DOMAIN = "is not a mail address: its domain is not valid; use name@domain.exa
         ("a@example.com, b@example.com", NOT_AN_ADDRESS),
         ("Vincent <a@example.com> <b@example.com>", NOT_AN_ADDRESS),
         ('"Vincent" van <a@example.com>', NOT_AN_ADDRESS),
+        ('"Vincent\\" <a@example.com>', NOT_AN_ADDRESS),
+        ('"Vincent" "van Gogh" <a@example.com>', NOT_AN_ADDRESS),
+        ('"Vincent" <b@example.com> <a@example.com>', NOT_AN_ADDRESS),
         ("vincent@", NO_DOMAIN),
         ("vincent@localhost", NO_DOMAIN),
         ("vincent@-example.com", NO_DOMAIN),
@@ -93,6 +109,32 @@ def test_an_address_with_a_line_break_or_control_character_is_refused(text: str,
         split(text.format(break_))
 
 
+@pytest.mark.parametrize("break_", ["=0A", "=0D=0A", "=00", "=E2=80=A8", "=09"])
+def test_an_encoded_word_with_a_line_break_or_control_character_stays_encoded(break_: str) -> None:
+    name = f"=?utf-8?q?Ada{break_}Bcc=3A_b?="
+    assert split(f"{name} <a@example.com>") == (name, "a@example.com")
+    assert normalise(f'"{name}" <a@example.com>') == f"{name} <a@example.com>"
+
+
+PRINTABLE = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), max_size=80)
+
+
+@given(PRINTABLE | st.text(st.sampled_from('aü "\\<>@,;:()[]=?._'), max_size=40))
+def test_any_printable_name_comes_back_from_what_formataddr_writes(name: str) -> None:
+    assume("=?" not in name)  # formataddr leaves an encoded word in a name as it is
+    assume(len(formataddr((name, "ada@example.com"))) <= 998)
+    assert split(formataddr((name, "ada@example.com"))) == (name.strip(), "ada@example.com")
+    once = normalise(formataddr((name, "ada@example.com")))
+    assert (normalise(once), split(once)[0]) == (once, name.strip())
+    assert once.isascii()
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", "windows-1252", "iso-2022-jp"])
+def test_a_name_comes_back_in_whichever_charset_formataddr_wrote_it(charset: str) -> None:
+    name = "梵高" if charset == "iso-2022-jp" else "Jürgen Grün"
+    assert split(formataddr((name, "j@example.com"), charset)) == (name, "j@example.com")
+
+
 def test_an_address_of_254_characters_is_taken_and_one_of_255_is_not() -> None:
     domain = ".".join(["d" * 61] * 3 + ["e" * 62])
     local = "n" * (254 - 1 - len(domain))
@@ -122,7 +164,10 @@ def test_a_name_fits_into_a_line_of_a_header_with_its_address() -> None:
         split(f"{'V' * 983} <v@example.com>")
 
 
-@pytest.mark.parametrize("piece", [" ", "a", "a ", "<", ">", '"', "a.", "@", "a@", "\u3000", "d-."])
+@pytest.mark.parametrize(
+    "piece",
+    [" ", "a", "a ", "<", ">", '"', "a.", "@", "a@", "\u3000", "d-.", "\\", '\\"', "=?a?q?", "=?a?q?b?="],
+)
 def test_however_long_a_wrong_address_is_it_is_refused_at_once(piece: str) -> None:
     def work(size: int) -> Callable[[], object]:
         text = piece * (size // len(piece)) + "!"
@@ -130,6 +175,20 @@ def test_however_long_a_wrong_address_is_it_is_refused_at_once(piece: str) -> No
 
     def refused(text: str) -> None:
         with pytest.raises(ValueError, match="is not a mail address"):
+            split(text)
+
+    assert_linear_time(work, 200_000)
+
+
+@pytest.mark.parametrize("piece", ["\\", '\\"', "a", "=?a?q?", "=?a?q?b?="])
+@pytest.mark.parametrize("form", ['"{}!', '"{}" <!>', '"{}" <a@example.com>', "{} <a@example.com>"])
+def test_however_long_a_name_is_it_is_refused_at_once(piece: str, form: str) -> None:
+    def work(size: int) -> Callable[[], object]:
+        text = form.format(piece * (size // len(piece)))
+        return lambda: refused(text)
+
+    def refused(text: str) -> None:
+        with pytest.raises(ValueError, match=r"is not a mail address|has \d+ characters"):
             split(text)
 
     assert_linear_time(work, 200_000)
