@@ -1,5 +1,6 @@
 """What the providers' simulators accepted, in the order of acceptance."""
 
+import base64
 import threading
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -19,6 +20,12 @@ class Accepted:
     provider_id: str
     content: dict[str, Any]
     received_at: str = field(default_factory=lambda: iso_milliseconds(datetime.now(UTC)))
+
+
+def attached(name: str, content_type: str, content: bytes, content_id: str | None) -> dict[str, Any]:
+    """Return an attachment of a mail. `url` has its bytes; the HTML shows it by its `content_id`, if any."""
+    url = f"data:{content_type};base64,{base64.b64encode(content).decode()}"
+    return {"name": name, "size": len(content), "content_id": (content_id or "").strip("<>"), "url": url}
 
 
 class InboxStore:

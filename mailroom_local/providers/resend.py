@@ -37,9 +37,10 @@ import msgspec
 from msgspec import Meta, Struct, field
 from standardwebhooks import Webhook
 
+from mailroom.channels.mail.contract import UNSUPPORTED
 from mailroom_local.providers.delay_queue import DelayQueue, Disorder
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, iso_milliseconds, json_reply
-from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.inbox import Accepted, InboxStore, attached
 
 WEBHOOK_SECRET = "whsec_" + base64.b64encode(b"webhooks of the local stage").decode()
 SECRET = {"api_key": "re_local", "webhook_secret": WEBHOOK_SECRET}
@@ -179,6 +180,8 @@ class ResendSimulator:
             mail = msgspec.json.decode(body, type=Mail)
         except msgspec.DecodeError as wrong:
             return error(422, "validation_error", str(wrong)), ""
+        if any(UNSUPPORTED.search(each.filename) for each in mail.attachments):
+            return error(422, "validation_error", "The type of an attachment is not supported."), ""
         outcome = self._had.chosen(mail.reached, DOMAIN, "delivered")
         if outcome in REFUSALS:
             return error(*REFUSALS[outcome]), outcome
@@ -280,10 +283,8 @@ def content_of(mail: Mail) -> dict[str, Any]:
         "from": mail.from_,
         "tags": mail.told,
         "headers": mail.headers,
-        "attachments": [{"name": each.filename, "size": len(each.content)} for each in mail.attachments],
-        "images": {
-            each.content_id: f"data:{each.content_type};base64,{base64.b64encode(each.content).decode()}"
+        "attachments": [
+            attached(each.filename, each.content_type, each.content, each.content_id)
             for each in mail.attachments
-            if each.content_id
-        },
+        ],
     }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.5
 TOPIC = "rehearsal"
 COURSES = {
-    "success": ("a mail", "delivered"),
+    "success": ("a mail with a PDF and an image in its HTML", "delivered"),
     "bounce": ("a mail to an address that is not there", "bounced"),
     "complaint": ("a mail that its recipient reports as spam", "complained"),
     "suppressionlist": ("a mail to an address on the provider's own list", "bounced"),
@@ -39,6 +39,13 @@ AT_RESEND = {
     "suppressionlist": "suppressed",
 }
 """What Resend calls these addresses."""
+
+
+PDF = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\ntrailer <</Root <</Type /Catalog /Pages <</Kids [] /Count 0>>>>>>\n"
+"""No page, and bytes of 8 bits, as most files have."""
+GIF = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"
+DOT = {"filename": "dot.gif", "content": GIF, "content_id": "dot"}
+ATTACHED = {"html": "<img src='cid:dot'>", "attachments": [DOT, {"filename": "empty.pdf", "content": PDF}]}
 
 
 class Step(Struct, frozen=True):
@@ -73,7 +80,7 @@ class Rehearsal:
     def steps(self) -> Iterator[Step]:
         """Do all, one after the other; what a step leaves in lists and preferences is taken back."""
         for name in COURSES:
-            self._send(name, name)
+            self._send(name, name, **(ATTACHED if name == "success" else {}))
         for name, (step, wanted) in COURSES.items():
             yield self._until(step, name, wanted)
         yield self._suppressed()
@@ -124,12 +131,12 @@ class Rehearsal:
             return f"{AT_RESEND[course]}+{self._label}@resend.dev"
         return f"{course}+{self._label}@simulator.amazonses.com"
 
-    def _item(self, name: str, course: str, **further: str) -> Mapping[str, str]:
+    def _item(self, name: str, course: str, **further: object) -> Mapping[str, object]:
         text = {"subject": "A rehearsal", "text": "Nobody reads this mail."}
         to = self._address(course)
         return {"id": self._id(name), "event_type": "mail", "to": to, **text, **further}
 
-    def _send(self, name: str, course: str, **further: str) -> None:
+    def _send(self, name: str, course: str, **further: object) -> None:
         sent = self._client.send(self._item(name, course, **further))
         if not sent.ok:
             self._say(f"{name}: {sent.error}")

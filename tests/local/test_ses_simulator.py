@@ -87,8 +87,14 @@ def test_an_accepted_mail_is_kept_with_all_it_said(bench: Bench) -> None:
         "text": "Text",
         "html": None,
         "headers": {"X-Correlation-ID": "YQ"},
-        "attachments": [{"name": "a.pdf", "size": 5}],
-        "images": {},
+        "attachments": [
+            {
+                "name": "a.pdf",
+                "size": 5,
+                "content_id": "",
+                "url": "data:application/pdf;base64,MTIzNDU=",
+            }
+        ],
     }
 
 

@@ -110,16 +110,17 @@ def test_lane_bulk_goes_through_the_bulk_queue_and_its_own_function(pipeline: Pi
 
 
 def test_attachments_come_from_the_payload_bucket(pipeline: Pipeline, bucket: str) -> None:
-    pipeline.s3.put_object(Bucket=bucket, Key="bills/7.pdf", Body=b"%PDF-1.7 bill")
+    pipeline.s3.put_object(Bucket=bucket, Key="bills/7.pdf", Body=b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
     pipeline.s3.put_object(Bucket=bucket, Key="bills/terms.txt", Body=b"terms")
     parts = [
         {"ref": f"s3://{bucket}/bills/7.pdf"},
         {"ref": f"s3://{bucket}/bills/terms.txt", "filename": "Terms of März.txt"},
     ]
     pipeline.put(mail("attachments", attachments=parts))
-    assert pipeline.one_mail("attachments")["content"]["attachments"] == [
-        {"name": "7.pdf", "size": 13},
-        {"name": "Terms of März.txt", "size": 5},
+    received = pipeline.one_mail("attachments")["content"]["attachments"]
+    assert [(each["name"], each["url"]) for each in received] == [
+        ("7.pdf", "data:application/pdf;base64,JVBERi0xLjcKJeLjz9MK"),
+        ("Terms of März.txt", "data:text/plain;base64,dGVybXM="),
     ]
 
 

@@ -102,8 +102,9 @@ def frame(_site: Site, asked: Asked) -> Answer:
     """Its HTML, for the frame, with the images that were sent along."""
     content = _mail(asked)["content"]
     html = content["html"] or ""
-    for content_id, image in content.get("images", {}).items():
-        html = html.replace(f"cid:{content_id}", image)
+    for each in content["attachments"]:
+        if each["content_id"]:
+            html = html.replace(f"cid:{each['content_id']}", each["url"])
     return Frame(html)
 
 

@@ -68,6 +68,9 @@ BAD = {
     "an attachment outside the bucket": Bad(
         "attachments[0].ref", "outside the payload bucket", {"attachments": [{"ref": "s3://other/bill.pdf"}]}
     ),
+    "an attachment that SES does not send": Bad(
+        "attachments[0].filename", "send a link", {"attachments": [{"ref": "{bucket}/order.js"}]}
+    ),
     "an attachment without a ref": Bad("attachments[0]", "ref", {"attachments": [{"filename": "bill.pdf"}]}),
     "send_at in words": Bad("send_at", "use one like 2026-11-21T09:00:00Z", {"send_at": "tomorrow at nine"}),
     "send_at in another order": Bad(

@@ -64,6 +64,16 @@ _CONTENT_ID = re.compile(r"[A-Za-z0-9._@-]{1,78}", re.ASCII)
 """SES takes 1 to 78 characters; these need no escaping in a header, nor in a URL (RFC 2392)."""
 _CID = re.compile(r"""(?:\b(?:src|background)\s*=\s*["']?|\burl\(["']?)cid:([^"'\s>)]+)""", re.IGNORECASE)
 """An image of the HTML that is sent along."""
+UNSUPPORTED = re.compile(
+    r"(?i)\.(ad[ep]|app|asp|ba[st]|cer|chm|cmd|com|cpl|crt|csh|der|exe|fxp|gadget|hlp|hta|in[fs]|isp|its|jse?|ksh"
+    r"|lib|lnk|ma[dfgmqrstuvw]|md[abetwz]|ms[cipt]|msh[12]?(xml)?|ops|pcd|pif|plg|pr[fg]|ps[12](xml)?|psc[12]|reg"
+    r"|sc[frt]|sh[bs]|sys|tmp|url|vb[es]?|vps|vs[stw]|vsmacros|vxd|ws[cfh]?|xnk)\Z"
+)
+"""Ends of names of files that SES does not send. Resend has the same list, but for .ade.
+
+Sources, read in November 2026: https://docs.aws.amazon.com/ses/latest/dg/mime-types.html and
+https://resend.com/docs/knowledge-base/what-attachment-types-are-not-supported.
+"""
 MAX_RECIPIENTS = 50
 """SES v2: to, cc and bcc of one mail together."""
 MAX_ATTACHMENTS = 20
@@ -188,7 +198,7 @@ class Mail(Templated, frozen=True, kw_only=True):
             normalised("from", [self.from_])
         self._check_content()
         check_headers(self.headers, topical=self.topic is not None)
-        self._check_content_ids()
+        self._check_attachments()
 
     def _check_recipients(self) -> None:
         name = "to" if self.to is not None else "email"
@@ -204,9 +214,11 @@ class Mail(Templated, frozen=True, kw_only=True):
         for field_, addresses in ((name, recipients), ("cc", cc), ("bcc", bcc), ("reply_to", reply_to)):
             normalised(field_, addresses)
 
-    def _check_content_ids(self) -> None:
+    def _check_attachments(self) -> None:
         seen = set[str]()
         for at, each in enumerate(self.attachments):
+            if end := UNSUPPORTED.search(each.filename or each.ref):
+                raise Invalid(f"attachments[{at}].filename", f"{end[0]} is refused by providers; send a link")
             if each.content_id is None:
                 continue
             name = f"attachments[{at}].content_id"

@@ -91,6 +91,7 @@ def _part(attachment: LoadedAttachment) -> dict[str, Any]:
         "FileName": attachment.filename,
         "ContentType": attachment.content_type,
         "RawContent": attachment.content,
+        "ContentTransferEncoding": "BASE64",  # else SES writes the bytes as they are, and calls them 7bit
     }
     if attachment.content_id is None:
         return part

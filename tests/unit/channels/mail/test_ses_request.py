@@ -1,11 +1,13 @@
 """Amazon SES v2: the request that it gets."""
 
 import base64
+from itertools import product
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
 
-from mailroom.channels.mail.contract import Attachment
+from mailroom.channels.mail.contract import UNSUPPORTED, Attachment
 from mailroom.errors import Invalid
 from tests.support.unit.ses import Ses, adapter, prepared, problem
 from tests.support.unit.shared import BUCKET, SENDER, Aws, mail
@@ -102,13 +104,14 @@ def attached(aws: Aws, *attachments: dict[str, Any], limit: int = 1000) -> list[
     return parts
 
 
+BASE64 = {"ContentTransferEncoding": "BASE64"}
 BILL = f"s3://{BUCKET}/bills/7.pdf"
 
 
 def test_an_attachments_name_and_type_come_from_its_key(aws: Aws) -> None:
     assert attached(aws, {"ref": BILL}, {"ref": f"s3://{BUCKET}/bills/noname"}) == [
-        {"FileName": "7.pdf", "ContentType": "application/pdf", "RawContent": b"%PDF"},
-        {"FileName": "noname", "ContentType": "application/octet-stream", "RawContent": b"abc"},
+        {"FileName": "7.pdf", "ContentType": "application/pdf", "RawContent": b"%PDF", **BASE64},
+        {"FileName": "noname", "ContentType": "application/octet-stream", "RawContent": b"abc", **BASE64},
     ]
 
 
@@ -184,6 +187,7 @@ def test_an_image_of_the_html_goes_along_inline(aws: Aws) -> None:
         "RawContent": b"PNG",
         "ContentId": "logo",
         "ContentDisposition": "INLINE",
+        **BASE64,
     }
 
 
@@ -199,6 +203,36 @@ def test_an_image_that_no_attachment_is_fails_the_mail(aws: Aws, html: str) -> N
 def test_a_content_id_needs_no_escaping(content_id: str) -> None:
     with pytest.raises(Invalid, match=r"attachments\[0\].content_id: is not 1 to 78 of letters"):
         mail(attachments=[Attachment(ref=BILL, content_id=content_id)]).check()
+
+
+SES_UNSUPPORTED = """
+ade adp app asp bas bat cer chm cmd com cpl crt csh der exe fxp gadget hlp hta inf ins isp its js
+jse ksh lib lnk mad maf mag mam maq mar mas mat mau mav maw mda mdb mde mdt mdw mdz msc msh msh1
+msh2 mshxml msh1xml msh2xml msi msp mst ops pcd pif plg prf prg reg scf scr sct shb shs sys ps1
+ps1xml ps2 ps2xml psc1 psc2 tmp url vb vbe vbs vps vsmacros vss vst vsw vxd ws wsc wsf wsh xnk
+"""
+"""SES's list of unsupported attachment types, as its guide has it."""
+
+
+@pytest.mark.parametrize("extension", SES_UNSUPPORTED.split())
+def test_a_file_that_providers_do_not_send_is_refused_where_the_item_is_put(extension: str) -> None:
+    for attachment in (
+        Attachment(ref=f"s3://{BUCKET}/bills/a.{extension}"),
+        Attachment(ref=BILL, filename=f"Bill.pdf.{extension.upper()}"),
+    ):
+        with pytest.raises(Invalid, match=rf"attachments\[1\].filename: (?i:\.{extension}) is refused"):
+            mail(attachments=[Attachment(ref=BILL), attachment]).check()
+
+
+def test_of_short_extensions_no_other_is_refused() -> None:
+    short = ["".join(letters) for size in (1, 2, 3) for letters in product(ascii_lowercase, repeat=size)]
+    refused = {each for each in short if UNSUPPORTED.search(f"a.{each}")}
+    assert refused == {each for each in SES_UNSUPPORTED.split() if each in short}
+
+
+@pytest.mark.parametrize("filename", ["js", "exe.pdf", "a.json", "a.jsx", "a.exe.zip", "a.url.txt", "a.js\n"])
+def test_any_other_end_of_a_filename_is_taken(filename: str) -> None:
+    mail(attachments=[Attachment(ref=BILL, filename=filename)]).check()
 
 
 def test_two_images_have_two_content_ids() -> None:

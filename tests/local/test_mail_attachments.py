@@ -1,0 +1,190 @@
+"""Attachments by the real adapters and the simulators: the bytes that a recipient's mail program reads."""
+
+import base64
+import io
+import json
+from collections.abc import Callable, Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from itertools import count
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.mail.contract import Attachment, Mail
+from mailroom.channels.mail.rendering import MailRenderer
+from mailroom.channels.mail.resend import Resend, ResendMail
+from mailroom.channels.mail.ses import SesMail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
+from mailroom.message.message import parse
+from mailroom.message.outcome import Outcome, Rejected, Sent
+from mailroom_local.aws import LocalSession, fetch, patient
+from mailroom_local.providers.http import Reply, SimulatorServer
+from mailroom_local.providers.inbox import InboxStore
+from mailroom_local.providers.resend import SECRET, ResendSimulator
+from mailroom_local.providers.server import ProviderServer
+from mailroom_local.providers.ses import mime_of
+from tests.support.local.served import served
+from tests.support.local.ses import Emulator
+from tests.support.unit.shared import BUCKET
+from tests.support.unit.shelf import OURS
+
+PDF = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\r\n1 0 obj<<>>endobj\r%%EOF"
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff"
+FILES = {
+    "42.pdf": PDF,
+    "logo.png": PNG,
+    "every.bin": bytes(range(256)) * 300,
+    "Grüße.txt": "Grüße\n".encode(),
+    "lines.txt": b".\n..\r\nFrom a\n\r\n--\n" + b"x" * 2000,
+    "empty.csv": b"",
+}
+NUMBERS = count()
+LOGO = Attachment(f"s3://{BUCKET}/logo.png", content_id="logo@1")
+
+
+class Bucket:
+    """The payload bucket, with FILES."""
+
+    def get_object(self, *, Key: str, **_: Any) -> dict[str, Any]:  # noqa: N803 - boto3's name
+        return {"Body": io.BytesIO(FILES[Key]), "ContentLength": len(FILES[Key])}
+
+
+def renderer() -> MailRenderer:
+    bucket: Any = Bucket()
+    return MailRenderer(
+        Templates(OURS),
+        Payloads(bucket, BUCKET),
+        senders=["mailroom@example.com"],
+        max_attachment_bytes=1_000_000,
+    )
+
+
+def mail(*attachments: Attachment, **more: Any) -> Mail:
+    item = {
+        "id": f"m-{next(NUMBERS)}",
+        "event_type": "mail",
+        "to": "ada@example.com",
+        "subject": "Hello",
+        "text": "Hi",
+    }
+    message = parse({**item, **more}, CONTRACTS)
+    assert isinstance(message, Mail)
+    return structs.replace(message, attachments=[*attachments])
+
+
+def written() -> SesMail:
+    client: Any = None
+    return SesMail(client, renderer(), "set")
+
+
+def as_sent(request: dict[str, Any]) -> dict[str, Any]:
+    """A request as its JSON has it, where bytes are in Base64."""
+    whole: dict[str, Any] = json.loads(json.dumps(request, default=lambda it: base64.b64encode(it).decode()))
+    return whole
+
+
+def received(request: dict[str, Any]) -> EmailMessage:
+    """The mail as its recipient's program reads it."""
+    message = message_from_bytes(
+        mime_of(as_sent(request)).as_bytes(policy=policy.SMTP), policy=policy.default
+    )
+    assert isinstance(message, EmailMessage)
+    assert [*message.walk()][-1].defects == []
+    return message
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("content_id", [None, "part"])
+def test_an_attachment_by_ses_arrives_to_the_byte(name: str, content_id: str | None) -> None:
+    attachment = Attachment(f"s3://{BUCKET}/{name}", content_id=content_id)
+    message = received(written().prepare(mail(attachment, html='<img src="cid:part">' * bool(content_id))))
+    (part,) = [each for each in message.walk() if each.get_filename() == name]
+    assert part.get_payload(decode=True) == FILES[name]
+    assert part.get_content_disposition() == ("inline" if content_id else "attachment")
+    assert part["content-id"] == (content_id and f"<{content_id}>")
+
+
+def test_a_part_without_a_transfer_encoding_is_called_7bit_and_loses_its_high_bits() -> None:
+    request = written().prepare(mail(Attachment(f"s3://{BUCKET}/42.pdf")))
+    (part,) = request["Content"]["Simple"]["Attachments"]
+    del part["ContentTransferEncoding"], part["ContentType"]
+    (pdf,) = received(request).iter_attachments()
+    assert (pdf["content-transfer-encoding"], pdf.get_content_type()) == ("7bit", "application/pdf")
+    broken = pdf.get_payload(decode=True)
+    assert isinstance(broken, bytes)
+    assert broken.startswith(b"%PDF-1.7\r\n%bcOS\r\n")
+
+
+def test_an_image_of_the_html_stands_beside_it_and_a_file_beside_both() -> None:
+    message = received(
+        written().prepare(mail(Attachment(f"s3://{BUCKET}/42.pdf"), LOGO, html='<img src="cid:logo@1">'))
+    )
+    assert [each.get_content_type() for each in message.walk()] == [
+        "multipart/mixed",
+        "multipart/alternative",
+        "text/plain",
+        "multipart/related",
+        "text/html",
+        "image/png",
+        "application/pdf",
+    ]
+    html = message.get_body(("html",))
+    assert html is not None
+    assert html.get_content().strip() == '<img src="cid:logo@1">'
+
+
+class Provider:
+    """A simulator with its adapter in front of it."""
+
+    def __init__(self, send: Callable[[Mail], Outcome], inbox: Callable[[], list[dict[str, Any]]]) -> None:
+        self.send, self.inbox = send, inbox
+
+
+@pytest.fixture(scope="module", params=["ses", "resend"])
+def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
+    if request.param == "resend":
+        store = InboxStore()
+        simulator = ResendSimulator(store, lambda _: Reply(200, b""))
+        with served(SimulatorServer(0, simulator)) as url:
+            resend = ResendMail(lambda: Resend(SECRET["api_key"], f"{url}/resend", 5), renderer(), BUCKET)
+            yield Provider(
+                lambda each: resend.submit(resend.prepare(each)), lambda: [vars(each) for each in store.all()]
+            )
+        return
+    with served(Emulator()) as aws, served(ProviderServer(0, aws)) as url:
+        client = LocalSession().client("sesv2", endpoint_url=url, config=patient())
+        ses = SesMail(client, renderer(), "known")
+        yield Provider(lambda each: ses.submit(ses.prepare(each)), lambda: list(fetch(f"{url}/inbox")))
+        client.close()
+
+
+def test_the_inbox_has_the_bytes_that_arrived(provider: Provider) -> None:
+    files = [Attachment(f"s3://{BUCKET}/{name}") for name in FILES if name != "logo.png"]
+    assert isinstance(provider.send(mail(*files, LOGO, html='<img src="cid:logo@1">')), Sent)
+    kept = provider.inbox()[-1]
+    shown = {each["name"]: each for each in kept["content"]["attachments"]}
+    assert {name: each["size"] for name, each in shown.items()} == {
+        name: len(content) for name, content in FILES.items()
+    }
+    urls = {name: base64.b64decode(each["url"].partition(",")[2]) for name, each in shown.items()}
+    assert urls == FILES
+    assert shown["logo.png"]["url"].startswith("data:image/png;base64,")
+    assert {each["content_id"] for each in shown.values()} == {"", "logo@1"}
+
+
+@pytest.mark.parametrize("extension", ["ade", "CRT", "js", "url", "msh1xml", "xnk"])
+def test_both_simulators_refuse_a_file_that_their_providers_do_not_send(
+    provider: Provider, extension: str
+) -> None:
+    before = len(provider.inbox())
+    for name in (f"a.{extension}", f"a.pdf.{extension}"):
+        outcome = provider.send(mail(Attachment(f"s3://{BUCKET}/42.pdf", filename=name)))
+        assert isinstance(outcome, Rejected)
+    assert len(provider.inbox()) == before
+    assert isinstance(
+        provider.send(mail(Attachment(f"s3://{BUCKET}/42.pdf", filename=f"{extension}.zip"))), Sent
+    )
