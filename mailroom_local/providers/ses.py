@@ -139,9 +139,8 @@ def refusal_of(mail: dict[str, Any]) -> Refusal | None:
     if len(headers) > MAX_HEADERS:
         return _bad(f"The number of headers exceeds {MAX_HEADERS}.")
     for header in headers:
-        name, value = header.get("Name", ""), header.get("Value", "")
-        if not (HEADER_NAME.fullmatch(name) and HEADER_VALUE.fullmatch(value)):
-            return _bad(f"Header {name[:126]!r} or its value is not valid.")
+        if not (HEADER_NAME.fullmatch(header["Name"]) and HEADER_VALUE.fullmatch(header["Value"])):
+            return _bad(f"Header {header['Name'][:126]!r} or its value is not valid.")
     if any(UNSUPPORTED.search(each["FileName"]) for each in simple.get("Attachments") or []):
         return _bad("The type of an attachment is not supported.")
     return None
@@ -163,14 +162,14 @@ def mime_of(mail: dict[str, Any]) -> EmailMessage:
             message.add_alternative(body["Data"], subtype=subtype)
     for part in simple.get("Attachments") or []:
         inline = part.get("ContentDisposition") == "INLINE"
-        beside = message.get_body(("related", "html")) if inline else None
+        html = message.get_body(("related", "html")) if inline else None
         encoding = ENCODINGS[part.get("ContentTransferEncoding", "SEVEN_BIT")]
         content = base64.b64decode(part["RawContent"])
-        guessed = mimetypes.guess_type(part["FileName"])[0] or "application/octet-stream"
-        (beside.add_related if beside else message.add_attachment)(
+        guess = mimetypes.guess_type(part["FileName"])[0] or "application/octet-stream"
+        (html.add_related if html else message.add_attachment)(
             # No byte of a 7bit part has an eighth bit.
             bytes(each & 127 for each in content) if encoding == "7bit" else content,
-            *part.get("ContentType", guessed).split("/", 1),
+            *part.get("ContentType", guess).partition("/")[::2],
             cte=encoding,
             disposition="inline" if inline else "attachment",
             filename=part["FileName"],
@@ -183,7 +182,7 @@ def attachments_of(mail: dict[str, Any]) -> list[dict[str, Any]]:
     """Read the attachments out of the mail, as its recipient's program does."""
     message: Any = message_from_bytes(mime_of(mail).as_bytes(policy=policy.SMTP), policy=policy.default)
     return [
-        attached(name, part.get_content_type(), part.get_payload(decode=True), part["Content-ID"])
+        attached(name, part.get_content_type(), part.get_payload(decode=True) or b"", part["Content-ID"])
         for part in message.walk()
         if (name := part.get_filename())
     ]

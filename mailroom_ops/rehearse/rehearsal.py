@@ -45,7 +45,7 @@ PDF = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\ntrailer <</Root <</Type /Catalog /Pages <</
 """No page, and bytes of 8 bits, as most files have."""
 GIF = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"
 DOT = {"filename": "dot.gif", "content": GIF, "content_id": "dot"}
-ATTACHED = {"html": "<img src='cid:dot'>", "attachments": [DOT, {"filename": "empty.pdf", "content": PDF}]}
+CONTENT = {"html": "<img src='cid:dot'>", "attachments": [DOT, {"filename": "empty.pdf", "content": PDF}]}
 
 
 class Step(Struct, frozen=True):
@@ -80,7 +80,7 @@ class Rehearsal:
     def steps(self) -> Iterator[Step]:
         """Do all, one after the other; what a step leaves in lists and preferences is taken back."""
         for name in COURSES:
-            self._send(name, name, **(ATTACHED if name == "success" else {}))
+            self._send(name, name, **(CONTENT if name == "success" else {}))
         for name, (step, wanted) in COURSES.items():
             yield self._until(step, name, wanted)
         yield self._suppressed()

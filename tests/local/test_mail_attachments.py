@@ -41,6 +41,7 @@ FILES = {
     "Grüße.txt": "Grüße\n".encode(),
     "lines.txt": b".\n..\r\nFrom a\n\r\n--\n" + b"x" * 2000,
     "empty.csv": b"",
+    "forwarded.eml": b"Subject: Hello\r\n\r\nGr\xfc\xdfe\r\n",
 }
 NUMBERS = count()
 LOGO = Attachment(f"s3://{BUCKET}/logo.png", content_id="logo@1")

@@ -87,15 +87,16 @@ def _destination(mail: RenderedMail) -> dict[str, list[str]]:
 
 
 def _part(attachment: LoadedAttachment) -> dict[str, Any]:
+    # A part that is a message or multipart may not be encoded (RFC 2045, 6.4): it goes as any file.
+    composite = attachment.content_type.lower().startswith(("message/", "multipart/"))
     part = {
         "FileName": attachment.filename,
-        "ContentType": attachment.content_type,
+        "ContentType": "application/octet-stream" if composite else attachment.content_type,
         "RawContent": attachment.content,
         "ContentTransferEncoding": "BASE64",  # else SES writes the bytes as they are, and calls them 7bit
     }
-    if attachment.content_id is None:
-        return part
-    return {**part, "ContentId": attachment.content_id, "ContentDisposition": "INLINE"}
+    inline = {"ContentId": attachment.content_id, "ContentDisposition": "INLINE"}
+    return part if attachment.content_id is None else {**part, **inline}
 
 
 _OWN_CODES = {"MessageRejected", "BadRequestException"}
