@@ -14,6 +14,7 @@ from mailroom_ops.estimates.days import days_table
 from mailroom_ops.screen import fold, lines, plain, print_line, right, screen, table_of, whole
 
 SHOWN_FAULTS = 20
+CONFLICT = "were not put: another message has their id, and stays"
 MEANING = {
     "collecting": "more pages are to come",
     "collected": "every page was read",
@@ -47,6 +48,7 @@ class RunStatus(Struct, frozen=True):
     trouble: str
     composed: int
     existed: int
+    conflicts: int
     opted_out: int
     left_out: int
     failed: int
@@ -99,6 +101,8 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
     yield "refused", f"{run.refused:,}", "faulty entries"
     yield "composed", f"{run.composed:,}", "messages put into the mailbox, by all its starts"
     yield "existed", f"{run.existed:,}", "were there already"
+    if run.conflicts:
+        yield "conflicts", f"{run.conflicts:,}", CONFLICT
     yield "opted out", f"{run.opted_out:,}", "of the topic, and get no message"
     yield "left out", f"{run.left_out:,}", "by the campaign's own code"
     yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"

@@ -33,7 +33,7 @@ def test_everybody_gets_one_message_without_a_stop(new_campaign_world: NewWorld)
     check(world, "no stop")
     item = world.mailbox()["p9"]
     assert item == {
-        "id": f"weekly#{RUN}#p9",
+        "id": world.run().id_of("p9"),
         "event_type": "mail",
         "lane": "bulk",
         "topic": "news",

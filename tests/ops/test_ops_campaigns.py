@@ -192,6 +192,16 @@ def test_the_status_says_how_far_a_run_is_and_what_is_wrong_with_its_audience(wo
     assert "is empty; [red]give[/red] one" in result.stdout
 
 
+def test_the_status_names_messages_whose_ids_other_messages_have(world: World) -> None:
+    world.collected(recipients=40, composed=38, conflicts=2)
+    words = " ".join(run("status", "weekly").stdout.split())
+    assert "conflicts 2 were not put: another message has their id, and stays" in words
+    (answer,) = json.loads(run("status", "weekly", "--json").stdout)["runs"]
+    assert answer["conflicts"] == 2
+    world.begun(start="s-2")
+    assert "conflicts" not in run("status", "weekly").stdout
+
+
 def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: World) -> None:
     world.begun("2026-11-14T13:00Z", "s-0")
     world.collected()
@@ -222,7 +232,7 @@ def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -
     assert (answer["stage"], answer["campaign"]) == ("dev", "weekly")
     (found,) = answer["runs"]
     assert (found["state"], found["recipients"], found["composed"]) == ("collected", 40, 38)
-    assert "claim_token" not in found
+    assert not {"claim_token", "id_secret"} & found.keys()
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

@@ -184,6 +184,14 @@ def test_a_sum_of_more_than_all_recipients_is_not_shown(world: World) -> None:
     assert "100 recipients found." in page.words
 
 
+def test_a_run_whose_ids_have_other_messages_says_so(world: World) -> None:
+    browser = Browser(world.session).enter()
+    world.collected(recipients=40, composed=38, conflicts=2)
+    page = browser.get("/campaigns", campaign="weekly")
+    assert "2 were not put: another message has their id, and stays." in page.words
+    assert "40 of 40 recipients have their message, or are known to get none" in page.words
+
+
 def test_a_run_can_be_stopped_as_long_as_it_is_neither_stopped_nor_expired(world: World) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=40)  # one may count twice: the sum proves nothing

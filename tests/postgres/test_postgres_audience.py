@@ -184,7 +184,7 @@ def test_a_key_that_may_not_be_shown_is_named_by_its_place(databases: Databases)
     assert faults(audience(databases, query)) == [
         "row 1 of the page, column key: is empty; every entry needs a key of its own",
         "row 2 of the page, column key: holds a line break or control character; use plain text",
-        "row 3 of the page, column key: is longer than 100 bytes; use a shorter one",
+        "row 3 of the page, column key: is longer than 64 bytes; use a shorter one",
     ]
 
 

@@ -115,8 +115,9 @@ def _connection(databases: Connections | None, name: str) -> "AbstractContextMan
     return databases.connection(name)
 
 
-MAX_KEY_BYTES = 100
-"""Bytes of a recipient's key: with the campaign and the run before it, an id has at most 180."""
+MAX_KEY_BYTES = 64
+"""Bytes of a recipient's key: between the campaign with the run and what `Run.id_of` adds, so that an id has
+at most 180. A SHA-256 in hexadecimal fits."""
 OWN = ("id", "event_type")
 """Attributes that every message has of its own: a key column of that name is not one of them."""
 

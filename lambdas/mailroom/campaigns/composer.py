@@ -34,6 +34,7 @@ PUTS_AT_ONCE = 8
 _METRICS = {
     "composed": "Composed",
     "existed": "ComposedBefore",
+    "conflicts": "ComposeConflicts",
     "opted_out": "OptedOut",
     "left_out": "LeftOut",
     "failed": "ComposeFailed",
@@ -131,7 +132,9 @@ class Composer(Struct, frozen=True):
             self._count(chunk, Counter(expired=len(chunk.recipients)))
             return
         run = self.runs.read(chunk.campaign, chunk.run)
-        if run is not None and run.state == "stopped":
+        if run is None:
+            raise Uncomposed("the run is not known, and only it says which ids its messages have")
+        if run.state == "stopped":
             logger.info("the run is stopped", recipients=len(chunk.recipients))
             return
         if remaining() < COMPOSE_KEPT_BACK_SECONDS * 1000:
@@ -139,7 +142,7 @@ class Composer(Struct, frozen=True):
         drafted = self.drafter.drafts(definition, chunk, remaining)
         tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))
         wanted = []
-        for draft in drafted.drafts:
+        for draft in (self._of_run(each, run) for each in drafted.drafts):
             if (why := draft.unwanted) is None:
                 wanted.append(draft)
                 continue
@@ -149,14 +152,16 @@ class Composer(Struct, frozen=True):
             to = item.get("to") or item.get("email")
             key = Key(item["id"], item["event_type"])
             self.ledger.leave_out(key, to, item.get("topic"), why.code, why.sentence)
-        self._put([self._bound(draft, run) for draft in wanted], tally)
+        self._put(wanted, tally)
         self._count(chunk, tally)
         if tally["failed"]:
             raise Uncomposed(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
 
-    def _bound(self, draft: Draft, run: Run | None) -> Draft:
-        """The draft with the version of its template that the run began with."""
-        if run is None or run.templates is None:
+    def _of_run(self, draft: Draft, run: Run) -> Draft:
+        """The draft with the id that the run gives it, and the version of its template that the run began
+        with."""
+        draft = structs.replace(draft, item={**draft.item, "id": run.id_of(draft.key)})
+        if run.templates is None:
             return draft
         try:
             message = parse(draft.item, self.drafter.contracts)
@@ -182,8 +187,11 @@ class Composer(Struct, frozen=True):
             match each.state:
                 case "accepted":
                     tally["composed"] += 1
-                case "existed" | "conflict":
+                case "existed":
                     tally["existed"] += 1
+                case "conflict":
+                    logger.error("not put, for another message has its id", key=draft.key)
+                    tally["conflicts"] += 1
                 case _:
                     logger.warning("not put into the mailbox", key=draft.key, reason=each.error)
                     tally["failed"] += 1

@@ -140,7 +140,7 @@ def item_of(
 ) -> Item:
     """One person's item: what the audience has of them, then the campaign's settings, then what its module
     composed, and last what makes the item this campaign's, which none of these may set. Raises Invalid for
-    what a module may not compose."""
+    what a module may not compose. The id is that of a dry run; a run adds what nobody can guess."""
     kept = _names(contract) - ADDRESS
     columns = {name: value for name, value in recipient.attributes.items() if name not in kept}
     own: Item = {

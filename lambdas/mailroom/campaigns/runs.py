@@ -4,10 +4,12 @@ A page is claimed before it is read, like a message before it is sent: queues de
 on one page would each send on the next one, so that there would be two chains of pages from there on.
 """
 
+import hmac
 import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from secrets import randbelow, token_hex
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,14 +50,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]{0,39}", re.ASCII)
 class Run(Struct, frozen=True, kw_only=True):
     """How far one run has come. `start` is the id of its latest start, `starts` are all that it had; pages,
     recipients (collected), refused and faults are of the latest. `composed` counts all messages that the run
-    ever put into the mailbox; existed, opted_out, left_out, failed and expired are those that its latest
-    start did not put, and may count one twice that was composed again after a crash."""
+    ever put into the mailbox; existed, conflicts, opted_out, left_out, failed and expired are those that its
+    latest start did not put, and may count one twice that was composed again after a crash."""
 
     campaign: str
     run: str
     scheduled_at: str
     start: str
     state: State
+    id_secret: str
+    """128 random bits in hexadecimal, made by the first start. Whoever reads them can take the ids of the run's
+    messages before it does: they stand in no id, no queue message and no answer."""
     starts: tuple[str, ...] = ()
     next_page: int = 1
     claimed_page: int = 0
@@ -68,6 +73,8 @@ class Run(Struct, frozen=True, kw_only=True):
     """Why the page that is next was not collected."""
     composed: int = 0
     existed: int = 0
+    conflicts: int = 0
+    """Messages that were not put because another message has their id: a fault of the run."""
     opted_out: int = 0
     left_out: int = 0
     failed: int = 0
@@ -81,6 +88,13 @@ class Run(Struct, frozen=True, kw_only=True):
     """The operator of the latest start; "": a schedule."""
     stopped_by: str = ""
     updatedAt: str = ""  # noqa: N815
+
+    def id_of(self, key: str) -> str:
+        """The id of a person's message, by the person's key: the same at each start of the run. Nobody computes
+        it without `id_secret`, not even from other ids of the run. It has 128 bits of the digest, as RFC 2104
+        (section 5) advises; `run_of` reads the id."""
+        proof = hmac.digest(self.id_secret.encode(), key.encode(), sha256)[:16]
+        return f"{self.campaign}#{self.run}#{key}#{proof.hex()}"
 
 
 def name_of(scheduled_at: str) -> str:
@@ -135,7 +149,7 @@ class PageOutOfSequence(Struct, frozen=True):
 ClaimResult = PageClaim | InProgress | Unsent | Passed | PageOutOfSequence
 
 
-_COUNTS = ("composed", "existed", "opted_out", "left_out", "failed", "expired")
+_COUNTS = ("composed", "existed", "conflicts", "opted_out", "left_out", "failed", "expired")
 _FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
 _OWN = "claim_token = :own AND next_page = :page"
 _SLOTS = 8
@@ -183,13 +197,14 @@ class Runs(Struct, frozen=True):
         templates: Mapping[str, int] | None = None,
     ) -> bool:
         """Start a run, or start it anew from its first page, which ends the chain of an earlier start. False
-        where this start is known already. The first start decides what a run calls now. `by` is the operator
+        where this start is known already. The first start decides what a run calls now, and its ids. `by` is the operator
         who starts it ("": a schedule); `templates` are the versions that its messages have, by the
         templates' names (None: those that count when each is queued)."""
         return self._try(
             campaign,
             run,
             f"""SET scheduled_at = if_not_exists(scheduled_at, :scheduled_at), #start = :start,
+                id_secret = if_not_exists(id_secret, :id_secret),
                 started_by = :by, templates = :templates,
                 #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
                 {", ".join(f"{each} = :zero" for each in _FRESH)}
@@ -199,6 +214,7 @@ class Runs(Struct, frozen=True):
             {
                 ":scheduled_at": string(scheduled_at),
                 ":start": string(start),
+                ":id_secret": string(token_hex(16)),
                 ":by": string(by),
                 ":templates": image_of({"templates": templates})["templates"],
                 ":starts": {"SS": [start]},

@@ -70,7 +70,7 @@ HELD = {
 
 
 def run_of(id_: str) -> tuple[str, str]:
-    """The campaign and the run that composed a message, by its id, `campaign#run#key`; two times "": none.
+    """The campaign and the run that composed a message, by its id (see `Run.id_of`); two times "": none.
     A producer may write such an id too."""
     campaign, _, rest = id_.partition("#")
     run, _, key = rest.partition("#")

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.campaigns.runs import Run
-from mailroom_ops.campaigns.answers import MEANING
+from mailroom_ops.campaigns.answers import CONFLICT, MEANING
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, samples_of
@@ -71,7 +71,8 @@ def show(site: Site, asked: Asked) -> Answer:
         return Shown(template="campaigns.html", values={"rows": campaign_rows(files, campaigns)})
     topic = files.read(name).get("topic")
     runs = [_row(site, each, topic) for each in campaigns.runs(name, LATEST)]
-    values = {"name": name, "runs": runs, "enabled": name in files.enabled(site.stage)}
+    enabled = name in files.enabled(site.stage)
+    values = {"name": name, "runs": runs, "enabled": enabled, "conflict": CONFLICT}
     return Shown(template="runs.html", title=name, values=values)
 
 
@@ -120,7 +121,7 @@ def _campaigns(site: Site) -> DeployedCampaigns:
 
 def _row(site: Site, run: Run, topic: str | None) -> RunRow:
     reader = site.kept("results", partial(ResultsReader, site.session, site.stage))
-    done = run.composed + run.existed + run.opted_out + run.left_out + run.expired
+    done = run.composed + run.existed + run.conflicts + run.opted_out + run.left_out + run.expired
     exact = len(run.starts) <= 1 and done <= run.recipients
     return RunRow(run, done if exact else None, MEANING[run.state], reader.of(run, topic))
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo import image_of, plain
 from mailroom.campaigns.audience import Fault, Found, Page, Recipient, Recipients
 from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer
@@ -176,14 +176,26 @@ class CampaignWorld:
         return found
 
     def mailbox(self) -> dict[str, dict[str, Any]]:
-        """The mailbox's items by their recipient's key."""
-        items = [plain(each) for each in self.dynamodb.scan(TableName="mailbox")["Items"]]
-        return {each["id"].removeprefix(f"weekly#{RUN}#"): each for each in items}
+        """The mailbox's items by their recipient's key; of another run's by run and key."""
+        return self._by_key("mailbox")
 
     def ledger(self) -> dict[str, dict[str, Any]]:
         """The ledger's items by their recipient's key."""
-        items = [plain(each) for each in self.dynamodb.scan(TableName="ledger")["Items"]]
-        return {each["id"].removeprefix(f"weekly#{RUN}#"): each for each in items}
+        return self._by_key("ledger")
+
+    def _by_key(self, table: str) -> dict[str, dict[str, Any]]:
+        """Items by their recipients' keys, which stand before the last part of an id."""
+        items = [plain(each) for each in self.dynamodb.scan(TableName=table)["Items"]]
+        return {each["id"].removeprefix(f"weekly#{RUN}#").rpartition("#")[0]: each for each in items}
+
+    def everybody(self) -> set[str]:
+        """The keys of the audience."""
+        return {f"p{at}" for at in range(self.people.count) if at not in self.people.bad}
+
+    def item_of(self, key: str) -> dict[str, Any]:
+        """The mailbox's item under the id that the run gives to a person."""
+        key_of_item = image_of({"id": self.run().id_of(key), "event_type": "mail"})
+        return plain(self.dynamodb.get_item(TableName="mailbox", Key=key_of_item)["Item"])
 
     def calls(self) -> Mapping[str, int]:
         return Counter(self.outside.calls)

@@ -118,7 +118,7 @@ NOT_CLOSED = "has a quote that is not closed; close it, or double it"
         ),
         (
             b"k" * 101 + b",bo@example.com,Bo",
-            "line 3, column id: is longer than 100 bytes; use a shorter one",
+            "line 3, column id: is longer than 64 bytes; use a shorter one",
         ),
         (b"2,bo@example.com," + b"o" * MAX_RECORD_BYTES * 2, "line 3: is longer than 256 KiB; shorten it"),
     ],

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mailroom.campaigns.runs import Runs
 from mailroom.recipients.choices import Preferences
 from tests.support.unit.events import failures, lambda_context, sqs_event
 from tests.support.unit.functions import Load
@@ -72,6 +73,12 @@ def collected(aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch) -> list
     return [each["Body"] for each in aws.receive("audience")]
 
 
+def id_of(aws: Aws, key: str) -> str:
+    run = Runs(aws.dynamodb, RUNS).read("weekly", RUN)
+    assert run is not None
+    return run.id_of(key)
+
+
 def test_from_a_file_to_the_mailbox(
     aws: Aws, clock: FakeClock, campaign: Load, monkeypatch: pytest.MonkeyPatch, log: Any
 ) -> None:
@@ -79,9 +86,9 @@ def test_from_a_file_to_the_mailbox(
     bodies = collected(aws, campaign, monkeypatch)
     monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
     assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
-    found = aws.item(f"weekly#{RUN}#1", "mail", MAILBOX)
+    found = aws.item(id_of(aws, "1"), "mail", MAILBOX)
     assert found == {
-        "id": f"weekly#{RUN}#1",
+        "id": id_of(aws, "1"),
         "event_type": "mail",
         "lane": "bulk",
         "topic": "news",
@@ -90,9 +97,9 @@ def test_from_a_file_to_the_mailbox(
         "first_name": "Ada",
         "greeting": "Hello Ada",
     }
-    assert aws.item(f"weekly#{RUN}#4", "mail", MAILBOX)["greeting"] == "Hello Dan"
-    assert aws.item(f"weekly#{RUN}#2", "mail", MAILBOX) == {}
-    assert aws.item(f"weekly#{RUN}#2", "mail", LEDGER)["error"]["code"] == "opted_out"
+    assert aws.item(id_of(aws, "4"), "mail", MAILBOX)["greeting"] == "Hello Dan"
+    assert aws.item(id_of(aws, "2"), "mail", MAILBOX) == {}
+    assert aws.item(id_of(aws, "2"), "mail", LEDGER)["error"]["code"] == "opted_out"
     assert "example.com" not in str(log())
     (run,) = aws.dynamodb.scan(TableName=RUNS)["Items"]
     assert (run["composed"]["N"], run["opted_out"]["N"], run["refused"]["N"]) == ("2", "1", "1")
@@ -123,7 +130,7 @@ def test_a_run_s_messages_have_the_versions_that_counted_when_it_began(
     choose(aws, default=8)
     monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
     assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
-    assert aws.item(f"weekly#{RUN}#1", "mail", MAILBOX)["template_version"] == 7
+    assert aws.item(id_of(aws, "1"), "mail", MAILBOX)["template_version"] == 7
 
 
 def test_a_run_that_began_with_the_deployed_template_keeps_to_it(
@@ -134,4 +141,4 @@ def test_a_run_that_began_with_the_deployed_template_keeps_to_it(
     choose(aws, default=8)
     monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
     assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
-    assert aws.item(f"weekly#{RUN}#1", "mail", MAILBOX)["template_version"] == 0
+    assert aws.item(id_of(aws, "1"), "mail", MAILBOX)["template_version"] == 0

@@ -1,0 +1,110 @@
+"""The ids of a run's messages: the same at each start of the run, and unknown to everybody else."""
+
+from collections.abc import Callable
+
+import pytest
+
+from mailroom.aws.dynamo import image_of
+from mailroom.message.message import run_of
+from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN, CampaignWorld, address
+
+NewWorld = Callable[..., CampaignWorld]
+
+
+def ids(world: CampaignWorld) -> set[str]:
+    return {each["id"]["S"] for each in world.dynamodb.scan(TableName="mailbox")["Items"]}
+
+
+def take(world: CampaignWorld, id_: str) -> None:
+    """Put another message under an id, as a caller of the API may who may only send."""
+    item = {"id": id_, "event_type": "mail", "to": "eve@example.com", "subject": "x", "text": "x"}
+    world.dynamodb.put_item(TableName="mailbox", Item=image_of(item))
+
+
+def test_whoever_knows_the_run_its_people_and_ids_of_it_still_takes_no_message_from_anybody(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    for person in world.everybody():
+        take(world, f"weekly#{RUN}#{person}")
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.deliver(AUDIENCE, 1)
+    known = ids(world) - {f"weekly#{RUN}#{person}" for person in world.everybody()}
+    assert len(known) == 3
+    for id_ in known:
+        *_, key, proof = id_.split("#")
+        for person in world.everybody() - {key}:
+            take(world, f"weekly#{RUN}#{person}#{proof}")
+    world.settle()
+    assert (world.run().composed, world.run().existed, world.run().conflicts) == (10, 0, 0)
+    recipients = {world.item_of(person)["email"] for person in world.everybody()}
+    assert recipients == {address(person) for person in world.everybody()}
+
+
+def test_each_start_of_a_run_gives_a_person_the_same_id_which_names_campaign_and_run(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.settle()
+    before = ids(world)
+    world.start(start="again")
+    world.settle()
+    assert ids(world) == before
+    assert {run_of(id_) for id_ in before} == {("weekly", RUN)}
+    assert (world.run().composed, world.run().existed, world.run().conflicts) == (10, 10, 0)
+
+
+def test_a_run_that_was_forgotten_shares_no_id_with_the_next_of_its_name(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.settle()
+    before = ids(world)
+    world.dynamodb.delete_item(TableName="runs", Key=image_of({"campaign": "weekly", "run": RUN}))
+    world.start(start="next")
+    world.settle()
+    assert len(ids(world) - before) == len(before) == 10
+
+
+@pytest.mark.parametrize("puts_at_once", [1, 4])
+def test_another_message_under_an_id_of_the_run_is_a_fault_of_the_run(
+    new_campaign_world: NewWorld, caplog: pytest.LogCaptureFixture, puts_at_once: int
+) -> None:
+    world = new_campaign_world(puts_at_once=puts_at_once)
+    world.start()
+    world.deliver(COLLECT, 1)
+    take(world, world.run().id_of("p2"))
+    world.settle()
+    run = world.run()
+    assert (run.composed, run.conflicts, run.existed, run.failed) == (9, 1, 0, 0)
+    assert world.item_of("p2")["to"] == "eve@example.com"  # what has an id keeps it
+    assert "another message" in caplog.text
+    assert world.dead() == 0  # no time would mend it
+
+
+def test_people_of_a_run_that_is_not_known_are_a_dead_letter_and_get_nothing(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.dynamodb.delete_item(TableName="runs", Key=image_of({"campaign": "weekly", "run": RUN}))
+    world.settle()
+    assert world.mailbox() == {}
+    assert len(world.queues.dead[AUDIENCE]) == 2
+
+
+def test_the_random_bits_of_a_run_stand_in_no_id_and_in_no_queue_message(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.deliver(COLLECT, 1)
+    secret = world.run().id_secret
+    bodies = [each.body for queue in world.queues.messages.values() for each in queue]
+    world.settle()
+    assert len(secret) == 32
+    assert not [text for text in (*bodies, *ids(world)) if secret in text]
