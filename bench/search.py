@@ -12,11 +12,11 @@ from mailroom.search.indexer import Indexer
 from mailroom.search.results import Tallies
 from oracle.engine import install, running
 from tests.support.faults.world import create_table
-from tests.support.unit.searching import record, rows_with
+from tests.support.unit.searching import in_run, record, rows_with
 
 MESSAGES, BATCH = 100_000, 100
 ROUNDS = 40
-RUN = "2026-11-21T09:00Z"
+RUN, BEGUN = "2026-11-21T09:00Z", 1_795_251_600
 ADA = "ada@example.com"
 ENDED = ("delivered",) * 18 + ("bounced", "failed")
 SETTINGS = IndexSettings(
@@ -42,13 +42,13 @@ def measure() -> dict[str, Any]:
             "to somebody": lambda: finder.to(ADA),
             "of a run": lambda: finder.newest(Filter(campaign=f"spring#{RUN}")),
             "bounced, 1,000 looked at": lambda: finder.newest(Filter(status="bounced")),
-            "results of a run": lambda: tallies.of_run("spring", RUN),
+            "results of a run": lambda: tallies.of_run("spring", RUN, BEGUN),
         }
         return {"search_messages": MESSAGES, "search_ms": {name: _took(page) for name, page in pages.items()}}
 
 
 def _id(number: int) -> str:
-    return f"spring#{RUN}#{number}"
+    return in_run("spring", RUN, BEGUN).id_of(str(number))
 
 
 def _items() -> Iterator[dict[str, Any]]:

@@ -9,8 +9,10 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from threading import Event
 
+from mailroom.campaigns.runs import Runs
 from mailroom_local.aws import open_url
 from mailroom_local.database.postgres import connect
 from mailroom_local.harness.acceptances import id_of_mail
@@ -56,12 +58,21 @@ class CampaignRun:
         now = datetime.now(UTC).replace(second=0, microsecond=0)
         self.run = f"{now:%Y-%m-%dT%H:%MZ}"
         self._prefix = f"{PREFIX}{self.run}#"
-        self._people = {f"{self._prefix}{key}": email for key, email in with_news(stage, now).items()}
+        self._addresses = with_news(stage, now)
         self._leaver = ""
         self.before = 0
         self.seconds = 0.0
         killed, again = (bar(f"campaign, {how}", PEOPLE + 1) for how in ("until killed", "started again"))
         self._killed, self._again = killed, again
+
+    @cached_property
+    def _people(self) -> dict[str, str]:
+        """The addresses of everybody who has news, by the ids that the run gives to their messages: known once
+        the run has begun."""
+        run = Runs(self._stage.dynamodb, self._stage.output("RunsTableName")).read(CAMPAIGN, self.run)
+        if run is None:
+            raise NotSettled("The campaign's run has not begun.")
+        return {run.id_of(key): email for key, email in self._addresses.items()}
 
     @property
     def of_the_run(self) -> list[Expected]:
@@ -101,7 +112,7 @@ class CampaignRun:
         """Start it; when some of its messages are in the mailbox, lose all that is queued or under way."""
         started = time.monotonic()
         command = self._start()
-        enough = int(len(self._people) * KILLED_AT)
+        enough = int(len(self._addresses) * KILLED_AT)
 
         def some() -> bool:
             count = len(self._composed())
@@ -117,7 +128,7 @@ class CampaignRun:
         _check(command)
         if not there or not self._leaver or not composed:
             raise NotSettled(
-                f"The campaign was not killed half-way: {self.before} of {len(self._people)} were composed."
+                f"The campaign was not killed half-way: {self.before} of {len(self._addresses)} were composed."
             )
 
     def _opt_out(self) -> None:
@@ -143,7 +154,7 @@ class CampaignRun:
 
     @property
     def _last_week(self) -> str:
-        return f"{PREFIX}last-week#{self._leaver.rpartition('#')[2]}"
+        return f"{PREFIX}last-week#{self._leaver.split('#')[2]}"
 
     def _start_again(self, stop: Event) -> None:
         """Give the same command once more, and wait until each of its messages has ended."""

@@ -99,7 +99,7 @@ class ResultsReader:
         """A run's results; None: the stage has no search, which counts them."""
         if self._tallies is None:
             return None
-        tally = self._tallies.of_run(run.campaign, run.run)
+        tally = self._tallies.of_run(run.campaign, run.run, run.begun_at)
         ended = {each: tally[each] for each in Results.__struct_fields__[2:-1]}
         # Who had opted out before got an entry in the ledger, and no message.
         left_out = min(run.opted_out, ended["suppressed"])

@@ -15,11 +15,12 @@ from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import Clock, Outside, Side, Stopped
 from tests.support.faults.world import create_table
 from tests.support.told import told
-from tests.support.unit.searching import record, rows_with
+from tests.support.unit.searching import in_run, record, rows_with
 from tests.support.unit.shared import LEDGER, SEARCH, claimed, mail
 
 RUN = "2026-11-21T09:00Z"
-KEYS = [Key(f"spring#{RUN}#p{at}", "mail") for at in range(3)]
+BEGUN = 1_795_251_600
+KEYS = [Key(in_run("spring", RUN, BEGUN).id_of(f"p{at}"), "mail") for at in range(3)]
 BATCH = [record(key.id) for key in KEYS]
 SETTINGS = IndexSettings(
     ledger_table=LEDGER, search_table=SEARCH, search_key_name="key", campaigns=("spring",)
@@ -50,7 +51,7 @@ class SearchWorld:
         """The places and keys of all rows, and the run's tally."""
         rows = [each for each in self.dynamodb.scan(TableName=SEARCH)["Items"] if "id" in each]
         places = sorted((each["found_by"]["S"], each["put"]["S"], each["id"]["S"]) for each in rows)
-        return places, dict(Tallies(self.dynamodb, SEARCH).of_run("spring", RUN))
+        return places, dict(Tallies(self.dynamodb, SEARCH).of_run("spring", RUN, BEGUN))
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

@@ -92,7 +92,7 @@ def test_an_operator_starts_a_run_and_sees_how_it_went(pipeline: Pipeline) -> No
 
 def test_in_a_stage_that_may_reach_only_some_the_others_mails_go_to_its_testers(pipeline: Pipeline) -> None:
     campaign = Campaign(pipeline, "redirected")
-    reader = min(campaign.expected.values())
+    reader = min(campaign.people.values())
     bulk = pipeline.output("SendMailBulkFunctionName")
     only, testers = json.dumps([reader]), "testers@example.org"
     with pipeline.configured(bulk, RECIPIENTS_ONLY=only, REDIRECT_TO=testers):

@@ -58,6 +58,9 @@ class Run(Struct, frozen=True, kw_only=True):
     scheduled_at: str
     start: str
     state: State
+    begun_at: int
+    """When the run began, in epoch seconds. It stands in each id, and tells the run from an earlier one of the
+    same name."""
     id_secret: str
     """128 random bits in hexadecimal, made by the first start. Whoever reads them can take the ids of the run's
     messages before it does: they stand in no id, no queue message and no answer."""
@@ -92,9 +95,9 @@ class Run(Struct, frozen=True, kw_only=True):
     def id_of(self, key: str) -> str:
         """The id of a person's message, by the person's key: the same at each start of the run. Nobody computes
         it without `id_secret`, not even from other ids of the run. It has 128 bits of the digest, as RFC 2104
-        (section 5) advises; `run_of` reads the id."""
+        (section 5) advises; `run_of` and `begun_of` read the id."""
         proof = hmac.digest(self.id_secret.encode(), key.encode(), sha256)[:16]
-        return f"{self.campaign}#{self.run}#{key}#{proof.hex()}"
+        return f"{self.campaign}#{self.run}#{key}#{self.begun_at:08x}{proof.hex()}"
 
 
 def name_of(scheduled_at: str) -> str:
@@ -204,7 +207,7 @@ class Runs(Struct, frozen=True):
             campaign,
             run,
             f"""SET scheduled_at = if_not_exists(scheduled_at, :scheduled_at), #start = :start,
-                id_secret = if_not_exists(id_secret, :id_secret),
+                begun_at = if_not_exists(begun_at, :begun_at), id_secret = if_not_exists(id_secret, :id_secret),
                 started_by = :by, templates = :templates,
                 #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
                 {", ".join(f"{each} = :zero" for each in _FRESH)}
@@ -214,6 +217,7 @@ class Runs(Struct, frozen=True):
             {
                 ":scheduled_at": string(scheduled_at),
                 ":start": string(start),
+                ":begun_at": number(int(self.clock())),
                 ":id_secret": string(token_hex(16)),
                 ":by": string(by),
                 ":templates": image_of({"templates": templates})["templates"],

@@ -69,12 +69,21 @@ HELD = {
 """For what a message waits with its content: the code and the sentence of its `trouble`."""
 
 
+_OF_RUN = re.compile(r"[^#]+#[^#]+#.+#([0-9a-f]{8})[0-9a-f]{32}", re.ASCII)
+
+
 def run_of(id_: str) -> tuple[str, str]:
     """The campaign and the run that composed a message, by its id (see `Run.id_of`); two times "": none.
     A producer may write such an id too."""
     campaign, _, rest = id_.partition("#")
     run, _, key = rest.partition("#")
     return (campaign, run) if campaign and run and key else ("", "")
+
+
+def begun_of(id_: str) -> int | None:
+    """The `begun_at` of the run whose id this is (see `Run.id_of`); None: no run made it."""
+    form = _OF_RUN.fullmatch(id_)
+    return None if form is None else int(form[1], 16)
 
 
 class Key(Struct, frozen=True):

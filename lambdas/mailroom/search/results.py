@@ -5,7 +5,8 @@ transaction, under the condition that the row is as it was read. The row is read
 whoever has written the row since has seen a later state of the message, and the condition fails. So no record
 counts twice, none is lost, and their order makes no difference.
 
-A tally has several items: one could not take all writes of a run.
+A tally has several items: one could not take all writes of a run. All have the one ttl that follows from when
+the run began, whoever writes them and however late: with ttls of their own, some would go while others stay.
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.aws.dynamo import batch_get, number, plain, string
-from mailroom.message.message import Key, run_of
+from mailroom.message.message import Key, begun_of, run_of
 from mailroom.search.rows import Row, run_row
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ UNDER_WAY = ("scheduled", "sending", "retrying")
 """Statuses that are not counted: the message has no outcome yet, or none any more."""
 SLOTS = 8
 """Items of a tally. Workers share them by chance, so two that count at once mostly do not meet."""
+KEPT_SECONDS = 2 * 3650 * 86_400
+"""Seconds from a run's beginning to the end of its counts: twice as long as any ledger remembers and any run is
+known without a change (`retention.ledger_days`), so that nobody can ask for them any more."""
 _CHANGES = 99
 """Messages of one transaction, which has 100 items: the tally is one of them."""
 _NO_COUNTS = ("found_by", "put", "ttl")
@@ -64,24 +68,25 @@ class Tallies:
         DynamoDB raise."""
         of_runs: dict[str, dict[Key, Row]] = defaultdict(dict)
         for item in items:
-            row = run_row(item)
-            if row is not None and run_of(item["id"])[0] in self._campaigns:
-                of_runs[row.found_by.rpartition("#")[0]][row.key] = row
-        for run, rows in of_runs.items():
+            row, begun_at = run_row(item), begun_of(item["id"])
+            campaign, run = run_of(item["id"])
+            if row is not None and begun_at is not None and campaign in self._campaigns:
+                of_runs[_tally(campaign, run, begun_at)][row.key] = row
+        for tally, rows in of_runs.items():
             for _ in range(_ROUNDS):
                 changes = self._changes(rows, read)
                 parts = (changes[at : at + _CHANGES] for at in range(0, len(changes), _CHANGES))
-                if all([self._write(run, part) for part in parts]):  # noqa: C419 - each of them is written
+                if all([self._write(tally, part) for part in parts]):  # noqa: C419 - each of them is written
                     break
             else:
-                raise Uncounted(f"a part of {run} was not counted, for others count it too")
+                raise Uncounted(f"a part of {tally} was not counted, for others count it too")
 
-    def of_run(self, campaign: str, run: str) -> Counter[str]:
-        """How many messages of a run ended so, by status."""
+    def of_run(self, campaign: str, run: str, begun_at: int) -> Counter[str]:
+        """How many messages of the run that began then ended so, by status."""
         reply = self._client.query(
             TableName=self._table,
             KeyConditionExpression="found_by = :found_by",
-            ExpressionAttributeValues={":found_by": string(_tally(f"run#{campaign}#{run}"))},
+            ExpressionAttributeValues={":found_by": string(_tally(campaign, run, begun_at))},
             ConsistentRead=True,
         )
         found: Counter[str] = Counter()
@@ -101,9 +106,9 @@ class Tallies:
             changes.append(_Change(row, counted.get(row.put, ""), status))
         return [each for each in changes if each.old != each.new]
 
-    def _write(self, run: str, changes: Sequence[_Change]) -> bool:
+    def _write(self, tally: str, changes: Sequence[_Change]) -> bool:
         """All of them in one transaction. False: another worker was at one of them."""
-        updates = [*map(_of_row, changes), self._of_tally(run, changes)]
+        updates = [*map(_of_row, changes), self._of_tally(tally, changes)]
         writes: Any = [{"Update": {"TableName": self._table, **each}} for each in updates]
         try:
             self._client.transact_write_items(TransactItems=writes)
@@ -115,17 +120,17 @@ class Tallies:
             return False
         return True
 
-    def _of_tally(self, run: str, changes: Sequence[_Change]) -> dict[str, Any]:
-        tally = Counter(each.new for each in changes)
-        tally.subtract(each.old for each in changes)
-        grown = {status: more for status, more in tally.items() if status and more}
+    def _of_tally(self, tally: str, changes: Sequence[_Change]) -> dict[str, Any]:
+        counts = Counter(each.new for each in changes)
+        counts.subtract(each.old for each in changes)
+        grown = {status: more for status, more in counts.items() if status and more}
         return {
-            "Key": {"found_by": string(_tally(run)), "put": string(self._slot)},
+            "Key": {"found_by": string(tally), "put": string(self._slot)},
             "UpdateExpression": "SET #ttl = :ttl"
             + (" ADD " + ", ".join(f"#{each} :{each}" for each in grown) if grown else ""),
             "ExpressionAttributeNames": {"#ttl": "ttl", **{f"#{each}": each for each in grown}},
             "ExpressionAttributeValues": {
-                ":ttl": number(max(each.row.ttl for each in changes)),
+                ":ttl": number(int(tally.rpartition("#")[2]) + KEPT_SECONDS),
                 **{f":{each}": number(more) for each, more in grown.items()},
             },
         }
@@ -148,5 +153,5 @@ def _of_row(change: _Change) -> dict[str, Any]:
     }
 
 
-def _tally(run: str) -> str:
-    return f"tally{run.removeprefix('run')}"
+def _tally(campaign: str, run: str, begun_at: int) -> str:
+    return f"tally#{campaign}#{run}#{begun_at}"

@@ -56,8 +56,6 @@ class Campaigns(Section):
     compose: Compose = Compose()
     network: Network | None = None
     """null leaves the functions outside of any VPC of yours."""
-    run_days: int = fixed(90)
-    """How long it is remembered what became of a run: longer than its messages can be redelivered."""
 
 
 PUT_SECONDS = 0.02

@@ -149,7 +149,7 @@ class World:
             **SEARCH,
             "LEDGER_TABLE": "mailroom-dev-ledger",
         }
-        tally = {"found_by": f"tally#weekly#{RUN}", "put": "0", "ttl": 9_999_999_999, **statuses}
+        tally = {"found_by": f"tally#weekly#{RUN}#{int(NOW)}", "put": "0", "ttl": 9_999_999_999, **statuses}
         self.dynamodb.put_item(TableName=SEARCH["SEARCH_TABLE"], Item=image_of(tally))
         self.dynamodb.create_table(
             TableName="mailroom-dev-preferences",

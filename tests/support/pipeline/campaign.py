@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from botocore.auth import SigV4Auth
@@ -44,9 +45,16 @@ class Campaign:
         self._pipeline = pipeline
         self._now = datetime.now(UTC).replace(microsecond=0)
         self.run = run
-        people = with_news(pipeline, self._now)
-        self.expected = {f"{CAMPAIGN}#{run}#{key}": email for key, email in people.items()}
-        """The addresses of all who have news, by the message's id."""
+        self.people = with_news(pipeline, self._now)
+        """The addresses of all who have news, by their keys."""
+
+    @cached_property
+    def expected(self) -> dict[str, str]:
+        """The addresses of all who have news, by the ids that the run gives to their messages. Waits until the
+        run has begun."""
+        until(lambda: self.state_or_none() is not None, RUN_SECONDS, lambda: "it was not begun")
+        run = self.state()
+        return {run.id_of(key): email for key, email in self.people.items()}
 
     def start(self) -> None:
         """One start more."""

@@ -4,6 +4,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec import convert
+
+from mailroom.campaigns.runs import Run
 from mailroom.environment import IndexSettings
 from mailroom.search.finder import Finder
 from mailroom.search.indexer import Indexer
@@ -46,6 +49,12 @@ class Search:
     def newest(self, **more: Any) -> list[str]:
         """The ids of a page of all messages."""
         return [each.id for each in self.finder.newest(**more).messages]
+
+
+def in_run(campaign: str, run: str, begun_at: int) -> Run:
+    """A run that began then (epoch seconds), for the ids that it gives to messages."""
+    known = {"scheduled_at": run, "start": "s", "state": "collected", "id_secret": "0" * 32}
+    return convert({"campaign": campaign, "run": run, "begun_at": begun_at, **known}, Run)
 
 
 def record(id_: str, event_type: str = "mail") -> dict[str, Any]:

@@ -5,21 +5,27 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from pydantic import ValidationError
 
+from mailroom.aws.dynamo import plain
 from mailroom.environment import IndexSettings
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
+from mailroom.mailbox import DAY
 from mailroom.message.message import Key
 from mailroom.search.finder import Filter
 from mailroom.search.indexer import Indexer
-from mailroom.search.results import Tallies, Uncounted
+from mailroom.search.results import KEPT_SECONDS, SLOTS, Tallies, Uncounted
+from mailroom_stacks.settings.queues import Retention
 from tests.support.told import told
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.searching import Search, record, rows_with
+from tests.support.unit.searching import Search, in_run, record, rows_with
 from tests.support.unit.shared import LEDGER, SEARCH, TTL, Aws, FakeClock, claimed, mail
 
 RUN = "2026-11-21T09:00Z"
+BEGUN = 1_795_251_600
+"""When the run began, in epoch seconds."""
 
 
 class Counting(Search):
@@ -31,8 +37,12 @@ class Counting(Search):
         settings = IndexSettings(**known, campaigns=["spring"])
         self.indexer = Indexer(settings, client or aws.dynamodb, rows_with())
 
-    def results(self) -> dict[str, int]:
-        return dict(Tallies(self.aws.dynamodb, SEARCH).of_run("spring", RUN))
+    def results(self, begun: int = BEGUN) -> dict[str, int]:
+        return dict(Tallies(self.aws.dynamodb, SEARCH).of_run("spring", RUN, begun))
+
+    def tally(self) -> list[dict[str, Any]]:
+        """The items that hold counts."""
+        return [plain(each) for each in self.rows() if each["found_by"]["S"].startswith("tally#")]
 
 
 @pytest.fixture
@@ -40,15 +50,20 @@ def counting(aws: Aws) -> Counting:
     return Counting(aws)
 
 
-def sent(ledger: Ledger, who: str, campaign: str = "spring") -> Key:
-    id_ = f"{campaign}#{RUN}#{who}"
+def id_of(who: str, campaign: str = "spring", begun: int = BEGUN) -> str:
+    """The id that a run gives to a message."""
+    return in_run(campaign, RUN, begun).id_of(who)
+
+
+def sent(ledger: Ledger, who: str, campaign: str = "spring", begun: int = BEGUN) -> Key:
+    id_ = id_of(who, campaign, begun)
     ledger.complete(claimed(ledger, mail(id_, to=f"{who}@example.com")), "ses", "0101")
     return Key(id_, "mail")
 
 
 def test_each_message_of_a_run_is_counted_as_what_it_is(counting: Counting, ledger: Ledger) -> None:
     keys = [sent(ledger, f"p{at}") for at in range(10)]
-    claimed(ledger, mail(f"spring#{RUN}#waits"))
+    claimed(ledger, mail(id_of("waits")))
     counting.index()
     assert counting.results() == {"sent": 10}
     observe(ledger, [told(keys[0], "delivered")])
@@ -96,8 +111,12 @@ def test_what_only_looks_like_a_campaigns_message_is_not_counted(counting: Count
     ledger.complete(claimed(ledger, mail("spring#alone")), "ses", "0101")
     ledger.complete(claimed(ledger, mail("spring##")), "ses", "0101")
     counting.index()
-    assert counting.results() == {}
     assert {each["found_by"]["S"].partition("#")[0] for each in counting.rows()} == {"newest", "to"}
+    proof = id_of("ada").rpartition("#")[2]
+    for other in (f"spring#{RUN}#ada", f"spring#{RUN}#{proof}", f"spring#{RUN}#ada#{proof[1:]}"):
+        ledger.complete(claimed(ledger, mail(other)), "ses", "0101")
+    counting.index()
+    assert (counting.results(), counting.tally()) == ({}, [])
 
 
 def test_a_run_is_listed_by_itself_and_by_how_its_messages_ended(
@@ -109,8 +128,39 @@ def test_a_run_is_listed_by_itself_and_by_how_its_messages_ended(
     sent(ledger, "eve", "winter")
     counting.index()
     of_run = f"spring#{RUN}"
-    assert counting.newest(wanted=Filter(campaign=of_run)) == [f"{of_run}#bob", f"{of_run}#ada"]
-    assert counting.newest(wanted=Filter(campaign=of_run, status="bounced")) == [f"{of_run}#bob"]
+    assert counting.newest(wanted=Filter(campaign=of_run)) == [id_of("bob"), id_of("ada")]
+    assert counting.newest(wanted=Filter(campaign=of_run, status="bounced")) == [id_of("bob")]
+
+
+def test_no_part_of_a_runs_counts_goes_before_the_rest_whoever_counts_and_however_late(
+    aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
+    clock.now = BEGUN
+    workers = [Counting(aws) for _ in range(SLOTS)]
+    for slot, worker in enumerate(workers):
+        worker.indexer._tallies._slot = str(slot)
+    keys = [sent(ledger, f"p{at}") for at in range(4 * SLOTS)]
+    for at, worker in enumerate(workers):
+        worker.index([record(each.id) for each in keys[4 * at : 4 * at + 4]])
+        clock.advance(10 * DAY)
+        observe(ledger, [told(keys[4 * at], "delivered")])
+        worker.index([record(keys[4 * at].id)])
+    assert len(workers[0].tally()) == SLOTS
+    assert {each["ttl"] for each in workers[0].tally()} == {BEGUN + KEPT_SECONDS}
+    # The run, by which alone its counts are read, is kept for as long as the ledger remembers a message.
+    with pytest.raises(ValidationError, match="ledger_days"):
+        Retention(ledger_days=KEPT_SECONDS // DAY // 2 + 1)
+
+
+def test_a_run_that_begins_when_another_of_its_name_is_forgotten_has_counts_of_its_own(
+    counting: Counting, ledger: Ledger
+) -> None:
+    year = 365 * DAY
+    observe(ledger, [told(sent(ledger, "ada"), "delivered")])
+    sent(ledger, "ada", begun=BEGUN + year)
+    sent(ledger, "bob", begun=BEGUN + year)
+    counting.index()
+    assert (counting.results(), counting.results(BEGUN + year)) == ({"delivered": 1}, {"sent": 2})
 
 
 def test_an_erased_message_stays_counted_and_is_listed_no_more(
