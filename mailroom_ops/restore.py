@@ -26,6 +26,7 @@ class Table(StrEnum):
     MAILBOX = "mailbox"
     SUPPRESSIONS = "suppressions"
     PREFERENCES = "preferences"
+    RUNS = "campaign-runs"
 
 
 class Restored(Struct, frozen=True):

@@ -67,8 +67,8 @@ class CampaignRun:
 
     @cached_property
     def _people(self) -> dict[str, str]:
-        """The addresses of everybody who has news, by the ids that the run gives to their messages: known once
-        the run has begun."""
+        """The addresses of everybody who has news, by the ids that the run gives to their messages. Raises
+        NotSettled if the run has not begun."""
         run = Runs(self._stage.dynamodb, self._stage.output("RunsTableName")).read(CAMPAIGN, self.run)
         if run is None:
             raise NotSettled("The campaign's run has not begun.")
@@ -122,13 +122,13 @@ class CampaignRun:
         there = wait_until(some, KILL_SECONDS, SOON_SECONDS)
         composed = self._kill()
         self.before = len(composed)
+        _check(command)
         self._leaver = next((id_ for id_ in reversed(self._people) if id_ not in composed), "")
         self.seconds += time.monotonic() - started
         self._killed(self.before)
-        _check(command)
         if not there or not self._leaver or not composed:
             raise NotSettled(
-                f"The campaign was not killed half-way: {self.before} of {len(self._addresses)} were composed."
+                f"The campaign was not killed half-way: {self.before} of {len(self._people)} were composed."
             )
 
     def _opt_out(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.faults.campaign_world import RUN, WEEKLY, CampaignWorld, People, address
+from tests.support.faults.campaign_world import WEEKLY, CampaignWorld, People, address
 from tests.support.faults.outside import Side
 
 NewWorld = Callable[..., CampaignWorld]

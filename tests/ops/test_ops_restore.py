@@ -9,7 +9,9 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
+from mailroom.campaigns.runs import Runs
 from mailroom_ops import cli
+from tests.support.ops.campaign import RUNS, make_table
 from tests.support.ops.shared import REGION
 
 LEDGER, RESTORED = "mailroom-dev-ledger", "mailroom-dev-ledger-restored"
@@ -61,6 +63,18 @@ def test_what_is_missing_or_older_comes_back_and_what_is_newer_stays(dynamodb: A
     assert (found["older"], found["newer"], found["since"], len(found)) == ("sent", "delivered", "sent", 603)
     again = json.loads(run("--from", RESTORED, "--yes", "--json").stdout)
     assert (again["copied"], again["kept"]) == (0, 602)
+
+
+def test_runs_come_back_with_what_their_ids_are_made_of(dynamodb: Any) -> None:
+    for table in (RUNS, "runs-restored"):
+        make_table(dynamodb, table, "campaign", "run")
+    runs = Runs(dynamodb, "runs-restored")
+    runs.begin("weekly", "spring", "s-1", "2026-11-21T14:00:00Z")
+    Runs(dynamodb, RUNS).begin("weekly", "summer", "s-1", "2026-11-21T14:00:00Z")
+    words = ["restore", "campaign-runs", "--from", "runs-restored", "--yes", "--json"]
+    assert json.loads(CliRunner().invoke(cli.app, words).stdout)["copied"] == 1
+    assert Runs(dynamodb, RUNS).read("weekly", "spring") == runs.read("weekly", "spring")
+    assert Runs(dynamodb, RUNS).read("weekly", "summer") is not None
 
 
 @pytest.mark.parametrize(

@@ -59,11 +59,11 @@ class Run(Struct, frozen=True, kw_only=True):
     start: str
     state: State
     begun_at: int
-    """When the run began, in epoch seconds. It stands in each id, and tells the run from an earlier one of the
+    """Time of the first start, in epoch seconds. Each id has it: it tells the run from an earlier one of the
     same name."""
     id_secret: str
-    """128 random bits in hexadecimal, made by the first start. Whoever reads them can take the ids of the run's
-    messages before it does: they stand in no id, no queue message and no answer."""
+    """128 random bits in hexadecimal, made by the first start. Who knows them can use the ids of the run's
+    messages before the run does. So no id, no queue message and no command shows them."""
     starts: tuple[str, ...] = ()
     next_page: int = 1
     claimed_page: int = 0
@@ -93,9 +93,9 @@ class Run(Struct, frozen=True, kw_only=True):
     updatedAt: str = ""  # noqa: N815
 
     def id_of(self, key: str) -> str:
-        """The id of a person's message, by the person's key: the same at each start of the run. Nobody computes
-        it without `id_secret`, not even from other ids of the run. It has 128 bits of the digest, as RFC 2104
-        (section 5) advises; `run_of` and `begun_of` read the id."""
+        """Make the id of a person's message, by the person's key: the same at each start of the run. Nobody
+        can compute it without `id_secret`, not even from other ids of the run, which recipients see in their
+        mails. Half of the digest is enough (RFC 2104, section 5). `run_of` and `begun_of` read the id."""
         proof = hmac.digest(self.id_secret.encode(), key.encode(), sha256)[:16]
         return f"{self.campaign}#{self.run}#{key}#{self.begun_at:08x}{proof.hex()}"
 
@@ -200,14 +200,15 @@ class Runs(Struct, frozen=True):
         templates: Mapping[str, int] | None = None,
     ) -> bool:
         """Start a run, or start it anew from its first page, which ends the chain of an earlier start. False
-        where this start is known already. The first start decides what a run calls now, and its ids. `by` is the operator
-        who starts it ("": a schedule); `templates` are the versions that its messages have, by the
-        templates' names (None: those that count when each is queued)."""
+        where this start is known already. The first start decides what a run calls now, and its ids. `by` is
+        the operator who starts it ("": a schedule); `templates` are the versions that its messages have, by
+        the templates' names (None: those that count when each is queued)."""
         return self._try(
             campaign,
             run,
             f"""SET scheduled_at = if_not_exists(scheduled_at, :scheduled_at), #start = :start,
-                begun_at = if_not_exists(begun_at, :begun_at), id_secret = if_not_exists(id_secret, :id_secret),
+                begun_at = if_not_exists(begun_at, :begun_at),
+                id_secret = if_not_exists(id_secret, :id_secret),
                 started_by = :by, templates = :templates,
                 #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
                 {", ".join(f"{each} = :zero" for each in _FRESH)}

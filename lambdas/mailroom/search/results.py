@@ -28,8 +28,9 @@ UNDER_WAY = ("scheduled", "sending", "retrying")
 SLOTS = 8
 """Items of a tally. Workers share them by chance, so two that count at once mostly do not meet."""
 KEPT_SECONDS = 2 * 3650 * 86_400
-"""Seconds from a run's beginning to the end of its counts: twice as long as any ledger remembers and any run is
-known without a change (`retention.ledger_days`), so that nobody can ask for them any more."""
+"""Seconds from a run's beginning to the ttl of its counts. DynamoDB deletes each item at some time after its
+ttl, in no order. So the counts outlive the run, by which alone they are read: that goes when nothing has
+changed it for `retention.ledger_days`, which are 3650 at most."""
 _CHANGES = 99
 """Messages of one transaction, which has 100 items: the tally is one of them."""
 _NO_COUNTS = ("found_by", "put", "ttl")

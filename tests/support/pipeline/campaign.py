@@ -50,8 +50,8 @@ class Campaign:
 
     @cached_property
     def expected(self) -> dict[str, str]:
-        """The addresses of all who have news, by the ids that the run gives to their messages. Waits until the
-        run has begun."""
+        """The addresses of all who have news, by the ids that the run gives to their messages. It waits until
+        the run has begun."""
         until(lambda: self.state_or_none() is not None, RUN_SECONDS, lambda: "it was not begun")
         run = self.state()
         return {run.id_of(key): email for key, email in self.people.items()}
