@@ -1,22 +1,38 @@
-"""`restore`: copies back what a table has lost, out of a table that point-in-time recovery has made."""
+"""`restore`: copies back what a table has lost, out of a table that point-in-time recovery has made.
 
-from collections.abc import Iterator, Mapping
+The ledger forgets; the mailbox does not, unless the settings say so. So a mailbox item that is put back has a
+mark, by which dispatch knows that it was put before. The command lists the messages that the ledger does not
+know: it cannot tell those that the ledger has forgotten from those that dispatch never had.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from functools import partial
+from operator import is_
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
+from mailroom.aws.dynamo import batch_get, item_of
+from mailroom.ledger.items import where
+from mailroom.mailbox import RESTORED
+from mailroom.message.message import Key, encode
+from mailroom_ops.files import write_whole
 from mailroom_ops.options import AsJson, Stage, Yes
 from mailroom_ops.screen import Refused, aws_faults, bar, confirm, print_answer, print_line
 from mailroom_ops.stage import aws_session, config_for_puts, name
+from mailroom_ops.tables import key_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 PUTS_AT_ONCE = 16
+_SHOWN = 20
+Item = Mapping[str, Any]
 
 
 class Table(StrEnum):
@@ -39,6 +55,10 @@ class Restored(Struct, frozen=True):
     read: int
     copied: int
     kept: int
+    unknown: int
+    """Messages of the mailbox, restored by this run or an earlier one, that the ledger does not know."""
+    unknown_file: str
+    """File with their ids and event_types, a JSON object a line; "": there are none."""
 
 
 def restore(
@@ -53,8 +73,11 @@ def restore(
     those that are older than the restored ones.
 
     No other item is changed, so an interrupted copy is run again. First stop what sends and reads the
-    streams, and copy the ledger before the mailbox: docs/going-back.md says how. Exit code 2: the command
-    could not do its work.
+    streams, and copy the ledger before the mailbox: docs/going-back.md says how.
+
+    A mailbox item that is copied back is not sent again. Messages that the ledger does not know are counted,
+    and listed in a file: the ledger has forgotten them, or they were put just before the loss. With mailroom
+    repair you requeue those that you know were never sent. Exit code 2: the command could not do its work.
 
     Example: mailroom restore ledger --from mailroom-prod-ledger-restored --stage prod
     """
@@ -69,12 +92,21 @@ def restore(
         total = client.describe_table(TableName=source)["Table"].get("ItemCount", 0)
         confirm(f"Copy what {target} lacks out of {source}, some {total:,} items?", yes=yes)
         read = copied = 0
+        unknown: list[Key] = []
         with bar("copied", quiet=as_json) as advance, ThreadPoolExecutor(PUTS_AT_ONCE) as threads:
             for items in _pages(client, source):
-                copied += sum(threads.map(lambda item: _copied(client, target, keys, item), items))
+                if table is Table.MAILBOX:
+                    items = [{**each, RESTORED: each["id"]} for each in items]
+                stored = [*threads.map(lambda item: _put(client, target, keys, item), items)]
+                copied += sum(map(is_, items, stored))
+                unknown += _unknown(client, name(stage, "ledger"), stored)
                 read += len(items)
                 advance(read, total)
-    print_answer(Restored(stage, table, source, read, copied, read - copied), _show, as_json=as_json)
+        file = f"{target}-unknown.jsonl" if unknown else ""
+        if unknown:
+            write_whole(Path(file), "".join(f"{encode(key)}\n" for key in unknown).encode())
+    answer = Restored(stage, table, source, read, copied, read - copied, len(unknown), file)
+    print_answer(answer, partial(_show, first=unknown[:_SHOWN]), as_json=as_json)
 
 
 def _keys(client: "DynamoDBClient", table: str) -> list[str]:
@@ -86,8 +118,9 @@ def _pages(client: "DynamoDBClient", table: str) -> Iterator[list[Any]]:
         yield page["Items"]
 
 
-def _copied(client: "DynamoDBClient", table: str, keys: list[str], item: Mapping[str, Any]) -> bool:
-    """Whether the item was missing, or older. The newer one wins, whoever wrote it."""
+def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> Item:
+    """Put an item that is missing, or older: the newer one wins, whoever wrote it. Returns the item that the
+    table has then: the very object that was given, if it was put."""
     condition, names, values = "attribute_not_exists(#key)", {"#key": keys[0]}, {}
     if "updatedAt" in item:
         condition += " OR #at < :restored"
@@ -99,17 +132,38 @@ def _copied(client: "DynamoDBClient", table: str, keys: list[str], item: Mapping
             Item=dict(item),
             ConditionExpression=condition,
             ExpressionAttributeNames=names,
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
             **more,
         )
     except ClientError as error:
         if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
             raise
-        return False
-    return True
+        return item_of(error.response)
+    return item
 
 
-def _show(answer: Restored) -> None:
+def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> list[Key]:
+    """The messages of restored mailbox items that the ledger does not know."""
+    keys = [key_of(each) for each in items if RESTORED in each]
+    known = batch_get(client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
+    return [key for key in keys if key not in {Key(each["id"], each["event_type"]) for each in known}]
+
+
+def _show(answer: Restored, *, first: Sequence[Key]) -> None:
     print_line(
         f"{answer.copied:,} of {answer.read:,} items of {answer.source} were copied into the {answer.table} "
         f"of {answer.stage}; the others are there as they should be."
+    )
+    if not first:
+        return
+    print_line(
+        f"The ledger does not know {answer.unknown:,} messages. It has forgotten them, or they were put just "
+        "before the loss. None of them is sent again by itself:"
+    )
+    for key in first:
+        print_line(f"{key.id} ({key.event_type})")
+    more = f"and {answer.unknown - len(first):,} more; " if answer.unknown > len(first) else ""
+    print_line(
+        f"{more}{answer.unknown_file} has all. If you know that some were never sent, keep their lines alone "
+        f"and run: mailroom repair - --stage {answer.stage} < {answer.unknown_file}"
     )

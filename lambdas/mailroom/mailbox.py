@@ -44,6 +44,10 @@ NEEDED_AFTER = (14 + 1) * DAY
 """Seconds for which content, or an item that is read back, is needed after its message was due: the 14 days
 that a message may lie in its queue and the dead-letter queue together, and one more, in which it is worked
 on."""
+RESTORED = "restored_id"
+"""The attribute of an item that was lost and put back. It has the item's id, so that a copy which a producer
+puts under another id is not taken for a restored item. Dispatch does not queue a restored item: the message
+may have been sent, even if the ledger has forgotten it."""
 NOTHING: Value = {"NULL": True}
 _LONGEST_ESCAPE = 6
 """Bytes of JSON that one byte of UTF-8 may become: `\\u0001`."""
@@ -105,6 +109,12 @@ class Oversize:
                 f"lies beyond the {int(longest // DAY)} days that large content is kept; "
                 "put the item nearer to its time, or make it smaller",
             )
+
+
+def original(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The item as its producer put it: without the mark of a restored item. Whoever queues the message of a
+    restored item knows that it was not sent."""
+    return {name: value for name, value in item.items() if name != RESTORED}
 
 
 def due(image: Mapping[str, Value]) -> float:
@@ -255,12 +265,13 @@ class MailboxWriter:
 
     def _settle_ttl(self, image: dict[str, Value]) -> frozenset[str]:
         """Give it a ttl where the mailbox wants one and the item says none. Returns what does not count where
-        it is compared with an item of its key: a ttl that it does not say itself."""
+        it is compared with an item of its key: the mark of a restored item, and a ttl that it does not say
+        itself."""
         if image.get("ttl", NOTHING) != NOTHING:
-            return frozenset()
+            return frozenset((RESTORED,))
         if self._ttl is not None:
             image["ttl"] = {"N": str(int(max(self._clock(), due(image)) + self._ttl))}
-        return frozenset(("ttl",))
+        return frozenset((RESTORED, "ttl"))
 
 
 def _refused(error: ClientError, image: dict[str, Value], left_out: frozenset[str]) -> PutResult:

@@ -290,8 +290,9 @@ _SAID_AGAIN = ("to", "pdf_url", "payload_ref", "from", "expires_at", "retry_coun
 
 def retry_of(change: LedgerChange, delay: float) -> dict[str, Any] | None:
     """The body of the fax queue for what comes next, `delay` seconds after this attempt; None where this
-    change calls for no attempt."""
-    if change.key.event_type != "fax" or change.status != "retrying" or not change.moved:
+    change calls for no attempt. An item that is new and has ended an attempt was lost and put back: later
+    attempts, of which it does not know, may have been made."""
+    if change.key.event_type != "fax" or change.status != "retrying" or not (change.old and change.moved):
         return None
     again = {name: change.new[name] for name in _SAID_AGAIN if name in change.new}
     wait = 0.0 if change.reopened else delay

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from mailroom.clock import epoch, iso
 from mailroom.ledger.reader import REMEMBERED_SECONDS
+from mailroom.mailbox import RESTORED
 from mailroom_ops.requeue.stage import Route, StoredMessage, awaits_queuing
 from mailroom_ops.times import short
 
@@ -124,7 +125,8 @@ class Judge(Struct, frozen=True):
     def _unknown(self, message: StoredMessage) -> Diagnosis:
         if message.mailbox is None:
             return Diagnosis("unknown")
-        if self.memory.complete:
+        # Who restored the mailbox may have restored the ledger too, to an earlier moment.
+        if self.memory.complete and RESTORED not in message.mailbox:
             return Diagnosis("missing", ("requeue",), "dispatch")
         if self.memory.confirmed:
             return Diagnosis("forgotten", ("requeue",), "dispatch", twice=True)

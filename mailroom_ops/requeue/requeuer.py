@@ -28,6 +28,7 @@ from mailroom.aws.queues import Entry
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.items import LedgerChange
+from mailroom.mailbox import original
 from mailroom.message.message import Message, encode, parse
 from mailroom.outcomes import retry_of
 from mailroom_ops.requeue.stage import DeployedStage, Route, StoredMessage
@@ -112,7 +113,7 @@ class Requeuer:
         if self._stage.versions is not None:
             item = self._stage.versions.bound(message, item)
         kinds = {"channel": message.event_type, "type": message.kind}
-        body = encode({**item, "attempt": attempt})
+        body = encode({**original(item), "attempt": attempt})
         url = self._routes[message.event_type][message.lane]
         return url, Entry(reference, body, kinds, group=message.group)
 
@@ -168,7 +169,7 @@ def _reopening(item: Item) -> LedgerChange:
 
 
 def _put(message: StoredMessage) -> dict[str, Any]:
-    return {"eventName": "INSERT", "dynamodb": {"NewImage": image_of(message.mailbox or {})}}
+    return {"eventName": "INSERT", "dynamodb": {"NewImage": image_of(original(message.mailbox or {}))}}
 
 
 def _change(message: StoredMessage) -> dict[str, Any]:

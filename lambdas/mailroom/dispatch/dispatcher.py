@@ -24,7 +24,7 @@ from mailroom.environment import DispatchSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox import DAY, NEEDED_AFTER
+from mailroom.mailbox import DAY, NEEDED_AFTER, RESTORED
 from mailroom.message.message import HELD, MAX_AHEAD_SECONDS, Held, Key, Message, encode, parse
 from mailroom.telemetry import count, logger
 
@@ -78,8 +78,9 @@ class Validator:
         now = self._clock()
         if self._strict and not message.may_use:
             message.check_names((), strict=True)
-        if message.attempt != 1:
-            raise Invalid("attempt", "is the system's own; name that attribute otherwise")
+        if message.attempt != 1 or message.restored_id is not None:
+            name = RESTORED if message.attempt == 1 else "attempt"
+            raise Invalid(name, "is the system's own; name that attribute otherwise")
         self._callbacks.validate("callback_url", message.callback_url)
         if message.event_type in self._waiting and "not_before" in message.variables:
             raise Invalid("not_before", "is the system's own; use send_at")
@@ -271,6 +272,9 @@ class Dispatcher(Struct, frozen=True):
         self, reference: str, item: Mapping[str, Any], put_at: float | None
     ) -> tuple[str, Entry] | None:
         """The queue and entry of an item, or None where it is settled without one."""
+        if RESTORED in item and item[RESTORED] == item.get("id"):
+            logger.info("put back; its message is not queued again", extra=_mentioned(item))
+            return None
         try:
             message, body = self._read(item)
         except Malformed as fault:

@@ -13,6 +13,7 @@ from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduledSettings
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
+from mailroom.mailbox import original
 from mailroom.message.message import Held, Key, held, key_of, scheduled
 from mailroom.telemetry import about, count, logger
 
@@ -81,7 +82,8 @@ class DueDispatcher(Struct, frozen=True):
                 malformed[record["messageId"]] = (record["receiptHandle"], queues.AT_ONCE)
         queues.set_visibility(self.sqs, self.queue_url, list(malformed.values()))
         items = self.mailbox.items(keys.values())
-        due = [(reference, items[key]) for reference, key in keys.items() if key in items]
+        # A schedule stands for a message that was never queued, also if its item was lost and put back.
+        due = [(reference, original(items[key])) for reference, key in keys.items() if key in items]
         failed = malformed.keys() | self.dispatcher.dispatch(due)
         failed |= self.dispatcher.dispatch_held(waiting, self.queue_url)
         for key in dict.fromkeys(keys.values()):

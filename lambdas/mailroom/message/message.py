@@ -50,7 +50,7 @@ MAX_SUBJECT = 200
 MAX_TOPIC = 64
 """Characters of a topic: it stands in the link by which one opts out, and a header has its bounds."""
 
-OURS = ("variables", "attempt", "payload_prefix")
+OURS = ("variables", "attempt", "payload_prefix", "restored_id")
 """Fields of a message that no producer writes."""
 
 MISTAKABLE = 6
@@ -188,6 +188,9 @@ class Message(Struct, frozen=True, kw_only=True):
     payload_prefix: Annotated[
         str | None,
         Meta(description="the API's own: what its caller may name begins so; producers leave it out"),
+    ] = None
+    restored_id: Annotated[
+        str | None, Meta(description="the system's own: the id of an item that was put back")
     ] = None
     ttl: Annotated[int | None, Meta(description="epoch seconds after which the item may go")] = None
     attempt: Annotated[

@@ -173,7 +173,8 @@ class InMemoryDynamoDB:
     def describe_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
         table, name = self._table(request), request["TableName"]
         arn = f"arn:aws:dynamodb:{self.meta.region_name}:{ACCOUNT}:table/{name}"
-        return {"Table": {"TableName": name, "TableArn": arn, "ItemCount": len(table.items), **table.about}}
+        about = {**table.about, "ItemCount": len(table.items), "KeySchema": table.definition["KeySchema"]}
+        return {"Table": {"TableName": name, "TableArn": arn, **about}}
 
     @_operation("")
     def list_tables(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,10 @@ def test_a_fax_that_was_reopened_by_hand_is_tried_at_once() -> None:
     assert (retry["attempt"], retry["not_before"]) == (21, NOW)
 
 
+def test_a_ledger_item_that_was_lost_and_put_back_calls_for_no_attempt() -> None:
+    assert retry_of(LedgerChange({}, retrying().new), TEN_MINUTES) is None
+
+
 @pytest.mark.parametrize(
     ("old", "changes"),
     [

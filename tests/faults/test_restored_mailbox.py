@@ -1,0 +1,207 @@
+"""`restore mailbox`: an item that is put back was put before, so that alone sends nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from mailroom.aws.dynamo import plain
+from mailroom.mailbox import RESTORED, MailboxWriter
+from mailroom_ops import cli
+from tests.support.faults.repairs import of_mail, repair, resend, scan, sends
+from tests.support.faults.world import MAIL, World, create_table, mail
+
+SOURCE, FILE = "mailbox-restored", "mailbox-unknown.jsonl"
+DAY = 86_400
+LEDGER_DAYS = 90
+
+
+class Loss:
+    """A world whose mailbox loses all items, of which the recovery has made a copy."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.world = World()
+        self._folder = folder
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr("mailroom_ops.restore.aws_session", lambda: self)
+        monkeypatch.setattr("mailroom_ops.restore.name", lambda _stage, table: str(table))
+        create_table(self.world.dynamodb, SOURCE)
+
+    def client(self, _service: str, **_settings: Any) -> Any:
+        """As a session: the client of DynamoDB."""
+        return self.world.dynamodb
+
+    def items(self, table: str = "mailbox") -> list[dict[str, Any]]:
+        """A table's items, in DynamoDB's form."""
+        items: list[dict[str, Any]] = self.world.dynamodb.scan(TableName=table)["Items"]
+        return items
+
+    def ids(self) -> set[str]:
+        """The ids of the mailbox's items."""
+        return {each["id"]["S"] for each in self.items()}
+
+    def send(self, *ids: str) -> None:
+        """Send messages, as producers do."""
+        self.world.put(*map(mail, ids))
+        self.world.stream()
+        self.world.settle()
+
+    def lose(self) -> None:
+        """Copy the mailbox as the recovery does, and delete all that it has."""
+        for each in self.items():
+            self.world.dynamodb.put_item(TableName=SOURCE, Item=each)
+            self.delete("mailbox", each)
+
+    def forget(self) -> None:
+        """Let time pass until the ledger has forgotten all messages."""
+        self.world.clock.now += (LEDGER_DAYS + 1) * DAY
+        for each in self.items("ledger"):
+            self.delete("ledger", each)
+
+    def delete(self, table: str, item: dict[str, Any]) -> None:
+        """Delete an item of a table."""
+        key = {name: item[name] for name in ("id", "event_type")}
+        self.world.dynamodb.delete_item(TableName=table, Key=key)
+
+    def restore(self, *options: str) -> str:
+        """Run the command, and then dispatch and the senders with what the mailbox's stream has of it. The
+        command's output."""
+        before = self.ids()
+        arguments = ["restore", "mailbox", "--from", SOURCE, "--yes", *options]
+        result = CliRunner().invoke(cli.app, arguments, env={"COLUMNS": "300"})
+        assert result.exit_code == 0, result.output
+        self.world.items = [plain(each) for each in self.items() if each["id"]["S"] not in before]
+        self.world.stream()
+        self.world.settle()
+        return result.stdout
+
+    def answer(self) -> dict[str, Any]:
+        """Run the command; its answer."""
+        answer: dict[str, Any] = json.loads(self.restore("--json"))
+        return answer
+
+    def named(self) -> list[str]:
+        """The ids in the file that names the messages which the ledger does not know."""
+        lines = (self._folder / FILE).read_text().splitlines()
+        return sorted(json.loads(each)["id"] for each in lines)
+
+
+@pytest.fixture
+def loss(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Loss:
+    return Loss(monkeypatch, tmp_path)
+
+
+def test_a_message_that_the_ledger_has_forgotten_comes_back_is_named_and_is_not_sent_again(
+    loss: Loss,
+) -> None:
+    ids = sorted(f"welcome-{number}" for number in range(100))
+    loss.send(*ids)
+    loss.forget()
+    loss.send("known")
+    loss.lose()
+    answer = loss.answer()
+    assert (answer["copied"], answer["unknown"]) == (101, 100)
+    assert loss.named() == ids
+    assert set(loss.world.sends().values()) == {1}
+    assert loss.ids() == {*ids, "known"}
+
+
+def test_the_ledger_may_forget_a_message_after_it_was_put_back(loss: Loss) -> None:
+    loss.send("welcome")
+    loss.lose()
+    assert loss.answer()["unknown"] == 0
+    loss.forget()
+    loss.world.items = [plain(each) for each in loss.items()]  # a batch of the stream that is late
+    loss.world.stream()
+    loss.world.settle()
+    assert loss.world.sends() == {"welcome": 1}
+
+
+def test_a_message_that_waits_for_its_time_is_sent_when_it_is_due(loss: Loss) -> None:
+    world = loss.world
+    world.put(mail("later", send_at="2027-03-30T09:00:00Z"))
+    world.stream()
+    loss.lose()
+    assert loss.answer()["unknown"] == 0
+    assert loss.world.sends() == {}
+    world.clock.now = world.scheduler.next_due() or 0
+    world.scheduler.fire()
+    world.settle()
+    assert (world.sends(), world.end("later")) == ({"later": 1}, "sent")
+
+
+def test_a_message_that_was_put_just_before_the_loss_is_sent_once_an_operator_names_it(loss: Loss) -> None:
+    loss.send("welcome")
+    loss.forget()
+    world = loss.world
+    world.put(mail("just-put"))
+    loss.lose()
+    assert loss.answer()["unknown"] == 2
+    assert scan(of_mail(world), world.clock.sleep) == (0, 0)
+    assert repair(of_mail(world), "just-put") == (1, 0)
+    world.settle()
+    assert (world.sends(), world.end("just-put")) == ({"welcome": 1, "just-put": 1}, "sent")
+    assert loss.answer()["unknown"] == 1
+
+
+def test_a_second_run_changes_nothing_and_names_the_same_messages(loss: Loss) -> None:
+    loss.send("welcome", "news")
+    loss.forget()
+    loss.lose()
+    first, names = loss.answer(), loss.named()
+    again = loss.answer()
+    assert (first["copied"], again["copied"], again["kept"], again["unknown"]) == (2, 0, 2, 2)
+    assert loss.named() == names == ["news", "welcome"]
+    assert loss.world.sends() == {"welcome": 1, "news": 1}
+
+
+def test_a_producer_that_puts_a_restored_item_again_gets_the_answer_existed(loss: Loss) -> None:
+    item = mail("welcome")
+    loss.world.put(item)
+    loss.lose()
+    loss.restore()
+    assert MailboxWriter(loss.world.dynamodb, "mailbox").put(item).state == "existed"
+    assert MailboxWriter(loss.world.dynamodb, "mailbox").put(item | {"first_name": "Bo"}).state == "conflict"
+
+
+def test_an_operator_sends_a_restored_message_again_as_its_producer_put_it(loss: Loss) -> None:
+    loss.send("welcome")
+    loss.lose()
+    loss.restore()
+    (message,) = resend(of_mail(loss.world), "welcome", force=True)
+    assert message.result == "resent"
+    (queued,) = loss.world.queues.messages[MAIL]
+    assert RESTORED not in json.loads(queued.body)
+    loss.world.settle()
+    assert sends(loss.world) == {"welcome": 2}
+
+
+def test_people_read_a_count_some_names_and_the_next_step(loss: Loss) -> None:
+    loss.send(*(f"welcome-{number}" for number in range(30)))
+    loss.forget()
+    loss.lose()
+    output = loss.restore()
+    assert "The ledger does not know 30 messages." in output
+    assert output.count("welcome-") == 20
+    assert f"and 10 more; {FILE} has all." in output
+    assert f"mailroom repair - --stage dev < {FILE}" in output
+
+
+def test_there_is_no_file_of_names_if_the_ledger_knows_every_message(loss: Loss, tmp_path: Path) -> None:
+    loss.send("welcome")
+    loss.lose()
+    assert "does not know" not in loss.restore()
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_copy_of_a_restored_item_under_another_id_fails_with_a_reason(loss: Loss) -> None:
+    loss.send("welcome")
+    loss.lose()
+    loss.restore()
+    (restored,) = loss.items()
+    loss.world.items = [plain(restored) | {"id": "welcome-again"}]
+    loss.world.stream()
+    assert loss.world.end("welcome-again") == "failed: invalid"
+    assert loss.world.found("welcome-again")["error"]["field"] == "restored_id"
