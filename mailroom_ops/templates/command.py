@@ -6,10 +6,10 @@ from typing import Annotated
 
 import msgspec
 import typer
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from mailroom.content.templates import Version
-from mailroom.content.versions import DEPLOYED, Choice
+from mailroom.content.versions import DEPLOYED
 from mailroom.message.message import encode
 from mailroom_ops.options import AsJson, Stage, Yes
 from mailroom_ops.screen import (
@@ -26,7 +26,7 @@ from mailroom_ops.screen import (
 )
 from mailroom_ops.stage import aws_session
 from mailroom_ops.templates.folder import TemplateFolder, TemplateName
-from mailroom_ops.templates.published import Published, published_of, words_of
+from mailroom_ops.templates.published import NOTHING, Published, published_of, words_of
 from mailroom_ops.templates.render import Channel, Templates
 from mailroom_ops.times import short
 from mailroom_stacks.paths import TEMPLATES
@@ -127,8 +127,8 @@ def list_(stage: Stage = "dev", *, templates: Templates = TEMPLATES, as_json: As
     with aws_faults(stage):
         choices = published_of(aws_session(), stage).choices()
         paths = sorted({*choices, *(each.path for each in TemplateFolder(templates).all())})
-        nothing = Choice(DEPLOYED, "", "")
-        lines = [TemplateLine(each, *structs.astuple(choices.get(each, nothing))) for each in paths]
+        chosen = {path: choices.get(path, NOTHING) for path in paths}
+        lines = [TemplateLine(path, each.version, each.by, each.at) for path, each in chosen.items()]
     print_answer(TemplatesAnswer(stage, lines), _show_list, as_json=as_json)
 
 
@@ -198,7 +198,9 @@ def rollback(
     channel: Channel = None,
     to: Annotated[
         int | None,
-        typer.Option(min=0, help="The version; default: the one before. 0 is the deployed template."),
+        typer.Option(
+            min=0, help="The version; default: the one that counted before. 0 is the deployed template."
+        ),
     ] = None,
     *,
     yes: Yes = False,
@@ -206,12 +208,15 @@ def rollback(
 ) -> None:
     """Let an earlier version count again. Messages that are queued keep the version that they have.
 
+    A version that was taken back, or that never counted, does not come back by itself: run the command again,
+    and it goes one version further back. --to lets any version count, also one that was taken back.
+
     Example: mailroom template rollback weekly-followers --stage prod
     """
     with aws_faults(stage):
         published = published_of(aws_session(), stage)
         template = _named(published, name, channel)
-        which = "the version before" if to is None else words_of(to)
+        which = "the version that counted before" if to is None else words_of(to)
         confirm(f"Let {which} of {template.path} count?", yes=yes)
         number = published.roll_back(template, to)
     print_answer(RollbackAnswer(stage, template.path, number), _show_rollback, as_json=as_json)

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from mailroom.clock import Clock, iso
 from mailroom.content.templates import MAX_VERSION_BYTES, Version, read_version, version_key
-from mailroom.content.versions import CURRENT, DEPLOYED, Choice, Choices, read_choices
+from mailroom.content.versions import CURRENT, DEPLOYED, MAX_BEFORE, Choice, Choices, read_choices
 from mailroom.message.message import encode
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.screen import Refused
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 TRIES = 20
 _BEATEN = ("PreconditionFailed", "ConditionalRequestConflict")
 """S3 did not write, because somebody else has: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html."""
+
+
+NOTHING = Choice(DEPLOYED, "", "")
+"""Choice of a template that was never published."""
 
 
 class Beaten(Exception):
@@ -70,27 +74,27 @@ class Published(Struct, frozen=True):
         """Write a version and let it count; and whether it is new. The content that counts already makes no
         other version. Raises Refused where it is too large, or where somebody published the same template
         meanwhile."""
-        before = self.choices().get(template.path)
-        if before is not None and before.version != DEPLOYED:
-            now = self.version(template, before.version)
-            if (now.parts, now.examples) == (parts, examples):
-                return now, False
+        now = self.choices().get(template.path, NOTHING)
+        if now.version != DEPLOYED:
+            version = self.version(template, now.version)
+            if (version.parts, version.examples) == (parts, examples):
+                return version, False
         version = self._write(template, parts, examples)
-        self._choose(template, version.number, before)
+        self._choose(template, version.number, now)
         return version, True
 
     def roll_back(self, template: TemplateName, to: int | None = None) -> int:
-        """Let another version count, by default the one before; DEPLOYED is the stage's deployed template.
-        The number. Raises Refused where there is none, or where somebody published meanwhile."""
-        before = self.choices().get(template.path)
-        now = before.version if before else DEPLOYED
+        """Let another version count, by default the one that counted before; DEPLOYED is the stage's deployed
+        template. Returns the number. Raises Refused if there is no such version, or if somebody published
+        meanwhile."""
+        now = self.choices().get(template.path, NOTHING)
         if to is None:
-            to = max((each for each in self.numbers(template) if each < now), default=DEPLOYED)
+            to = now.before[-1] if now.before else now.version
         elif to != DEPLOYED:
             self.version(template, to)
-        if to == now:
+        if to == now.version:
             raise Refused(f"{template.path} is at {words_of(to)} already.")
-        self._choose(template, to, before)
+        self._choose(template, to, now)
         return to
 
     def _write(self, template: TemplateName, parts: dict[str, str], examples: dict[str, Item]) -> Version:
@@ -109,12 +113,15 @@ class Published(Struct, frozen=True):
             return version
         raise Refused(f"{template.path}: others publish it all the time. Try again.")
 
-    def _choose(self, template: TemplateName, number: int, before: Choice | None) -> None:
-        choice = Choice(number, self.by(), iso(self.clock()))
+    def _choose(self, template: TemplateName, number: int, now: Choice) -> None:
+        """Let a version count, if `now` is still the choice that it replaces. A version that counted before
+        takes back all that counted since: a later rollback must not return to them."""
+        before = (*now.before, now.version)
+        before = before[: before.index(number)] if number in before else before[-MAX_BEFORE:]
+        choice = Choice(number, self.by(), iso(self.clock()), before)
         for _ in range(TRIES):
             choices, condition = self._read()
-            if (meanwhile := choices.get(template.path)) not in (before, choice):
-                assert meanwhile is not None
+            if (meanwhile := choices.get(template.path, NOTHING)) not in (now, choice):
                 raise Refused(
                     f"{template.path}: {meanwhile.by} has let {words_of(meanwhile.version)} count meanwhile. "
                     "See what it is, then repeat the command."

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import MAX_VERSION_BYTES, Templates, Version
-from mailroom.content.versions import CURRENT, CurrentVersions
+from mailroom.content.versions import CURRENT, DEPLOYED, CurrentVersions
 from mailroom_ops.screen import Refused
 from mailroom_ops.templates.command import app
 from mailroom_ops.templates.folder import TemplateFolder, TemplateName
@@ -167,6 +167,54 @@ def test_the_version_before_counts_again_and_then_the_deployed_template(desk: De
     assert desk.counts() == {"mail/a": 0}
     assert "is at the deployed template already" in desk.run("rollback", "a", "--yes").stderr
     assert "has no version 9. There are: 1, 2, 3." in desk.run("rollback", "a", "--to", "9", "--yes").stderr
+
+
+def test_a_version_that_was_taken_back_does_not_come_back(desk: Desk) -> None:
+    for text in ("one", "two", "three: a wrong price"):
+        desk.put(text)
+    assert desk.published.roll_back(A) == 2
+    desk.put("four: another fault")
+    assert [desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
+
+
+def test_a_version_that_never_counted_does_not_count_after_a_rollback(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.put("one")
+    with monkeypatch.context() as patch:
+        writes: list[str] = []
+
+        def between(operation: str) -> None:
+            writes.append(operation)
+            if operation == "PutObject" and writes.count("PutObject") == 2:  # mine is written, and not chosen
+                patch.undo()
+                desk.put("three: theirs", by="arn:other")
+
+        before_each_call(patch, between)
+        with pytest.raises(Refused, match="arn:other has let version 3 count meanwhile"):
+            desk.put("two: mine")
+    assert desk.published.numbers(A) == [1, 2, 3]
+    assert desk.published.roll_back(A) == 1
+
+
+def test_a_rollback_after_a_named_version_goes_to_what_counted_before_it(desk: Desk) -> None:
+    for text in ("one", "two", "three", "four"):
+        desk.put(text)
+    desk.published.roll_back(A, 2)  # takes back 3 and 4
+    desk.published.roll_back(A, 4)  # a slip
+    assert [desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
+
+
+def test_a_template_remembers_a_bounded_number_of_versions(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mailroom_ops.templates.published.MAX_BEFORE", 2)
+    for text in ("one", "two", "three", "four"):
+        desk.put(text)
+    assert desk.published.choices()["mail/a"].before == (2, 3)
+    assert [desk.published.roll_back(A) for _ in range(2)] == [3, 2]
+    with pytest.raises(Refused, match="is at version 2 already"):
+        desk.published.roll_back(A)
 
 
 def test_a_rollback_is_undone_by_publishing_the_same_again(desk: Desk) -> None:
@@ -324,7 +372,8 @@ def test_an_error_of_aws_is_not_taken_for_another_publisher(desk: Desk) -> None:
 def test_the_object_that_says_what_counts_names_each_template_with_who_chose_it(desk: Desk) -> None:
     desk.put("one")
     body = json.loads(desk.s3.get_object(Bucket=BUCKET, Key=CURRENT)["Body"].read())
-    assert body == {"mail/a": {"version": 1, "by": "arn:me", "at": "2026-11-21T09:00:00.000Z"}}
+    choice = {"version": 1, "by": "arn:me", "at": "2026-11-21T09:00:00.000Z", "before": [DEPLOYED]}
+    assert body == {"mail/a": choice}
 
 
 def test_the_folder_s_own_templates_are_found_by_channel(desk: Desk) -> None:

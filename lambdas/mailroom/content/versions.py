@@ -27,12 +27,20 @@ DEPLOYED = 0
 """The version that means the template of the sender's own bundle."""
 
 
+MAX_BEFORE = 100
+"""Versions of a template that a rollback can return to: every reader of templates reads them all."""
+
+
 class Choice(Struct, frozen=True):
-    """The version of one template that counts; `by` is who chose it, by AWS, and `at` when (ISO 8601)."""
+    """The version of one template that counts."""
 
     version: int
     by: str
+    """Identity that chose it, as AWS names it."""
     at: str
+    """Time of the choice, in ISO 8601."""
+    before: tuple[int, ...] = ()
+    """Versions that counted before it, the latest last, without those that were taken back."""
 
 
 Choices = dict[str, Choice]
