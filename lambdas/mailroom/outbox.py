@@ -5,10 +5,13 @@ tell.
 the rows are put again, and the mailbox knows their ids. See docs/transactions.md.
 """
 
+import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from mailroom.aws.dynamo import MAX_LEVELS
 from mailroom.client import Mailroom, SendResult, Summary
 
 if TYPE_CHECKING:
@@ -27,9 +30,10 @@ CREATE INDEX mailroom_outbox_waiting ON mailroom_outbox (row_id) WHERE put_at IS
 ROWS = 500
 """Rows of one transaction: a crash puts so many again."""
 
-# Two that run at once get different rows.
+# Two that run at once get different rows. The item is text: psycopg would decode all rows or none.
 _WAITING = """
-SELECT row_id, item FROM mailroom_outbox WHERE put_at IS NULL AND problem IS NULL
+SELECT row_id, item::text, item->>'id', item->>'event_type'
+FROM mailroom_outbox WHERE put_at IS NULL AND problem IS NULL
 ORDER BY row_id LIMIT %s FOR UPDATE SKIP LOCKED
 """
 _PUT = "UPDATE mailroom_outbox SET put_at = now() WHERE row_id = ANY(%s)"
@@ -56,10 +60,19 @@ def relay(
 def _relay(connection: "Connection[Any]", mailroom: Mailroom, rows: int, summary: Summary) -> bool:
     """One transaction's rows; whether there may be more."""
     found = connection.execute(_WAITING, [rows]).fetchall()
-    results: list[SendResult] = []
-    mailroom.send_many((item for _, item in found), on_result=results.append)
+    items, results = dict[int, Any](), dict[int, SendResult]()
+    for row_id, text, id_, event_type in found:
+        try:
+            # PostgreSQL's numbers have up to 131,072 digits; who stores an item names the one at fault.
+            items[row_id] = json.loads(text, parse_int=Decimal, parse_float=Decimal)
+        except RecursionError:
+            problem = f"item: has too many levels of lists and maps; use at most {MAX_LEVELS}"
+            results[row_id] = SendResult(id_ or "", event_type or "", "refused", problem)
+    sent: list[SendResult] = []
+    mailroom.send_many(items.values(), on_result=sent.append)
+    results |= zip(items, sent, strict=True)
     put = []
-    for (row_id, _), result in zip(found, results, strict=True):
+    for row_id, result in results.items():
         summary.add(result)
         if result.ok:
             put.append(row_id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -94,6 +95,40 @@ def test_a_row_that_can_never_be_put_says_why_and_holds_nothing_up(world: World)
         ("order-2", True, None),
     ]
     assert world.relay().total == 0
+
+
+UNREADABLE = {
+    "a number of 5,001 digits": ("1e5000", "n: is no number that DynamoDB takes"),
+    "a number that is too small": ("1e-400", "n: is no number that DynamoDB takes"),
+    "1,500 levels": ("[" * 1500 + "]" * 1500, "item: "),
+    "300 levels": ("[" * 300 + "]" * 300, "n[0]"),
+}
+
+
+@pytest.mark.parametrize(("value", "problem"), UNREADABLE.values(), ids=UNREADABLE)
+def test_each_row_is_decoded_by_itself(world: World, value: str, problem: str) -> None:
+    """Also a row that PostgreSQL takes and Python or DynamoDB does not."""
+    world.order(item(1))
+    with world.connect() as connection:
+        bad = f'{{"id": "bad", "event_type": "mail", "n": {value}}}'
+        connection.execute("INSERT INTO mailroom_outbox (item) VALUES (%s::jsonb)", [bad])
+    world.order(item(2))
+    summary = world.relay()
+    assert (summary.accepted, summary.refused, summary.failed) == (2, 1, 0)
+    (refused,) = summary.problems
+    assert (refused.id, refused.event_type, refused.state) == ("bad", "mail", "refused")
+    assert refused.error.startswith(problem)
+    assert world.rows() == [("order-1", True, None), ("bad", False, refused.error), ("order-2", True, None)]
+    assert world.relay().total == 0
+
+
+def test_a_number_keeps_its_digits(world: World) -> None:
+    with world.connect() as connection:
+        order = '{"id": "order-1", "event_type": "mail", "price": 19.90, "n": 12345678901234567890.123456789}'
+        connection.execute("INSERT INTO mailroom_outbox (item) VALUES (%s::jsonb)", [order])
+    assert world.relay().accepted == 1
+    order = world.mailbox()["order-1"]
+    assert (order["price"], order["n"]) == (Decimal("19.9"), Decimal("12345678901234567890.123456789"))
 
 
 def test_what_aws_does_not_take_waits_for_the_next_time(
