@@ -102,8 +102,7 @@ def restore(
                 unknown += _unknown(client, name(stage, "ledger"), stored)
                 read += len(items)
                 advance(read, total)
-        file = f"{target}-unknown.jsonl" if unknown else ""
-        if unknown:
+        if file := f"{target}-unknown.jsonl" if unknown else "":
             write_whole(Path(file), "".join(f"{encode(key)}\n" for key in unknown).encode())
     answer = Restored(stage, table, source, read, copied, read - copied, len(unknown), file)
     print_answer(answer, partial(_show, first=unknown[:_SHOWN]), as_json=as_json)
@@ -145,8 +144,9 @@ def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> I
 def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> list[Key]:
     """The messages of restored mailbox items that the ledger does not know."""
     keys = [key_of(each) for each in items if RESTORED in each]
-    known = batch_get(client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
-    return [key for key in keys if key not in {Key(each["id"], each["event_type"]) for each in known}]
+    entries = batch_get(client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
+    known = {Key(each["id"], each["event_type"]) for each in entries}
+    return [key for key in keys if key not in known]
 
 
 def _show(answer: Restored, *, first: Sequence[Key]) -> None:
@@ -154,16 +154,10 @@ def _show(answer: Restored, *, first: Sequence[Key]) -> None:
         f"{answer.copied:,} of {answer.read:,} items of {answer.source} were copied into the {answer.table} "
         f"of {answer.stage}; the others are there as they should be."
     )
-    if not first:
-        return
-    print_line(
-        f"The ledger does not know {answer.unknown:,} messages. It has forgotten them, or they were put just "
-        "before the loss. None of them is sent again by itself:"
-    )
-    for key in first:
-        print_line(f"{key.id} ({key.event_type})")
-    more = f"and {answer.unknown - len(first):,} more; " if answer.unknown > len(first) else ""
-    print_line(
-        f"{more}{answer.unknown_file} has all. If you know that some were never sent, keep their lines alone "
-        f"and run: mailroom repair - --stage {answer.stage} < {answer.unknown_file}"
-    )
+    if first:
+        print_line(
+            f"The ledger does not know {answer.unknown:,} messages. It has forgotten them, or they were put "
+            f"just before the loss. None of them is sent again by itself. {answer.unknown_file} has all, "
+            f"beginning with {', '.join(key.id for key in first)}. If you know that some were never sent, "
+            f"keep only their lines and run: mailroom repair - --stage {answer.stage} < {answer.unknown_file}"
+        )
