@@ -104,10 +104,10 @@ _OWN_CODES = {"MessageRejected", "BadRequestException"}
 _OWN_WORDS = re.compile(
     r"address blacklisted|(?:illegal|invalid) (?:email )?address|missing (?:final '@domain'|domain)"
     r"|(?:local address|domain) (?:contains|starts|ends)|recipient count exceeds|message length is more than"
-    r"|(?:invalid|illegal|empty) header|header section too long|unsupported (?:attachment|file) type",
+    r"|(?:invalid|illegal|empty) header|header section too long",
     re.IGNORECASE,
 )
-"""The words that blame a recipient, a header, an attachment or the size: SES names no field. Senders and tags
+"""The words that blame a recipient, a header or the size: SES names no field. Senders and tags
 come from our settings, which are checked when they are deployed. Sources: reports of SES's responses
 (aws/aws-sdk-php#981, brave/accounts#35, soto-project/soto#331, medplum/medplum#5320; 2026-11-26)."""
 
