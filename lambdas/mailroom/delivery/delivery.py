@@ -165,7 +165,6 @@ class Delivery(Generic[M, R]):
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
             # The claim stands, so that whoever gets the record after the lease looks for evidence first.
             logger.exception("outcome unknown; the claim stands until its lease ends")
-            self._timing.spend(message)
             self._tally.add("Unknown")
             return self._settings.lease_seconds + 1
 
@@ -276,7 +275,8 @@ class Delivery(Generic[M, R]):
             permitted = self.permitted(claim, self._whole(message))
             if isinstance(permitted, Unwanted):
                 return Ended(self._suppress(claim, permitted))
-            request: R = prepare(_submitted(claim, permitted))
+            submitted = _submitted(claim, permitted)
+            request: R = prepare(submitted)
             self._check_account(claim)
         except Invalid as fault:
             return Ended(self._fail(claim, "invalid", str(fault), self._at_fault(fault)))
@@ -288,7 +288,9 @@ class Delivery(Generic[M, R]):
             logger.exception("not prepared; it goes back to the queue unsent")
             wait = self.retry_wait(record.receives)
             return Ended(self._unsent(claim, wait, "unprepared", type(trouble).__name__))
-        return self._in_turn(claim, record, repeats=repeats) or request
+        if (ended := self._in_turn(claim, record, repeats=repeats)) is None:
+            self._timing.spend(submitted)
+        return ended or request
 
     def _not_again(self, claim: Claimed, message: M, *, repeats: bool) -> Ended | None:
         """How a message ends that may not be submitted any more, or not now; None: it may. `repeats`: an
@@ -399,6 +401,7 @@ class Delivery(Generic[M, R]):
     def _recorded(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Wait:
         if isinstance(outcome, Sent):
             return self.accepted(claim, message, outcome, record)
+        self._timing.unspend(message.key)
         if isinstance(outcome, Conflict):
             return self._hold(claim, f"{outcome.reason}; {_ASK}")
         return self._refused(claim, message, outcome, record)
@@ -407,7 +410,6 @@ class Delivery(Generic[M, R]):
         """Follows a submit that the provider has just accepted."""
         # No log line where all goes well: the ledger says it, and one would cost as much as all the rest.
         self._tally.add("Sent")
-        self._timing.spend(message)
         try:
             self._complete(claim, message, sent)
         except Exception:

@@ -97,8 +97,12 @@ class Timing:
         return self._kept[key]
 
     def spend(self, message: Message) -> None:
-        """The message was sent, or nobody knows."""
-        self._spent[message.key] = _recipients(message)
+        """Count the recipients of a message as the provider is given it now."""
+        self._spent[message.key] = message.recipient_count
+
+    def unspend(self, key: Key) -> None:
+        """Count nobody for a message that its provider has not taken."""
+        self._spent.pop(key, None)
 
     def used_up(self, message: Message, record: QueueRecord) -> Wait:
         """The provider takes no more today. Closes the day for bulk, and lets the message wait."""
@@ -108,7 +112,7 @@ class Timing:
                 self._left = Grant(0, 0)
                 self._budget.close()
                 if self._bulk:
-                    slots = self._budget.line_up([_recipients(message)])
+                    slots = self._budget.line_up([message.recipient_count])
             except Exception:  # noqa: BLE001 - logged; bulk finds out by itself that the day is used up
                 logger.warning("the day could not be closed for bulk", exc_info=True)
         return self._hold([(message, record)], slots)[message.key]
@@ -163,20 +167,20 @@ class Timing:
             self._tools.tally.add("BulkClosed")
 
     def _ask(self, budget: Budget, asking: Sequence[Asking], *, in_line: bool) -> None:
-        wanted = sum(_recipients(each) for each, _ in asking) - (self._left.recipients - self._promised)
+        wanted = sum(each.recipient_count for each, _ in asking) - (self._left.recipients - self._promised)
         if wanted > 0:
             grant = budget.ask(wanted, in_line=in_line)
             self._left = Grant(self._left.recipients + grant.recipients, grant.hour)
         over: list[Asking] = []
         for each in asking:
-            size = _recipients(each[0])
+            size = each[0].recipient_count
             # In their order: a smaller one behind does not overtake.
             if over or self._promised + size > self._left.recipients:
                 over.append(each)
             else:
                 self._promised += size
         if over:
-            self._kept |= self._hold(over, budget.line_up([_recipients(each) for each, _ in over]))
+            self._kept |= self._hold(over, budget.line_up([each.recipient_count for each, _ in over]))
 
     def _hold(
         self, messages: Sequence[Asking], slots: Sequence[float], code: str = DAY_USED_UP
@@ -199,8 +203,3 @@ class Timing:
                 self._tools.tally.add(_WAITS[code])
                 waits[message.key] = None
         return waits
-
-
-def _recipients(message: Message) -> int:
-    """How many a provider counts."""
-    return len(message.reached) or 1

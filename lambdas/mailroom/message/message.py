@@ -224,6 +224,11 @@ class Message(Struct, frozen=True, kw_only=True):
         to = self.recipient
         return self.addressees or ((to,) if isinstance(to, str) else (*to,))
 
+    @property
+    def recipient_count(self) -> int:
+        """The recipients of the request to its provider, as the provider's quota counts them."""
+        return 1
+
     def without(self, addressees: Container[str]) -> Self:  # noqa: ARG002 - for those that can go to several
         """The message to the other addressees only."""
         return self

@@ -8,9 +8,10 @@ from mailroom.budget import CLOSED_SECONDS, Budget
 from mailroom.delivery.timing import LATEST_SUBMITS, MOST_REFUSED, USED_UP_SECONDS
 from mailroom.message.message import PROVIDER_REFUSES, Held, held
 from mailroom.message.outcome import DayUsedUp, Misconfigured, Rejected, Retry, Sent
+from mailroom.recipients.choices import Suppression, Suppressions
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Make, Post
-from tests.support.unit.shared import BUDGETS, NOW, Aws, FakeClock, Item, item
+from tests.support.unit.shared import BUDGETS, NOW, NOW_MS, SUPPRESSIONS, Aws, FakeClock, Item, item
 
 DAYS = (("0001-01-01", 100),)
 DAY = 86_400
@@ -43,6 +44,48 @@ def test_codes_are_counted_when_their_batch_is_over(post: Make, aws: Aws, clock:
     codes = lane(post, aws, bulk=False)
     assert codes.handle(*mails(3), to_many(4, "m-9")) == {}
     assert spent(aws, clock) == (7, 0)
+
+
+SPELLINGS = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.COM", "bcc": ["eve@x.com"]}
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_mail_counts_each_address_that_its_provider_is_given(
+    post: Make, aws: Aws, clock: FakeClock, *, asks: bool
+) -> None:
+    """SES counts the addresses in To, CC and BCC, however often an address comes."""
+    sender = lane(post, aws, asks=asks)
+    assert sender.handle(item(**SPELLINGS)) == {}
+    assert spent(aws, clock) == (4, 4 if asks else 0)
+
+
+def test_recipients_count_as_far_as_the_provider_is_given_them(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    """Neither who has opted out, nor whom the stage may not reach."""
+    suppressions = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
+    suppressions.mark(Suppression("gone@example.com", "mail", "bounce", NOW_MS))
+    codes = lane(post, aws, bulk=False, recipients_only=["example.com"], suppressions=suppressions)
+    several = ["gone@example.com", "ada@example.com", "ada@elsewhere.com", "eve@example.com"]
+    assert codes.handle(item(to=several), item(id="m-2", to="gone@example.com")) == {}
+    assert spent(aws, clock) == (2, 0)
+
+
+def test_what_bulk_was_granted_for_those_who_get_nothing_is_for_its_next_batch(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    news = lane(post, aws, bulk=True, recipients_only=["example.com"])
+    several = ["a@elsewhere.com", "b@elsewhere.com", "ada@example.com"]
+    news.handle(item(to=several, lane="bulk"))
+    news.handle(item(id="m-2", to=["ada@example.com", "eve@example.com"], lane="bulk"))
+    assert spent(aws, clock) == (3, 3)
+
+
+def test_a_redirected_mail_counts_whom_it_goes_to(post: Make, aws: Aws, clock: FakeClock) -> None:
+    redirected = {"recipients_only": ["example.com"], "redirect_to": "testers@example.com"}
+    codes = lane(post, aws, bulk=False, **redirected)
+    assert codes.handle(item(to=["a@elsewhere.com", "b@elsewhere.com"])) == {}
+    assert spent(aws, clock) == (1, 0)
 
 
 def test_a_code_is_sent_before_the_budget_hears_of_it_and_whatever_it_says(

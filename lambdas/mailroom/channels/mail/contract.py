@@ -131,6 +131,15 @@ class Mail(Templated, frozen=True, kw_only=True):
         everybody = (*listed(self.recipient), *listed(self.cc), *listed(self.bcc))
         return tuple(dict.fromkeys(map(address.bare, everybody)))
 
+    @property
+    def recipient_count(self) -> int:
+        """The addresses in to, cc and bcc; one that comes twice is handed over twice, and counts twice.
+
+        SES counts "the total number of recipients (To:, CC: and BCC:)" against the quota:
+        https://docs.aws.amazon.com/ses/latest/APIReference/API_SendEmail.html.
+        """
+        return sum(len(listed(each)) for each in (self.recipient, self.cc, self.bcc))
+
     def without(self, addressees: Container[str]) -> Self:
         """The mail without these addresses in to, cc and bcc."""
         name = "email" if self.to is None else "to"
@@ -206,8 +215,7 @@ class Mail(Templated, frozen=True, kw_only=True):
         if not recipients:
             raise Invalid("to", "is missing; give `to` (or `email`) one address or a list of them")
         # Counted before one of them is read: an item has room for tens of thousands.
-        count = len(recipients) + len(cc) + len(bcc)
-        if count > MAX_RECIPIENTS:
+        if (count := self.recipient_count) > MAX_RECIPIENTS:
             raise Invalid(name, f"{count} recipients with cc and bcc; use at most {MAX_RECIPIENTS} a mail")
         if len(reply_to) > MAX_RECIPIENTS:
             raise Invalid("reply_to", f"has {len(reply_to)} addresses; use at most {MAX_RECIPIENTS}")
