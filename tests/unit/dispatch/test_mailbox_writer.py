@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from mailroom.aws.dynamo import plain
 from mailroom.mailbox import MailboxWriter
-from tests.support.unit.shared import MAILBOX, NOW, Aws, FakeClock, before_each_call, item
+from tests.support.unit.shared import MAILBOX, NOW, RUNS, Aws, FakeClock, before_each_call, item
 
 
 @pytest.fixture
@@ -138,3 +139,27 @@ def test_an_item_whose_ttl_is_null_gets_the_mailboxs_as_well(aws: Aws, clock: Fa
 def test_a_mailbox_may_keep_everything(aws: Aws, ttl: float | None) -> None:
     MailboxWriter(aws.dynamodb, MAILBOX, ttl).put(item())
     assert "ttl" not in aws.item(table=MAILBOX)
+
+
+def test_a_transaction_that_is_made_again_commits_once_and_finds_its_own_message(
+    aws: Aws, clock: FakeClock
+) -> None:
+    """The entry made anew has another ttl, so its condition answers, and not a token of the first call."""
+    writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
+    key = {"campaign": {"S": "order"}, "run": {"S": "42"}}
+
+    def order() -> Any:
+        sold = {"TableName": RUNS, "Key": key, "UpdateExpression": "ADD sold :one"}
+        update: Any = {"Update": {**sold, "ExpressionAttributeValues": {":one": {"N": "1"}}}}
+        return aws.dynamodb.transact_write_items(TransactItems=[update, writer.entry(item())])
+
+    order()
+    for _ in range(2):
+        clock.advance(3601)
+        with pytest.raises(aws.dynamodb.exceptions.TransactionCanceledException) as cancelled:
+            order()
+        reasons = cancelled.value.response["CancellationReasons"]
+        assert [each["Code"] for each in reasons] == ["None", "ConditionalCheckFailed"]
+        assert plain(reasons[1]["Item"]) == {**item(), "ttl": NOW + 3600}
+    assert aws.dynamodb.get_item(TableName=RUNS, Key=key)["Item"]["sold"] == {"N": "1"}
+    assert (writer.put(item()).state, writer.put(item(text="No")).state) == ("existed", "conflict")
