@@ -33,6 +33,7 @@ was sent a day ago, hour by hour."""
 _TRIES = 25
 """Each try that fails proves another worker's write, of which a stage has a few at a time."""
 
+_ADD = "ADD #used :n, #bulk :n, #used_{0} :n, #bulk_{0} :n"
 _SUMS = "#oldest = :oldest"
 _OPEN = "(attribute_not_exists(closed_until) OR closed_until <= :now)"
 _NO_LINE = "(attribute_not_exists(line_until) OR line_until <= :now)"
@@ -81,8 +82,8 @@ class Budget:
         """Take up to `wanted` recipients of bulk's part, before anything is sent; `whole`: all or none. Who
         has waited for its slot is `in_line`; others get nothing while somebody waits.
 
-        What is granted is never taken back: a worker that dies, or a call that the SDK repeats, costs bulk a
-        part of its day, and never a code. Raises Busy.
+        Only `settle` gives back: a worker that dies, or a call that the SDK repeats, costs bulk a part of its
+        day, and never a code. Raises Busy.
         """
         hour, oldest = hour_of(self._clock()), self._oldest()
         conditions = [_SUMS, _ROOM, _OPEN, *([] if in_line else [_NO_LINE])]
@@ -90,7 +91,7 @@ class Budget:
             day, bulk = self._limits()
             try:
                 self._update(
-                    f"ADD #used :n, #bulk :n, #used_{hour} :n, #bulk_{hour} :n",
+                    _ADD.format(hour),
                     " AND ".join(conditions),
                     {
                         ":n": number(wanted),
@@ -111,6 +112,15 @@ class Budget:
             else:
                 return Grant(wanted, hour)
         raise Busy(f"the budget was changed by others {_TRIES} times; ask again")
+
+    def settle(self, once: "DynamoDBClient", grant: Grant, recipients: int) -> None:
+        """Count `recipients` in place of those of a grant of this hour or the last.
+
+        `once` is a client that never repeats a call: a second write would give the same recipients back
+        again, and more would be sent than the day has.
+        """
+        more = {":n": number(recipients - grant.recipients)}
+        update(once, self._table, self._key, _ADD.format(grant.hour), "attribute_exists(#oldest)", more)
 
     def count(self, sent: int) -> None:
         """Count recipients of a normal lane, who were reached whatever is left. Raises Busy."""

@@ -173,10 +173,10 @@ PutState = Literal["accepted", "existed", "conflict", "refused", "failed"]
 class PutResult:
     """What became of one put.
 
-    accepted: the item is in the mailbox. existed: the very same was there. conflict: its id and event_type
-    stand for another message, which stays. refused: DynamoDB cannot hold the item. failed: AWS was out of
-    reach or throttled; putting the item again is safe. `error` is the whole sentence, and `field` the
-    attribute at fault.
+    accepted: the item is in the mailbox, by this put or, if the SDK repeated the call, perhaps by an earlier
+    put. existed: the very same was there. conflict: its id and event_type stand for another message, which
+    stays. refused: DynamoDB cannot hold the item. failed: AWS was out of reach or throttled; putting the item
+    again is safe. `error` is the whole sentence, and `field` the attribute at fault.
     """
 
     state: PutState
@@ -250,6 +250,12 @@ class MailboxWriter:
         put: Any = {"TableName": self._table, "Item": light, **_IF_NEW}
         return {"Put": put}
 
+    def has(self, id_: str, event_type: str) -> bool:
+        """Whether the mailbox has an item of this key."""
+        key = {"id": {"S": id_}, "event_type": {"S": event_type}}
+        briefly: Any = {"ConsistentRead": True, "ProjectionExpression": "id"}
+        return "Item" in self._client.get_item(TableName=self._table, Key=key, **briefly)
+
     def put_all(self, items: Iterable[Mapping[str, Any]], workers: int = 1) -> list[PutResult]:
         """Put many, `workers` at a time; what became of each, in their order."""
         return list(in_order(self.put, items, workers))
@@ -280,7 +286,9 @@ def _refused(error: ClientError, image: dict[str, Value], left_out: frozenset[st
         answer: Mapping[str, Any] = error.response  # the item is missing from its own description
         found: Mapping[str, Value] = answer.get("Item", {})
         if same(_without(image, left_out), _without(found, left_out)):
-            return PutResult("existed")
+            # If the SDK has repeated the call, the item may be of the first try, whose answer was lost.
+            repeated = answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
+            return PutResult("accepted" if repeated else "existed")
         return _at_fault("conflict", Invalid("id", "is used for another message; use a new one"))
     if code == "ValidationException":
         return _at_fault("refused", _explained(error.response["Error"].get("Message", "")))

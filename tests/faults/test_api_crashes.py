@@ -10,8 +10,11 @@ import pytest
 from moto import mock_aws
 
 from mailroom.api.answers import Refusal
+from mailroom.api.callers import Caller
 from mailroom.api.messages import Intake, States
+from mailroom.aws import clients
 from mailroom.aws.dynamo import plain
+from mailroom.budget import Budget
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Validator
@@ -19,6 +22,7 @@ from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.reader import LedgerReader
 from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.mailbox import MailboxWriter, Oversize
+from mailroom.message.message import parse
 from tests.support.faults.outside import Outside, Side, Stopped
 from tests.support.faults.world import BULK, MAIL, World, mail
 
@@ -127,6 +131,59 @@ def test_a_request_that_stops_in_one_of_several_threads_ends_right_when_it_is_se
         assert items.keys() == {"one", "two", "three", "large"}, at
         assert (items["two"]["lane"], items["two"]["first_name"]) == ("bulk", "Ada"), at
         assert items["large"]["payload_ref"].startswith("s3://payloads/oversize/")
+
+
+LIMIT = [("0001-01-01", 4)]
+COUNTED = [mail("one", to=["a@example.com", "b@example.com"]), mail("two"), mail("two", first_name="Eve")]
+"""Messages to three; the last is another one under a key that stands above."""
+
+
+def posted_by_a_caller(world: World, s3: Any, patch: pytest.MonkeyPatch) -> list[str]:
+    """A new process answers the request of a caller with a limit of the day; [] if the day has no room."""
+    watched = world.outside.watch(world.dynamodb, "update_item", "get_item")
+    patch.setattr(clients, "dynamodb_once", lambda: watched)
+    caller = Caller(
+        budget=Budget(watched, "budgets", "api#shop", LIMIT, clock=world.clock), clock=world.clock
+    )
+    try:
+        return [each.result for each in Api(world, s3).intake.take(COUNTED, "", caller)]
+    except Refusal as refusal:
+        if refusal.status != 429:
+            raise
+        return []
+
+
+def day_of(world: World, s3: Any) -> tuple[int, int]:
+    """The recipients of the messages in the mailbox, and those that the caller's day counts."""
+    put = sum(parse(each, CONTRACTS).recipient_count for each in Api(world, s3).mailbox().values())
+    return put, Budget(world.dynamodb, "budgets", "api#shop", LIMIT, clock=world.clock).spent()[0]
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_callers_day_never_counts_less_than_was_put_wherever_its_request_stops_and_is_sent_again(
+    bucket: Any, new_world: NewWorld, monkeypatch: pytest.MonkeyPatch, side: Side
+) -> None:
+    first, again = ["accepted", "accepted", "conflict"], ["existed", "existed", "conflict"]
+    whole = new_world()
+    assert posted_by_a_caller(whole, bucket, monkeypatch) == first
+    calls = len(whole.outside.calls)
+    assert posted_by_a_caller(whole, bucket, monkeypatch) == again
+    assert day_of(whole, bucket) == (3, 3)
+    for at in range(len(whole.outside.calls)):
+        world = new_world()
+        if at >= calls:  # of a request that is sent again, which gives back what it has taken
+            posted_by_a_caller(world, bucket, monkeypatch)
+        world.outside.stop = (at, side)
+        with pytest.raises(Stopped):
+            posted_by_a_caller(world, bucket, monkeypatch)
+        for _ in range(2):
+            put, counted = day_of(world, bucket)
+            assert put <= counted <= 4, world.outside.stopped_at
+            posted_by_a_caller(world, bucket, monkeypatch)
+        world.clock.now += 100_000
+        posted_by_a_caller(world, bucket, monkeypatch)
+        assert posted_by_a_caller(world, bucket, monkeypatch) == again
+        assert day_of(world, bucket)[0] == 3, world.outside.stopped_at
 
 
 def waiting(new_world: NewWorld, seconds: int, *, dispatched: bool = True) -> World:

@@ -203,6 +203,13 @@ def _metrics_in(unit: str) -> dict[str, list[float]]:
 def _fresh_clients() -> Iterator[None]:
     """The library keeps its clients for a process's life, which spans many tests and their AWS."""
     yield
-    made = (clients.dynamodb, clients.sqs, clients.s3, clients.scheduler, clients.secretsmanager)
+    made = (
+        clients.dynamodb,
+        clients.dynamodb_once,
+        clients.sqs,
+        clients.s3,
+        clients.scheduler,
+        clients.secretsmanager,
+    )
     for make in (*made, clients.sesv2, clients.sms, clients.sns):
         make.cache_clear()

@@ -14,12 +14,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.api import answers
 from mailroom.api.answers import Refusal, Response, problem
-from mailroom.api.callers import Callers
+from mailroom.api.callers import Caller, Callers
 from mailroom.api.listing import Listing, of_page
 from mailroom.api.messages import Intake, States
 from mailroom.api.requests import entries_of, header, route_of
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
+from mailroom.budget import Busy
 from mailroom.channels.contracts import UNDELAYED, contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
@@ -56,7 +57,7 @@ class Application:
             return self._routed(event)
         except Refusal as refusal:
             return problem(refusal)
-        except (ClientError, BotoCoreError):
+        except (ClientError, BotoCoreError, Busy):
             logger.exception("AWS refused or was out of reach")
             unreachable = "a part of ours is out of reach; try again"
             return problem(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, unreachable))
@@ -67,22 +68,22 @@ class Application:
     def _routed(self, event: Mapping[str, Any]) -> Response:
         route, id_ = route_of(event)
         query = event.get("queryStringParameters") or {}
+        if route in {"GET /openapi.json", "GET /swagger"}:
+            return _zipped(self._description(route), event)
+        caller = self._callers.of(lambda: _caller(self._settings.caller_claim, event))
         match route:
             case "POST /messages":
-                return self._taken(event)
+                return self._taken(event, caller)
             case "GET /messages" if "id" not in query:
                 return of_page(self._listing.page(query))
             case "GET /messages" | "GET /messages/{id}":
                 return answers.of_status(self._states.of(_id(id_, query), query.get("event_type")))
             case "POST /messages/cancel" | "POST /messages/{id}/cancel":
                 return answers.of_status(self._states.cancel(_id(id_, query), query.get("event_type")))
-            case "GET /openapi.json" | "GET /swagger":
-                return _zipped(self._description(route), event)
         raise Refusal(HTTPStatus.NOT_FOUND, "there is nothing here; see /openapi.json")
 
-    def _taken(self, event: Mapping[str, Any]) -> Response:
+    def _taken(self, event: Mapping[str, Any], caller: Caller) -> Response:
         entries, listed = entries_of(event)
-        caller = self._callers.of(lambda: _caller(self._settings.caller_claim, event))
         taken = self._intake.take(entries, _prefix(self._settings, event), caller)
         return answers.of_list(taken) if listed else answers.of_one(taken[0])
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mailroom.api.answers import Refusal
 from mailroom.aws import clients
-from mailroom.budget import Budget, Busy
+from mailroom.budget import Budget, Grant
 from mailroom.channels.mail.contract import Mail
 from mailroom.clock import Clock, iso
 from mailroom.environment import MessagesApiSettings
@@ -18,6 +18,8 @@ from mailroom.errors import Invalid
 from mailroom.message.address import bare
 from mailroom.message.message import Message
 from mailroom.telemetry import count, logger
+
+_OVER_A_DAY = "has {} recipients, and its caller may reach {} a day; use several {}, on several days"
 
 
 class Caller(Struct, frozen=True):
@@ -38,7 +40,11 @@ class Caller(Struct, frozen=True):
         return {**entry, "from": self.default} if nameless else entry
 
     def check(self, message: Message) -> None:
-        """Raise Invalid for a sender that is not the caller's."""
+        """Raise Invalid for more recipients than its caller's whole day has, and for a sender that is not the
+        caller's."""
+        if self.budget is not None and (size := message.recipient_count) > (day := self.budget.part()):
+            field = next(name for name in message.addressing if getattr(message, name) is not None)
+            raise Invalid(field, _OVER_A_DAY.format(size, day, "mails"))
         if self.senders is None or not isinstance(message, Mail):
             return
         used = ", ".join(self.senders) or "none"
@@ -47,27 +53,39 @@ class Caller(Struct, frozen=True):
         if bare(message.from_) not in self.senders:
             raise Invalid("from", f"is not a sender that its caller may use; use one of {used}")
 
-    def spend(self, recipients: int) -> None:
-        """Take so many of the caller's day, all or none. Raises Refusal: 429 with the time when there are
-        more."""
+    def spend(self, recipients: int, new: Callable[[], int]) -> Grant:
+        """Take the recipients of a request from the caller's day, all or none, before its messages are put.
+
+        A repeated request has to be answered on a day that is used up as well. So if not all fit, `new` looks
+        up how many recipients are of messages that the mailbox does not have, and these alone are taken.
+        Raises Refusal: 429 with the time when there are more, 422 if a whole day has too few. Raises Busy.
+        """
         if self.budget is None or recipients == 0:
-            return
-        try:
-            if self.budget.ask(recipients, whole=True).recipients:
-                return
-        except Busy:
-            busy = "others of the same caller are counted at this moment; try again"
-            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, busy) from None
+            return Grant(0, 0)
+        grant = self.budget.ask(recipients, whole=True)
+        if grant.recipients < recipients:
+            recipients = new()
+            grant = self.budget.ask(recipients, whole=True)
+        if grant.recipients == recipients:
+            return grant
         left, again = self.budget.room(recipients)
         count("ApiOverDay")
         logger.warning("a caller is over its part of the day", recipients=recipients, left=left)
-        refusal = Refusal(
-            HTTPStatus.TOO_MANY_REQUESTS,
-            f"the request is for {recipients} recipients, and its caller may reach {left} more today; send "
-            f"it again, or what is left of it, from {iso(again)} on",
-        )
+        if recipients > (day := self.budget.part()):
+            raise Refusal.of_field("messages", _OVER_A_DAY.format(recipients, day, "requests"))
+        size = f"the request is for {recipients} new recipients, and its caller may reach {left} more today"
+        refusal = Refusal(HTTPStatus.TOO_MANY_REQUESTS, f"{size}; send it again from {iso(again)} on")
         refusal.retry_after = max(1, math.ceil(again - self.clock()))
         raise refusal
+
+    def settle(self, grant: Grant, recipients: int) -> None:
+        """Count `recipients`, of the messages that were put, in place of the grant. Raises nothing: if that
+        fails, the caller has less left until tomorrow."""
+        if self.budget is not None and grant.recipients != recipients:
+            try:
+                self.budget.settle(clients.dynamodb_once(), grant, recipients)
+            except Exception:  # noqa: BLE001 - logged; the messages are put, and the caller must hear that
+                logger.warning("a caller's day is not settled", granted=grant.recipients, put=recipients)
 
 
 ANYBODY = Caller()
@@ -85,14 +103,12 @@ class Callers(Struct, frozen=True):
             return ANYBODY
         limit = self.settings.callers.get(caller := name())
         if limit is None:
-            raise Refusal(HTTPStatus.FORBIDDEN, "its caller may send nothing; name it in api.callers")
+            raise Refusal(HTTPStatus.FORBIDDEN, "its caller is not one of api.callers; add it there")
         senders = None if limit.senders is None else [bare(each) for each in limit.senders]
         default = self.settings.mail_senders[0] if self.settings.mail_senders else ""
         may_use = default if senders is not None and bare(default) in senders else ""
-        return Caller(senders, may_use, self._budget(caller, limit.per_day), self.clock)
-
-    def _budget(self, caller: str, per_day: int | None) -> Budget | None:
-        if per_day is None:
-            return None
-        table, days = self.settings.budgets_table, [("0001-01-01", per_day)]
-        return Budget(clients.dynamodb(), table, f"api#{caller}", days, clock=self.clock)
+        if limit.per_day is None:
+            return Caller(senders, may_use)
+        table, days = self.settings.budgets_table, [("0001-01-01", limit.per_day)]
+        budget = Budget(clients.dynamodb(), table, f"api#{caller}", days, clock=self.clock)
+        return Caller(senders, may_use, budget, self.clock)

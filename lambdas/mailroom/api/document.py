@@ -86,7 +86,7 @@ _POSTED: dict[str, Any] = {
     "409": _problem("The id is used for another message; of a list, every one is"),
     "413": _problem("The body is too large"),
     "415": _problem("The body is not application/json"),
-    "422": _problem("Something is wrong with the message; of a list, with each of them"),
+    "422": _problem("Something is wrong with the message; of a list, with each; or no day has room"),
 }
 _LOOKED_UP: dict[str, Any] = {
     **_COMMON,

@@ -20,7 +20,7 @@ from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed, lies_too_deep
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.ledger.withdrawal import Withdrawals
-from mailroom.mailbox import MailboxWriter, PutResult
+from mailroom.mailbox import MailboxWriter, PutResult, in_order
 from mailroom.message.address import has_control
 from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
 from mailroom.telemetry import about, count, logger
@@ -60,28 +60,28 @@ class Intake(Struct, frozen=True):
 
     def take(self, entries: Sequence[Any], prefix: str | None, caller: Caller = ANYBODY) -> list[EntryAnswer]:
         """What became of each entry, in their order. `prefix` is how the keys begin of the objects that their
-        caller may name; "": it may name all; None: none. Raises Refusal: 429 over the caller's day."""
+        caller may name; "": it may name all; None: none. Raises Refusal: see `Caller.spend`."""
         entries = [_held(caller.named(each), prefix) for each in entries]
         taken: dict[int, EntryAnswer] = {}
         first: dict[Key, int] = {}
         again: list[int] = []
-        recipients = 0
+        messages: dict[int, Message] = {}
         looks = dict[int, Look]()
         for at, entry in enumerate(entries):
             judged = self._judged(entry, prefix, caller, alone=len(entries) == 1)
             if isinstance(judged, EntryAnswer):
                 taken[at] = judged
                 continue
-            message, looks[at] = judged
-            if message.key in first:
+            messages[at], looks[at] = judged
+            if first.setdefault(messages[at].key, at) != at:
                 again.append(at)
-            else:
-                first[message.key] = at
-                recipients += len(message.reached) or 1
-        caller.spend(recipients)
+        grant = caller.spend(_recipients(messages.values()), lambda: self._new(messages.values()))
         # Of two entries with one key the first counts, so the second waits until that one stands there.
         for wave in (list(first.values()), again):
             taken |= self._put(wave, entries, looks)
+        # One that failed may be in the mailbox: nobody knows.
+        put = [each for at, each in messages.items() if taken[at].result in {"accepted", "failed"}]
+        caller.settle(grant, _recipients(put))
         _report(taken.values())
         return [taken[at] for at in range(len(entries))]
 
@@ -122,6 +122,19 @@ class Intake(Struct, frozen=True):
         workers = min(self.workers, len(items))
         written = self.writer.put_all(items, workers) if items else []
         return {at: _taken(entries[at], each, looks[at]) for at, each in zip(wave, written, strict=True)}
+
+    def _new(self, messages: Iterable[Message]) -> int:
+        """The recipients of the messages whose keys the mailbox does not have."""
+        new = in_order(
+            lambda each: None if self.writer.has(each.id, each.event_type) else each, messages, self.workers
+        )
+        return _recipients(filter(None, new))
+
+
+def _recipients(messages: Iterable[Message]) -> int:
+    """The most recipients that the messages can reach, of which one of each key is put."""
+    smallest_first = sorted(messages, key=lambda each: each.recipient_count)
+    return sum({each.key: each.recipient_count for each in smallest_first}.values())
 
 
 def _held(entry: Any, prefix: str | None) -> Any:

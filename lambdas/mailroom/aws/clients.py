@@ -55,6 +55,12 @@ def dynamodb() -> "DynamoDBClient":
 
 
 @cache
+def dynamodb_once() -> "DynamoDBClient":
+    """For a write that has another effect if it is repeated: one try, and no answer means unknown."""
+    return _on_recent_connections(boto3.client("dynamodb", config=_config(read_seconds=5, attempts=1)))
+
+
+@cache
 def sqs() -> "SQSClient":
     """For sends (a repeated one is a duplicate that the ledger drops) and visibility."""
     return boto3.client("sqs", config=_REPEATABLE)

@@ -62,7 +62,7 @@ class Caller(Section):
     """What one caller may send."""
 
     per_day: int | None = Field(default=None, ge=1)
-    """Recipients that it may reach in 24 hours, over all channels; null is no limit."""
+    """Recipients of the messages that it may put in 24 hours, over all channels; null is no limit."""
     senders: tuple[str, ...] | None = None
     """The addresses of `mail.senders` that its mails may come from; null is all of them."""
 
@@ -112,8 +112,8 @@ class Api(Function):
     """How the keys begin of the objects in the payload bucket that each caller's messages may name. "" is the
     whole bucket. A caller that is not here may name no object; where nobody is, everybody may name all."""
     callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
-    """What each caller may send. A caller that is not here may send nothing; where nobody is, everybody may
-    send everything."""
+    """What each caller may send. A caller that is not here gets 403 for every request; if nobody is,
+    everybody may send everything."""
     public_docs: bool = False
     """Whether /openapi.json and /swagger are for everybody."""
     timeout_seconds: int = fixed(10)

@@ -122,6 +122,7 @@ class InMemoryDynamoDB:
 
     def __init__(self, region: str = "us-east-1") -> None:
         self.meta = SimpleNamespace(region_name=region)
+        self._endpoint = SimpleNamespace(http_session=SimpleNamespace(_pool_classes_by_scheme={}))
         self.tables: dict[str, Table] = {}
         self._lock = threading.RLock()
 

@@ -1,12 +1,20 @@
 """What each caller may send: its recipients of a day, and the senders of its mails."""
 
+from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
 
+from mailroom.aws import clients
+from mailroom.aws.dynamo import plain
 from mailroom.budget import Budget, Busy
+from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import CallerLimit
-from tests.support.unit.api_requests import Api
+from mailroom.message.message import parse
+from tests.support.unit.api_requests import Api, event
+from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import BUCKET, BUDGETS, MAILBOX, Aws, FakeClock, Item, item
 
 SENDERS = ("Mailroom <post@example.com>", "shop@example.com")
@@ -40,7 +48,7 @@ def test_a_caller_sends_until_its_day_is_over_and_then_hears_when_to_come_again(
     assert post(api, mails("a", "b", "c")).status == 202
     over = post(api, mails("d", "e", "f"))
     assert (over.status, over.json["title"]) == (429, "Too Many Requests")
-    assert "for 3 recipients, and its caller may reach 2 more today" in over.json["detail"]
+    assert "for 3 new recipients, and its caller may reach 2 more today" in over.json["detail"]
     again = int(over.headers["retry-after"])
     assert 86_400 < again < 91_000
     assert post(api, mails("d", "e")).status == 202
@@ -49,14 +57,217 @@ def test_a_caller_sends_until_its_day_is_over_and_then_hears_when_to_come_again(
 
 
 def test_a_request_over_the_day_puts_nothing_and_takes_nothing_of_it(api: Api, aws: Aws) -> None:
-    assert post(api, mails(*"abcdef")).status == 429
-    assert aws.item("a", table=MAILBOX) == {}
+    assert post(api, mails("a")).status == 202
+    assert post(api, mails(*"bcdef")).status == 429
+    assert aws.item("b", table=MAILBOX) == {}
+    assert post(api, mails(*"bcde")).status == 202
+
+
+def spent(aws: Aws, clock: FakeClock) -> int:
+    """The recipients of the caller `shop` that count now."""
+    return Budget(aws.dynamodb, BUDGETS, "api#shop", [("0001-01-01", 5)], clock=clock).spent()[0]
+
+
+def recipients(mailbox: Aws) -> int:
+    """The recipients of all mails in the mailbox."""
+    items = mailbox.dynamodb.scan(TableName=MAILBOX)["Items"]
+    return sum(parse(plain(each), CONTRACTS).recipient_count for each in items)
+
+
+def test_a_mail_counts_each_recipient_that_its_provider_is_given(
+    api: Api, aws: Aws, clock: FakeClock
+) -> None:
+    """SES counts the addresses in To, CC and BCC, however often an address comes."""
+    spellings = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.COM", "bcc": "eve@x.com"}
+    assert post(api, mails("a", **spellings)).status == 202
+    assert spent(aws, clock) == 4
+
+
+@pytest.mark.parametrize("field", ["to", "email"])
+def test_a_mail_to_more_than_its_callers_whole_day_is_refused_by_its_field_and_no_neighbour_is(
+    api: Api, aws: Aws, clock: FakeClock, field: str
+) -> None:
+    several = [f"reader-{at}@example.com" for at in range(5)]
+    large = item(**{"id": "a", "from": "shop@example.com", "to": ..., "cc": "cc@example.com", field: several})
+    alone = post(api, large)
+    assert (alone.status, alone.fields) == (422, [field])
+    assert alone.json["errors"][0]["problem"] == (
+        "has 6 recipients, and its caller may reach 5 a day; use several mails, on several days"
+    )
+    listed = post(api, {"messages": [large, *mails("b")["messages"]]})
+    assert [each["result"] for each in listed.json["messages"]] == ["refused", "accepted"]
+    assert spent(aws, clock) == 1
+
+
+def test_a_list_for_more_than_its_callers_whole_day_is_refused_and_not_put_off(api: Api, aws: Aws) -> None:
+    """No later time has room for the whole list, so a Retry-After would bring it back for ever."""
+    refused = post(api, mails(*"abcdef"))
+    assert (refused.status, refused.fields) == (422, ["messages"])
+    assert "retry-after" not in refused.headers
+    assert refused.json["errors"][0]["problem"] == (
+        "has 6 recipients, and its caller may reach 5 a day; use several requests, on several days"
+    )
+    assert recipients(aws) == 0
+
+
+def test_a_request_that_is_over_the_day_is_taken_at_the_time_that_it_was_told(
+    aws: Aws, clock: FakeClock
+) -> None:
+    """Whatever was sent when: the first answer's Retry-After is enough, and is never a second for ever."""
+    random = Random(20261126)
+    for round_ in range(60):
+        aws.dynamodb.empty()  # type: ignore[attr-defined]  # the double's
+        api = Api(clock, caller_claim="sub", callers=CALLERS, mail_senders=SENDERS, budgets_table=BUDGETS)
+        for at in range(random.randrange(6)):
+            post(api, mails(*(f"{at}-{each}" for each in range(random.randrange(1, 4)))))
+            clock.advance(random.randrange(40_000))
+        last = mails(*(f"last-{each}" for each in range(random.randrange(1, 6))))
+        answer = post(api, last)
+        if answer.status == 429:
+            clock.advance(int(answer.headers["retry-after"]))
+            answer = post(api, last)
+        assert answer.status == 202, round_
+
+
+def repeated(api: Api, body: Item) -> list[int]:
+    return [post(api, body).status for _ in range(10)]
+
+
+def test_a_day_counts_what_was_put_however_often_and_with_whatever_beside_it_is_sent(
+    api: Api, aws: Aws, clock: FakeClock
+) -> None:
+    assert repeated(api, mails("a")["messages"][0]) == [202, *[200] * 9]
+    other = mails("a", text="other")["messages"][0]
+    assert repeated(api, other) == [409] * 10
+    assert repeated(api, mails("a", "b")) == [202, *[200] * 9]
+    mixed = {"messages": [other, *mails("a", "c", "c")["messages"], item(id="bad", to="nobody")]}
+    assert repeated(api, mixed) == [202, *[200] * 9]
+    assert spent(aws, clock) == recipients(aws) == 3
+
+
+def test_on_a_day_that_is_used_up_what_was_put_is_answered_as_on_any_other(api: Api, aws: Aws) -> None:
+    assert post(api, mails(*"abcd")).status == 202
+    assert repeated(api, mails(*"bcde")) == [202, *[200] * 9]
+    assert repeated(api, mails("a", text="other")["messages"][0]) == [409] * 10
+    over = post(api, mails("e", "f"))
+    assert over.status == 429
+    assert "for 1 new recipients, and its caller may reach 0 more today" in over.json["detail"]
+    assert recipients(aws) == 5
+
+
+def test_a_day_whose_limit_was_lowered_answers_for_what_was_put(api: Api, aws: Aws, clock: FakeClock) -> None:
     assert post(api, mails(*"abcde")).status == 202
+    less = {"shop": CallerLimit(per_day=2)}
+    lowered = Api(clock, caller_claim="sub", callers=less, mail_senders=SENDERS, budgets_table=BUDGETS)
+    assert post(lowered, mails(*"abcde")).status == 200
+    assert post(lowered, mails("f")).status == 429
 
 
-def test_a_mail_to_several_counts_for_each_of_them(api: Api) -> None:
-    several = [f"reader-{at}@example.com" for at in range(6)]
-    assert post(api, mails("a", to=several)).status == 429
+def test_of_entries_with_one_key_the_largest_has_room_so_that_none_goes_beyond_the_day(
+    api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second is put if the mailbox does not take the first."""
+    small, large = mails("a")["messages"][0], mails("a", to=["a@x.com", "b@x.com"])["messages"][0]
+    assert post(api, {"messages": [small, large]}).json["accepted"] == 1
+    assert spent(aws, clock) == recipients(aws) == 1
+    refuses_one, _ = meddling(aws, clock, monkeypatch, put_item=failing(client_error("ValidationException")))
+    second = {"messages": [{**small, "id": "b"}, {**large, "id": "b"}]}
+    assert post(refuses_one, second).json["messages"][1]["result"] == "accepted"
+    assert spent(aws, clock) == recipients(aws) == 3
+
+
+def meddling(
+    aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, **changes: Callable[..., Any]
+) -> tuple[Api, Meddler]:
+    """The API, whose calls of DynamoDB pass through `changes`."""
+    client = Meddler(aws.dynamodb, **changes)
+    monkeypatch.setattr(clients, "dynamodb", lambda: client)
+    limits = {"callers": CALLERS, "mail_senders": SENDERS, "budgets_table": BUDGETS}
+    return Api(clock, caller_claim="sub", **limits), client
+
+
+def test_a_request_that_fits_costs_its_puts_and_one_write_of_the_day(
+    api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert post(api, mails("before")).status == 202
+    watched, client = meddling(aws, clock, monkeypatch)
+    assert post(watched, mails("a", "b")).status == 202
+    assert sorted(client.names()) == ["put_item", "put_item", "update_item"]
+
+
+def test_two_requests_at_once_do_not_both_get_what_is_left_of_the_day(
+    aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second: list[int] = []
+
+    def meanwhile(real: Callable[..., Any], **arguments: Any) -> Any:
+        if not second:
+            second.append(0)
+            second[0] = post(both, mails("d", "e", "f")).status
+        return real(**arguments)
+
+    both, _ = meddling(aws, clock, monkeypatch, put_item=meanwhile)
+    assert post(both, mails("a", "b", "c")).status == 202
+    assert (second, recipients(aws), spent(aws, clock)) == ([429], 3, 3)
+
+
+def test_a_message_counts_that_was_put_while_nobody_knows_it(
+    aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK repeats a put whose answer was lost, and finds its own item: nobody can tell whose that is."""
+
+    def repeats(real: Callable[..., Any], **arguments: Any) -> Any:
+        real(**arguments)
+        try:
+            return real(**arguments)
+        except ClientError as error:
+            error.response["ResponseMetadata"]["RetryAttempts"] = 1
+            raise
+
+    api, _ = meddling(aws, clock, monkeypatch, put_item=repeats)
+    assert post(api, mails("a")).json["accepted"] == 1
+    assert spent(aws, clock) == recipients(aws) == 1
+
+
+def test_a_day_keeps_what_was_taken_for_a_put_that_may_have_happened(
+    aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too much counts after an outage, and never too little."""
+
+    def lost(real: Callable[..., Any], **arguments: Any) -> Any:
+        real(**arguments)
+        raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
+
+    api, _ = meddling(aws, clock, monkeypatch, put_item=lost)
+    assert post(api, mails("a")).status == 503
+    assert spent(aws, clock) == recipients(aws) == 1
+
+
+def test_a_day_that_cannot_be_given_back_has_less_left_and_the_request_its_answer(
+    api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert post(api, mails("a")).status == 202
+    down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
+    monkeypatch.setattr(clients, "dynamodb_once", lambda: down)
+    assert post(api, mails("a")).status == 200
+    assert (spent(aws, clock), recipients(aws)) == (2, 1)
+
+
+def test_an_item_that_goes_between_the_look_and_the_put_counts_when_it_is_put_again(
+    aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where its ttl ends just then: the one message is beyond the day, and the day says so."""
+
+    def goes(real: Callable[..., Any], **arguments: Any) -> Any:
+        found = real(**arguments)
+        if arguments["TableName"] == MAILBOX:
+            aws.dynamodb.delete_item(TableName=MAILBOX, Key=arguments["Key"])
+        return found
+
+    api, _ = meddling(aws, clock, monkeypatch, get_item=goes)
+    assert post(api, mails(*"abcde")).status == 202
+    assert post(api, mails("a")).status == 202
+    assert spent(aws, clock) == 6
 
 
 def test_what_is_refused_does_not_count(api: Api) -> None:
@@ -74,9 +285,45 @@ def test_a_caller_that_is_not_named_may_send_nothing(api: Api, aws: Aws) -> None
     refused = post(api, item(), "stranger")
     assert (refused.status, refused.json["detail"]) == (
         403,
-        "its caller may send nothing; name it in api.callers",
+        "its caller is not one of api.callers; add it there",
     )
     assert aws.item(table=MAILBOX) == {}
+
+
+LATER = "2026-12-24T18:00:00Z"
+REQUESTS = [
+    ("POST", "/messages"),
+    ("POST", "/messages/m-1/cancel"),
+    ("POST", "/messages/cancel?id=m-1"),
+    ("GET", "/messages"),
+    ("GET", "/messages?id=m-1"),
+    ("GET", "/messages?recipient=vincent@example.com"),
+    ("GET", "/messages/m-1"),
+    ("GET", "/messages/none"),
+    ("PUT", "/else"),
+]
+
+
+@pytest.mark.parametrize(("method", "url"), REQUESTS)
+@pytest.mark.parametrize("caller", [{"jwt": {"claims": {"sub": "stranger"}}}, {"jwt": {"claims": {}}}, None])
+def test_a_caller_that_is_not_named_gets_403_for_every_request(
+    api: Api, aws: Aws, method: str, url: str, caller: Any
+) -> None:
+    assert post(api, item(send_at=LATER), "codes").status == 202
+    assert api.ask(event(method, url, "no JSON", authorizer=caller)).status == 403
+    assert api.get("/messages/m-1", authorizer=by("codes")).json["status"] == "ready"
+
+
+def test_a_named_caller_may_read_and_cancel_the_messages_of_another(api: Api, aws: Aws) -> None:
+    """A stage is the boundary: docs/trust.md."""
+    assert post(api, item(send_at=LATER), "codes").status == 202
+    assert api.get("/messages/m-1", authorizer=by("news")).status == 200
+    assert api.cancel("/messages/m-1/cancel", authorizer=by("news")).json["status"] == "cancelled"
+
+
+def test_the_description_of_the_api_is_for_whoever_api_gateway_lets_in(api: Api) -> None:
+    """With `api.public_docs` it asks nobody for a name."""
+    assert [api.get(url).status for url in ("/openapi.json", "/swagger")] == [200, 200]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,11 @@ def test_a_mail_is_asked_for_once_and_within_its_time() -> None:
     assert config.connect_timeout + config.read_timeout <= 9.0  # type: ignore[attr-defined]
 
 
+def test_a_write_that_may_not_be_repeated_is_tried_once() -> None:
+    config = clients.dynamodb_once().meta.config
+    assert config.retries["total_max_attempts"] == 1  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("make", REPEATABLE)
 def test_what_is_safe_to_repeat_is_repeated_and_bounded(make: Make) -> None:
     config = make().meta.config
@@ -67,6 +72,6 @@ def _presigned(bucket: str) -> str:
     return clients.s3().generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "f-1.pdf"})
 
 
-@pytest.mark.parametrize("make", [*REPEATABLE, lambda: clients.sesv2(9.0)])
+@pytest.mark.parametrize("make", [*REPEATABLE, clients.dynamodb_once, lambda: clients.sesv2(9.0)])
 def test_a_client_is_made_once_a_process(make: Make) -> None:
     assert make() is make()

@@ -107,6 +107,21 @@ def test_an_answer_that_was_lost_costs_bulk_a_part_and_gives_it_none(aws: Aws, c
     assert granted(budget(aws, clock), 200) == PART - 60
 
 
+@pytest.mark.parametrize("hours", [0, 1])
+@pytest.mark.parametrize("used", [0, 15, 40, 41])
+def test_a_grant_that_is_settled_counts_what_was_used_in_its_own_hour(
+    aws: Aws, clock: FakeClock, used: int, hours: int
+) -> None:
+    mails = budget(aws, clock)
+    grant = mails.ask(40)
+    clock.advance(hours * HOUR)
+    mails.settle(aws.dynamodb, grant, used)
+    assert mails.spent() == (used, used)
+    assert granted(mails, 200) == PART - used
+    clock.now = (grant.hour + 1) * HOUR + LATEST + DAY
+    assert mails.spent()[0] == (PART - used) * hours  # of the second question, if an hour later
+
+
 def test_a_day_that_the_provider_has_closed_is_closed_for_bulk_for_an_hour(
     aws: Aws, clock: FakeClock
 ) -> None:
