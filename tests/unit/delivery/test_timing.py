@@ -49,14 +49,14 @@ def test_codes_are_counted_when_their_batch_is_over(post: Make, aws: Aws, clock:
 SPELLINGS = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.COM", "bcc": ["eve@x.com"]}
 
 
-@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize("bulk", [True, False])
 def test_a_mail_counts_each_address_that_its_provider_is_given(
-    post: Make, aws: Aws, clock: FakeClock, *, asks: bool
+    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
     """SES counts the addresses in To, CC and BCC, however often an address comes."""
-    sender = lane(post, aws, asks=asks)
+    sender = lane(post, aws, bulk=bulk)
     assert sender.handle(item(**SPELLINGS)) == {}
-    assert spent(aws, clock) == (4, 4 if asks else 0)
+    assert spent(aws, clock) == (4, 4 if bulk else 0)
 
 
 def test_recipients_count_as_far_as_the_provider_is_given_them(
