@@ -2,10 +2,15 @@
 numbers, in the one form that names a line: E.164."""
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from email.errors import MessageError
 from email.utils import formataddr
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from phonenumbers import PhoneNumber
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*")
@@ -21,6 +26,12 @@ _MAX_DOMAIN = 253
 _ENCODED = "xn--"
 """How a part of a domain begins that stands for other letters than ASCII's."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_WORD = re.compile(r"[^\W\d_](?:[A-Za-z]|[^\x00-\x7f\d\s]){0,19}")
+"""A word beside a number, or its beginning: vowels of some scripts are no letters, but marks."""
+_ARGENTINIAN = re.compile(r"\+54(9?)([1-8][0-9]{9})")
+_MEXICAN = re.compile(r"\+521(?=[0-9]{10}$)")
+_TRUNKS = {370: "[08]", 375: "80?|0"}
+"""Trunk prefixes of countries that have several (Lithuania, Belarus), as `phonenumbers` strips them."""
 
 
 def has_control(text: str) -> bool:
@@ -81,11 +92,17 @@ def bare(text: str) -> str:
 
 
 def spellings(recipient: str) -> tuple[str, ...]:
-    """What tables may call a recipient: its canonical form, and where there was another one before, that.
+    """All names that tables may have for a recipient, the canonical form first.
 
-    Before, domains were encoded by IDNA 2003, which writes ß as ss, a final sigma as any other, and no
+    A mobile of Argentina is called with a 9 after +54, and texted with or without it; carriers name a sender
+    either way. No fixed line has the same ten digits, which ENACOM assigns once (libphonenumber's FAQ, "Why is
+    this number from Argentina …"). The 9 is not added to what is sent: calls to a fixed line must not have it.
+
+    A domain was encoded by IDNA 2003 before, which writes ß as ss, a final sigma as any other, and no
     joiners: those are other domains, but a choice that was made under its name still counts.
     """
+    if mobile := _ARGENTINIAN.fullmatch(recipient):
+        return recipient, f"+54{'' if mobile[1] else '9'}{mobile[2]}"
     local, at, domain = recipient.rpartition("@")
     if not at or _ENCODED not in domain:
         return (recipient,)
@@ -132,18 +149,63 @@ def to_e164(text: str, region: str | None = None) -> str:
     A number needs its country: without one, the same digits are different lines in different places. With a
     `region` (ISO 3166, such as US) a number may also be written as it is dialled there.
     Whether it is in service is for the provider to say: numbers are assigned faster than tables of them.
+
+    The digits are those of the text, in whatever script, with the country's code, and without trunk and
+    international prefix: `phonenumbers` alone would make digits of letters, drop carriers' codes and add
+    areas, and the number would be somebody else's. Second forms of mobiles: see `_written`.
     """
+    if word := _WORD.search(text):
+        raise ValueError(f'has letters ("{word[0]}"); write digits alone, such as +16175551234')
     import phonenumbers  # 40 ms and 3 MB, for those alone that send to numbers
 
+    e164 = phonenumbers.PhoneNumberFormat.E164
     try:
-        number = phonenumbers.parse(text, region or None)
+        line = phonenumbers.format_number(phonenumbers.parse(text, region or None), e164)
+        # Read again, so that a number has the same form however often it is read: one zero is stripped a time.
+        number = phonenumbers.parse(_MEXICAN.sub("+52", line))
     except phonenumbers.NumberParseException:
-        number = None
+        number = phonenumbers.PhoneNumber()
     # `is_possible_number` lets local numbers pass, without their area code: nobody can call those.
     possible = phonenumbers.ValidationResult.IS_POSSIBLE
-    if number is None or phonenumbers.is_possible_number_with_reason(number) != possible or number.extension:
+    if (
+        phonenumbers.is_possible_number_with_reason(number) != possible
+        or number.extension
+        or not _has_digits_of(text, number, region)
+    ):
         there = f"as dialled in {region}, or " if region else ""
         raise ValueError(
             f"is not a number {there}in international form; use + and country, such as +16175551234"
         )
-    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+    return phonenumbers.format_number(number, e164)
+
+
+def _has_digits_of(text: str, number: "PhoneNumber", region: str | None) -> bool:
+    """Whether only prefixes tell a text's digits from the number's."""
+    import phonenumbers
+
+    digits = "".join(str(int(each)) for each in text if each.isdecimal())
+    code = number.country_code or 0
+    here = phonenumbers.PhoneMetadata.metadata_for_region(region or "")
+    there = phonenumbers.PhoneMetadata.metadata_for_region(phonenumbers.region_code_for_country_code(code))
+    abroad = here and here.international_prefix or ""
+    trunk = _TRUNKS.get(code, there and there.national_prefix or "")
+    prefix = rf"(?:(?:{abroad})?{code})?(?:{trunk})?"
+    forms = _written(code, phonenumbers.national_significant_number(number))
+    return any(
+        digits.endswith(form) and re.fullmatch(prefix, digits.removesuffix(form)) is not None
+        for form in forms
+    )
+
+
+def _written(code: int, national: str) -> Iterator[str]:
+    """The ways to write a national number; a mobile has two in these countries.
+
+    Mexico: with a 1 before it, until 2019 and still in what carriers name as the sender (ITU Operational
+    Bulletin, T0202 of 2019-08; Twilio's "SMS guidelines for Mexico"). Argentina: with a 9 before the area
+    if called from abroad, with 15 after the area at home (libphonenumber's FAQ, as for `spellings`).
+    """
+    yield national
+    if code == 52:
+        yield f"1{national}"
+    if code == 54 and national.startswith("9"):
+        yield from (f"{national[1:area]}15{national[area:]}" for area in (3, 4, 5))
