@@ -68,10 +68,11 @@ class Person:
             # The suppression list has the token behind the name of its application.
             return value == self.recipient or value.endswith(f"#{self.recipient}")
         try:
-            read = bare(value) if self.kind == "mail" else self._number(value)
+            if self.kind == "mail":  # its spelling of before is another domain now
+                return bare(value) == self.recipient
+            return self._number(value) in spellings(self.recipient)
         except ValueError:
             return self.is_in(value)
-        return read == self.recipient
 
     def is_kept_as(self, name: str) -> bool:
         """Whether a name that was stored for one recipient is this one's: the same, and the one of before."""
@@ -88,7 +89,7 @@ class Person:
 
     def may_be_in(self, id_: str) -> bool:
         """Whether `id_`, of one of their own messages, may name them, with anything before and after."""
-        return self.recipient.removeprefix("+").casefold() in id_.casefold()
+        return any(each.removeprefix("+").casefold() in id_.casefold() for each in spellings(self.recipient))
 
     def out_of(self, text: str) -> str:
         """The text without them."""
@@ -124,8 +125,8 @@ def _pattern(kind: Kind, recipient: str) -> re.Pattern[str]:
         text = rf"(?<![\w.+-]){re.escape(local)}(?:@|%40)(?:{'|'.join(sorted(names))})(?![\w-]|\.\w)"
         return re.compile(text, re.IGNORECASE)
     if kind == "number":
-        digits = _BETWEEN.join(recipient.removeprefix("+"))
-        return re.compile(rf"(?<!\d)\+?{digits}(?!\d)")
+        digits = "|".join(_BETWEEN.join(each.removeprefix("+")) for each in spellings(recipient))
+        return re.compile(rf"(?<!\d)\+?(?:{digits})(?!\d)")
     return re.compile(rf"(?<![\w-]){re.escape(recipient)}(?![\w-])")
 
 

@@ -179,7 +179,7 @@ def forms(channel: str, recipient: str) -> tuple[str, ...]:
             address = split(typed)[1]
             return tuple(dict.fromkeys((*spellings(address.lower()), address)))
         if channel == "sms":
-            return tuple(dict.fromkeys((to_e164(typed), typed)))
+            return tuple(dict.fromkeys((*spellings(to_e164(typed)), typed)))
     except ValueError:
         return (typed,)
     return (typed,)

@@ -36,3 +36,11 @@ def test_a_set_of_numbers_loses_the_persons_own() -> None:
     number = Person("+16175551234")
     new = without(image_of({"id": "m-1", "seen": {16175551234, 5}}), number)
     assert new["seen"] == {"NS": ["5"]}
+
+
+def test_a_number_of_several_forms_is_found_in_a_text_by_each() -> None:
+    for typed in ("+5491123456789", "+541123456789"):
+        number = Person(typed)
+        assert number.is_in("Call +54 9 11 2345-6789 today")
+        assert number.is_in("Call 541123456789")
+        assert not number.is_in("Call +54 8 11 2345-6789 or 154112345678900")

@@ -210,6 +210,14 @@ def test_a_number_is_found_however_it_is_written() -> None:
 
 
 @pytest.mark.usefixtures("ses")
+@pytest.mark.parametrize("typed", ["+54 11 2345-6789", "+54 9 11 2345-6789", "+54 11 15 2345-6789"])
+def test_a_number_of_several_forms_is_lifted_by_each(typed: str) -> None:
+    on_list("+5491123456789", "sms", reason="complaint", detail="", message_id="")
+    assert run("lift", typed, "--channel", "sms", "--yes").exit_code == 0
+    assert list(the_list().listed()) == []
+
+
+@pytest.mark.usefixtures("ses")
 def test_an_endpoint_is_found_as_it_is() -> None:
     arn = "arn:aws:sns:us-east-1:123456789012:endpoint/GCM/App/0a1b"
     on_list(arn, "push", reason="gone")

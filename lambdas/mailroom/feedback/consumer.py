@@ -19,7 +19,7 @@ from mailroom.ledger.items import REDIRECTED_TO
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, observe
 from mailroom.message import address
-from mailroom.message.address import to_e164
+from mailroom.message.address import spellings, to_e164
 from mailroom.message.message import Key
 from mailroom.message.outcome import Event
 from mailroom.recipients.choices import Suppression, Suppressions
@@ -125,7 +125,9 @@ class Feedback(Struct, frozen=True):
                 detail = f"STOP sent to {text.sent_to}"
                 news = self.suppressions.mark(Suppression(text.number, "sms", "stop", text.at, detail))
             else:
-                news = self.suppressions.start(text.number, "sms", text.at)
+                # A provider may have refused a message to another form of the number.
+                starts = [self.suppressions.start(each, "sms", text.at) for each in spellings(text.number)]
+                news = any(starts)
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
             logger.exception("a text was not heeded; it is tried again", wish=text.wish)
             return False
@@ -147,7 +149,7 @@ class Feedback(Struct, frozen=True):
             own = self._own(event.key, item)
             named = event.recipients or (() if event.several else own)
             for recipient in named:
-                if recipient not in own:
+                if own.isdisjoint(spellings(recipient)):
                     logger.warning("an event names somebody else's recipient", extra=about(event.key))
                     continue
                 at = _first_time(event, item.get("recipients", {}).get(recipient, item))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from mailroom.errors import Malformed
 from mailroom.feedback import values
 from mailroom.telemetry import count
 
@@ -105,7 +106,12 @@ def read_aws(words: Mapping[str, Any], sent: str, keywords: Keywords, region: st
 
 
 def _of(text: KeywordText, region: str) -> list[KeywordText]:
-    """The text with its number as messages have it; [] if no message of ours can go to that number."""
+    """The text with its number as messages have it. Raises Malformed if the number cannot be read: dropped, a
+    STOP would be ignored unseen."""
     at = values.milliseconds("at", text.at)
-    sent_to = values.word(text.sent_to)
-    return [KeywordText(each, sent_to, text.wish, at) for each in values.number(text.number, region)]
+    numbers = values.number(text.number, region)
+    if not numbers:
+        raise Malformed(
+            "the number of a STOP or START cannot be read; see the dead letter, and use mailroom suppressions"
+        )
+    return [KeywordText(each, values.word(text.sent_to), text.wish, at) for each in numbers]

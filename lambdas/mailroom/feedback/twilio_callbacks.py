@@ -198,8 +198,9 @@ class TwilioCallbacks(Struct, frozen=True):
     def _take_text(self, fields: Mapping[str, str], account: TwilioAccount) -> None:
         """Queue STOP or START. Raises HttpError if it is no text, SentTimeUnknown and botocore's errors."""
         sid, number, sent_to = (fields.get(name, "") for name in ("MessageSid", "From", "To"))
-        if not (_SID.fullmatch(sid) and number and sent_to):
-            raise HttpError(400, "signed, but without MessageSid, From or To")
+        # A STOP without a number goes on too: it becomes a dead letter, and is not lost.
+        if not (_SID.fullmatch(sid) and sent_to):
+            raise HttpError(400, "signed, but without MessageSid or To")
         # The type is what a Messaging Service with words of its own (Advanced Opt-Out) takes the text for.
         words = Keywords.of(self.settings.stop_words, self.settings.start_words)
         wish = words.wish(fields.get("Body", ""), fields.get("OptOutType", ""))

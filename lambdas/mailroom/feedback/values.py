@@ -69,11 +69,12 @@ def convert(name: str, value: Any, kind: type[T]) -> T:
 
 
 def number(text: str | None, region: str) -> tuple[str, ...]:
-    """The number of an SMS in E.164; () where it cannot be read: some providers hide it."""
+    """The number of an SMS in E.164; () if it cannot be read: some providers hide it. Twilio writes a number of
+    another channel than SMS as `rcs:+16175551234`."""
     if not text:
         return ()
     try:
-        return (to_e164(text, region or None),)
+        return (to_e164(text.rpartition(":")[2], region or None),)
     except ValueError:
         logger.warning("the recipient of an event cannot be read")
         return ()

@@ -110,7 +110,7 @@ def forms_of(typed: str, default_region: str = "") -> tuple[str, ...]:
     if "@" in text:
         return spellings(_form(text))
     try:
-        return tuple(dict.fromkeys((to_e164(text, default_region or None), text)))
+        return tuple(dict.fromkeys((*spellings(to_e164(text, default_region or None)), text)))
     except ValueError:
         return (text,)
 

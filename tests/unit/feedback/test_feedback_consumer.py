@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mailroom.channels.sms.contract import Sms
+from mailroom.channels.sms.contract import Sms, sms_in
 from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
-from mailroom.recipients.choices import Suppressions
+from mailroom.recipients.choices import Choices, Preferences, Suppressions, Wanted
 from tests.support import bodies
 from tests.support.bodies import TOPIC, by_sns, ses
 from tests.support.unit.events import failures, plenty, sqs_event
@@ -194,6 +194,55 @@ def test_a_stop_puts_its_sender_on_the_list_and_a_start_takes_them_off(
     assert desk.handle(bodies.text("start", at=1)) == []
     assert desk.list.find("sms", [NUMBER]) == {}
     assert aws.dynamodb.scan(TableName=LEDGER)["Items"] == []
+
+
+FORMS = [
+    ("+5215512345678", "+525512345678"),  # Mexico, as carriers name senders
+    ("+525512345678", "+52 1 55 1234 5678"),
+    ("+5491123456789", "+54 11 2345-6789"),  # Argentina: with and without the 9 of mobiles
+    ("+541123456789", "+54 11 15 2345-6789"),
+    ("whatsapp:+16175551234", "(617) 555-1234"),  # Twilio's form for other channels
+]
+
+
+@pytest.mark.parametrize(("sender", "to"), FORMS)
+def test_a_stop_from_any_form_of_a_number_counts_for_every_other_and_a_start_ends_it(
+    desk: Desk, aws: Aws, sender: str, to: str
+) -> None:
+    wanted = Wanted(sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi").recipient)
+    choices = Choices(desk.list, Preferences(aws.dynamodb, "unused"))
+    assert desk.handle(bodies.text("stop", number=sender)) == []
+    assert choices.find("sms", [wanted])[wanted].code == "suppressed"
+    assert desk.handle(bodies.text("start", number=sender, at=1)) == []
+    assert choices.find("sms", [wanted]) == {}
+
+
+@pytest.mark.parametrize(("sender", "to"), FORMS)
+def test_a_start_ends_the_refusal_of_a_text_to_another_form_of_the_number(
+    desk: Desk, aws: Aws, ledger: Ledger, sender: str, to: str
+) -> None:
+    message = sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi")
+    ledger.complete(claimed(ledger, message), "twilio", "SM1")
+    desk.handle(bodies.twilio("failed", "s-1", ErrorCode="21610", To=sender))
+    wanted = Wanted(message.recipient)
+    choices = Choices(desk.list, Preferences(aws.dynamodb, "unused"))
+    assert choices.find("sms", [wanted])[wanted].code == "suppressed"
+    desk.handle(bodies.text("start", number=sender, at=1000))
+    assert choices.find("sms", [wanted]) == {}
+
+
+def test_a_stop_whose_number_cannot_be_read_soon_reaches_the_dead_letters_and_its_neighbours_are_heeded(
+    desk: Desk, log: Log
+) -> None:
+    told = {"originationNumber": "hidden-4711", "destinationNumber": "+12125550101", "inboundMessageId": "1"}
+    unread = (bodies.text("stop", number="hidden-4711"), by_sns({**told, "messageBody": "STOP"}))
+    assert desk.handle(unread[0], bodies.text("stop"), unread[1], bodies.text("stop", number="")) == [
+        *("r-0", "r-2", "r-3")
+    ]
+    assert NUMBER in desk.list.find("sms", [NUMBER])
+    waits = [entry["VisibilityTimeout"] for _, call in desk.sqs.calls for entry in call["Entries"]]
+    assert waits == [0, 0, 0]
+    assert "4711" not in str(log())
 
 
 def test_of_a_batch_the_latest_text_counts_and_a_replayed_start_ends_no_later_stop(desk: Desk) -> None:

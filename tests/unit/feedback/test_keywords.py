@@ -128,10 +128,15 @@ def test_a_text_that_cannot_be_understood_is_malformed(body: dict[str, Any], sai
     assert fault(body) == said
 
 
-def test_a_text_from_what_is_no_number_is_left_out_and_the_log_does_not_say_from_where(log: Log) -> None:
-    assert told(texted(number="whatsapp:hello")) == []
-    (line,) = log()
-    assert "hello" not in str(line)
+@pytest.mark.parametrize("number", ["whatsapp:hello", "VERIFY", "", "12345", "+49 30 123456 hello"])
+def test_a_text_whose_number_cannot_be_read_is_malformed_and_nothing_says_from_where(
+    log: Log, number: str
+) -> None:
+    for body in (texted(number=number), two_way(originationNumber=number)):
+        assert fault(body) == (
+            "the number of a STOP or START cannot be read; see the dead letter, and use mailroom suppressions"
+        )
+    assert "hello" not in str(log())
 
 
 def test_a_text_that_twilios_function_has_queued_is_read() -> None:

@@ -12,7 +12,7 @@ from mailroom.feedback.keywords import KeywordText
 from mailroom.feedback.twilio_callbacks import message_created
 from mailroom.http.https import NotSent, Unclear
 from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, sign, text
-from tests.support.unit.feedback_words import NUMBER, OURS, SID, told
+from tests.support.unit.feedback_words import NUMBER, OURS, SID, fault, told
 from tests.support.unit.post import Log
 from tests.support.unit.scripted_server import Answer, scripted
 from tests.support.unit.shared import NOW, NOW_MS, FakeClock
@@ -140,14 +140,20 @@ def test_a_text_that_cannot_be_queued_is_to_come_again(door: Door, trouble: Exce
 
 
 @pytest.mark.parametrize(
-    "fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"From": ""}, {"To": ""}]
+    "fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"To": ""}]
 )
 def test_a_signed_request_that_is_no_text_is_refused(door: Door, fields: dict[str, str]) -> None:
     assert door.answers(text(fields=fields)) == 400
 
 
+def test_a_signed_stop_without_a_number_goes_on_so_that_somebody_sees_it(door: Door) -> None:
+    assert door.answers(text(fields={"From": ""})) == 200
+    (body,) = door.queue.bodies
+    assert fault(json.loads(body)).startswith("the number of a STOP or START cannot be read")
+
+
 def test_the_log_tells_of_a_text_no_more_than_its_id_and_its_word(door: Door, log: Log) -> None:
-    for event in (text(), text("my secret"), text(signature="no"), text(fields={"From": ""})):
+    for event in (text(), text("my secret"), text(signature="no"), text(fields={"To": ""})):
         door.answers(event)
     assert [line["message"] for line in log()] == ["text taken", "callback refused", "callback refused"]
     assert (log()[0]["message_sid"], log()[0]["wish"]) == (SID, "stop")

@@ -69,6 +69,16 @@ def test_a_number_is_found_in_all_its_spellings(search: Search, ledger: Ledger, 
     assert search.to(typed) == ["s-1"]
 
 
+@pytest.mark.parametrize("typed", ["+5491123456789", "+54 11 15 2345-6789", "+54 11 2345-6789"])
+@pytest.mark.parametrize("to", ["+54 9 11 2345 6789", "+541123456789"])
+def test_a_number_of_several_forms_is_found_by_each(
+    search: Search, ledger: Ledger, typed: str, to: str
+) -> None:
+    ledger.claim(Sms(id="s-1", event_type="sms", to=to, text="Hi"))
+    search.index()
+    assert search.to(typed) == ["s-1"]
+
+
 def test_a_devices_token_is_found_as_it_is(search: Search, ledger: Ledger) -> None:
     ledger.claim(Push(id="p-1", event_type="push", to="aB" * 40, title="Hi"))
     search.index()
