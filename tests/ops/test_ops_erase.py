@@ -78,11 +78,11 @@ def test_a_number_is_found_however_it_is_written_also_as_it_is_dialled_in_the_st
 @pytest.mark.parametrize("written", ["+54 9 11 2345-6789", "+541123456789"])
 def test_a_number_of_several_forms_is_erased_by_each(stage: Stage, typed: str, written: str) -> None:
     line = "+" + "".join(filter(str.isdigit, written))
-    stage.put("mailbox", id=f"call-{line}", event_type="sms", to=written)
-    stage.put("ledger", id=f"call-{line}", event_type="sms", to=line, line=line, **OVER)
+    stage.put("mailbox", id="s-1", event_type="sms", to=written)
+    stage.put("ledger", id="s-1", event_type="sms", to=line, line=line, **OVER)
     stage.put("suppressions", recipient=line, channel="sms", reason="gone", at=1)
     erased(recipient=typed)
-    assert "23456789" not in stage.everything().replace("-", "")
+    assert not [each for each in ("1123456789", "2345-6789") if each in stage.everything()]
 
 
 def test_a_device_is_found_by_its_token_and_on_the_suppression_list_behind_its_application(

@@ -43,4 +43,6 @@ def test_a_number_of_several_forms_is_found_in_a_text_by_each() -> None:
         number = Person(typed)
         assert number.is_in("Call +54 9 11 2345-6789 today")
         assert number.is_in("Call 541123456789")
+        assert number.may_be_in("call-541123456789")
+        assert number.may_be_in("call-5491123456789")
         assert not number.is_in("Call +54 8 11 2345-6789 or 154112345678900")

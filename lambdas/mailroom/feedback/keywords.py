@@ -111,7 +111,5 @@ def _of(text: KeywordText, region: str) -> list[KeywordText]:
     at = values.milliseconds("at", text.at)
     numbers = values.number(text.number, region)
     if not numbers:
-        raise Malformed(
-            "the number of a STOP or START cannot be read; see the dead letter, and use mailroom suppressions"
-        )
+        raise Malformed("the number of a STOP or START cannot be read; mark it by hand")
     return [KeywordText(each, values.word(text.sent_to), text.wish, at) for each in numbers]

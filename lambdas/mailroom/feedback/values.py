@@ -69,8 +69,8 @@ def convert(name: str, value: Any, kind: type[T]) -> T:
 
 
 def number(text: str | None, region: str) -> tuple[str, ...]:
-    """The number of an SMS in E.164; () if it cannot be read: some providers hide it. Twilio writes a number of
-    another channel than SMS as `rcs:+16175551234`."""
+    """The number of an SMS in E.164; () if it cannot be read: some providers hide it. Twilio writes a number
+    of RCS as `rcs:+16175551234`."""
     if not text:
         return ()
     try:

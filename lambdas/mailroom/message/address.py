@@ -2,15 +2,10 @@
 numbers, in the one form that names a line: E.164."""
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from email.errors import MessageError
 from email.utils import formataddr
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from phonenumbers import PhoneNumber
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*")
@@ -30,8 +25,10 @@ _WORD = re.compile(r"[^\W\d_](?:[A-Za-z]|[^\x00-\x7f\d\s]){0,19}")
 """A word beside a number, or its beginning: vowels of some scripts are no letters, but marks."""
 _ARGENTINIAN = re.compile(r"\+54(9?)([1-8][0-9]{9})")
 _MEXICAN = re.compile(r"\+521(?=[0-9]{10}$)")
-_TRUNKS = {370: "[08]", 375: "80?|0"}
-"""Trunk prefixes of countries that have several (Lithuania, Belarus), as `phonenumbers` strips them."""
+_TRUNKS = {52: "1", 370: "[08]", 375: "80?|0"}
+"""Prefixes of national numbers, for countries with others than their trunk prefix. Mexico: a mobile had a 1
+until 2019, and carriers still write senders with it (ITU's notification T0202 of August 2019; "SMS guidelines
+for Mexico" of Twilio). Lithuania and Belarus: several, as in libphonenumber's metadata."""
 
 
 def has_control(text: str) -> bool:
@@ -94,9 +91,9 @@ def bare(text: str) -> str:
 def spellings(recipient: str) -> tuple[str, ...]:
     """All names that tables may have for a recipient, the canonical form first.
 
-    A mobile of Argentina is called with a 9 after +54, and texted with or without it; carriers name a sender
-    either way. No fixed line has the same ten digits, which ENACOM assigns once (libphonenumber's FAQ, "Why is
-    this number from Argentina …"). The 9 is not added to what is sent: calls to a fixed line must not have it.
+    A mobile of Argentina is called with a 9 after +54, and texted with or without it (libphonenumber's FAQ,
+    "Why is this number from Argentina …"); no fixed line has the same ten digits. The number goes out as it
+    came: a call to a fixed line must not have the 9.
 
     A domain was encoded by IDNA 2003 before, which writes ß as ss, a final sigma as any other, and no
     joiners: those are other domains, but a choice that was made under its name still counts.
@@ -152,60 +149,39 @@ def to_e164(text: str, region: str | None = None) -> str:
 
     The digits are those of the text, in whatever script, with the country's code, and without trunk and
     international prefix: `phonenumbers` alone would make digits of letters, drop carriers' codes and add
-    areas, and the number would be somebody else's. Second forms of mobiles: see `_written`.
+    areas, and the number would be somebody else's.
     """
     if word := _WORD.search(text):
         raise ValueError(f'has letters ("{word[0]}"); write digits alone, such as +16175551234')
     import phonenumbers  # 40 ms and 3 MB, for those alone that send to numbers
 
-    e164 = phonenumbers.PhoneNumberFormat.E164
-    try:
-        line = phonenumbers.format_number(phonenumbers.parse(text, region or None), e164)
-        # Read again, so that a number has the same form however often it is read: one zero is stripped a time.
-        number = phonenumbers.parse(_MEXICAN.sub("+52", line))
-    except phonenumbers.NumberParseException:
-        number = phonenumbers.PhoneNumber()
-    # `is_possible_number` lets local numbers pass, without their area code: nobody can call those.
-    possible = phonenumbers.ValidationResult.IS_POSSIBLE
-    if (
-        phonenumbers.is_possible_number_with_reason(number) != possible
-        or number.extension
-        or not _has_digits_of(text, number, region)
-    ):
-        there = f"as dialled in {region}, or " if region else ""
-        raise ValueError(
-            f"is not a number {there}in international form; use + and country, such as +16175551234"
-        )
-    return phonenumbers.format_number(number, e164)
+    with suppress(phonenumbers.NumberParseException):
+        first = phonenumbers.parse(text, region or None)
+        # Read again, so that a number's form is the same however often it is read: one zero goes a time.
+        line = _MEXICAN.sub("+52", phonenumbers.format_number(first, phonenumbers.PhoneNumberFormat.E164))
+        number = phonenumbers.parse(line)
+        # `is_possible_number` lets local numbers pass, without their area code: nobody can call those.
+        possible = phonenumbers.is_possible_number_with_reason(number)
+        code, national = number.country_code or 0, phonenumbers.national_significant_number(number)
+        if possible == phonenumbers.ValidationResult.IS_POSSIBLE and _is_of(text, code, national, region):
+            return f"+{code}{national}"
+    there = f"as dialled in {region}, or " if region else ""
+    raise ValueError(f"is not a number {there}in international form; use + and country, such as +16175551234")
 
 
-def _has_digits_of(text: str, number: "PhoneNumber", region: str | None) -> bool:
-    """Whether only prefixes tell a text's digits from the number's."""
-    import phonenumbers
+def _is_of(text: str, code: int, national: str, region: str | None) -> bool:
+    """Whether a text has the digits of the number with this country code, and besides prefixes no others.
 
-    digits = "".join(str(int(each)) for each in text if each.isdecimal())
-    code = number.country_code or 0
-    here = phonenumbers.PhoneMetadata.metadata_for_region(region or "")
-    there = phonenumbers.PhoneMetadata.metadata_for_region(phonenumbers.region_code_for_country_code(code))
-    abroad = here and here.international_prefix or ""
-    trunk = _TRUNKS.get(code, there and there.national_prefix or "")
-    prefix = rf"(?:(?:{abroad})?{code})?(?:{trunk})?"
-    forms = _written(code, phonenumbers.national_significant_number(number))
-    return any(
-        digits.endswith(form) and re.fullmatch(prefix, digits.removesuffix(form)) is not None
-        for form in forms
-    )
-
-
-def _written(code: int, national: str) -> Iterator[str]:
-    """The ways to write a national number; a mobile has two in these countries.
-
-    Mexico: with a 1 before it, until 2019 and still in what carriers name as the sender (ITU Operational
-    Bulletin, T0202 of 2019-08; Twilio's "SMS guidelines for Mexico"). Argentina: with a 9 before the area
-    if called from abroad, with 15 after the area at home (libphonenumber's FAQ, as for `spellings`).
+    Argentina writes a 9 before a mobile's area for calls from abroad, and 15 after it at home (the same FAQ).
     """
-    yield national
-    if code == 52:
-        yield f"1{national}"
+    from phonenumbers import PhoneMetadata, region_code_for_country_code
+
+    here = PhoneMetadata.metadata_for_region(region or "")
+    there = PhoneMetadata.metadata_for_region(region_code_for_country_code(code))
+    abroad, trunk = here and here.international_prefix, there and there.national_prefix
+    prefix = rf"(?:(?:{abroad or ''})?{code})?(?:{_TRUNKS.get(code, trunk or '')})?"
+    forms = [national]
     if code == 54 and national.startswith("9"):
-        yield from (f"{national[1:area]}15{national[area:]}" for area in (3, 4, 5))
+        forms += [f"{national[1:area]}15{national[area:]}" for area in (3, 4, 5)]
+    digits = "".join(str(int(each)) for each in text if each.isdecimal())
+    return any(digits.endswith(form) and re.fullmatch(prefix, digits[: -len(form)]) for form in forms)

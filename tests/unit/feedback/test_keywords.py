@@ -133,9 +133,7 @@ def test_a_text_whose_number_cannot_be_read_is_malformed_and_nothing_says_from_w
     log: Log, number: str
 ) -> None:
     for body in (texted(number=number), two_way(originationNumber=number)):
-        assert fault(body) == (
-            "the number of a STOP or START cannot be read; see the dead letter, and use mailroom suppressions"
-        )
+        assert fault(body) == "the number of a STOP or START cannot be read; mark it by hand"
     assert "hello" not in str(log())
 
 

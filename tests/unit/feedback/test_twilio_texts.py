@@ -139,9 +139,7 @@ def test_a_text_that_cannot_be_queued_is_to_come_again(door: Door, trouble: Exce
     assert door.answers(text()) == 503
 
 
-@pytest.mark.parametrize(
-    "fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"To": ""}]
-)
+@pytest.mark.parametrize("fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"To": ""}])
 def test_a_signed_request_that_is_no_text_is_refused(door: Door, fields: dict[str, str]) -> None:
     assert door.answers(text(fields=fields)) == 400
 
