@@ -68,11 +68,11 @@ class Person:
             # The suppression list has the token behind the name of its application.
             return value == self.recipient or value.endswith(f"#{self.recipient}")
         try:
-            if self.kind == "mail":  # its spelling of before is another domain now
-                return bare(value) == self.recipient
-            return self._number(value) in spellings(self.recipient)
+            read = bare(value) if self.kind == "mail" else to_e164(value, self._region)
         except ValueError:
             return self.is_in(value)
+        # A mail address's other spelling is another domain by now.
+        return read == self.recipient or (self.kind == "number" and read in spellings(self.recipient))
 
     def is_kept_as(self, name: str) -> bool:
         """Whether a name that was stored for one recipient is this one's: the same, and the one of before."""
@@ -94,11 +94,6 @@ class Person:
     def out_of(self, text: str) -> str:
         """The text without them."""
         return self._pattern.sub(ERASED, text)
-
-    def _number(self, value: str) -> str:
-        if "@" in value:  # digits before an @ are somebody's mail address
-            raise ValueError("is a mail address")
-        return to_e164(value, self._region)
 
 
 def _read(typed: str) -> tuple[Kind, str]:

@@ -109,7 +109,6 @@ def _of(text: KeywordText, region: str) -> list[KeywordText]:
     """The text with its number as messages have it. Raises Malformed if the number cannot be read: dropped, a
     STOP would be ignored unseen."""
     at = values.milliseconds("at", text.at)
-    numbers = values.number(text.number, region)
-    if not numbers:
+    if not (numbers := values.number(text.number, region)):
         raise Malformed("the number of a STOP or START cannot be read; mark it by hand")
     return [KeywordText(each, values.word(text.sent_to), text.wish, at) for each in numbers]

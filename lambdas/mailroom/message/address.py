@@ -25,10 +25,10 @@ _WORD = re.compile(r"[^\W\d_](?:[A-Za-z]|[^\x00-\x7f\d\s]){0,19}")
 """A word beside a number, or its beginning: vowels of some scripts are no letters, but marks."""
 _ARGENTINIAN = re.compile(r"\+54(9?)([1-8][0-9]{9})")
 _MEXICAN = re.compile(r"\+521(?=[0-9]{10}$)")
-_TRUNKS = {52: "1", 370: "[08]", 375: "80?|0"}
-"""Prefixes of national numbers, for countries with others than their trunk prefix. Mexico: a mobile had a 1
-until 2019, and carriers still write senders with it (ITU's notification T0202 of August 2019; "SMS guidelines
-for Mexico" of Twilio). Lithuania and Belarus: several, as in libphonenumber's metadata."""
+_TRUNK = "0|1|8|06|80"
+"""Trunk prefixes of all countries: `phonenumbers` knows which country has which. Mexico's mobiles had a 1
+until 2019, and carriers still write senders with it (ITU's notification T0202 of August 2019; Twilio's "SMS
+guidelines for Mexico"). Longer prefixes name carriers or services, and are refused."""
 
 
 def has_control(text: str) -> bool:
@@ -174,14 +174,11 @@ def _is_of(text: str, code: int, national: str, region: str | None) -> bool:
 
     Argentina writes a 9 before a mobile's area for calls from abroad, and 15 after it at home (the same FAQ).
     """
-    from phonenumbers import PhoneMetadata, region_code_for_country_code
+    from phonenumbers import PhoneMetadata
 
     here = PhoneMetadata.metadata_for_region(region or "")
-    there = PhoneMetadata.metadata_for_region(region_code_for_country_code(code))
-    abroad, trunk = here and here.international_prefix, there and there.national_prefix
-    prefix = rf"(?:(?:{abroad or ''})?{code})?(?:{_TRUNKS.get(code, trunk or '')})?"
-    forms = [national]
-    if code == 54 and national.startswith("9"):
-        forms += [f"{national[1:area]}15{national[area:]}" for area in (3, 4, 5)]
+    prefix = rf"(?:(?:{here.international_prefix if here else ''})?{code})?(?:{_TRUNK})?"
+    areas = (3, 4, 5) if code == 54 and national.startswith("9") else ()
+    forms = [national, *(f"{national[1:area]}15{national[area:]}" for area in areas)]
     digits = "".join(str(int(each)) for each in text if each.isdecimal())
     return any(digits.endswith(form) and re.fullmatch(prefix, digits[: -len(form)]) for form in forms)
