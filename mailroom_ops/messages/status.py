@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -35,6 +35,8 @@ from mailroom_ops.times import exactly, short
 
 if TYPE_CHECKING:
     import boto3
+
+    from mailroom.channels.preview import Preview
 
 _CLAIMED_SECONDS = 5.0
 """How long `status` looks again for a message that nobody has claimed yet."""
@@ -102,10 +104,10 @@ def status(
         reader = reader_of(session, stage)
         found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
         deleted = {each.event_type for each in found if is_deleted(reader, each)}
-        idle = {each.event_type: unused_of(session, stage, reader, each) for each in found}
+        previews = {each.event_type: look(session, stage, reader, each) for each in found}
     now = time.time()
     views = [
-        view_of(each, stage, now, deleted=each.event_type in deleted, unused=idle[each.event_type])
+        view_of(each, stage, now, deleted=each.event_type in deleted, preview=previews[each.event_type])
         for each in found
     ]
     if as_json:
@@ -148,11 +150,14 @@ def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
 
 
 def view_of(
-    found: MessageStatus, stage: str, now: float, *, deleted: bool = False, unused: Sequence[str] = ()
+    found: MessageStatus, stage: str, now: float, *, deleted: bool = False, preview: "Preview | None" = None
 ) -> MessageView:
-    """A message with its advice, at `now` (epoch seconds). `deleted`: the mailbox does not have its item."""
+    """A message with its advice, at `now` (epoch seconds). `deleted`: the mailbox does not have its item.
+    `preview`: see `look`."""
     since = _since(found)
     said = list(advice(found, commands(found, stage), now, since, deleted=deleted))
+    said += [preview.encoding_reason] if preview and preview.encoding_reason else []
+    unused = preview.unused if preview else []
     known = {**dataclasses.asdict(found), "since": since, "advice": said, "unused": unused}
     return msgspec.convert(known, MessageView)
 
@@ -162,23 +167,25 @@ def titled(template: str, version: int | None) -> str:
     return f"{template}, version {version}" if version else template
 
 
-def unused_of(session: "boto3.Session", stage: str, reader: LedgerReader, found: MessageStatus) -> list[str]:
-    """The attributes of a message's item that change nothing; [] where the item is gone, or where its
-    template cannot be looked at: the status is worth showing without."""
+def look(
+    session: "boto3.Session", stage: str, reader: LedgerReader, found: MessageStatus
+) -> "Preview | None":
+    """The preview of a message's item; None if the item is gone, or if no sender could make a message of it:
+    the status is worth showing without."""
     from mailroom.content.versions import DEPLOYED
     from mailroom_ops.messages.items import rules_of  # boto3 is 150 ms that no --help waits for
 
     item = reader.item(found.id, found.event_type)
     if item is None:
-        return []
+        return None
     try:
         rules = rules_of(session, stage)
         message = parse(item, rules.contracts())
         if isinstance(message, Templated):
             message = structs.replace(message, template_version=found.template_version or DEPLOYED)
-        return rules.previews(session.client("s3")).unused(message)
+        return rules.previews(session.client("s3")).look(message)
     except (Invalid, Malformed, Refused, ClientError, BotoCoreError):
-        return []
+        return None
 
 
 def show(found: MessageStatus, message: MessageView, now: float) -> None:

@@ -112,6 +112,8 @@ def _show(preview: Preview) -> None:
             print_line("")
             print_line(f"{title}, {len(body.encode()):,} bytes{segments}", "bold")
             print_lines(body)
+    if preview.encoding_reason:
+        print_line(f"\n{preview.encoding_reason}")
     if preview.unused:
         print_line("")
         print_line(f"Nothing uses {', '.join(preview.unused)}.")

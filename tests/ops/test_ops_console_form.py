@@ -59,7 +59,7 @@ def test_both_commands_make_the_very_item_in_a_shell(site: Site, stage: Stage) -
     more = {"headers": '{"X-Team": "a"}', "variables": "first_name=O'Hara\nlast_name=-x", "lane": "bulk"}
     shown = posted(site, "preview", **HELLO, **more)
     item = json.loads(shown.values["item"])
-    assert item["text"] == "Hi\n\n$HOME 'x'"
+    assert item["text"] == HELLO["text"]
     words = shlex.split(shown.values["put_command"])
     assert words[:5] == ["aws", "dynamodb", "put-item", "--table-name", MAILBOX]
     assert plain(json.loads(words[words.index("--item") + 1])) == item
@@ -131,3 +131,10 @@ def test_the_page_before_sending_says_whom_the_stage_may_reach(
 ) -> None:
     stage.functions.environments = {f"send-{channel}": sender}
     assert said in form.reach(site, channel)
+
+
+def test_line_breaks_of_a_form_are_plain_in_a_text_by_the_contract(site: Site, stage: Stage) -> None:
+    stage.functions.environments = {**stage.functions.environments, "send-sms": {}}
+    shown = posted(site, "preview", "sms", id="s", to="+16175551234", text="Hi\r\n\r\nit\u2019s you\t!")
+    assert shown.values["preview"].text == "Hi\n\nit\u2019s you !"
+    assert shown.values["preview"].encoding_reason.startswith("'\u2019' (U+2019) makes this text UCS-2")

@@ -68,6 +68,10 @@ def test_a_text_message_says_its_segments(folder: Folder) -> None:
     (folder.templates / "sms" / "code" / "body.txt").write_text("Your code: {{ code }}")
     assert "1 segment in GSM-7" in folder.run("code", "--set", "code=4711").stdout
     assert "1 segment in UCS-2" in folder.run("code", "--set", "code=ы").stdout
+    assert (
+        "'\u2019' (U+2019) makes this text UCS-2, at no cost; write \"'\""
+        in folder.run("code", "--set", "code=\u2019").stdout
+    )
 
 
 def test_a_language_is_chosen_and_what_nothing_uses_is_named(folder: Folder) -> None:

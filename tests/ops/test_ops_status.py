@@ -235,3 +235,18 @@ def test_a_published_version_is_named_and_one_that_cannot_be_read_hides_nothing_
 def test_what_a_push_has_beside_its_contract_is_used_by_nothing(stage: Stage) -> None:
     stage.put(MAILBOX, id="p", event_type="push", to="token", platform="ios", title="Hi", shoe=7)
     assert answer(run("status", "p", "--json"))["messages"][0]["unused"] == ["shoe"]
+
+
+def test_the_characters_that_make_a_text_dear_are_named_with_their_cost(stage: Stage) -> None:
+    attributes = {"event_type": "sms", "to": "+16175551234", "shoe": 7}
+    stage.put(MAILBOX, id="s", text="It\u2019s " + "a" * 70, **attributes)
+    sentence = "'\u2019' (U+2019) makes this text UCS-2: 2 segments instead of 1; write \"'\""
+    assert f"→ {sentence}" in run("status", "s").stdout
+    (message,) = answer(run("status", "s", "--json"))["messages"]
+    assert (message["unused"], message["advice"][-1]) == (["shoe"], sentence)
+
+
+def test_a_text_that_no_sender_could_send_has_its_status_all_the_same(stage: Stage) -> None:
+    stage.put(MAILBOX, id="t", event_type="sms", to="+16175551234", text="ж" * 1600)
+    (message,) = answer(run("status", "t", "--json"))["messages"]
+    assert (message["status"], message["unused"]) == ("ready", [])

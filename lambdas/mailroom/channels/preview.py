@@ -12,7 +12,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import MailRenderer, RenderedMail
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
-from mailroom.channels.sms.text import MAX_SEGMENTS, checked, text_of
+from mailroom.channels.sms.text import MAX_SEGMENTS, checked, text_of, widening
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import TOP, Templates
 from mailroom.content.versions import CurrentVersions, unbound
@@ -38,6 +38,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     attachments: list[str] = []
     segments: int = 0
     encoding: str = ""
+    encoding_reason: str = ""
+    """The characters that make a text UCS-2, and what they cost, as a sentence."""
     unused: list[str] = []
 
 
@@ -122,7 +124,8 @@ class Previews:
                     return shown
                 name = "text" if message.template is None else "template"
                 found = checked(name, text, MAX_SEGMENTS)
-                return structs.replace(shown, segments=found.count, encoding=found.encoding)
+                more = {"encoding": found.encoding, "encoding_reason": widening(text)}
+                return structs.replace(shown, segments=found.count, **more)
             case Push():
                 return Preview(subject=message.title or "", text=message.body, unused=self.unused(message))
         return Preview(unused=self.unused(message))

@@ -73,9 +73,7 @@ def show(site: Site, asked: Asked) -> Answer:
     channel = asked["channel"] if asked["channel"] in CONTRACTS else next(iter(CONTRACTS))
     if asked.form is None:
         return _form(channel, _examples(channel) if site.stage == "local" else {}, {})
-    # A browser sends line breaks as CRLF.
-    typed = {field: text.replace("\r\n", "\n") for field, text in asked.form.items()}
-    typed["id"] = asked.typed("id") or new_id(channel)
+    typed = {**asked.form, "id": asked.typed("id") or new_id(channel)}
     if asked["step"] == "change":
         return _form(channel, typed, {})
     item, faults = _item(channel, typed)

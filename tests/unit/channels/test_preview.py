@@ -61,6 +61,12 @@ def test_attachments_are_named_and_no_object_is_read(root: Path) -> None:
 def test_a_text_has_its_segments_a_push_its_words_and_a_webhook_nothing(root: Path) -> None:
     text = previews(root).look(message("sms", template="code", code="4711"))
     assert (text.text, text.segments, text.encoding) == ("Your code: 4711", 1, "GSM-7")
+    text = previews(root).look(message("sms", text="Hello,\r\nit\u2019s " + "a" * 70))
+    assert text.text == "Hello,\nit\u2019s " + "a" * 70
+    assert (
+        text.encoding_reason
+        == "'\u2019' (U+2019) makes this text UCS-2: 2 segments instead of 1; write \"'\""
+    )
     push = previews(root).look(message("push", platform="ios", title="Hi", body="There", shoe=7))
     assert (push.subject, push.text, push.unused) == ("Hi", "There", ["shoe"])
     assert previews(root).look(message("webhook", url="https://a.example", payload=1)) == Preview(

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import Annotated, ClassVar, cast
 
-from msgspec import Meta, Struct, defstruct, field
+from msgspec import Meta, Struct, defstruct, field, structs
 
 from mailroom.errors import Invalid
 from mailroom.message.address import has_control
@@ -16,6 +16,7 @@ MAX_TEXT = 1600
 MAX_MEDIA = 10
 """Twilio's, of one message."""
 
+_BREAK = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 _MEDIA = re.compile(r"(?:https|s3)://[!-~]{1,2000}")
 
 
@@ -34,6 +35,10 @@ class Sms(Templated, frozen=True, kw_only=True):
         list[str],
         Meta(max_length=MAX_MEDIA, description="https, or s3://bucket/key in the stage's payload bucket"),
     ] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.text is not None:
+            structs.force_setattr(self, "text", plain(self.text))
 
     @property
     def line(self) -> str:
@@ -96,6 +101,12 @@ def sms_in(region: str) -> type[Sms]:
     """The contract where numbers without a country are dialled as in `region` (ISO 3166, such as US)."""
     bound = {"default_region": region, "__doc__": Sms.__doc__}
     return cast(type[Sms], defstruct("Sms", [], bases=(Sms,), namespace=bound, frozen=True, kw_only=True))
+
+
+def plain(text: str) -> str:
+    """The text with \\n for a line break of any kind (forms and Windows write CRLF), and a space for a tab:
+    phones show no others."""
+    return _BREAK.sub("\n", text).replace("\t", " ")
 
 
 def check_text(name: str, text: str) -> None:

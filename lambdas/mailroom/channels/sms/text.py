@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from mailroom.channels.sms.contract import Sms, check_text
+from mailroom.channels.sms.contract import Sms, check_text, plain
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Facts
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 MAX_SEGMENTS = 10
 """What a phone puts together."""
+_QUOTES = {"'": "\u2018\u2019\u201a\u2032", '"': "\u201c\u201d\u201e\u2033\xab\xbb", "...": "\u2026"}
+_SPACES = {" ": "\xa0\u2007\u2009\u202f", "": "\xad\u200b\ufeff", "-": "\u2010\u2011\u2012\u2013\u2014\u2212"}
+PLAIN = {each: plain for plain, others in (_QUOTES | _SPACES).items() for each in others}
+"""GSM-7 for what word processors and web pages put into texts: quotes, dashes, spaces and an ellipsis."""
 _ENCODINGS = {160: "GSM-7", 153: "GSM-7", 70: "UCS-2", 67: "UCS-2"}
 """Encodings by the characters of a segment, in a text of one or of several: 3GPP TS 23.040."""
 
@@ -38,11 +42,27 @@ def segments_of(text: str) -> Segments:
     return Segments(profile["num_segments"], _ENCODINGS[profile["max_segment_size"]])
 
 
+def widening(text: str) -> str:
+    """A sentence with the characters that make a text UCS-2, what they cost, and what to write if all of them
+    have a plain form; "" for a text in GSM-7."""
+    wide = dict.fromkeys(each for each in text if segments_of(each).encoding == "UCS-2")
+    if not wide:
+        return ""
+    names = [f"{each!r} (U+{ord(each):04X})" for each in wide]
+    before = segments_of("".join(PLAIN.get(each, "?") if each in wide else each for each in text)).count
+    count = segments_of(text).count
+    cost = f": {count} segments instead of {before}" if count > before else ", at no cost"
+    words = dict.fromkeys(f"{PLAIN.get(each)!r}" for each in wide)
+    advice = f"; write {' or '.join(words)}" if wide.keys() <= PLAIN.keys() else ""
+    shown, verb = ", ".join(names[:3]) + " …" * (len(names) > 3), "makes" if len(names) == 1 else "make"
+    return f"{shown} {verb} this text UCS-2{cost}{advice}"
+
+
 def checked(name: str, text: str, most: int) -> Segments:
     """The segments of a text. Raises Invalid, naming the attribute, where there are over `most`."""
     found = segments_of(text)
     if found.count > most:
-        wide = "; characters outside GSM-7 make it longer" if found.encoding == "UCS-2" else ""
+        wide = f"; {widening(text)}" if found.encoding == "UCS-2" else ""
         raise Invalid(name, f"takes {found.count} segments in {found.encoding}; use at most {most}{wide}")
     return found
 
@@ -55,7 +75,7 @@ def text_of(message: Sms, templates: "Templates | None", *, strict: bool = False
             message.check_names((), strict=True)
         return message.text or ""
     templates.check_names(message, strict=strict)
-    version = message.template_version
-    text = templates.text(message.template, message.variables, locale=message.locale, version=version).strip()
+    locale, version = message.locale, message.template_version
+    text = plain(templates.text(message.template, message.variables, locale=locale, version=version)).strip()
     check_text("template", text)
     return text

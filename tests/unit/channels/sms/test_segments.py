@@ -1,8 +1,10 @@
 """Segments of a text: what it costs."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mailroom.channels.sms.text import Segments, checked, segments_of
+from mailroom.channels.sms.text import PLAIN, Segments, checked, segments_of, widening
 from mailroom.errors import Invalid
 
 GSM = (
@@ -69,7 +71,8 @@ def test_the_ledger_keeps_both() -> None:
         ("a" * 307, "text: takes 3 segments in GSM-7; use at most 2"),
         (
             "ж" * 135,
-            "text: takes 3 segments in UCS-2; use at most 2; characters outside GSM-7 make it longer",
+            "text: takes 3 segments in UCS-2; use at most 2; 'ж' (U+0436) makes this text UCS-2: 3 segments "
+            "instead of 1",
         ),
     ],
 )
@@ -77,3 +80,39 @@ def test_a_text_of_too_many_segments_is_refused_with_the_numbers(text: str, sent
     with pytest.raises(Invalid) as refused:
         checked("text", text, 2)
     assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "a" * 134 + "\u2019",
+            "'\u2019' (U+2019) makes this text UCS-2: 3 segments instead of 1; write \"'\"",
+        ),
+        ("It\u2019s", "'\u2019' (U+2019) makes this text UCS-2, at no cost; write \"'\""),
+        (
+            "“a” \u2013 " + "a" * 130 + "…",
+            "'“' (U+201C), '”' (U+201D), '\u2013' (U+2013) … make this text UCS-2: 3 segments instead of 1; "
+            "write '\"' or '-' or '...'",
+        ),
+        (
+            "a\u00a0\u200b" + "a" * 70,
+            r"'\xa0' (U+00A0), '\u200b' (U+200B) make this text UCS-2: 2 segments instead of 1; "
+            "write ' ' or ''",
+        ),
+        (
+            "ж" + "a" * 69 + "\u2019",
+            "'ж' (U+0436), '\u2019' (U+2019) make this text UCS-2: 2 segments instead of 1",
+        ),
+        ("👍", "'👍' (U+1F44D) makes this text UCS-2, at no cost"),
+        ("plain {€}", ""),
+    ],
+)
+def test_the_characters_that_make_a_text_dear_are_named_with_their_cost(text: str, sentence: str) -> None:
+    assert widening(text) == sentence
+
+
+@given(st.text(st.sampled_from(["a", " ", "€", *PLAIN]), max_size=200))
+def test_a_text_that_is_written_as_the_sentence_says_is_gsm_7(text: str) -> None:
+    assert bool(widening(text)) == (segments_of(text).encoding == "UCS-2")
+    assert not widening("".join(PLAIN.get(each, each) for each in text))

@@ -54,13 +54,21 @@ def test_a_template_is_rendered_without_the_line_break_at_its_end(tmp_path: Path
     assert request.text == "Your code:\n4711 & more"
 
 
+@pytest.mark.parametrize("comment", ["two\r\nlines", "two\rlines", "two\nlines", "two\u2028lines"])
+def test_line_breaks_of_a_templates_variable_are_plain(tmp_path: Path, comment: str) -> None:
+    (tmp_path / "note").mkdir()
+    (tmp_path / "note" / "body.txt").write_bytes(b"New\tcomment:\r\n{{ comment }}\r\n")
+    request = adapter(templates=str(tmp_path)).prepare(sms(text=..., template="note", comment=comment))
+    assert request.text == "New comment:\ntwo\nlines"
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
         ("{{ nobody }}", "nobody: is missing; code/body.txt uses it, so the item must have it"),
         ("{{ '' }}", "template: comes out empty; write something"),
         ("{{ 'x' * 1601 }}", "template: has 1601 characters; use at most 1600"),
-        ("a\tb", "template: holds a control character"),
+        ("a\0b", "template: holds a control character"),
         ("{{ 'x' * 460 }}", "template: takes 4 segments in GSM-7; use at most 3"),
     ],
 )
