@@ -5,6 +5,7 @@ Here are the edges, each with what DynamoDB promises.
 """
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -519,14 +520,82 @@ def inserted(tables: InMemoryDynamoDB, *items: Item, table: str = "t") -> list[s
     return [each.get("Error", {}).get("Code") for each in reply["Responses"]]
 
 
-def test_a_key_twice_ends_a_batch_of_statements_which_has_written_what_stands_before(
-    tables: InMemoryDynamoDB,
+NEW: Item = {"id": {"S": "n"}, "kind": {"S": "mail"}}
+OTHER: Item = {"id": {"S": "o"}, "kind": {"S": "mail"}}
+AGAIN: Item = {**OTHER, "word": {"S": "b"}}
+BY_NUMBER: Item = {**OTHER, "id": {"N": "1"}}
+KEYLESS: Item = {"kind": {"S": "mail"}}
+LARGE: Item = {**OTHER, "word": {"S": "x" * 410_000}}
+
+
+def write_batch(tables: InMemoryDynamoDB, *items: Item) -> Any:
+    puts = [{"PutRequest": {"Item": each}} for each in items]
+    return tables.batch_write_item(RequestItems={"t": puts})
+
+
+def transact(tables: InMemoryDynamoDB, *items: Item, **last: Any) -> Any:
+    """A put for each item, and what the last one's has besides; then an update, if `Update` gives one."""
+    puts = [{"Put": {"TableName": "t", "Item": each}} for each in items]
+    if "Update" in last:
+        puts.append({"Update": {"TableName": "t", "Key": OTHER, **last["Update"]}})
+    else:
+        puts[-1]["Put"] |= last
+    return tables.transact_write_items(TransactItems=puts)
+
+
+DUPLICATES = "Provided list of item keys contains duplicates"
+TWO_OPERATIONS = "Transaction request cannot include multiple operations on one item"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda tables: inserted(tables, NEW, OTHER, AGAIN), DUPLICATES),
+        (lambda tables: inserted(tables, NEW, OTHER, OTHER), DUPLICATES),
+        (lambda tables: inserted(tables, NEW, LARGE, LARGE), DUPLICATES),
+        (lambda tables: write_batch(tables, NEW, OTHER, AGAIN), DUPLICATES),
+        (lambda tables: write_batch(tables, NEW, BY_NUMBER), "key id"),
+        (lambda tables: write_batch(tables, NEW, KEYLESS), "key element"),
+        (lambda tables: write_batch(tables, NEW, LARGE), "Item size"),
+        (lambda tables: transact(tables, NEW, OTHER, AGAIN), TWO_OPERATIONS),
+        (lambda tables: transact(tables, NEW, OTHER, Update=updated("SET word = :b")), TWO_OPERATIONS),
+        (lambda tables: transact(tables, NEW, BY_NUMBER), "key id"),
+        (lambda tables: transact(tables, NEW, KEYLESS), "key element"),
+        (lambda tables: transact(tables, NEW, LARGE), "Item size"),
+        (lambda tables: transact(tables, NEW, OTHER, ExpressionAttributeValues=VALUES), "unused"),
+        (lambda tables: transact(tables, NEW, Update=updated("SETT word = :b")), "Syntax error"),
+        (lambda tables: transact(tables, NEW, Update=updated("SET id = :b")), "part of the key"),
+    ],
+)
+def test_a_call_that_is_refused_whole_writes_nothing(
+    tables: InMemoryDynamoDB, call: Callable[[InMemoryDynamoDB], object], message: str
 ) -> None:
-    new: Item = {"id": {"S": "n"}, "kind": {"S": "mail"}}
-    later: Item = {"id": {"S": "o"}, "kind": {"S": "mail"}}
-    with pytest.raises(ClientError, match="Provided list of item keys contains duplicates"):
-        inserted(tables, new, {**new, "word": {"S": "b"}}, later)
-    assert inserted(tables, new, later) == ["DuplicateItem", None]
+    with pytest.raises(ClientError, match=message) as raised:
+        call(tables)
+    assert raised.value.response["Error"]["Code"] == "ValidationException"
+    assert tables.scan(TableName="t")["Items"] == [STANDING]
+
+
+def updated(text: str) -> dict[str, Any]:
+    return {"UpdateExpression": text, **used(VALUES, text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "only_if", "code"),
+    [
+        ("SET word = :b", "attribute_exists(id)", "ConditionalCheckFailed"),
+        ("SET word.leaf = :b", "attribute_not_exists(id)", "ValidationError"),
+        ("SET word = tree", "attribute_not_exists(id)", "ValidationError"),
+    ],
+)
+def test_a_transaction_that_an_item_stands_in_the_way_of_is_cancelled_and_writes_nothing(
+    tables: InMemoryDynamoDB, text: str, only_if: str, code: str
+) -> None:
+    with pytest.raises(tables.exceptions.TransactionCanceledException) as cancelled:
+        transact(tables, NEW, Update={**updated(text), "ConditionExpression": only_if})
+    answer: Any = cancelled.value.response
+    assert [each["Code"] for each in answer["CancellationReasons"]] == ["None", code]
+    assert tables.scan(TableName="t")["Items"] == [STANDING]
 
 
 def test_what_is_wrong_with_a_statement_is_its_own_answer(tables: InMemoryDynamoDB) -> None:
@@ -539,6 +608,5 @@ def test_what_is_wrong_with_a_statement_is_its_own_answer(tables: InMemoryDynamo
         {"id": STANDING["id"], "kind": STANDING["kind"], "word": {"S": "x" * 410_000}},
     ]
     assert inserted(tables, *wrong, good) == [*["ValidationError"] * 5, None]
-    assert inserted(tables, wrong[3], wrong[3]) == ["ValidationError"] * 2
     assert inserted(tables, KEY) == ["DuplicateItem"]
     assert inserted(tables, good, table="nothing") == ["ResourceNotFound"]

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, wraps
 from types import SimpleNamespace
@@ -37,6 +38,23 @@ Position = tuple[Any, ...]
 Operation = Callable[..., dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Write:
+    """A put or an update that is right by itself, before anything is written."""
+
+    table: "Table"
+    position: Position
+    make: Callable[[Item | None], Item]
+    """The new item, of the one that stands there. Raises Refusal where that one stands in the way."""
+
+    def made(self) -> Item:
+        """The new item, of what stands there now. Raises Refusal."""
+        return self.make(self.table.items.get(self.position))
+
+    def store(self, item: Item) -> None:
+        self.table.items[self.position] = item
+
+
 class Table:
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.definition = deepcopy(definition)
@@ -49,6 +67,10 @@ class Table:
         self.about: dict[str, Any] = {"CreationDateTime": datetime.now(UTC)}
         """What DescribeTable says of it beside its name and its size."""
 
+    def position_of(self, item: Item) -> Position:
+        """Where an item stands. Raises Refusal where its key is none of the table's."""
+        return self.position({name: item[name] for name in self.keys if name in item})
+
     def position(self, key: Mapping[str, Value]) -> Position:
         """Where the item of this key stands. Raises Refusal for what is no key of the table."""
         if key.keys() != set(self.keys):
@@ -59,12 +81,7 @@ class Table:
                 raise Refusal(f"One or more parameter values were invalid: type or size of the key {name}")
         return tuple(scalar(key[name]) for name in self.keys)
 
-    def keep(self, position: Position, item: Item, noun: str) -> None:
-        """Store an item, if it passes `check`."""
-        self.check(item, noun)
-        self.items[position] = item
-
-    def check(self, item: Item, noun: str) -> None:
+    def check(self, item: Item, noun: str = "") -> None:
         """Raises Refusal where an item is too large or an index cannot have it."""
         if size_of(item) > ITEM_BYTES:
             raise Refusal(f"Item size{noun} has exceeded the maximum allowed size")
@@ -214,11 +231,22 @@ class InMemoryDynamoDB:
 
     @_operation(f"{_CONDITIONAL} Item")
     def put_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        table, new = self._table(request), copied(request["Item"])
-        position = table.position({name: new[name] for name in table.keys if name in new})
-        _require(request, condition(*_texts(request, "ConditionExpression")), table.items.get(position))
-        table.keep(position, new, "")
+        write = self._put(request)
+        write.store(write.made())
         return {}
+
+    def _put(self, request: Mapping[str, Any]) -> Write:
+        """Raises Refusal for what is wrong whatever stands there."""
+        table, new = self._table(request), copied(request["Item"])
+        position = table.position_of(new)
+        table.check(new)
+        require = _requirement(request)
+
+        def make(old: Item | None) -> Item:
+            require(old)
+            return new
+
+        return Write(table, position, make)
 
     @_operation("RequestItems")
     def batch_write_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,106 +254,108 @@ class InMemoryDynamoDB:
         asked = request["RequestItems"]
         if not 1 <= sum(map(len, asked.values())) <= BATCH_STATEMENTS:
             raise Refusal("Too many items requested for the BatchWriteItem call")
-        puts = list[tuple[Table, Position, Item]]()
-        for name, each in asked.items():
-            table = self._table({"TableName": name})
-            items = [copied(put["PutRequest"]["Item"]) for put in each]
-            for new in items:
-                position = table.position({key: new[key] for key in table.keys if key in new})
-                table.check(new, "")
-                puts.append((table, position, new))
-        if len({(id(table), position) for table, position, _ in puts}) < len(puts):
-            raise Refusal("Provided list of item keys contains duplicates")
-        for table, position, new in puts:
-            table.keep(position, new, "")
+        writes = [
+            self._put({"TableName": name, **put["PutRequest"]})
+            for name, each in asked.items()
+            for put in each
+        ]
+        _refuse_doubles(writes, "Provided list of item keys contains duplicates")
+        for write in writes:
+            write.store(write.made())
         return {"UnprocessedItems": {}}
 
     @_operation("TransactItems")
     def transact_write_items(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Updates and puts, each of another item: all of them, or none."""
+        """Updates and puts, each of another item: all of them, or none. What is wrong with an entry by itself
+        refuses the call; what an item stands in the way of cancels the transaction."""
         asked = [*((kind, each) for entry in request["TransactItems"] for kind, each in entry.items())]
         if not 1 <= len(asked) <= TRANSACTION_ITEMS:
             raise Refusal("Member must have length between 1 and 100")
-        places = [(each["TableName"], self._place(kind, each)) for kind, each in asked]
-        if len(set(places)) < len(places):
-            raise Refusal("Transaction request cannot include multiple operations on one item")
-        before = {place: self.tables[place[0]].items.get(place[1]) for place in places}
-        reasons = []
-        for kind, each in asked:
+        writes = [self._entry(kind, each) for kind, each in asked]
+        _refuse_doubles(writes, "Transaction request cannot include multiple operations on one item")
+        items, reasons = list[Item](), list[dict[str, Any]]()
+        for write in writes:
             try:
-                _OPERATIONS[f"{kind}Item"](self, each)
+                items.append(write.made())
                 reasons.append({"Code": "None"})
             except Refusal as refused:
-                code = refused.code.removesuffix("Exception")
                 item: Any = {} if refused.item is None else {"Item": refused.item}
-                reasons.append({"Code": code, "Message": f"{refused}", **item})
-        if any(each["Code"] != "None" for each in reasons):
-            for (table, position), item in before.items():
-                items = self.tables[table].items
-                items.pop(position, None)
-                items.update({} if item is None else {position: item})
+                reasons.append({"Code": _inner_code(refused), "Message": f"{refused}", **item})
+        if len(items) < len(writes):
             raise Refusal("Transaction cancelled", _CANCELLED, reasons=reasons)
+        for write, new in zip(writes, items, strict=True):
+            write.store(new)
         return {}
 
-    def _place(self, kind: str, entry: Mapping[str, Any]) -> Position:
-        """The position of the item that an entry of a transaction writes."""
-        if kind not in ("Put", "Update"):
-            unknown(f"a transaction's {kind}")
-        table = self._table(entry)
-        return table.position(
-            entry["Key"] if kind == "Update" else {name: entry["Item"][name] for name in table.keys}
-        )
+    def _entry(self, kind: str, entry: Mapping[str, Any]) -> Write:
+        """An entry of a transaction. Raises Refusal for what is wrong whatever stands there."""
+        match kind:
+            case "Put":
+                return self._put(entry)
+            case "Update":
+                return self._update(entry)
+        return unknown(f"a transaction's {kind}")
 
     @_operation("Statements")
     def batch_execute_statement(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """INSERTs of whole items, each attribute a parameter. A key that comes again ends the call in an
-        error, and what stands before stays written; what is wrong with a statement by itself is that
-        statement's answer. DynamoDB Local 1.25.1 does the same."""
+        """INSERTs of whole items, each attribute a parameter. A key that comes twice refuses the call before
+        anything is written, as AWS does; DynamoDB Local 1.25.1 writes what comes before. What else is wrong
+        with a statement is that statement's answer."""
         if not 1 <= len(request["Statements"]) <= BATCH_STATEMENTS:
             raise Refusal("Member must have length between 1 and 25")
-        keys, responses = set[object](), list[dict[str, Any]]()
-        for name, new in [_insertion(each) for each in request["Statements"]]:
-            try:
-                table = self._table({"TableName": name})
-                position = table.position({each: new[each] for each in table.keys if each in new})
-                table.check(new, "")
-            except Refusal as refused:
-                code = _STATEMENT_CODES.get(refused.code, refused.code)
-                responses.append({"Error": {"Code": code, "Message": f"{refused}"}})
-                continue
-            if (name, position) in keys:
-                raise Refusal("Provided list of item keys contains duplicates")
-            keys.add((name, position))
-            if position in table.items:
-                message = "Duplicate primary key exists in table"
-                responses.append({"Error": {"Code": "DuplicateItem", "Message": message}})
-                continue
-            table.keep(position, new, "")
-            responses.append({"TableName": name})
-        return {"Responses": responses}
+        writes = [self._insertion(*_insertion(each)) for each in request["Statements"]]
+        keyed = [each for each in writes if isinstance(each, Write)]
+        _refuse_doubles(keyed, "Provided list of item keys contains duplicates")
+        return {"Responses": [_inserted(each) for each in writes]}
+
+    def _insertion(self, name: str, new: Item) -> Write | Refusal:
+        """What an INSERT would write; a refusal where its key is none of the table's."""
+
+        def make(old: Item | None) -> Item:
+            table.check(new)
+            if old is not None:
+                raise Refusal("Duplicate primary key exists in table", "DuplicateItemException")
+            return new
+
+        try:
+            table = self._table({"TableName": name})
+            return Write(table, table.position_of(new), make)
+        except Refusal as refused:
+            return refused
 
     @_operation(f"{_CONDITIONAL} Key ReturnValues")
     def delete_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
         table = self._table(request)
         position = table.position(request["Key"])
         old = table.items.get(position)
-        _require(request, condition(*_texts(request, "ConditionExpression")), old)
+        _requirement(request)(old)
         table.items.pop(position, None)
         return _returned(request, old, None)
 
     @_operation(f"{_CONDITIONAL} Key UpdateExpression ReturnValues")
     def update_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        write = self._update(request)
+        old, new = write.table.items.get(write.position), write.made()
+        write.store(new)
+        return _returned(request, old, new)
+
+    def _update(self, request: Mapping[str, Any]) -> Write:
+        """Raises Refusal for what is wrong whatever stands there."""
         table = self._table(request)
         position = table.position(request["Key"])
         change = update(*_texts(request, "UpdateExpression"))
         if any(path[0] in table.keys for path in change.paths):
             raise Refusal("One or more parameter values were invalid: Cannot update a part of the key")
-        old = table.items.get(position)
-        _require(request, condition(*_texts(request, "ConditionExpression")), old, change.mentions)
-        before = copied(request["Key"]) if old is None else old
-        new = change.apply(before, request.get("ExpressionAttributeValues") or {})
-        table.keep(position, new, " to update")
-        return _returned(request, old, new)
+        require = _requirement(request, change.mentions)
+
+        def make(old: Item | None) -> Item:
+            require(old)
+            before = copied(request["Key"]) if old is None else old
+            new = change.apply(before, request.get("ExpressionAttributeValues") or {})
+            table.check(new, " to update")
+            return new
+
+        return Write(table, position, make)
 
     @_operation(f"{_PAGED} KeyConditionExpression ScanIndexForward")
     def query(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -396,11 +426,30 @@ class InMemoryDynamoDB:
         return self.tables[request["TableName"]]
 
 
-_STATEMENT_CODES = {
-    "ValidationException": "ValidationError",
-    "ResourceNotFoundException": "ResourceNotFound",
-}
-"""What an error is called that is about one statement of a batch."""
+_INNER_CODES = {"ValidationException": "ValidationError"}
+"""Names of errors that are about one statement of a batch or one entry of a transaction, where such a name is
+another than the exception's without its ending."""
+
+
+def _inner_code(refused: Refusal) -> str:
+    return _INNER_CODES.get(refused.code, refused.code.removesuffix("Exception"))
+
+
+def _refuse_doubles(writes: Sequence[Write], message: str) -> None:
+    """Raises Refusal with this message where two of them write one item."""
+    if len({(id(each.table), each.position) for each in writes}) < len(writes):
+        raise Refusal(message)
+
+
+def _inserted(write: Write | Refusal) -> dict[str, Any]:
+    """The answer to an INSERT, which is written."""
+    try:
+        if isinstance(write, Refusal):
+            raise write
+        write.store(write.made())
+    except Refusal as refused:
+        return {"Error": {"Code": _inner_code(refused), "Message": f"{refused}"}}
+    return {"TableName": write.table.definition["TableName"]}
 
 
 def _insertion(statement: Mapping[str, Any]) -> tuple[str, Item]:
@@ -425,14 +474,20 @@ def _wanted(request: Mapping[str, Any], *, check: bool = True) -> frozenset[str]
     return wanted
 
 
-def _require(
-    request: Mapping[str, Any], only_if: Condition, old: Item | None, more: frozenset[str] = frozenset()
-) -> None:
-    """Raises Refusal where the request's condition does not hold."""
+def _requirement(
+    request: Mapping[str, Any], more: frozenset[str] = frozenset()
+) -> Callable[[Item | None], None]:
+    """The request's condition, which raises Refusal where it does not hold for an item. Raises Refusal for a
+    condition that is wrong by itself; `more` are the names and values that other expressions mention."""
+    only_if = condition(*_texts(request, "ConditionExpression"))
     _check_mentions(request, only_if.mentions | more)
-    if not only_if.holds(old or {}, request.get("ExpressionAttributeValues") or {}):
-        shown = old if request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD" else None
-        raise Refusal("The conditional request failed", _FAILED, shown)
+
+    def require(old: Item | None) -> None:
+        if not only_if.holds(old or {}, request.get("ExpressionAttributeValues") or {}):
+            shown = old if request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD" else None
+            raise Refusal("The conditional request failed", _FAILED, shown)
+
+    return require
 
 
 def _check_mentions(request: Mapping[str, Any], mentioned: frozenset[str]) -> None:
