@@ -15,6 +15,7 @@ from mailroom_ops.console.guard import Guard
 from mailroom_ops.console.server import application
 from tests.support.ops.console import HOME, HOST, ORIGIN, PORT, TOKEN, Browser
 from tests.support.ops.repair import RepairStage, repair_stage
+from tests.support.signals import interrupts_handled_by
 
 FORM = {"id": "m", "channel": "mail"}
 PAGES = ("/", "/message", "/message/mail", "/failures", "/dead-letters", "/campaigns", "/assets/console.css")
@@ -249,7 +250,8 @@ def test_either_signal_ends_it_well(
 ) -> None:
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: signal.raise_signal(end))
-    result = CliRunner().invoke(cli.app, ["console", "--no-browser"])
+    with interrupts_handled_by(signal.default_int_handler):
+        result = CliRunner().invoke(cli.app, ["console", "--no-browser"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert signal.getsignal(signal.SIGTERM) is before
 

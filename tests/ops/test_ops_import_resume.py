@@ -14,6 +14,7 @@ import pytest
 from bench.memory import most_megabytes_until_its_end
 from tests.support import ROOT
 from tests.support.ops.import_child import CTRL_C, DEATHS, WORKERS
+from tests.support.signals import Handler, interrupts_handled_by
 
 FEW, MANY = 3_000, 30_000
 EVERY_BAD = 100
@@ -91,11 +92,13 @@ def test_many_rows_killed_half_way_are_each_put_once_and_take_no_more_memory_tha
     assert max(most, memory) - few < SPARE_MB
 
 
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.default_int_handler])
 def test_an_import_that_is_stopped_by_hand_ends_what_is_under_way_and_goes_on_from_there(
-    tmp_path: Path,
+    tmp_path: Path, handler: Handler
 ) -> None:
     file, counts = people(tmp_path, FEW)
-    code, answer, _ = imported(file, counts, CTRL_C, "700")
+    with interrupts_handled_by(handler):  # which a child inherits, if it is that they are ignored
+        code, answer, _ = imported(file, counts, CTRL_C, "700")
     assert (code, answer["state"], answer["failed"]) == (0, "interrupted", 0)
     assert 700 <= sum(counts.read_bytes()) <= 700 + 6 * WORKERS
     _, answer, _ = imported(file, counts)

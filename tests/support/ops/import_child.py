@@ -79,6 +79,7 @@ class StubDynamoDB:
 
 def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
     """Import it; the answer goes to standard output."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a script's background ignores Ctrl-C
     death = Death(event, int(number))
     _arm(death)
     words: dict[str, Any] = dict.fromkeys(("format_", "delimiter", "id_prefix", "id_column"))
