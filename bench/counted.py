@@ -6,10 +6,11 @@ from collections import Counter
 from logging.handlers import BufferingHandler
 from typing import Any
 
+from bench import size
 from bench.functions import answer_at_once, context, in_a_process, queue_batch, report, stream_batch
 from mailroom.aws.dynamo import size_of
 
-MAILS = 1000
+MAILS = size(1000, 100)
 
 
 def mails() -> dict[str, Any]:

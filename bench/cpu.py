@@ -13,19 +13,21 @@ import sys
 import time
 from typing import Any
 
+from bench import SHORT, size
 from bench.functions import Methods, answer_at_once, context, in_a_process, queue_batch, report
 
-MAILS = 300
-RUNS = 5
+MAILS = size(300, 10)
+RUNS = size(5, 1)
 """Short ones of each process; one more warms it up."""
-ROUNDS = 10
+ROUNDS = size(10, 1)
 """Processes of each sender."""
+LEVELS = ("method", "http") if SHORT else ("method", "mail", "http")
 
 
 def measure() -> dict[str, Any]:
     """The figures, in microseconds a mail, and the ratios ours / powertools."""
     figures: dict[str, Any] = {}
-    for level in ("method", "mail", "http"):
+    for level in LEVELS:
         runs: dict[str, list[float]] = {"mailroom": [], "powertools": []}
         for number in range(ROUNDS):
             for sender in sorted(runs, reverse=number % 2 == 1):

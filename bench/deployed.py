@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.functions import answer_at_once, clean, context, in_a_process, queue_batch, report
-from bench.memory import most_megabytes
+from bench import size
+from bench.functions import clean, in_a_process
+from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import bundle_of
 from mailroom_local.stage.workspace import Workspace
 from mailroom_stacks.paths import DOT_LOCAL
 
-BATCHES = 100
-ROUNDS = 15
+ROUNDS = size(15, 1)
 CLIENTS = {
     "collect": ("dynamodb", "secretsmanager", "sqs"),
     "compose": ("dynamodb", "secretsmanager", "sqs"),
@@ -37,34 +37,18 @@ _TIMED = "import time; started = time.perf_counter(); {}; print(time.perf_counte
 
 def measure() -> dict[str, Any]:
     """Megabytes unzipped beside the runtime's boto3, the mail sender's peak memory, cold imports."""
-    from mailroom_local.stage import (
-        lifecycle,  # not above: what this process has imported counts as the functions' memory
-    )
-
     workspace = Workspace(DOT_LOCAL / "measured")
     lifecycle.synthesize(workspace)
     bundles = {name: bundle_of(workspace.assembly, f"{name}.py").source for name in CLIENTS}
     return {
         "bundle_mb": {name: _megabytes(folder) for name, folder in bundles.items()},
-        "memory_mb": {"send_mail": in_a_process("bench.deployed", PYTHONPATH=str(bundles["send_mail"]))},
+        "memory_mb": {"send_mail": in_a_process("bench.peak", PYTHONPATH=str(bundles["send_mail"]))},
         "import_ratio": {name: _import_ratio(name, folder) for name, folder in bundles.items()},
     }
 
 
 def _megabytes(folder: Path) -> float:
     return round(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 2)
-
-
-def _memory() -> float:
-    """Send batches in this process: its peak memory."""
-    from mailroom.aws import clients
-
-    answer_at_once(clients.dynamodb(), clients.sqs(), clients.s3(), clients.sesv2(10.0))
-    import send_mail
-
-    for number in range(BATCHES):
-        send_mail.handler(queue_batch(number * 10), context())
-    return round(most_megabytes(), 1)
 
 
 def _import_ratio(handler: str, bundle: Path) -> float:
@@ -85,7 +69,3 @@ def _seconds(statement: str, bundle: Path) -> float:
     environment = clean(PYTHONPATH=str(bundle), PYTHONDONTWRITEBYTECODE="1")
     done = subprocess.run(command, cwd=bundle, env=environment, capture_output=True, text=True, check=True)
     return float(done.stdout)
-
-
-if __name__ == "__main__":
-    report(_memory())

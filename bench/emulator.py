@@ -19,7 +19,7 @@ from typing import Any
 
 import aws_lambda_powertools
 
-from bench import REPOSITORY
+from bench import REPOSITORY, size
 from bench.functions import create_table, item
 from mailroom.clock import epoch
 from mailroom_local.aws import LocalSession, patient
@@ -32,11 +32,12 @@ from mailroom_stacks.paths import DOT_LOCAL
 
 Announce = Callable[[str], None]
 WORKSPACE = Workspace(DOT_LOCAL / "measured")
-RUNS = 5
+RUNS = size(5, 1)
 LONGEST = 300.0
 """Seconds that one run may take."""
-WARM_UP = 200
-LONE = 200
+WARM_UP = size(200, 10)
+LONE = size(200, 3)
+MAILS, MANY = size(1000, 50), size(10_000, 100)
 TABLE = "bench-idempotency"
 FUNCTION = "mailroom-local-send-mail"
 HANDLERS = {
@@ -69,11 +70,11 @@ def mails(announce: Announce) -> dict[str, Any]:
         for turn in range(RUNS):
             for sender, seen in rates.items():
                 pipeline.use(sender)
-                seen.append(pipeline.rate(1000))
-                announce(f"1,000 mails, {sender}, run {turn + 1} of {RUNS}: {seen[-1]:.0f} a second")
+                seen.append(pipeline.rate(MAILS))
+                announce(f"{MAILS:,} mails, {sender}, run {turn + 1} of {RUNS}: {seen[-1]:.0f} a second")
         pipeline.use("mailroom")
-        long = pipeline.rate(10_000)
-        announce(f"10,000 mails, mailroom: {long:.0f} a second")
+        long = pipeline.rate(MANY)
+        announce(f"{MANY:,} mails, mailroom: {long:.0f} a second")
     medians = {sender: statistics.median(seen) for sender, seen in rates.items()}
     ratios = {
         sender: statistics.median(ours / theirs for ours, theirs in zip(rates["mailroom"], seen, strict=True))
@@ -87,7 +88,7 @@ def mails(announce: Announce) -> dict[str, Any]:
         "rate_ratio_powertools": round(ratios["powertools"], 2),
         "rate_ratio_pattern": round(ratios["pattern"], 2),
         "rate_10000": round(long, 1),
-        "seconds_10000": round(10_000 / long, 1),
+        "seconds_10000": round(MANY / long, 1),
         "rate_duplicates": pipeline.duplicates,
         "rate_lost": pipeline.lost,
     }

@@ -9,20 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from bench import SHORT, size
 from bench.functions import ANSWERS, context, in_a_process, queue_batch, report
 from mailroom_local.providers.http import Reply, Request, SimulatorServer
 from mailroom_ops.estimates import prices
 from mailroom_ops.estimates.quotas import WHOLE_VCPU_MB
 
-MAILS = 100
+MAILS = size(100, 10)
 DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}
 """DynamoDB's, SES's and SQS's answers, in milliseconds."""
 VARIANTS = {
-    **{f"mailroom_{n}": ("send_mail", n) for n in (1, 2, 5, 10)},
+    **{f"mailroom_{n}": ("send_mail", n) for n in ((1, 10) if SHORT else (1, 2, 5, 10))},
     "powertools": ("bench.powertools_sender", 1),
     "pattern": ("bench.handwritten_sender", 1),
 }
-FAR = ("mailroom_1", "mailroom_10", "powertools")
+FAR = ("mailroom_1",) if SHORT else ("mailroom_1", "mailroom_10", "powertools")
 MEMORY_MB = (128, 256, 512, 1024, 1769)
 
 

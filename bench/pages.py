@@ -7,14 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
+from bench import size
 from bench.emulator import PUT_BATCH, WORKSPACE, client, running_stage
 from mailroom.aws.dynamo import image_of
 from mailroom.clock import iso
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import LEDGER, MAILBOX, State
 
-MESSAGES, FAILED = 100_000, 1_000
-ROUNDS = 15
+MESSAGES, FAILED = size(100_000, 500), size(1_000, 5)
+ROUNDS = size(15, 1)
 THREADS = 4
 PAGES = {
     "overview": "/",

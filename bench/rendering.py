@@ -10,11 +10,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import REPOSITORY
+from bench import REPOSITORY, size
 from bench.functions import in_a_process, report
 
-ROUNDS = 10
-PASSES = 400
+ROUNDS = size(10, 1)
+PASSES = size(400, 10)
+COUNTS = (1, size(200, 2))
+"""Of templates."""
 OURS = "weekly-followers"
 VARIABLES = {
     "first_name": "Ada",
@@ -28,7 +30,7 @@ def measure() -> dict[str, Any]:
     """The figures, in microseconds a rendering."""
     figures: dict[str, Any] = {}
     for kind in ("cold", "warm"):
-        for count in (1, 200):
+        for count in COUNTS:
             seen = [in_a_process("bench.rendering", kind, str(count)) for _ in range(ROUNDS)]
             figures[f"render_us_{kind}_{count}"] = round(min(seen), 1)
     return figures

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from bench import size
 from mailroom.aws.dynamo import batch_put, image_of
 from mailroom.environment import IndexSettings
 from mailroom.search.finder import Filter, Finder
@@ -14,8 +15,8 @@ from oracle.engine import install, running
 from tests.support.faults.world import create_table
 from tests.support.unit.searching import in_run, record, rows_with
 
-MESSAGES, BATCH = 100_000, 100
-ROUNDS = 40
+MESSAGES, BATCH = size(100_000, 200), 100
+ROUNDS = size(40, 1)
 RUN, BEGUN = "2026-11-21T09:00Z", 1_795_251_600
 ADA = "ada@example.com"
 ENDED = ("delivered",) * 18 + ("bounced", "failed")

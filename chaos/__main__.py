@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import asdict
 from datetime import datetime
 
-from bench import REPOSITORY
+from bench import REPOSITORY, SHORT, size
 from chaos.faults import Chaos, plan
 from chaos.load import draw
 from chaos.report import Report
@@ -35,8 +35,8 @@ TOOLS = DOT_LOCAL / "chaos" / "bin"
 """What draws the picture: `make chaos` installs it."""
 SEEN = WORKSPACE.folder / "seen.json"
 """All that was judged, for whoever wonders about a message; the logs of the run lie beside it."""
-SEED, MESSAGES, KILLS, RATE = 1, 4000, 100, 14.0
-"""Ten minutes on two cores."""
+SEED, MESSAGES, KILLS, RATE = 1, size(4000, 60), size(100, 3), 14.0
+"""Ten minutes on two cores; with SHORT=1 seconds."""
 END_SECONDS = 900.0
 """After so many seconds in which no message ended, no other is waited for. What was on a killed process's
 hands comes back after its queue's visibility time-out."""
@@ -73,7 +73,7 @@ def main() -> None:
     finally:
         lifecycle.stop(WORKSPACE)
     report.write()
-    if options.mail == "ses":
+    if options.mail == "ses" and not SHORT:
         subprocess.run([TOOLS / "python", "-m", "chaos.plot"], cwd=REPOSITORY, check=True)
     report.show(console)
     console.print(f"Each message and its ledger item: {SEEN.relative_to(REPOSITORY)}; logs: beside it")

@@ -13,13 +13,12 @@ from typing import Any
 
 from rich.table import Table
 
-from bench import REPOSITORY
+from bench import REPOSITORY, figures
 from chaos.faults import Done, Kind
 from chaos.load import PARTS
 from mailroom_local.harness.judge import Figures, Judgement
 from mailroom_ops.terminal import Terminal
 
-RESULTS = REPOSITORY / "bench" / "chaos.json"
 TOTALS = ("put", "accepted", "sent_twice", "declared", "lost")
 STEP_SECONDS = 5
 """The timeline's."""
@@ -48,7 +47,7 @@ class Report:
     @property
     def file(self) -> Path:
         """Where it is written to."""
-        return RESULTS if self.mail == "ses" else RESULTS.with_name(f"chaos_{self.mail}.json")
+        return figures("chaos.json" if self.mail == "ses" else f"chaos_{self.mail}.json")
 
     @cached_property
     def by_channel(self) -> dict[str, Figures]:

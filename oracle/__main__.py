@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Column, Table
 
+from bench import size
 from oracle.engine import install, running
 from oracle.steps import VERBS, Call, Comparison, Side, calls
 from tests.support.dynamodb import in_memory_client
 from tests.support.unit.shared import REGION, FakeClock
 
-CALLS = int(os.environ.get("CALLS", "5000"))
+CALLS = int(os.environ.get("CALLS", size(5000, 200)))
 SEED = int(os.environ.get("SEED", "1"))
 BEFORE = 10
 """Calls before the one that differs, which are printed with it."""

@@ -9,13 +9,13 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import REPOSITORY
+from bench import REPOSITORY, figures
 from bench.functions import in_a_process
 from mailroom_stacks.paths import LIBRARY
 from proof import orders
 from proof.counting import COLUMNS, LABELS, Counts
 
-RESULTS, ORDERS = REPOSITORY / "bench" / "proof.json", REPOSITORY / "bench" / "proof_orders.json"
+RESULTS, ORDERS = figures("proof.json"), figures("proof_orders.json")
 PYTHON = REPOSITORY / ".local" / "proof" / "bin" / "python"
 """The interpreter that has AWS's SDK for durable functions."""
 

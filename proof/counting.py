@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, product
 from typing import Protocol
 
+from bench import size
 from tests.support.faults.outside import Outside, Side
 
-NAMES = [f"mail-{number}" for number in range(10)]
-"""The batch, as Lambda hands it over. SES accepts each of the mails."""
+NAMES = [f"mail-{number}" for number in range(size(10, 2))]
+"""The batch, as Lambda hands it over; with SHORT=1 a small one. SES accepts each of the mails."""
 SIDES: tuple[Side, ...] = ("before", "after")
 COLUMNS = ("stops", "sent_twice", "lost", "stuck", "unknown")
 LABELS = {
