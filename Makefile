@@ -20,7 +20,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos oracle lock wheel clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos oracle short lock wheel clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -137,6 +137,12 @@ schema: .venv/.ready ## write what is made of the code: docs/*.schema.json of it
 	@$(PY) -m mailroom_ops schema --event --output docs/event.schema.json
 	@$(PY) -m mailroom_ops schema --api --output docs/openapi.json
 
+# SHORT=1: a form of seconds, which shows that a tool runs and that its sums hold. Its figures go to .local/short.
+export SHORT
+TOOLS = bench proof chaos oracle
+short: ## bench, proof, chaos and oracle in their short form: each still runs, and its sums hold
+	@for tool in $(TOOLS); do echo "make $$tool SHORT=1"; $(MAKE) --no-print-directory $$tool SHORT=1 || exit 1; done
+
 bench: setup .local/oracle/.ready ## measure the figures of docs/measured.md; writes bench/results.json
 	@$(PY) -m bench
 
@@ -147,10 +153,11 @@ chaos: setup .local/chaos/.ready ## kill functions and break providers under loa
 	@$(PY) -m chaos
 
 CALLS ?= $(if $(SHORT),200,5000)
+LIKE_MOTO_TESTS = $(if $(SHORT),--numprocesses 0 tests/unit/budget,tests/unit tests/ops)
 SEED ?= 1
 oracle: .venv/.ready .local/oracle/.ready ## compare AWS's own DynamoDB engine, the tests' double and moto: the ledger's verbs CALLS times, then all calls of tests
 	@CALLS=$(CALLS) SEED=$(SEED) $(PY) -m oracle
-	@LIKE_MOTO=1 $(PYTEST) --quiet tests/unit tests/ops
+	@LIKE_MOTO=1 $(PYTEST) --quiet $(LIKE_MOTO_TESTS)
 
 # The development set is resolved first: what both sets share must be one version, and boto3 and jsii
 # have only a few versions of python-dateutil in common.

@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import asdict
 from datetime import datetime
 
-from bench import REPOSITORY, SHORT, size
+from bench import REPOSITORY, size
 from chaos.faults import Chaos, plan
 from chaos.load import draw
 from chaos.report import Report
@@ -73,7 +73,7 @@ def main() -> None:
     finally:
         lifecycle.stop(WORKSPACE)
     report.write()
-    if options.mail == "ses" and not SHORT:
+    if options.mail == "ses":
         subprocess.run([TOOLS / "python", "-m", "chaos.plot"], cwd=REPOSITORY, check=True)
     report.show(console)
     console.print(f"Each message and its ledger item: {SEEN.relative_to(REPOSITORY)}; logs: beside it")

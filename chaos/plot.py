@@ -8,9 +8,10 @@ import json
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-from bench import REPOSITORY
+from bench import REPOSITORY, SHORT, figures
 
-PICTURES = REPOSITORY / "docs" / "pictures"
+RECORDED = figures("chaos.json")
+PICTURES = RECORDED.parent if SHORT else REPOSITORY / "docs" / "pictures"
 PUT, ACCEPTED, KILLED, OTHER = "#57534e", "#1558a0", "#c2410c", "#0e8f9e"
 TROUBLES = {"throttled": "#e9d8a6", "error": "#f4b6a6", "timeout": "#c9b7e0", "slow": "#cfd8dc"}
 LABELS = {"pump": "second pump", "deploy": "deployment", "day": "day closed"}
@@ -19,7 +20,7 @@ LABELS = {"pump": "second pump", "deploy": "deployment", "day": "day closed"}
 def main() -> None:
     """Write the picture as SVG and as PNG."""
     mpl.rcParams.update({"font.size": 12, "svg.hashsalt": "mailroom", "figure.facecolor": "white"})
-    figures = json.loads((REPOSITORY / "bench" / "chaos.json").read_text())
+    figures = json.loads(RECORDED.read_text())
     seconds, put, accepted, kills = zip(*figures["timeline"], strict=True)
     drawing, (above, below) = plt.subplots(
         2, figsize=(9, 6), layout="constrained", sharex=True, height_ratios=[3, 1.3]

@@ -166,7 +166,9 @@ def _repeated(side: Side, call: Call) -> Any:
 
 
 def _claim_new(side: Side, call: Call) -> Any:
-    return side.ledger.claim_new([side.wanted(call, each) for each in (call.message, *call.others)])
+    # A worker names no key twice. DynamoDB Local writes the first of the two before it refuses, and AWS nothing.
+    messages = {each.key: each for each in (call.message, *call.others)}
+    return side.ledger.claim_new([side.wanted(call, each) for each in messages.values()])
 
 
 def _complete(side: Side, call: Call) -> Any:

@@ -44,6 +44,13 @@ def main() -> None:
         for name, each in ways.items():
             table.add_row(orders.LABELS[name], *map(str, each.values()))
         screen.print(table)
+    promises = {LABELS["mailroom"]: counts["mailroom"]}
+    promises |= {
+        f"{orders.LABELS['transaction']}, {when}": ways["transaction"] for when, ways in told.items()
+    }
+    for label, (_stops, *faults) in ((label, each.values()) for label, each in promises.items()):
+        if any(faults):
+            sys.exit(f"{label}: each count but the stops should be 0")
 
 
 if __name__ == "__main__":
