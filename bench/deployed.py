@@ -21,6 +21,7 @@ CLIENTS = {
     "dispatch": ("dynamodb", "s3", "scheduler", "sqs"),
     "dispatch_scheduled": ("dynamodb", "s3", "scheduler", "sqs"),
     "feedback": ("dynamodb", "sqs"),
+    "index_messages": ("dynamodb", "secretsmanager"),
     "messages_api": ("dynamodb", "s3"),
     "outcomes": ("sqs",),
     "retry_fax": ("sqs",),
@@ -32,7 +33,7 @@ CLIENTS = {
     "twilio_callbacks": ("secretsmanager", "sqs"),
     "unsubscribe": ("dynamodb", "secretsmanager"),
 }
-MEASURED = ("outcomes", "send_mail") if SHORT else tuple(CLIENTS)
+MEASURED = ("collect", "compose", "send_mail") if SHORT else tuple(CLIENTS)
 _TIMED = "import time; started = time.perf_counter(); {}; print(time.perf_counter() - started)"
 
 

@@ -44,6 +44,8 @@ FUNCTION = {
     **{f"{name.upper()}_SECRET_ARN": _arn("secretsmanager", f"secret:{name}") for name in _SECRETS},
     **dict.fromkeys(_NUMBERS, "20"),
     "RUNS_TABLE": "campaign-runs",
+    "SEARCH_TABLE": "search",
+    "SEARCH_KEY_NAME": "search-key",
     **dict.fromkeys(("LEDGER_TTL_SECONDS", "RUN_TTL_SECONDS"), "7776000"),
     **dict.fromkeys(("CALLBACK_SCHEMES", "ALLOWED_SCHEMES"), '["https"]'),
     **dict.fromkeys(("CALLBACK_PORTS", "ALLOWED_PORTS"), "[443]"),

@@ -166,7 +166,7 @@ def _repeated(side: Side, call: Call) -> Any:
 
 
 def _claim_new(side: Side, call: Call) -> Any:
-    # A worker names no key twice. DynamoDB Local writes the first of the two before it refuses, and AWS nothing.
+    # No worker names a key twice: there DynamoDB Local writes the first before it refuses, and AWS nothing.
     messages = {each.key: each for each in (call.message, *call.others)}
     return side.ledger.claim_new([side.wanted(call, each) for each in messages.values()])
 
