@@ -13,7 +13,7 @@ def erase_choices(run: ErasureRun, table: str, read: Read) -> ErasurePlace:
     place = ErasurePlace(table)
     for image in run.data.scan(table, read):
         recipient = image.get("recipient", {}).get("S", "")
-        theirs = run.person.is_kept_as(recipient) or mentioned(image, run.person)
+        theirs = run.person.is_named_by(recipient) or mentioned(image, run.person)
         if not (theirs and run.person.may_be_of(image)):
             continue
         place.found += 1

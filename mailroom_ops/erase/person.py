@@ -71,12 +71,7 @@ class Person:
             read = bare(value) if self.kind == "mail" else to_e164(value, self._region)
         except ValueError:
             return self.is_in(value)
-        # A mail address's other spelling is another domain by now.
-        return read == self.recipient or (self.kind == "number" and read in spellings(self.recipient))
-
-    def is_kept_as(self, name: str) -> bool:
-        """Whether a name that was stored for one recipient is this one's: the same, and the one of before."""
-        return name in spellings(self.recipient) or self.is_named_by(name)
+        return read in spellings(self.recipient)
 
     def is_in(self, text: str) -> bool:
         """Whether a text mentions them."""
@@ -252,7 +247,7 @@ def _people(name: str, value: Value) -> Iterator[str]:
 def _others(name: str, value: Value, person: Person) -> Value | None:
     """The recipients but this one; None: there are none."""
     if name == "recipients" and "M" in value:
-        return {"M": {who: each for who, each in value["M"].items() if not person.is_kept_as(who)}}
+        return {"M": {who: each for who, each in value["M"].items() if not person.is_named_by(who)}}
     if "L" in value:
         left = [each for each in value["L"] if not any(map(person.is_named_by, texts(each)))]
         return {"L": left} if left else None

@@ -1,6 +1,7 @@
 """`suppressions`: who gets nothing more, why, and how that is ended; Mailroom's list, and for mail SES's."""
 
 import time
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -169,19 +170,17 @@ def _canonical(channel: str, recipient: str) -> str:
 
 
 def forms(channel: str, recipient: str) -> tuple[str, ...]:
-    """What a recipient may be called on a list: its canonical form, that of before, and what was typed.
+    """Names that a list may have for a recipient: its canonical form, and what was typed.
 
     What was typed stays, so that an entry can be lifted however odd it is.
     """
     typed = recipient.strip()
-    try:
+    with suppress(ValueError):
         if channel == "mail":
             address = split(typed)[1]
-            return tuple(dict.fromkeys((*spellings(address.lower()), address)))
+            return tuple(dict.fromkeys((address.lower(), address)))
         if channel == "sms":
             return tuple(dict.fromkeys((*spellings(to_e164(typed)), typed)))
-    except ValueError:
-        return (typed,)
     return (typed,)
 
 

@@ -98,10 +98,8 @@ def judge(item: Item, *, force: bool) -> Judgement:
         return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")
     said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     why = f"{status}: {said}" if said else status
-    # A worker before the one that ended it may have been accepted; an operator ends what nobody can tell of.
-    begun = "unsettled_since" in item or "provider_id" in item
-    settled = error.get("code") == "settled" and begun
-    if settled or item.get("unsettled_since") not in (None, item.get("startedAt")):
+    # An operator ends what nobody can tell of.
+    if error.get("code") == "settled" and ("unsettled_since" in item or "provider_id" in item):
         return Judgement(go=True, why=f"{why}; an earlier try may have arrived", twice=True)
     return Judgement(go=True, why=why)
 

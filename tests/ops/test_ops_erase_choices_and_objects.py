@@ -69,23 +69,6 @@ def test_choices_may_be_kept_and_are_not_counted_as_left(stage: Stage) -> None:
     assert len(stage.items("preferences")) == 2
 
 
-def test_the_spelling_of_before_goes_with_the_choices_and_with_no_message_of_the_other_domain(
-    stage: Stage,
-) -> None:
-    now, before = "v@xn--strae-oqa.example", "v@strasse.example"
-    for each in (now, before, BOB):
-        stage.put("preferences", recipient=each, topic="news", opted_out_at=1, by="page")
-    both = {"to": ["v@straße.example", BOB], "recipients": {before: {}, BOB: {}}}
-    stage.put("ledger", id="m-1", event_type="mail", status="sent", completedAt=2, **both)
-    stage.put("ledger", id="m-2", event_type="mail", status="sent", completedAt=2, to=before)
-    answer = erased(recipient="v@straße.example")
-    assert (answer["left"], place(answer, "preferences")) == (0, {"found": 2, "erased": 2})
-    assert [each["recipient"] for each in stage.items("preferences")] == [BOB]
-    ledger = {each["id"]: each for each in stage.items("ledger")}
-    assert (ledger["m-1"]["to"], [*ledger["m-1"]["recipients"]]) == ([BOB], [BOB])
-    assert ledger["m-2"]["to"] == before
-
-
 # objects
 
 

@@ -178,20 +178,6 @@ def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check(command:
 
 
 @pytest.mark.usefixtures("ses")
-def test_a_recipient_is_found_by_the_spelling_of_before_as_well() -> None:
-    on_list("v@strasse.example")
-    assert run("show", "v@straße.example").stdout.startswith("v@strasse.example has received no mail ")
-
-
-def test_a_recipient_is_lifted_by_both_spellings(ses: FakeSes) -> None:
-    on_list("v@strasse.example")
-    on_list("v@xn--strae-oqa.example")
-    ses.listed = {"v@strasse.example", "v@xn--strae-oqa.example"}
-    assert run("lift", "v@straße.example", "--channel", "mail", "--yes").exit_code == 0
-    assert (ses.listed, list(the_list().listed())) == (set(), [])
-
-
-@pytest.mark.usefixtures("ses")
 def test_a_recipient_is_found_however_it_is_written_and_the_sentence_says_why() -> None:
     on_list()
     result = run("show", " Ada Lovelace <ADA@Example.com> ")

@@ -41,7 +41,6 @@ R = TypeVar("R")
 
 _ASK = "ask the provider, and resend it by hand if it never arrived"
 _HELD = f"an earlier try may have reached the provider, and it is not sent again ({{}}); {_ASK}"
-_ON_UNKNOWN = "on_unknown: hold"
 
 _USED_UP = "the provider takes no more today; it waits for the day's quota"
 _IN_DOUBT = "it may have been sent: the outcome of {} tries is unknown"
@@ -301,7 +300,7 @@ class Delivery(Generic[M, R]):
             reason = f"expires_at: {message.expires_at} is past"
             return Ended(self._fail(claim, "expired", reason, metric="Expired"))
         if unsure and self._settings.on_unknown == "hold" and not repeats:
-            return Ended(self._hold(claim, _HELD.format(_ON_UNKNOWN)))
+            return Ended(self._hold(claim, _HELD.format("on_unknown: hold")))
         return self._in_doubt(claim) if unsure and not repeats and not claim.redriven else None
 
     def _fail(

@@ -94,25 +94,10 @@ def spellings(recipient: str) -> tuple[str, ...]:
     A mobile of Argentina is called with a 9 after +54, and texted with or without it (libphonenumber's FAQ,
     "Why is this number from Argentina …"); no fixed line has the same ten digits. The number goes out as it
     came: a call to a fixed line must not have the 9.
-
-    A domain was encoded by IDNA 2003 before, which writes ß as ss, a final sigma as any other, and no
-    joiners: those are other domains, but a choice that was made under its name still counts.
     """
     if mobile := _ARGENTINIAN.fullmatch(recipient):
         return recipient, f"+54{'' if mobile[1] else '9'}{mobile[2]}"
-    local, at, domain = recipient.rpartition("@")
-    if not at or _ENCODED not in domain:
-        return (recipient,)
-    try:
-        letters = ".".join(map(_letters, domain.split(".")))
-        before = f"{local}@{letters.encode('idna').decode('ascii')}"
-    except UnicodeError:
-        return (recipient,)
-    return tuple(dict.fromkeys((recipient, before)))
-
-
-def _letters(label: str) -> str:
-    return label[len(_ENCODED) :].encode().decode("punycode") if label.startswith(_ENCODED) else label
+    return (recipient,)
 
 
 def readable(domain: str) -> str:

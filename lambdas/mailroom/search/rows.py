@@ -108,7 +108,7 @@ def forms_of(typed: str, default_region: str = "") -> tuple[str, ...]:
     country are dialled."""
     text = typed.strip()
     if "@" in text:
-        return spellings(_form(text))
+        return (_form(text),)
     try:
         return tuple(dict.fromkeys((*spellings(to_e164(text, default_region or None)), text)))
     except ValueError:

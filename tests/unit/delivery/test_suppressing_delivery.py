@@ -39,17 +39,6 @@ def test_a_mail_to_somebody_on_the_list_is_suppressed_with_the_reason(
     assert "example.com" not in str(log())
 
 
-@pytest.mark.parametrize("topic", [None, "news"])
-def test_a_mail_to_somebody_who_is_on_the_list_by_the_spelling_of_before_is_suppressed(
-    post: Make, list_: Suppressions, aws: Aws, topic: str | None
-) -> None:
-    list_.mark(_bounced("v@strasse.example"))
-    worker = post(suppressions=list_)
-    worker.handle(item(to=["v@straße.example", "v@strasse.example"], topic=topic))
-    assert worker.submitted == []
-    assert aws.item()["status"] == "suppressed"
-
-
 def test_a_mail_to_somebody_on_the_list_of_another_channel_goes(
     post: Make, list_: Suppressions, aws: Aws
 ) -> None:

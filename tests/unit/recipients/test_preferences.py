@@ -36,27 +36,31 @@ def test_another_topic_of_the_same_recipient_is_another_choice(preferences: Pref
     assert preferences.get(ADA, "news") is None
 
 
-NOW_SPELT, BEFORE = "v@xn--strae-oqa.example", "v@strasse.example"  # v@straße.example, whose ß was an ss
+CALLED, TEXTED = "+5491123456789", "+541123456789"  # one mobile of Argentina
 
 
-def test_who_opted_out_under_the_spelling_of_before_stays_opted_out(preferences: Preferences) -> None:
-    preferences.opt_out(BEFORE, TOPIC, "page")
-    (found,) = preferences.find([(NOW_SPELT, TOPIC), (ADA, TOPIC)]).items()
-    assert found == ((NOW_SPELT, TOPIC), OptOut(BEFORE, TOPIC, NOW_MS, "page"))
-    assert preferences.get(NOW_SPELT, TOPIC) == OptOut(BEFORE, TOPIC, NOW_MS, "page")
-    assert preferences.find([(BEFORE, TOPIC), (NOW_SPELT, TOPIC)]).keys() == {
-        (BEFORE, TOPIC),
-        (NOW_SPELT, TOPIC),
+def test_who_opted_out_under_one_form_of_a_number_has_opted_out_under_the_other(
+    preferences: Preferences,
+) -> None:
+    preferences.opt_out(TEXTED, TOPIC, "page")
+    (found,) = preferences.find([(CALLED, TOPIC), (ADA, TOPIC)]).items()
+    assert found == ((CALLED, TOPIC), OptOut(TEXTED, TOPIC, NOW_MS, "page"))
+    assert preferences.get(CALLED, TOPIC) == OptOut(TEXTED, TOPIC, NOW_MS, "page")
+    assert preferences.find([(TEXTED, TOPIC), (CALLED, TOPIC)]).keys() == {
+        (TEXTED, TOPIC),
+        (CALLED, TOPIC),
     }
 
 
-def test_opting_in_again_counts_for_both_spellings(preferences: Preferences, clock: FakeClock) -> None:
-    preferences.opt_out(BEFORE, TOPIC, "page")
-    preferences.opt_out(NOW_SPELT, TOPIC, "page")
-    assert preferences.opt_in(NOW_SPELT, TOPIC)
-    assert preferences.find([(NOW_SPELT, TOPIC), (BEFORE, TOPIC)]) == {}
+def test_opting_in_again_counts_for_both_forms_of_a_number(
+    preferences: Preferences, clock: FakeClock
+) -> None:
+    preferences.opt_out(TEXTED, TOPIC, "page")
+    preferences.opt_out(CALLED, TOPIC, "page")
+    assert preferences.opt_in(CALLED, TOPIC)
+    assert preferences.find([(CALLED, TOPIC), (TEXTED, TOPIC)]) == {}
     clock.advance(60)
-    assert not preferences.opt_in(NOW_SPELT, TOPIC)
+    assert not preferences.opt_in(CALLED, TOPIC)
 
 
 def test_a_repeat_changes_nothing_and_says_so(preferences: Preferences, clock: FakeClock) -> None:

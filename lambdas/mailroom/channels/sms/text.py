@@ -45,7 +45,7 @@ def segments_of(text: str) -> Segments:
 def widening(text: str) -> str:
     """A sentence with the characters that make a text UCS-2, what they cost, and what to write if all of them
     have a plain form; "" for a text in GSM-7."""
-    wide = dict.fromkeys(each for each in text if segments_of(each).encoding == "UCS-2")
+    wide = dict.fromkeys(each for each in dict.fromkeys(text) if segments_of(each).encoding == "UCS-2")
     if not wide:
         return ""
     names = [f"{each!r} (U+{ord(each):04X})" for each in wide]
