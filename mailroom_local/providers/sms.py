@@ -66,14 +66,6 @@ START_WORDS = {"START", "YES", "UNSTOP"}
 """Twilio's own: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out."""
 POOL_NUMBER = "+12025550199"
 """What a Messaging Service sends from."""
-BASIC = set(
-    "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    "ÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
-)
-EXTENDED = set("\f^{}\\[~]|€")
-"""Characters that take two septets each."""
-GSM, UCS2 = (160, 153), (70, 67)
-"""Characters in a single segment, and in each of several."""
 
 
 def refusal_of(number: str, nth: int) -> Refusal | None:
@@ -219,27 +211,3 @@ def _content(sms: SimulatedSms) -> dict[str, object]:
         "attempt": sms.attempt,
         "course": sms.course,
     }
-
-
-def segments(text: str) -> int:
-    """How many segments a text takes; at least one, as the provider counts an empty text with media.
-
-    Counted by the rule of GSM 03.38, apart from the library that the sender counts with, so that tests can
-    compare the two.
-    """
-    if BASIC.union(EXTENDED).issuperset(text):
-        units = [2 if mark in EXTENDED else 1 for mark in text]
-        return _fitted(units, *GSM)
-    return _fitted([len(mark.encode("utf-16-be")) // 2 for mark in text], *UCS2)
-
-
-def _fitted(units: list[int], single: int, each: int) -> int:
-    """No character is split between two segments."""
-    if sum(units) <= single:
-        return 1
-    count, room = 1, each
-    for unit in units:
-        if unit > room:
-            count, room = count + 1, each
-        room -= unit
-    return count

@@ -13,8 +13,9 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlencode
 
+from mailroom.channels.sms.text import segments_of
 from mailroom_local.providers.http import E164, NoAnswer, Reply, Request, SubmitRefused, json_reply
-from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, answer_to, segments
+from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, answer_to
 
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 1000
 SLOW_SECONDS = 3.0
@@ -197,7 +198,7 @@ def as_json(sms: SimulatedSms, now: float) -> dict[str, Any]:
         "from": None if waiting else sms.number,
         "messaging_service_sid": sms.order.service or None,
         "num_media": str(len(sms.order.media_urls)),
-        "num_segments": "0" if waiting else str(segments(sms.order.body)),
+        "num_segments": "0" if waiting else str(max(1, segments_of(sms.order.body).count)),
         "price": None,
         "price_unit": "USD",
         "sid": sms.sid,

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from mailroom.channels.contracts import contracts_of
+from mailroom.channels.sms.text import segments_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom_local.demo.load import faxes, mails, pushes, sms
+from mailroom_local.demo.load import faxes, mails, pushes
 from mailroom_local.demo.plan import DemoFacts, DemoPlan
 from mailroom_local.harness.expected import Expected
 from mailroom_local.providers import fax
 from mailroom_local.providers.ses_events import Address
-from mailroom_local.providers.sms import BASIC, answer_to, course_of, is_silent, refusal_of, segments
+from mailroom_local.providers.sms import answer_to, course_of, is_silent, refusal_of
 from mailroom_local.providers.sns import WORDS
 
 APPLICATION = "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local"
@@ -102,8 +103,7 @@ def test_the_long_sms_take_the_segments_that_are_expected() -> None:
     for message in SMS:
         text = message.item.get("text")
         if text is not None and "segments" in message.facts:
-            assert segments(text) == message.facts["segments"]
-            assert (set(text) <= BASIC) == (message.facts["encoding"] == sms.GSM)
+            assert segments_of(text).facts == message.facts
 
 
 def test_no_word_in_a_good_token_chooses_anything() -> None:
