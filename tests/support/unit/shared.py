@@ -13,7 +13,7 @@ from mailroom.aws.dynamo import plain
 from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.claims import Claim, Claimed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Key
+from mailroom.message.message import Key, Message
 from tests.support.dynamodb import InMemoryDynamoDB
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def mail(id_: str = "m-1", **attributes: Any) -> Mail:
 KEY = Key("m-1", "mail")
 
 
-def claimed(ledger: Ledger, message: Mail | None = None, account: str | None = None) -> Claimed:
+def claimed(ledger: Ledger, message: Message | None = None, account: str | None = None) -> Claimed:
     """A claim that must succeed."""
     claim: Claim = ledger.claim(message or mail(), account)
     assert isinstance(claim, Claimed), claim

@@ -25,7 +25,7 @@ def number_of(region: str, last: int) -> phonenumbers.PhoneNumber:
     example = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
     number = example or phonenumbers.example_number(region)
     assert number is not None
-    number.national_number = number.national_number // 1000 * 1000 + last
+    number.national_number = (number.national_number or 0) // 1000 * 1000 + last
     return number
 
 
