@@ -31,7 +31,10 @@ def test_other_numbers_are_other_lines() -> None:
         ({"to": None}, "to: is missing; give one fax number"),
         ({"to": ""}, f"to: {NUMBER}"),
         ({"to": "617-555-1234"}, f"to: {NUMBER}"),
-        ({"to": "vincent@example.com"}, f"to: {NUMBER}"),
+        (
+            {"to": "vincent@example.com"},
+            'to: has letters ("vincent"); write digits alone, such as +16175551234',
+        ),
         ({"to": [LINE]}, "to: expected a string"),
         ({"to": 16175551234}, "to: expected a string"),
         ({"from": "2025550100"}, f"from: {NUMBER}"),
