@@ -63,7 +63,7 @@ def _sent(ledger: Ledger, id_: str = "m-1", **attributes: Any) -> None:
 
 
 def _text(ledger: Ledger, id_: str = "s-1") -> None:
-    claim = claimed(ledger, Sms(id=id_, event_type="sms", to="+16175551234", text="Hi"))  # type: ignore[arg-type]
+    claim = claimed(ledger, Sms(id=id_, event_type="sms", to="+16175551234", text="Hi"))
     ledger.complete(claim, "twilio", "SM1")
 
 
