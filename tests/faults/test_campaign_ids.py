@@ -85,14 +85,18 @@ def test_another_message_under_an_id_of_the_run_is_a_fault_of_the_run(
     assert world.dead() == 0  # no time would mend it
 
 
-def test_people_of_a_run_that_is_not_known_are_a_dead_letter_and_get_nothing(
+def test_people_of_a_run_that_is_not_known_soon_are_a_dead_letter_and_get_nothing(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
     world.start()
     world.deliver(COLLECT, 1)
     world.dynamodb.delete_item(TableName="runs", Key=image_of({"campaign": "weekly", "run": RUN}))
-    world.settle()
+    began = world.clock()
+    while world.queues.messages[AUDIENCE]:
+        world.clock.now += 1
+        world.deliver(AUDIENCE)
+    assert world.clock() - began < 60
     assert world.mailbox() == {}
     assert len(world.queues.dead[AUDIENCE]) == 2
 

@@ -46,6 +46,10 @@ class Uncomposed(RuntimeError):
     """Some of a chunk could not be composed or put: it comes again, and what was put is not put again."""
 
 
+class UnknownRun(Malformed):
+    """No start leads to a chunk: the chunk is made up, or its run was lost. Only a run makes ids."""
+
+
 class Composer(Struct, frozen=True):
     """Works for the audience queue."""
 
@@ -87,13 +91,14 @@ class Composer(Struct, frozen=True):
             try:
                 chunk = chunk_of(record["body"])
                 definition = deployed(self.campaigns, chunk.campaign)
+                composed = self._composed(definition, chunk, remaining)
             except (Malformed, Invalid) as fault:
                 logger.error("not people of a campaign", reason=str(fault), message_id=record["messageId"])
                 count("ComposeMalformed")
                 dead.append((record["receiptHandle"], queues.AT_ONCE))
                 back.append(record["messageId"])
                 continue
-            if not self._composed(definition, chunk, remaining):
+            if not composed:
                 back.append(record["messageId"])
         queues.set_visibility(self.sqs, self.queue_url, dead)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
@@ -113,10 +118,12 @@ class Composer(Struct, frozen=True):
         return as_json(answer)
 
     def _composed(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> bool:
-        """Compose one chunk; whether it is done. Raises nothing: its fault must not end the batch."""
+        """Compose one chunk; whether it is done. Raises only UnknownRun: no fault may end the batch."""
         logger.append_keys(campaign=chunk.campaign, run=chunk.run)
         try:
             self._compose(definition, chunk, remaining)
+        except UnknownRun:
+            raise
         except Exception:  # noqa: BLE001 - logged; the queue keeps the record until its visibility ends
             logger.exception("not composed; it goes back to the queue")
             count("ComposeErrors")
@@ -133,7 +140,7 @@ class Composer(Struct, frozen=True):
             return
         run = self.runs.read(chunk.campaign, chunk.run)
         if run is None:
-            raise Uncomposed("the run is not known, and only it says which ids its messages have")
+            raise UnknownRun(f"run {chunk.run} of {chunk.campaign} is not known; restore it, or start it anew")
         if run.state == "stopped":
             logger.info("the run is stopped", recipients=len(chunk.recipients))
             return

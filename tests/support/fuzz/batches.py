@@ -508,6 +508,7 @@ def _mover(aws: Aws) -> Run:
 def _compose(_aws: Aws) -> Run:
     def run(bad: str) -> Ended:
         world = CampaignWorld()
+        world.runs.begin("weekly", RUN, "s-1", CHUNK["scheduled_at"])
         people = [
             {**CHUNK, "run": RUN, "recipients": [{"key": id_, "attributes": {"email": "a@b.example"}}]}
             for id_ in GOOD
