@@ -140,7 +140,7 @@ class Composer(Struct, frozen=True):
             return
         run = self.runs.read(chunk.campaign, chunk.run)
         if run is None:
-            raise UnknownRun(f"run {chunk.run} of {chunk.campaign} is not known; restore it, or start it anew")
+            raise UnknownRun(f"run {chunk.run} of {chunk.campaign} is not known; restore or start it")
         if run.state == "stopped":
             logger.info("the run is stopped", recipients=len(chunk.recipients))
             return
