@@ -222,7 +222,7 @@ def test_a_start_ends_the_refusal_of_a_text_to_another_form_of_the_number(
     desk: Desk, aws: Aws, ledger: Ledger, sender: str, to: str
 ) -> None:
     message = sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi")
-    ledger.complete(claimed(ledger, message), "twilio", "SM1")  # type: ignore[arg-type]
+    ledger.complete(claimed(ledger, message), "twilio", "SM1")
     desk.handle(bodies.twilio("failed", "s-1", ErrorCode="21610", To=sender))
     wanted = Wanted(message.recipient)
     choices = Choices(desk.list, Preferences(aws.dynamodb, "unused"))
