@@ -10,7 +10,7 @@ from psycopg import Connection
 from mailroom.campaigns.audience import Audience, Recipient
 from mailroom.campaigns.databases import Databases
 from mailroom.campaigns.definition import Postgresql
-from mailroom.campaigns.postgresql import UNREADABLE, PostgresqlAudience
+from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.errors import Invalid
 from tests.support.unit.audience import Connected, faults, keys, page, pages, people
 
@@ -177,26 +177,6 @@ def test_a_value_that_no_message_can_carry_is_said(databases: Databases, value: 
     assert faults(audience(databases, f"SELECT 'k' AS key, {value} AS more")) == [
         f"key k, column more: {problem}"
     ]
-
-
-@pytest.mark.parametrize("size", [1, 2, 1000])
-@pytest.mark.parametrize(
-    ("value", "column"),
-    [
-        ("'infinity'::timestamptz", ""),
-        ("'10000-01-01'::date", ""),
-        ("'1e5000'::jsonb", ""),
-        ("(repeat('[', 1500) || repeat(']', 1500))::jsonb", ""),
-        ("(repeat('[', 900) || repeat(']', 900))::jsonb", ", column more"),
-    ],
-)
-def test_a_row_that_cannot_be_decoded_keeps_no_neighbour_out(
-    databases: Databases, value: str, column: str, size: int
-) -> None:
-    more = f"CASE WHEN number = 2 THEN {value} END AS more"
-    asked = audience(databases, f"SELECT number AS key, {more} FROM generate_series(1, 4) AS number")
-    assert keys(asked, size) == ["1", "3", "4"]
-    assert faults(asked, size) == [f"key 2{column}: {UNREADABLE}"]
 
 
 def test_a_key_that_may_not_be_shown_is_named_by_its_place(databases: Databases) -> None:

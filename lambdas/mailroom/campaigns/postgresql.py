@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from psycopg import Connection, Cursor, DataError, ProgrammingError, errors, sql
+from psycopg import Connection, ProgrammingError, errors, sql
 
 from mailroom.campaigns.audience import Found, Page, Rows, check_columns, name_of, portable
 from mailroom.campaigns.definition import Postgresql
@@ -26,12 +26,6 @@ _PAGE = "SELECT * FROM (\n{query}\n) AS audience WHERE {where} ORDER BY audience
 _FIRST, _LATER = "audience.{key} IS NOT NULL", "audience.{key} > %(after)s"
 _KEYLESS = "SELECT count(*) FROM (\n{query}\n) AS audience WHERE audience.{key} IS NULL"
 
-UNREADABLE = (
-    "has a value that cannot be read: a date beyond the years 1 to 9999, or JSON with too many levels or "
-    "digits; leave it out, or make a text of it"
-)
-_UNREADABLE_COLUMN = ""
-"""Column of a row that cannot be decoded: no column of PostgreSQL has this name."""
 _Row = dict[str, Any]
 
 
@@ -55,24 +49,13 @@ class PostgresqlAudience:
             if page.cursor is None:
                 self._refuse_keyless(connection, page, rows)
             where = sql.SQL(_FIRST if page.cursor is None else _LATER).format(**self._names)
-            answer = _asked(connection, sql.SQL(_PAGE).format(where=where, **self._names), page)
-            names = [each.name for each in answer.description or ()]
-            check_columns(names, self._definition.key, self._definition.columns)
-            found = [self._row(answer, at, names) for at in range(answer.rowcount)]
+            names, tuples = _asked(connection, sql.SQL(_PAGE).format(where=where, **self._names), page)
+        check_columns(names, self._definition.key, self._definition.columns)
+        found: list[_Row] = [dict(zip(names, each, strict=True)) for each in tuples]
         cursor, found = self._ended(found, page.size)
         for at, values in enumerate(found, 1):
             self._add(rows, values, f"row {at} of the page")
         return rows.found(cursor)
-
-    def _row(self, answer: Cursor[Any], at: int, names: Sequence[str]) -> _Row:
-        """Decode one row by itself. A row that Python cannot hold has its key alone, as text."""
-        answer.scroll(at, "absolute")
-        try:
-            return dict(zip(names, answer.fetchone() or (), strict=True))
-        except (ValueError, RecursionError, DataError):
-            key = self._definition.key
-            value = answer.pgresult and answer.pgresult.get_value(at, names.index(key))
-            return {key: (value or b"").decode(), _UNREADABLE_COLUMN: None}
 
     def _ended(self, found: list[_Row], size: int) -> tuple[str | None, list[_Row]]:
         """The cursor and the rows of a page. `found` may have one row more than the page."""
@@ -88,7 +71,7 @@ class PostgresqlAudience:
         """Rows without a key stand behind no key, so no page ever holds them: they are counted at first. All
         of them are one fault, and count as one of the run's refused."""
         try:
-            ((count,),) = _asked(connection, sql.SQL(_KEYLESS).format(**self._names), page).fetchall()
+            _, ((count,),) = _asked(connection, sql.SQL(_KEYLESS).format(**self._names), page)
         except errors.QueryCanceled:
             # A key that is an expression is worked out for everybody: too long, and no reason to stop.
             connection.rollback()
@@ -100,14 +83,11 @@ class PostgresqlAudience:
 
     def _add(self, rows: Rows, values: _Row, at: str) -> None:
         where = name_of(values, self._definition.key, at)
-        if _UNREADABLE_COLUMN in values:
-            rows.refuse(where, "", UNREADABLE)
-            return
         for name, value in values.items():
             try:
                 values[name] = portable(value)
-            except (ValueError, RecursionError) as error:
-                rows.refuse(where, name, UNREADABLE if isinstance(error, RecursionError) else str(error))
+            except ValueError as problem:
+                rows.refuse(where, name, str(problem))
                 return
         rows.add(where, values)
 
@@ -120,20 +100,23 @@ class PostgresqlAudience:
         return str(key)
 
 
-def _asked(connection: Connection[Any], query: sql.Composed, page: Page) -> Cursor[Any]:
-    """Execute the query. Raises Invalid if the query itself is at fault."""
+def _asked(
+    connection: Connection[Any], query: sql.Composed, page: Page
+) -> tuple[list[str], Sequence[Sequence[Any]]]:
+    """The answer's columns and rows. Raises Invalid where it is the query that is at fault."""
     values = {
         _TIME: datetime.fromtimestamp(epoch(page.scheduled_at), UTC),
         "after": page.cursor,
         "limit": page.size + 1,
     }
     try:
-        return connection.execute(query, values)
+        cursor = connection.execute(query, values)
     except errors.InsufficientPrivilege:
         raise  # the query may be right: what is missing is a grant
     except ProgrammingError as error:
         words = error.diag.message_primary or str(error)
         raise Invalid("audience.query", f"PostgreSQL refuses it: {words}; correct it") from None
+    return [each.name for each in cursor.description or ()], cursor.fetchall()
 
 
 def _literal(query: str) -> str:
