@@ -152,7 +152,7 @@ proof: .venv/.ready .local/proof/.ready ## let senders die at every call, and co
 chaos: setup .local/chaos/.ready ## kill functions and break providers under load for ten minutes; count what was lost or sent twice
 	@$(PY) -m chaos
 
-CALLS ?= $(if $(SHORT),200,5000)
+CALLS ?= $(if $(filter 1,$(SHORT)),200,5000)
 SEED ?= 1
 # The short form leaves out the second half: the double's own tests ask moto in each `make test`.
 oracle: .venv/.ready .local/oracle/.ready ## compare AWS's own DynamoDB engine, the tests' double and moto: the ledger's verbs CALLS times, then all calls of tests

@@ -51,7 +51,7 @@ BASELINES = ("adapter", "handwritten_sender", "powertools_sender")
 PUT_BATCH = 25
 """BatchWriteItem's own bound."""
 _numbers = counting()
-"""Of mails: no id comes twice at a stage."""
+"""Numbers of mails: no id comes twice at a stage."""
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from bench.functions import in_a_process, report
 ROUNDS = size(10, 1)
 PASSES = size(400, 10)
 COUNTS = (1, size(200, 2))
-"""Of templates."""
+"""Counts of templates."""
 OURS = "weekly-followers"
 VARIABLES = {
     "first_name": "Ada",

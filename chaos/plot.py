@@ -20,8 +20,8 @@ LABELS = {"pump": "second pump", "deploy": "deployment", "day": "day closed"}
 def main() -> None:
     """Write the picture as SVG and as PNG."""
     mpl.rcParams.update({"font.size": 12, "svg.hashsalt": "mailroom", "figure.facecolor": "white"})
-    figures = json.loads(RECORDED.read_text())
-    seconds, put, accepted, kills = zip(*figures["timeline"], strict=True)
+    recorded = json.loads(RECORDED.read_text())
+    seconds, put, accepted, kills = zip(*recorded["timeline"], strict=True)
     drawing, (above, below) = plt.subplots(
         2, figsize=(9, 6), layout="constrained", sharex=True, height_ratios=[3, 1.3]
     )
@@ -34,7 +34,7 @@ def main() -> None:
     twin.set(ylim=(0, kills[-1] * 1.6))
     twin.set_ylabel("processes killed", color=KILLED)
     twin.tick_params(axis="y", colors=KILLED)
-    for second, kind in figures["marks"]:
+    for second, kind in recorded["marks"]:
         above.axvline(second, color=OTHER, linewidth=1.2, linestyle=":")
         above.annotate(
             LABELS[kind],
@@ -52,8 +52,8 @@ def main() -> None:
         loc="left",
     )
     above.legend(loc="upper left", frameon=False)
-    providers = sorted({each[0] for each in figures["windows"]}, reverse=True)
-    for provider, kind, begins, ends in figures["windows"]:
+    providers = sorted({each[0] for each in recorded["windows"]}, reverse=True)
+    for provider, kind, begins, ends in recorded["windows"]:
         at = providers.index(provider)
         below.broken_barh([(begins, ends - begins)], (at - 0.4, 0.8), color=TROUBLES[kind])
         below.annotate(kind, ((begins + ends) / 2, at), ha="center", va="center", fontsize=8)

@@ -59,6 +59,8 @@ class Restored(Struct, frozen=True):
     """Messages of the mailbox, restored by this run or an earlier one, that the ledger does not know."""
     unknown_file: str
     """File with their ids and event_types, a JSON object a line; "": there are none."""
+    too_large: list[Key]
+    """Messages of the mailbox whose items have no room for the mark: they are not restored."""
 
 
 def restore(
@@ -93,18 +95,21 @@ def restore(
         confirm(f"Copy what {target} lacks out of {source}, some {total:,} items?", yes=yes)
         read = copied = 0
         unknown: list[Key] = []
+        too_large: list[Key] = []
         with bar("copied", quiet=as_json) as advance, ThreadPoolExecutor(PUTS_AT_ONCE) as threads:
             for items in _pages(client, source):
                 if table is Table.MAILBOX:
                     items = [{**each, RESTORED: each["id"]} for each in items]
                 stored = [*threads.map(lambda item: _put(client, target, keys, item), items)]
                 copied += sum(map(is_, items, stored))
+                too_large += [key_of(item) for item, there in zip(items, stored, strict=True) if not there]
                 unknown += _unknown(client, name(stage, "ledger"), stored)
                 read += len(items)
                 advance(read, total)
         if file := f"{target}-unknown.jsonl" if unknown else "":
             write_whole(Path(file), "".join(f"{encode(key)}\n" for key in unknown).encode())
-    answer = Restored(stage, table, source, read, copied, read - copied, len(unknown), file)
+    kept = read - copied - len(too_large)
+    answer = Restored(stage, table, source, read, copied, kept, len(unknown), file, too_large)
     print_answer(answer, partial(_show, first=unknown[:_SHOWN]), as_json=as_json)
 
 
@@ -119,7 +124,7 @@ def _pages(client: "DynamoDBClient", table: str) -> Iterator[list[Any]]:
 
 def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> Item:
     """Put an item that is missing, or older: the newer one wins, whoever wrote it. Returns the item that the
-    table has then: the very object that was given, if it was put."""
+    table has then: the very object that was given, if it was put; {} if it is too large with its mark."""
     condition, names, values = "attribute_not_exists(#key)", {"#key": keys[0]}, {}
     if "updatedAt" in item:
         condition += " OR #at < :restored"
@@ -135,6 +140,8 @@ def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> I
             **more,
         )
     except ClientError as error:
+        if RESTORED in item and "Item size" in error.response["Error"].get("Message", ""):
+            return {}
         if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
             raise
         return item_of(error.response)
@@ -154,10 +161,15 @@ def _show(answer: Restored, *, first: Sequence[Key]) -> None:
         f"{answer.copied:,} of {answer.read:,} items of {answer.source} were copied into the {answer.table} "
         f"of {answer.stage}; the others are there as they should be."
     )
+    if answer.too_large:
+        print_line(
+            "Not restored, because DynamoDB's 400 KB have no room for the mark of a restored item: "
+            f"{', '.join(key.id for key in answer.too_large)}. Their producer may put them again, smaller."
+        )
     if first:
         print_line(
             f"The ledger does not know {answer.unknown:,} messages. It has forgotten them, or they were put "
             f"just before the loss. None of them is sent again by itself. {answer.unknown_file} has all, "
             f"beginning with {', '.join(key.id for key in first)}. If you know that some were never sent, "
-            f"keep only their lines and run: mailroom repair - --stage {answer.stage} < {answer.unknown_file}"
+            f"put their lines into a file of its own and run: mailroom repair - --stage {answer.stage} < FILE"
         )

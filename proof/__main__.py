@@ -36,9 +36,9 @@ def main() -> None:
         table.add_row(LABELS[name], *map(str, each.values()))
     screen = Console(highlight=False)
     screen.print(table)
-    told = orders.counted()
-    ORDERS.write_text(json.dumps(told, indent=2) + "\n")
-    for when, ways in told.items():
+    by_time = orders.counted()
+    ORDERS.write_text(json.dumps(by_time, indent=2) + "\n")
+    for when, ways in by_time.items():
         title = f"an order and its message, {when}; written to {ORDERS.relative_to(REPOSITORY)}"
         table = Table("way", *orders.COLUMNS, title=title)
         for name, each in ways.items():
@@ -46,7 +46,7 @@ def main() -> None:
         screen.print(table)
     promises = {LABELS["mailroom"]: counts["mailroom"]}
     promises |= {
-        f"{orders.LABELS['transaction']}, {when}": ways["transaction"] for when, ways in told.items()
+        f"{orders.LABELS['transaction']}, {when}": ways["transaction"] for when, ways in by_time.items()
     }
     for label, (_stops, *faults) in ((label, each.values()) for label, each in promises.items()):
         if any(faults):

@@ -173,15 +173,17 @@ PutState = Literal["accepted", "existed", "conflict", "refused", "failed"]
 class PutResult:
     """What became of one put.
 
-    accepted: the item is in the mailbox, by this put or, if the SDK repeated the call, perhaps by an earlier
-    put. existed: the very same was there. conflict: its id and event_type stand for another message, which
-    stays. refused: DynamoDB cannot hold the item. failed: AWS was out of reach or throttled; putting the item
-    again is safe. `error` is the whole sentence, and `field` the attribute at fault.
+    accepted: the item is in the mailbox now. existed: the very same was there. conflict: its id and
+    event_type stand for another message, which stays. refused: DynamoDB cannot hold the item. failed: AWS was
+    out of reach or throttled; putting the item again is safe. `error` is the whole sentence, and `field` the
+    attribute at fault.
     """
 
     state: PutState
     error: str = ""
     field: str = ""
+    repeated: bool = False
+    """Whether the SDK has repeated the call: an item that existed may then be that of its first try."""
 
     @property
     def problem(self) -> str:
@@ -286,9 +288,8 @@ def _refused(error: ClientError, image: dict[str, Value], left_out: frozenset[st
         answer: Mapping[str, Any] = error.response  # the item is missing from its own description
         found: Mapping[str, Value] = answer.get("Item", {})
         if same(_without(image, left_out), _without(found, left_out)):
-            # If the SDK has repeated the call, the item may be of the first try, whose answer was lost.
-            repeated = answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
-            return PutResult("accepted" if repeated else "existed")
+            retries = answer["ResponseMetadata"].get("RetryAttempts", 0)
+            return PutResult("existed", repeated=retries > 0)
         return _at_fault("conflict", Invalid("id", "is used for another message; use a new one"))
     if code == "ValidationException":
         return _at_fault("refused", _explained(error.response["Error"].get("Message", "")))

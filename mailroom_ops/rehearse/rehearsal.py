@@ -42,7 +42,7 @@ AT_RESEND = {
 
 
 PDF = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\ntrailer <</Root <</Type /Catalog /Pages <</Kids [] /Count 0>>>>>>\n"
-"""No page, and bytes of 8 bits, as most files have."""
+"""A document without a page, with bytes of 8 bits, as most files have."""
 GIF = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"
 DOT = {"filename": "dot.gif", "content": GIF, "content_id": "dot"}
 CONTENT = {"html": "<img src='cid:dot'>", "attachments": [DOT, {"filename": "empty.pdf", "content": PDF}]}

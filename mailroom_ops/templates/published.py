@@ -90,10 +90,10 @@ class Published(Struct, frozen=True):
         now = self.choices().get(template.path, NOTHING)
         if to is None:
             to = now.before[-1] if now.before else now.version
-        elif to != DEPLOYED:
-            self.version(template, to)
         if to == now.version:
             raise Refused(f"{template.path} is at {words_of(to)} already.")
+        if to != DEPLOYED:
+            self.version(template, to)
         self._choose(template, to, now)
         return to
 

@@ -47,7 +47,7 @@ class Uncomposed(RuntimeError):
 
 
 class UnknownRun(Malformed):
-    """No start leads to a chunk: the chunk is made up, or its run was lost. Only a run makes ids."""
+    """A chunk of people has no run: the chunk is made up, or its run was lost. Only a run makes ids."""
 
 
 class Composer(Struct, frozen=True):
@@ -93,7 +93,9 @@ class Composer(Struct, frozen=True):
                 definition = deployed(self.campaigns, chunk.campaign)
                 composed = self._composed(definition, chunk, remaining)
             except (Malformed, Invalid) as fault:
-                logger.error("not people of a campaign", reason=str(fault), message_id=record["messageId"])
+                logger.error(
+                    "not composed, and a dead letter", reason=str(fault), message_id=record["messageId"]
+                )
                 count("ComposeMalformed")
                 dead.append((record["receiptHandle"], queues.AT_ONCE))
                 back.append(record["messageId"])
@@ -140,7 +142,10 @@ class Composer(Struct, frozen=True):
             return
         run = self.runs.read(chunk.campaign, chunk.run)
         if run is None:
-            raise UnknownRun(f"run {chunk.run} of {chunk.campaign} is not known; restore or start it")
+            raise UnknownRun(
+                f"run {chunk.run} of {chunk.campaign} is not known; use mailroom restore campaign-runs: a "
+                "new start would make other ids, and send to everybody again"
+            )
         if run.state == "stopped":
             logger.info("the run is stopped", recipients=len(chunk.recipients))
             return

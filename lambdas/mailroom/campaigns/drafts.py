@@ -169,7 +169,7 @@ def _portable(definition: Definition, composed: Mapping[str, Any]) -> Item:
     for name, value in composed.items():
         try:
             item[name] = portable(value)
-        except ValueError as fault:
+        except (ValueError, RecursionError) as fault:
             raise Invalid(where, f"attribute {name:.60} {fault}") from None
     return item
 

@@ -312,8 +312,7 @@ class Delivery(Generic[M, R]):
             return self._hold(claim, _HELD.format(reason))
         self._ledger.fail(claim, code, reason, field)
         # The reason of an invalid item may quote it, and no log does.
-        details = {"field": field} if field else {"reason": reason}
-        return self._tally.note(metric, metric.lower(), **details)
+        return self._tally.note(metric, metric.lower(), **({"field": field} if field else {"reason": reason}))
 
     def _hold(self, claim: Claimed, why: str) -> Wait:
         """End a message whose outcome cannot be known as `outcome_unknown`."""

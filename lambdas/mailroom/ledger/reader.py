@@ -131,7 +131,7 @@ def of_mailbox(item: Mapping[str, Any], now: float) -> MessageStatus:
     to = item.get("to") or item.get("email")
     due, ttl = _time(item.get("send_at")), item.get("ttl")
     times = (due, _time(item.get("expires_at")), ttl if isinstance(ttl, int) else None)
-    old = any(each is not None and each < now - REMEMBERED_SECONDS for each in times)
+    old = "restored_id" in item or any(each is not None and each < now - REMEMBERED_SECONDS for each in times)
     return MessageStatus(
         item["id"],
         item["event_type"],

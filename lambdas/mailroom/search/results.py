@@ -83,7 +83,7 @@ class Tallies:
                 raise Uncounted(f"a part of {tally} was not counted, for others count it too")
 
     def of_run(self, campaign: str, run: str, begun_at: int) -> Counter[str]:
-        """How many messages of the run that began then ended so, by status."""
+        """Counts of the messages of the run that began at `begun_at`, by status."""
         reply = self._client.query(
             TableName=self._table,
             KeyConditionExpression="found_by = :found_by",

@@ -21,7 +21,7 @@ def test_ci_runs_all_of_them_before_anything_else_has_set_up_what_they_need() ->
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_that_starts_a_stage_sets_up_its_emulator(tool: str) -> None:
+def test_a_tool_sets_up_what_it_starts(tool: str) -> None:
     (needs,) = re.findall(rf"^{tool}: (.*?) ##", MAKEFILE, re.MULTILINE)
     assert SETUP[tool] in needs.split()
 

@@ -45,6 +45,10 @@ def test_what_is_of_a_time_that_a_ledger_may_have_forgotten_is_not_ready(time: I
     assert of_mailbox(item(**time), NOW - 1).status == "ready"
 
 
+def test_a_restored_item_that_the_ledger_does_not_know_is_not_ready() -> None:
+    assert of_mailbox(item(restored_id="m-1"), NOW).status == "forgotten"
+
+
 def test_what_lies_ahead_is_ready(reader: LedgerReader, aws: Aws) -> None:
     aws.put(MAILBOX, **item(send_at=iso(NOW + 60), expires_at=iso(NOW + 120), ttl=int(NOW + 180)))
     assert [each.status for each in reader.find("m-1")] == ["ready"]

@@ -72,7 +72,7 @@ class Resend:
                 raise Unclear(reason)
             case "daily_quota_exceeded" | "monthly_quota_exceeded":
                 return DayUsedUp(reason)
-        own = name in _OWN_CODES or (name in _CODES_WITH_A_FIELD and _field(words) in _OWN_FIELDS)
+        own = name in _OWN_CODES or (name in _CODES_WITH_A_FIELD and _OWN_FIELD.match(words) is not None)
         return refusal(answer.status, answer.headers, reason, own=own)
 
 
@@ -148,12 +148,6 @@ _OWN_CODES = {"invalid_attachment"}
 _CODES_WITH_A_FIELD = {"validation_error", "missing_required_field"}
 """The names that say nothing by themselves: Resend answers a bad recipient and a revoked key ("API key is
 invalid", 400; resend/resend-node#617) by the same one."""
-_OWN_FIELDS = {"to", "cc", "bcc", "reply_to", "subject", "html", "text", "attachments"}
-"""The fields that come from the item; all others come from our settings."""
-_FIELD = re.compile(r"[^`]*`(\w+)`")
-
-
-def _field(words: str) -> str:
-    """The field that a refusal names first, as in "Invalid `to` field."; "" if it names none."""
-    field = _FIELD.match(words)
-    return field[1] if field else ""
+_OWN_FIELD = re.compile(r"[^`]*`(?:to|cc|bcc|reply_to|subject|html|text|attachments)`")
+"""A message that names first a field which comes from the item, as "Invalid `to` field." does; all other fields
+come from our settings."""
