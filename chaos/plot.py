@@ -47,8 +47,8 @@ def main() -> None:
             fontsize=10,
         )
     above.set_title(
-        f"{figures['messages']:,} messages, {figures['kills']} processes killed: "
-        f"{figures['lost']} lost, {figures['sent_twice']} sent twice, {figures['declared']} declared",
+        f"{recorded['messages']:,} messages, {recorded['kills']} processes killed: "
+        f"{recorded['lost']} lost, {recorded['sent_twice']} sent twice, {recorded['declared']} declared",
         loc="left",
     )
     above.legend(loc="upper left", frameon=False)

@@ -112,8 +112,8 @@ class Oversize:
 
 
 def original(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The item as its producer put it: without the mark of a restored item. Whoever queues the message of a
-    restored item knows that it was not sent."""
+    """Return the item as its producer put it: without the mark of a restored item. Whoever queues the message
+    of a restored item knows that it was not sent."""
     return {name: value for name, value in item.items() if name != RESTORED}
 
 
@@ -275,6 +275,8 @@ class MailboxWriter:
         """Give it a ttl where the mailbox wants one and the item says none. Returns what does not count where
         it is compared with an item of its key: the mark of a restored item, and a ttl that it does not say
         itself."""
+        if RESTORED in image:
+            raise Invalid(RESTORED, "is the system's own: such an item is never sent; leave it out")
         if image.get("ttl", NOTHING) != NOTHING:
             return frozenset((RESTORED,))
         if self._ttl is not None:

@@ -1,4 +1,4 @@
-"""The handler of Ctrl-C in a test's process, whatever started it: a job in a script's background ignores it."""
+"""The handler of Ctrl-C in a test's process, whatever started it: a script's background job ignores it."""
 
 import signal
 from collections.abc import Callable, Iterator

@@ -57,7 +57,11 @@ class Application:
             return self._routed(event)
         except Refusal as refusal:
             return problem(refusal)
-        except (ClientError, BotoCoreError, Busy):
+        except Busy:
+            logger.warning("a caller's day was changed by others at each try")
+            busy = "others count in its caller's day at this moment; try again"
+            return problem(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, busy))
+        except (ClientError, BotoCoreError):
             logger.exception("AWS refused or was out of reach")
             unreachable = "a part of ours is out of reach; try again"
             return problem(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, unreachable))

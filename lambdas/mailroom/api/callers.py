@@ -68,11 +68,11 @@ class Caller(Struct, frozen=True):
             grant = self.budget.ask(recipients, whole=True)
         if grant.recipients == recipients:
             return grant
+        if recipients > (day := self.budget.part()):
+            raise Refusal.of_field("messages", _OVER_A_DAY.format(recipients, day, "requests"))
         left, again = self.budget.room(recipients)
         count("ApiOverDay")
         logger.warning("a caller is over its part of the day", recipients=recipients, left=left)
-        if recipients > (day := self.budget.part()):
-            raise Refusal.of_field("messages", _OVER_A_DAY.format(recipients, day, "requests"))
         size = f"the request is for {recipients} new recipients, and its caller may reach {left} more today"
         refusal = Refusal(HTTPStatus.TOO_MANY_REQUESTS, f"{size}; send it again from {iso(again)} on")
         refusal.retry_after = max(1, math.ceil(again - self.clock()))

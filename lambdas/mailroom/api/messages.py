@@ -124,7 +124,7 @@ class Intake(Struct, frozen=True):
         return {at: _taken(entries[at], each, looks[at]) for at, each in zip(wave, written, strict=True)}
 
     def _new(self, messages: Iterable[Message]) -> int:
-        """The recipients of the messages whose keys the mailbox does not have."""
+        """Count the recipients of the messages whose keys the mailbox does not have."""
         new = in_order(
             lambda each: None if self.writer.has(each.id, each.event_type) else each, messages, self.workers
         )
@@ -132,7 +132,7 @@ class Intake(Struct, frozen=True):
 
 
 def _recipients(messages: Iterable[Message]) -> int:
-    """The most recipients that the messages can reach, of which one of each key is put."""
+    """Count the most recipients that the messages can reach, of which one of each key is put."""
     smallest_first = sorted(messages, key=lambda each: each.recipient_count)
     return sum({each.key: each.recipient_count for each in smallest_first}.values())
 

@@ -280,6 +280,7 @@ class Delivery(Generic[M, R]):
         except Invalid as fault:
             return Ended(self._fail(claim, "invalid", str(fault), self._at_fault(fault)))
         except NotReady as why:
+            self._timing.answered(claim.key, why.outcome)
             return Ended(self._refused(claim, message, why.outcome, record))
         except ClaimLost:
             raise
@@ -397,6 +398,7 @@ class Delivery(Generic[M, R]):
         return record.remaining() / 1000 - needed
 
     def _recorded(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Wait:
+        self._timing.answered(claim.key, outcome)
         if isinstance(outcome, Sent):
             return self.accepted(claim, message, outcome, record)
         self._timing.unspend(message.key)

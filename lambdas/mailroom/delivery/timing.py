@@ -1,7 +1,6 @@
 """A batch and the time: which messages may be sent now, and which wait for their window, for their slot of
 the day or for a provider that refuses; and how many were sent."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import convert
@@ -13,14 +12,15 @@ from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import Sender
 from mailroom.errors import Invalid
 from mailroom.message.message import DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES, Held, Key, Message
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Sent
 from mailroom.message.window import Window
 from mailroom.telemetry import logger
 
 USED_UP_SECONDS = 900
 """How long a message of a normal lane waits where its provider says that the day is used up: the provider
 frees what was sent a day ago bit by bit."""
-LATEST_SUBMITS, MOST_REFUSED = 20, 10
-"""Bulk is closed once so many of its latest submits were refused for no fault of the messages."""
+LATEST_MESSAGES, MOST_REFUSED = 20, 10
+"""Bulk is closed once so many of its latest messages were refused for no fault of theirs."""
 _WAITS = {
     DAY_USED_UP: "WaitsForDay",
     OUTSIDE_WINDOW: "WaitsForWindow",
@@ -38,7 +38,7 @@ class Timing:
     If a provider refuses most of what bulk submits, and no message is at fault, new messages of bulk wait: a
     campaign must not become as many dead letters. Messages that were received before go on. They show when
     the provider takes messages again, and become the dead letters whose alarm somebody hears. Each
-    environment of the function judges by its own submits, so the direct way has no further call.
+    environment of the function judges by its own messages, so the direct way has no further call.
 
     What waits goes to the queue `scheduled`, with its content and its time: there it waits without being
     received, and comes no nearer to the dead letters.
@@ -60,8 +60,9 @@ class Timing:
         self._promised = 0
         self._spent: dict[Key, int] = {}
         self._kept: dict[Key, Wait | Invalid] = {}
-        self._refused: deque[bool] = deque(maxlen=LATEST_SUBMITS)
-        """Whether each of the latest submits was refused for no fault of its message."""
+        self._refused: dict[Key, bool] = {}
+        """Whether the latest messages were refused for no fault of theirs, the latest answer last. A message
+        that comes back again and again is one message."""
         self._closed_until = 0.0
 
     def begin(self, messages: Iterable[Asking]) -> None:
@@ -103,6 +104,13 @@ class Timing:
     def unspend(self, key: Key) -> None:
         """Count nobody for a message that its provider has not taken."""
         self._spent.pop(key, None)
+
+    def answered(self, key: Key, outcome: Outcome) -> None:
+        """Keep whether the provider refuses what bulk submits. An answer that puts a message off does not
+        count."""
+        if isinstance(outcome, Sent | Rejected | Misconfigured):
+            self._refused.pop(key, None)
+            self._refused[key] = isinstance(outcome, Misconfigured)
 
     def used_up(self, message: Message, record: QueueRecord) -> Wait:
         """The provider takes no more today. Closes the day for bulk, and lets the message wait."""
@@ -158,10 +166,9 @@ class Timing:
         return [each for each in messages if each[0].key not in self._kept]
 
     def _judge(self) -> None:
-        """Close bulk for a while if the provider has refused most of the latest submits."""
-        counts = self._tools.tally.counts
-        self._refused.extend([False] * counts["Sent"] + [True] * counts["Misconfigured"])
-        if counts["Misconfigured"] and sum(self._refused) >= MOST_REFUSED:
+        """Close bulk for a while if the provider has refused most of the latest messages."""
+        self._refused = dict([*self._refused.items()][-LATEST_MESSAGES:])
+        if self._tools.tally.counts["Misconfigured"] and sum(self._refused.values()) >= MOST_REFUSED:
             self._closed_until = self._tools.clock() + CLOSED_SECONDS
             logger.error("bulk is closed: the provider refuses its messages", seconds=CLOSED_SECONDS)
             self._tools.tally.add("BulkClosed")
@@ -190,9 +197,10 @@ class Timing:
         entries = []
         for at, ((message, record), slot) in enumerate(zip(messages, slots, strict=True)):
             due = min(slot, message.expiry() or slot)
-            # A wait for the window, or of bulk, is as it should be; a code's for the day is a delay.
-            put_at = record.since if for_day and not self._bulk else due
-            held = Held(record.item, due, put_at, in_line=for_day and self._bulk, code=code)
+            # A wait for the window, or of bulk for the day, is as it should be; any other is a delay.
+            as_it_should = code == OUTSIDE_WINDOW or (for_day and self._bulk)
+            in_line = self._bulk and (for_day or record.in_line)
+            held = Held(record.item, due, due if as_it_should else record.since, in_line=in_line, code=code)
             entries.append(Entry(str(at), held.body))
         refused = queues.send(self._tools.sqs, self._scheduled, entries)
         waits: dict[Key, Wait] = {}

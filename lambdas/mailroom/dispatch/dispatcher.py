@@ -273,7 +273,8 @@ class Dispatcher(Struct, frozen=True):
     ) -> tuple[str, Entry] | None:
         """The queue and entry of an item, or None where it is settled without one."""
         if RESTORED in item and item[RESTORED] == item.get("id"):
-            logger.info("put back; its message is not queued again", extra=_mentioned(item))
+            logger.warning("put back; its message is not queued again", extra=_mentioned(item))
+            count("Restored")
             return None
         try:
             message, body = self._read(item)

@@ -231,16 +231,16 @@ def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) 
     with reader:
         status, headers = _final_head(reader)
         stream.room += most
-        response = _response(status, headers, method, reader)
         body = b""
-        if whole:
-            body = _whole(response)
-        else:
-            # The status is the answer. A little of the rest is read: closing on it would look like a crash,
-            # waiting for all of it would keep a worker from the next endpoint.
-            with suppress(OSError, HTTPException, ValueError):  # the last: a chunk of negative length
-                stream.end_within(UNWANTED_SECONDS)
-                response.read(most)
+        with _response(status, headers, method, reader) as response:
+            if whole:
+                body = _whole(response)
+            else:
+                # The status is the answer. A little of the rest is read: closing on it would look like a
+                # crash, waiting for all of it would keep a worker from the next endpoint.
+                with suppress(OSError, HTTPException, ValueError):  # the last: a chunk of negative length
+                    stream.end_within(UNWANTED_SECONDS)
+                    response.read(most)
         return Answer(status, {name.lower(): value for name, value in headers.items()}, body)
 
 
@@ -260,7 +260,7 @@ def _final_head(reader: io.BufferedReader) -> tuple[int, Message]:
 
 
 def _response(status: int, headers: Message, method: str, reader: io.BufferedReader) -> HTTPResponse:
-    """Return http.client's reader of the body, which gets the framing alone of the head (RFC 9112, 6.3)."""
+    """Return http.client's reader of a body. Of the head it gets the framing alone (RFC 9112, 6.3)."""
     framing = (f"{name}: {headers[name]}\r\n" for name in _FRAMING if headers[name])
     head = io.BytesIO(f"HTTP/1.1 {status}\r\n{''.join(framing)}\r\n".encode("latin-1"))
     response = HTTPResponse(SimpleNamespace(makefile=lambda _: head), method=method)  # type: ignore[arg-type]

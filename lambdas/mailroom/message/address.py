@@ -89,7 +89,7 @@ def bare(text: str) -> str:
 
 
 def spellings(recipient: str) -> tuple[str, ...]:
-    """All names that tables may have for a recipient, the canonical form first.
+    """Return the names that tables may have for a recipient, the canonical form first.
 
     A mobile of Argentina is called with a 9 after +54, and texted with or without it (libphonenumber's FAQ,
     "Why is this number from Argentina …"); no fixed line has the same ten digits. The number goes out as it

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.budget import CLOSED_SECONDS, Budget
-from mailroom.delivery.timing import LATEST_SUBMITS, MOST_REFUSED, USED_UP_SECONDS
+from mailroom.delivery.timing import LATEST_MESSAGES, MOST_REFUSED, USED_UP_SECONDS
 from mailroom.message.message import PROVIDER_REFUSES, Held, held
 from mailroom.message.outcome import DayUsedUp, Misconfigured, Rejected, Retry, Sent
 from mailroom.recipients.choices import Suppression, Suppressions
@@ -396,7 +396,7 @@ def test_after_an_hour_one_refusal_closes_bulk_again(post: Make, aws: Aws, clock
 def test_bulk_stays_open_once_the_provider_takes_its_messages_again(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    taken = [Sent("p-1")] * LATEST_SUBMITS
+    taken = [Sent("p-1")] * LATEST_MESSAGES
     bulk = unlimited(post, aws, *[REFUSED] * MOST_REFUSED, *taken, REFUSED, *taken)
     bulk.handle(*batch("n"))
     bulk.handle(*batch("n"), receives=2)
@@ -410,6 +410,29 @@ def test_a_few_refusals_among_many_mails_close_nothing(post: Make, aws: Aws) -> 
     bulk = unlimited(post, aws, REFUSED, Sent("p-1"), Sent("p-2"))
     back = [record for at in range(9) for record in bulk.handle(*batch(f"n{at}"))]
     assert (len(back), waiting(aws)) == (30, [])
+
+
+def test_one_message_that_is_refused_again_and_again_closes_nothing(post: Make, aws: Aws) -> None:
+    bulk = unlimited(post, aws, REFUSED)
+    for receives in range(1, 2 * MOST_REFUSED):
+        assert len(bulk.handle(item(id="odd"), receives=receives)) == 1
+    assert len(bulk.handle(item(id="another"))) == 1, "it was submitted, and refused as well"
+
+
+def test_refusals_among_rejected_mails_close_nothing(post: Make, aws: Aws) -> None:
+    bulk = unlimited(post, aws, REFUSED, Rejected("no such domain"), Rejected("no such address"))
+    for at in range(9):
+        bulk.handle(*batch(f"n{at}"))
+    assert waiting(aws) == []
+
+
+def test_a_message_in_line_for_the_day_keeps_its_place_while_bulk_is_closed(post: Make, aws: Aws) -> None:
+    bulk = lane(post, aws, REFUSED, bulk=True)
+    bulk.handle(*batch("n"))
+    bulk.handle(item(id="in-line"), item(id="new"), in_line={"in-line"})
+    found = waiting(aws)
+    assert {each.item["id"]: each.in_line for each in found} == {"in-line": True, "new": False}
+    assert {each.put_at for each in found} == {NOW}, "the wait is a delay"
 
 
 def test_a_rejected_mail_is_no_refusal_of_bulk(post: Make, aws: Aws) -> None:

@@ -34,6 +34,8 @@ def check_headers(headers: dict[str, Any], *, topical: bool = False) -> None:
     mail with a topic those for opting out are ours as well."""
     if len(headers) > MAX_OWN_HEADERS:
         raise Invalid("headers", f"has {len(headers)} entries; use at most {MAX_OWN_HEADERS}")
+    if len({name.lower() for name in headers}) < len(headers):
+        raise Invalid("headers", "has a name twice, in upper and lower case; use one of them")
     for name, value in headers.items():
         fault = _name_fault(name, topical=topical) or _value_fault(value)
         if fault:

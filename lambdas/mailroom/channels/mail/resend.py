@@ -149,5 +149,5 @@ _CODES_WITH_A_FIELD = {"validation_error", "missing_required_field"}
 """The names that say nothing by themselves: Resend answers a bad recipient and a revoked key ("API key is
 invalid", 400; resend/resend-node#617) by the same one."""
 _OWN_FIELD = re.compile(r"[^`]*`(?:to|cc|bcc|reply_to|subject|html|text|attachments)`")
-"""A message that names first a field which comes from the item, as "Invalid `to` field." does; all other fields
-come from our settings."""
+"""A message that names first a field which comes from the item, as "Invalid `to` field." does; all other
+fields come from our settings."""

@@ -104,8 +104,8 @@ def sms_in(region: str) -> type[Sms]:
 
 
 def plain(text: str) -> str:
-    """The text with \\n for a line break of any kind (forms and Windows write CRLF), and a space for a tab:
-    phones show no others."""
+    """Return the text with \\n for a line break of any kind (forms and Windows write CRLF), and a space for a
+    tab: phones show no others."""
     return _BREAK.sub("\n", text).replace("\t", " ")
 
 

@@ -15,7 +15,7 @@ MAX_SEGMENTS = 10
 """What a phone puts together."""
 _QUOTES = {"'": "\u2018\u2019\u201a\u2032", '"': "\u201c\u201d\u201e\u2033\xab\xbb", "...": "\u2026"}
 _SPACES = {" ": "\xa0\u2007\u2009\u202f", "": "\xad\u200b\ufeff", "-": "\u2010\u2011\u2012\u2013\u2014\u2212"}
-PLAIN = {each: plain for plain, others in (_QUOTES | _SPACES).items() for each in others}
+PLAIN = {each: ours for ours, others in (_QUOTES | _SPACES).items() for each in others}
 """GSM-7 for what word processors and web pages put into texts: quotes, dashes, spaces and an ellipsis."""
 _ENCODINGS = {160: "GSM-7", 153: "GSM-7", 70: "UCS-2", 67: "UCS-2"}
 """Encodings by the characters of a segment, in a text of one or of several: 3GPP TS 23.040."""
@@ -43,7 +43,7 @@ def segments_of(text: str) -> Segments:
 
 
 def widening(text: str) -> str:
-    """A sentence with the characters that make a text UCS-2, what they cost, and what to write if all of them
+    """Say in a sentence which characters make a text UCS-2, what they cost, and what to write if all of them
     have a plain form; "" for a text in GSM-7."""
     wide = dict.fromkeys(each for each in dict.fromkeys(text) if segments_of(each).encoding == "UCS-2")
     if not wide:
@@ -52,7 +52,7 @@ def widening(text: str) -> str:
     before = segments_of("".join(PLAIN.get(each, "?") if each in wide else each for each in text)).count
     count = segments_of(text).count
     cost = f": {count} segments instead of {before}" if count > before else ", at no cost"
-    words = dict.fromkeys(f"{PLAIN.get(each)!r}" for each in wide)
+    words = dict.fromkeys(repr(PLAIN.get(each)) if PLAIN.get(each) else "nothing" for each in wide)
     advice = f"; write {' or '.join(words)}" if wide.keys() <= PLAIN.keys() else ""
     shown, verb = ", ".join(names[:3]) + " …" * (len(names) > 3), "makes" if len(names) == 1 else "make"
     return f"{shown} {verb} this text UCS-2{cost}{advice}"

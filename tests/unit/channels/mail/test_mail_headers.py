@@ -70,6 +70,11 @@ def test_a_header_value_that_is_no_string_is_refused(value: Any) -> None:
     assert problem(headers={"X-Team": value})[1].startswith("is not a string; use one")
 
 
+def test_a_header_that_comes_twice_is_refused_as_a_provider_would() -> None:
+    twice = problem(headers={"X-Team": "a", "x-team": "b"})
+    assert twice == ("headers", "has a name twice, in upper and lower case; use one of them")
+
+
 def test_a_thirteenth_header_is_refused() -> None:
     headers = {f"X-{at}": "y" for at in range(13)}
     assert problem(headers=headers) == ("headers", "has 13 entries; use at most 12")

@@ -98,7 +98,7 @@ def test_a_text_of_too_many_segments_is_refused_with_the_numbers(text: str, sent
         (
             "a\u00a0\u200b" + "a" * 70,
             r"'\xa0' (U+00A0), '\u200b' (U+200B) make this text UCS-2: 2 segments instead of 1; "
-            "write ' ' or ''",
+            "write ' ' or nothing",
         ),
         (
             "ж" + "a" * 69 + "\u2019",
