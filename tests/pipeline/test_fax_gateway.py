@@ -127,7 +127,10 @@ def test_a_fax_whose_answer_was_lost_is_found_at_the_provider_and_not_sent_again
 @pytest.mark.usefixtures("faxes")
 @pytest.mark.parametrize(
     ("id_", "code", "words"),
-    [("no-number", "invalid", "to: is not a number"), ("refused", "rejected", "not a valid phone number")],
+    [
+        ("no-number", "invalid", 'to: has letters ("CALL")'),
+        ("refused", "rejected", "not a valid phone number"),
+    ],
 )
 def test_a_number_that_nobody_can_fax_to_fails_at_once_and_its_callback_says_why(
     pipeline: Pipeline, id_: str, code: str, words: str

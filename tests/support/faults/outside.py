@@ -194,7 +194,7 @@ class Ses:
             self._throttled.add(recipient)
             raise refused("TooManyRequestsException", 429)
         if recipient.startswith("rejected"):
-            raise refused("MessageRejected", 400)
+            raise refused("MessageRejected", 400, "Address blacklisted.")
         self.accepted.append(request)
         self.times.append(self._clock())
         if recipient.startswith("lost-answer"):
@@ -202,10 +202,10 @@ class Ses:
         return {"MessageId": f"ses-{len(self.accepted)}"}
 
 
-def refused(code: str, status: int) -> ClientError:
+def refused(code: str, status: int, words: str = "no") -> ClientError:
     """SES's answer when it does not accept."""
     answer: Any = {
-        "Error": {"Code": code, "Message": "no"},
+        "Error": {"Code": code, "Message": words},
         "ResponseMetadata": {"HTTPStatusCode": status},
     }
     return ClientError(answer, "SendEmail")

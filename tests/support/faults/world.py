@@ -121,7 +121,7 @@ class World:
             configuration_set="mailroom",
             max_attachment_bytes=1000,
             **self.reachable,
-            **(self.day and {**self.day, "scheduled_queue_url": SCHEDULED, "asks": url == BULK}),
+            **(self.day and {**self.day, "scheduled_queue_url": SCHEDULED, "bulk": url == BULK}),
         )
         adapter = self._adapter(settings)
         tools = Tools(

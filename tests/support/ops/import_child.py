@@ -70,7 +70,8 @@ class StubDynamoDB:
         row = int(asked["Item"]["id"]["S"].partition("-")[2])
         conditional = asked.get("ConditionExpression") == "attribute_not_exists(id)"
         if conditional and self._counts[row]:
-            error: Any = {"Error": {"Code": "ConditionalCheckFailedException"}, "Item": asked["Item"]}
+            error: Any = {"Error": {"Code": "ConditionalCheckFailedException"}, "ResponseMetadata": {}}
+            error["Item"] = asked["Item"]
             raise ClientError(error, "PutItem")
         self._counts[row] += 1
         self._death.at("put")
