@@ -234,9 +234,7 @@ class MailboxWriter:
     def put(self, item: Mapping[str, Any], *, if_new: bool = True) -> PutResult:
         """Put one item, by default only where its id and event_type are new."""
         try:
-            image = image_of(item)
-            light = image if self._oversize is None else self._oversize.lightened(image)
-            return self._put({**light}, if_new)
+            return self._put(self._image(item), if_new)
         except Invalid as fault:
             return _at_fault("refused", fault)
         except (ClientError, BotoCoreError) as error:
@@ -246,10 +244,9 @@ class MailboxWriter:
         """The put as an entry of a `TransactWriteItems`: it cancels the transaction where the item's id and
         event_type are used. Raises Invalid for what can never be put, and botocore's errors where large
         content cannot be kept."""
-        image = image_of(item)
-        light = {**(image if self._oversize is None else self._oversize.lightened(image))}
-        self._settle_ttl(light)
-        put: Any = {"TableName": self._table, "Item": light, **_IF_NEW}
+        image = self._image(item)
+        self._settle_ttl(image)
+        put: Any = {"TableName": self._table, "Item": image, **_IF_NEW}
         return {"Put": put}
 
     def has(self, id_: str, event_type: str) -> bool:
@@ -261,6 +258,14 @@ class MailboxWriter:
     def put_all(self, items: Iterable[Mapping[str, Any]], workers: int = 1) -> list[PutResult]:
         """Put many, `workers` at a time; what became of each, in their order."""
         return list(in_order(self.put, items, workers))
+
+    def _image(self, item: Mapping[str, Any]) -> dict[str, Value]:
+        """Encode an item for DynamoDB, and keep large content outside of it. Raises Invalid for an item that
+        can never be put or never be sent, and botocore's errors if the content cannot be kept."""
+        image = image_of(item)
+        if RESTORED in image:
+            raise Invalid(RESTORED, "is the system's own: such an item is never sent; leave it out")
+        return {**(image if self._oversize is None else self._oversize.lightened(image))}
 
     def _put(self, image: dict[str, Value], if_new: bool) -> PutResult:
         left_out = self._settle_ttl(image)
@@ -275,8 +280,6 @@ class MailboxWriter:
         """Give it a ttl where the mailbox wants one and the item says none. Returns what does not count where
         it is compared with an item of its key: the mark of a restored item, and a ttl that it does not say
         itself."""
-        if RESTORED in image:
-            raise Invalid(RESTORED, "is the system's own: such an item is never sent; leave it out")
         if image.get("ttl", NOTHING) != NOTHING:
             return frozenset((RESTORED,))
         if self._ttl is not None:

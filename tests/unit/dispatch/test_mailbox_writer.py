@@ -7,6 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from mailroom.aws.dynamo import plain
+from mailroom.errors import Invalid
 from mailroom.mailbox import MailboxWriter
 from tests.support.unit.shared import MAILBOX, NOW, RUNS, Aws, FakeClock, before_each_call, item
 
@@ -40,6 +41,17 @@ def test_the_same_in_another_spelling_is_the_same(writer: MailboxWriter) -> None
     assert writer.put(item(n=Decimal("1.00"), many={"b", "a"})).state == "existed"
     assert writer.put(item(n=1, many={"a", "b"})).state == "existed"
     assert writer.put(item(n=True, many={"a", "b"})).state == "conflict"
+
+
+def test_an_item_with_the_mark_of_a_restored_one_is_refused_because_nobody_would_send_it(
+    writer: MailboxWriter, aws: Aws
+) -> None:
+    marked = item(restored_id="m-1")
+    written = writer.put(marked)
+    assert (written.state, written.field) == ("refused", "restored_id")
+    with pytest.raises(Invalid, match="restored_id: is the system's own"):
+        writer.entry(marked)
+    assert aws.item(table=MAILBOX) == {}
 
 
 @pytest.mark.parametrize(
