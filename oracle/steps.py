@@ -151,7 +151,7 @@ class Side:
     def claim_of(self, call: Call) -> Claimed:
         """One of the claims made so far, maybe of another message; where there is none, one never made."""
         if not self.claims:
-            return Claimed(call.message.key, "never", None, None)
+            return Claimed(call.message.key, "never")
         return self.claims[-1 - call.held % len(self.claims)]
 
     def wanted(self, call: Call, message: Mail) -> NewClaim:

@@ -99,7 +99,7 @@ def judge(item: Item, *, force: bool) -> Judgement:
     said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     why = f"{status}: {said}" if said else status
     # An operator ends what nobody can tell of.
-    if error.get("code") == "settled" and ("unsettled_since" in item or "provider_id" in item):
+    if error.get("code") == "settled" and ("unsettled_tries" in item or "provider_id" in item):
         return Judgement(go=True, why=f"{why}; an earlier try may have arrived", twice=True)
     return Judgement(go=True, why=why)
 

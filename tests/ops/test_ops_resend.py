@@ -195,7 +195,7 @@ def test_an_unknown_outcome_may_arrive_twice_and_is_asked_about(stage: RepairSta
     assert len(stage.bodies("mail")) == 1
 
 
-@pytest.mark.parametrize("begun", [{"unsettled_since": 1, "startedAt": 1}, {"provider_id": "p-1"}])
+@pytest.mark.parametrize("begun", [{"unsettled_tries": ["1 "], "startedAt": 1}, {"provider_id": "p-1"}])
 def test_what_an_operator_settled_as_failed_may_arrive_twice(
     stage: RepairStage, begun: dict[str, Any]
 ) -> None:

@@ -142,7 +142,7 @@ def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None
 
 
 def test_since_when_a_message_is_in_doubt_is_a_step() -> None:
-    assert life(status="sending", unsettled_since=MS) == [
+    assert life(status="sending", unsettled_tries=[f"{MS} "]) == [
         ("in doubt", "a try from then on may have sent it", None)
     ]
 

@@ -200,7 +200,7 @@ def _of_message(dead_letter: DeadLetter, item: Item) -> Cause:
         return _UNDISPATCHED
     # Before `trouble`, which a claim leaves standing: what a dead worker met is newer.
     code = str(trouble.get("code")) if isinstance(trouble, Mapping) else ""
-    if "startedAt" in item or ("unsettled_since" in item and code != "in_doubt"):
+    if "startedAt" in item or ("unsettled_tries" in item and code != "in_doubt"):
         return _UNKNOWN
     if isinstance(trouble, Mapping):
         sentence = _TROUBLES.get(code, _TROUBLE)

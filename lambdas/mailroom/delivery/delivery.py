@@ -15,10 +15,11 @@ from mailroom.delivery.timing import Timing
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid
-from mailroom.ledger.claims import NOWHERE, Claim, Claimed, InProgress, OutOfSequence
+from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
 from mailroom.ledger.ledger import NewClaim
 from mailroom.message.message import DAY_USED_UP, Key, Message, parse
 from mailroom.message.outcome import (
+    ANY_ACCOUNT,
     Conflict,
     DayUsedUp,
     Evidence,
@@ -181,7 +182,7 @@ class Delivery(Generic[M, R]):
 
     def _give_back(self, begun: NewClaim | Claimed) -> None:
         """Release a claim of which nothing was submitted, if it was made."""
-        made = begun if isinstance(begun, Claimed) else Claimed(begun.message.key, begun.token, None, None)
+        made = begun if isinstance(begun, Claimed) else Claimed(begun.message.key, begun.token)
         try:
             self._ledger.release(made)
         except ClaimLost:
@@ -194,11 +195,11 @@ class Delivery(Generic[M, R]):
         return NewClaim(message, _at(account, elsewhere), elsewhere, self._ledger.new_token(), put_at)
 
     def _account(self) -> str | None:
-        """Where the next submit goes; NOWHERE while nothing can be submitted."""
+        """Account of the next submit; None while submitting is impossible."""
         try:
             return self._adapter.account
         except NotReady:
-            return NOWHERE
+            return None
 
     def _claimed_together(self, messages: Sequence[tuple[M, QueueRecord]]) -> dict[Key, NewClaim | Claimed]:
         """Claims of this batch's first attempts: made, or yet to be made. What comes twice is left out, and
@@ -246,18 +247,19 @@ class Delivery(Generic[M, R]):
     def _evidence(self, claim: Claimed, message: M) -> Evidence:
         """What became of an earlier worker's try; where nobody has tried, nobody has sent it."""
         # A provider's id in the ledger proves acceptance; asking, or a provider that cannot tell, would not.
-        if claim.provider_id is not None:
-            return Sent(claim.provider_id)
-        if claim.since is None or (claim.earlier and not claim.accounts):
-            return NotFound()  # no try has named an account, so none has submitted
+        if claim.checkpoint is not None:
+            return Sent(claim.checkpoint.provider_id)
+        if not claim.unsettled:
+            return NotFound()
+        since = claim.unsettled[0].began
         account = self._adapter.account  # before the look-up, which then asks there
         known: Container[str] = ()
         submitted = _submitted(claim, message)
         if self._line_seconds is not None and submitted.line is not None:
-            known = self._ledger.ids_on_line(submitted.line, claim.since - self._line_seconds * 1000)
-        found = self._adapter.look_up(submitted, claim.since, known)
+            known = self._ledger.ids_on_line(submitted.line, since - self._line_seconds * 1000)
+        found = self._adapter.look_up(submitted, since, known)
         there = _at(account, claim.redirected_to)
-        if isinstance(found, NotFound | Repeatable) and there is not None and not claim.accounts <= {there}:
+        if isinstance(found, NotFound | Repeatable) and there and not claim.accounts <= {there}:
             # The settings or the credentials were others then: who has it was not asked.
             return Unknowable()
         if isinstance(found, Repeatable) and found.until <= self._tools.clock():
@@ -295,7 +297,7 @@ class Delivery(Generic[M, R]):
     def _not_again(self, claim: Claimed, message: M, *, repeats: bool) -> Ended | None:
         """How a message ends that may not be submitted any more, or not now; None: it may. `repeats`: an
         earlier try's request would go again, and send nothing twice."""
-        unsure = claim.since is not None
+        unsure = bool(claim.unsettled)
         expired = message.expired(self._tools.clock())
         if expired:
             reason = f"expires_at: {message.expires_at} is past"
@@ -309,7 +311,7 @@ class Delivery(Generic[M, R]):
     ) -> Wait:
         """End a message as failed, and so as not sent. If an earlier try is in doubt, nobody knows that: the
         message is held."""
-        if claim.since is not None:
+        if claim.unsettled:
             return self._hold(claim, _HELD.format(reason))
         self._ledger.fail(claim, code, reason, field)
         # The reason of an invalid item may quote it, and no log does.
@@ -327,11 +329,11 @@ class Delivery(Generic[M, R]):
         little, and evidence may come. After the last one only a person sends it again: it becomes a dead
         letter, and its redrive is that person's word for one more.
         """
-        tries, delays = claim.in_doubt, self._settings.resend_delays
+        tries, delays = claim.unsettled, self._settings.resend_delays
         over = len(tries) > len(delays)
         # A line that may be busy is not freed by a dead letter.
         wait = (self._line_seconds or 0) if over else delays[len(tries) - 1]
-        left = tries[-1] / 1000 + wait - self._tools.clock()
+        left = tries[-1].began / 1000 + wait - self._tools.clock()
         if left <= 0 and not over:
             return None
         logger.warning("in doubt, and not sent again now", tries=len(tries), seconds=max(0, round(left)))
@@ -377,10 +379,10 @@ class Delivery(Generic[M, R]):
         """Wait for the turn to submit; how the delivery ends where that does not come in time."""
         if not self.may_submit(record):
             return Ended(self._unsent(claim, 0))
-        if claim.since is not None:
+        if claim.unsettled:
             metric, how = ("Repeated", "repeating") if repeats else ("Resent", "resending")
             said = f"{how}: the outcome of an earlier try is unknown"
-            self._tally.note(metric, said, since=claim.since)
+            self._tally.note(metric, said, since=claim.unsettled[0].began)
         return None
 
     def may_submit(self, record: QueueRecord) -> bool:
@@ -467,7 +469,7 @@ class Delivery(Generic[M, R]):
 
     def _suppress(self, claim: Claimed, why: Unwanted) -> Wait:
         """End a message that nobody may get as suppressed, and so as not sent; held if that is in doubt."""
-        if claim.since is not None:
+        if claim.unsettled:
             return self._hold(claim, _HELD.format(why.sentence))
         self._ledger.suppress(claim, why.code, why.sentence)
         return self._tally.note("Suppressed", "suppressed", code=why.code)
@@ -511,7 +513,7 @@ def to_people(
 
 def _at(account: str | None, redirected_to: str | None) -> str | None:
     """An account as a claim names it. A look-up asks for one recipient: what went to another is elsewhere."""
-    if account in (None, NOWHERE) or redirected_to is None:
+    if account in (None, ANY_ACCOUNT) or redirected_to is None:
         return account
     return f"{account} for {redirected_to}"
 

@@ -1,13 +1,11 @@
-"""What a claim of a message finds.
-
-Every delivery of a message starts with one claim, one conditional write:
+"""Results of a claim, the one conditional write that every delivery of a message begins with.
 
 worker A   claim ─────── submit ──✗ dies            lease = function time-out + 60 s
 queue            visibility time-out ────────────────────▶ redelivers
 worker B                                lease over ▶ claim ─ look for evidence ─ complete, or submit
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct, structs
@@ -16,85 +14,87 @@ from mailroom.message.message import Key
 from mailroom.message.outcome import Evidence, NotFound
 
 
-class Claimed(Struct, frozen=True):
-    """The message is this worker's until its lease ends; `token` goes with every further write.
+class Try(Struct, frozen=True, order=True):
+    """A submit that may have been made, and whose outcome is unknown."""
 
-    `since` is when an earlier worker claimed it and was not heard of again (epoch milliseconds; the first
-    of several): the outcome of what was done since is unknown. None: this attempt is certainly not submitted.
-    `accounts` are those at which something may have been done since then: what one of them does not know,
-    another may. `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume
-    it, never submit. `provider` has it. `redirected_to` gets the message in place of its recipients; None:
-    they get it. `account` is the one that this claim names: nothing may be submitted at another. `earlier`:
-    the tries since `since` without this claim's own, as the ledger keeps them. `redriven`: it was a dead
-    letter, and a person has put it back on its way.
-    """
+    began: int
+    """Time of the claim in epoch milliseconds."""
+    account: str
+    """Provider and account that the claim was for, or ANY_ACCOUNT."""
+
+    @property
+    def text(self) -> str:
+        """The form in which the ledger keeps a try in `unsettled_tries`."""
+        return f"{self.began} {self.account}"
+
+
+def tries_in(texts: Iterable[str]) -> tuple[Try, ...]:
+    """Read `unsettled_tries`, oldest try first."""
+    parts = (text.split(" ", 1) for text in texts)
+    return tuple(sorted(Try(int(began), account) for began, account in parts))
+
+
+class Checkpoint(Struct, frozen=True):
+    """A provider's acceptance of an attempt that is under way."""
+
+    provider_id: str
+    provider: str
+    submitted_at: int
+    """Time of the submit in epoch milliseconds."""
+
+
+class Claimed(Struct, frozen=True):
+    """A message that belongs to this worker until the lease ends."""
 
     key: Key
     token: str
-    since: int | None
-    provider_id: str | None
-    submitted_at: int | None = None
-    provider: str | None = None
-    accounts: frozenset[str] = frozenset()
-    redirected_to: str | None = None
+    """Proof of ownership: a condition of every further write."""
     account: str | None = None
-    earlier: tuple[str, ...] = ()
+    """Account that this claim may submit at; None if it may not submit."""
+    unsettled: tuple[Try, ...] = ()
+    """Earlier tries of unknown outcome, oldest first; empty if the attempt was certainly not submitted."""
+    checkpoint: Checkpoint | None = None
+    """Acceptance by the provider of this attempt: follow it, never submit again."""
+    redirected_to: str | None = None
+    """Recipient that gets the message in place of its own recipients."""
     redriven: bool = False
+    """Whether an operator has put the message back from a dead-letter queue."""
 
     def after(self, evidence: Evidence) -> "Claimed":
-        """The claim, once it is known what became of the earlier tries."""
-        return structs.replace(self, since=None) if isinstance(evidence, NotFound) else self
+        """Settle the earlier tries if the evidence proves that none of them arrived."""
+        return structs.replace(self, unsettled=()) if isinstance(evidence, NotFound) else self
 
     @property
-    def in_doubt(self) -> list[int]:
-        """When each try began that may have submitted the message (epoch milliseconds), oldest first; []: it
-        is known that none did."""
-        if self.since is None:
-            return []
-        began = [each.split(" ", 1) for each in self.earlier]
-        return sorted(int(at) for at, account in began if account != NOWHERE) or [self.since]
+    def accounts(self) -> frozenset[str]:
+        """Accounts at which an earlier try may have arrived."""
+        return frozenset(each.account for each in self.unsettled)
 
 
 class Completed(Struct, frozen=True):
-    """The message has its outcome: drop the record."""
+    """Refusal of a claim: the message has its outcome, so the record is dropped."""
 
 
 class Superseded(Struct, frozen=True):
-    """A later attempt exists: this record is a stale duplicate; drop it."""
+    """Refusal of a claim: a later attempt exists, so the record is a stale copy and is dropped."""
 
 
 class InProgress(Struct, frozen=True):
-    """Someone else is on it for `seconds` more at most: back to the queue with that visibility."""
+    """Refusal of a claim: another worker holds the message."""
 
     seconds: float
+    """Rest of that worker's lease."""
 
 
 class OutOfSequence(Struct, frozen=True):
-    """No attempt that has ended leads up to this one: its number is made up, or the item was erased."""
-
-
-UNASKED = ""
-"""The account of a try whose provider nobody will ask."""
-NOWHERE = "-"
-"""The account of a try whose account could not be told. Such a try submits nothing."""
-
-
-def tried(now_ms: int, account: str) -> str:
-    """A try that begins now at an account, as the ledger keeps it in `unsettled_tries`."""
-    return f"{now_ms} {account}"
-
-
-def accounts_of(item: Mapping[str, Any]) -> frozenset[str]:
-    """Where the unsettled tries were made, told from the item (in plain Python)."""
-    accounts = {each.split(" ", 1)[1] for each in item.get("unsettled_tries", ())}
-    return frozenset(accounts - {NOWHERE})
+    """Refusal of a claim: the attempt before this one has not ended. The attempt's number was made up, or the
+    message's item was erased."""
 
 
 Claim = Claimed | Completed | Superseded | InProgress | OutOfSequence
 
 
 def why_not_claimed(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -> Claim:
-    """Why a claim's condition failed, told from the item that DynamoDB sent along (in plain Python)."""
+    """Derive the refusal from the item (in plain Python) that DynamoDB returned with the failed condition."""
     if "completedAt" in item:
         return Completed()
     if int(item.get("attempts", 0)) >= attempt:

@@ -19,7 +19,7 @@ WHY = "its recipient was erased before it was sent"
 KEPT = frozenset(
     (
         *("id", "event_type", "status", "attempts", "generation", "claim_token", "provider", "callbacks"),
-        *("startedAt", "submittedAt", "completedAt", "updatedAt", "unsettled_since", "scheduledFor", "ttl"),
+        *("startedAt", "submittedAt", "completedAt", "updatedAt", "scheduledFor", "ttl"),
         *("sentAt", "deliveredAt", "delayedAt", "undeliveredAt", "bouncedAt", "complainedAt", "failed_on"),
         *("putAt", "delay_type", "bounce_type", "bounce_subtype", "complaint_type", "complaint_subtype"),
         *("error_code", "segments", "encoding", "error", "history", ERASED_AT, "erased_by"),
@@ -44,7 +44,7 @@ class Erasure(LedgerTable):
             key,
             f"""SET #status = :status, completedAt = :now, #error = :error, {assigned_once(first)}
             REMOVE trouble, dead_lettered_at""",
-            """attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_since)
+            """attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_tries)
             AND attribute_not_exists(completedAt) AND attribute_not_exists(provider_id)""",
             {
                 **self.ended(key, "cancelled"),

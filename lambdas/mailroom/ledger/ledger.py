@@ -25,7 +25,7 @@ from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
 from mailroom.ledger import UNCLAIMED
-from mailroom.ledger.claims import UNASKED, Claim, Claimed, accounts_of, tried, why_not_claimed
+from mailroom.ledger.claims import Checkpoint, Claim, Claimed, Try, tries_in, why_not_claimed
 from mailroom.ledger.items import (
     PROVIDER_FACTS,
     REDIRECTED_TO,
@@ -41,7 +41,7 @@ from mailroom.ledger.items import (
 )
 from mailroom.ledger.table import LedgerTable
 from mailroom.message.message import Key, Message, key_of
-from mailroom.message.outcome import Facts, Status
+from mailroom.message.outcome import ANY_ACCOUNT, Facts, Status
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -60,15 +60,17 @@ _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell 
 
 
 class NewClaim(NamedTuple):
-    """A claim to make. `account`: where the message is going to be submitted, or NOWHERE; None where nobody
-    will be asked what became of it. `redirected_to`: see `Claimed`. `token`: by it a repeat knows its own
-    first try. `put_at`: when the message was put, in epoch seconds; None: nobody can tell."""
+    """A claim to make."""
 
     message: Message
     account: str | None
+    """Account at which the message is going to be submitted; None if it may not be submitted."""
     redirected_to: str | None
+    """Recipient that gets the message in place of its own recipients."""
     token: str
+    """Proof of ownership, by which a repeat of the write recognizes the first one."""
     put_at: float | None = None
+    """Time in epoch seconds when the message was put, if it is known."""
 
 
 class Ledger(LedgerTable):
@@ -99,7 +101,7 @@ class Ledger(LedgerTable):
     def claim(
         self,
         message: Message,
-        account: str | None = None,
+        account: str | None = ANY_ACCOUNT,
         redirected_to: str | None = None,
         token: str | None = None,
         put_at: float | None = None,
@@ -113,9 +115,8 @@ class Ledger(LedgerTable):
         claim, stays, about = self._claim_of(wanted, now)
         told = also(assigned(about)) + also(assigned_once(stays))
         expression = f"""
-            SET #status = :status, claim_token = :claim_token, startedAt = :startedAt,
-                unsettled_since = if_not_exists(unsettled_since, :unsettled_since){told}
-            ADD unsettled_tries :unsettled_tries
+            SET #status = :status, claim_token = :claim_token, startedAt = :startedAt{told}
+            {"ADD unsettled_tries :unsettled_tries" if "unsettled_tries" in claim else ""}
             REMOVE dead_lettered_at{"" if redirected_to else ", redirected_to"}"""
         ended, lease_over = number(message.attempt - 1), number(now - self._lease_ms)
         condition = _FIRST_CLAIM if message.attempt == 1 else _NEXT_CLAIM
@@ -127,9 +128,9 @@ class Ledger(LedgerTable):
             # A try before this one has written it: the SDK's, or `claim_new`, whose answer was lost. An event
             # that completed it in between still counts.
             if found.get("claim_token") == wanted.token and "completedAt" not in found:
-                return _claimed(wanted, *_before(found, wanted.account))
+                return _claimed(wanted, found)
             return why_not_claimed(found, message.attempt, now, self._lease_ms)
-        return _claimed(wanted, old, old.get("unsettled_since"))
+        return _claimed(wanted, old)
 
     def claim_new(self, wanted: Sequence[NewClaim]) -> list[Claimed | str]:
         """Take first attempts of which the ledger has no item, no key twice, in one call for 25 of them. A
@@ -140,7 +141,7 @@ class Ledger(LedgerTable):
             claim, stays, about = self._claim_of(each, now)
             items.append((each.message.key, {**claim, **stays, **about}))
         codes = self.write_new(items)
-        return [code or _claimed(each, {}, None) for each, code in zip(wanted, codes, strict=True)]
+        return [code or _claimed(each, {}) for each, code in zip(wanted, codes, strict=True)]
 
     def _claim_of(self, wanted: NewClaim, now: int) -> tuple[Sets, Sets, Sets]:
         """What a claim writes: the claim itself, what stays as it was where it is there already, and what the
@@ -153,11 +154,10 @@ class Ledger(LedgerTable):
             "status": string("sending"),
             "claim_token": string(wanted.token),
             "startedAt": number(now),
-            # Stays over crashes, until a verb settles what they left open.
-            "unsettled_since": number(now),
-            # Each try adds its own: they are counted, and settings may change from one to the next.
-            "unsettled_tries": {"SS": [tried(now, wanted.account or UNASKED)]},
         }
+        if wanted.account is not None:
+            # Stays over crashes, until a verb settles the outcome of each try.
+            claim["unsettled_tries"] = {"SS": [Try(now, wanted.account).text]}
         about = {
             **about_of(message),
             **each_of(message.addressees),
@@ -264,19 +264,19 @@ class Ledger(LedgerTable):
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
         """Record that the claim's holder has not sent the message: the next delivery claims at once. That
-        proves nothing of an earlier try whose outcome is unknown (`claim.since`), so the next delivery hears
+        proves nothing of an earlier try whose outcome is unknown, so the next delivery hears
         of that try.
 
         `trouble` says what kept the message from being sent, until it is settled.
         """
         trouble = trouble_of(code, message)
         values = values_of(trouble)
-        if claim.since is None:
+        if not claim.unsettled:
             said = "SET trouble = :trouble" if trouble else ""
-            expression = f"{said} REMOVE startedAt, unsettled_since, unsettled_tries"
+            expression = f"{said} REMOVE startedAt, unsettled_tries"
         else:
             expression = f"SET unsettled_tries = :earlier{also(assigned(trouble))} REMOVE startedAt"
-            values[":earlier"] = {"SS": [*claim.earlier]}
+            values[":earlier"] = {"SS": [each.text for each in claim.unsettled]}
         self._write_own(claim, expression, _OWN, values)
 
     def hand_back(self, claim: Claimed) -> None:
@@ -284,7 +284,7 @@ class Ledger(LedgerTable):
         checkpoint."""
         self._write_own(
             claim,
-            "REMOVE startedAt, unsettled_since, unsettled_tries",
+            "REMOVE startedAt, unsettled_tries",
             f"{_OWN} AND attribute_exists(provider_id)",
             {},
         )
@@ -294,7 +294,7 @@ class Ledger(LedgerTable):
         self._write_own(
             claim,
             """SET #status = :retrying, #error = :error
-            REMOVE startedAt, unsettled_since, unsettled_tries, provider_id
+            REMOVE startedAt, unsettled_tries, provider_id
             ADD attempts :one""",
             # Held still: an SDK's second try, after a lost answer, must not count the attempt twice.
             f"{_OWN} AND attribute_exists(startedAt)",
@@ -437,7 +437,7 @@ class Ledger(LedgerTable):
                 # A new token: whoever still holds the life before must not complete this one. What was told
                 # of that life says nothing about the next one.
                 f"""SET #status = :retrying, claim_token = :claim_token{also(assigned(operator))}
-                REMOVE completedAt, startedAt, unsettled_since, unsettled_tries, trouble, dead_lettered_at,
+                REMOVE completedAt, startedAt, unsettled_tries, trouble, dead_lettered_at,
                     provider_id, #error, failed_on, {", ".join(PROVIDER_FACTS)}
                 ADD generation :one""",
                 f"attribute_exists(completedAt) AND attribute_not_exists(erased_at) AND {same}",
@@ -521,28 +521,24 @@ class Ledger(LedgerTable):
             return failed.item
 
 
-def _claimed(wanted: NewClaim, item: Mapping[str, Any], since: int | None) -> Claimed:
+def _claimed(wanted: NewClaim, item: Mapping[str, Any]) -> Claimed:
+    """Build the claim from the item before it. A repeat of the write sees the item after it, with its own
+    try."""
+    tries = tries_in(item.get("unsettled_tries", ()))
+    if item.get("claim_token") == wanted.token:
+        tries = tuple(each for each in tries if each.began != item["startedAt"])
+    checkpoint = None
+    if "provider_id" in item:
+        checkpoint = Checkpoint(item["provider_id"], item["provider"], item.get("submittedAt", 0))
     return Claimed(
         wanted.message.key,
         wanted.token,
-        since,
-        item.get("provider_id"),
-        item.get("submittedAt"),
-        item.get("provider"),
-        accounts_of(item) if since else frozenset(),
-        wanted.redirected_to,
         wanted.account,
-        tuple(item.get("unsettled_tries", ())) if since else (),
+        tries,
+        checkpoint,
+        wanted.redirected_to,
         "dead_lettered_at" in item,
     )
-
-
-def _before(found: Mapping[str, Any], account: str | None) -> tuple[dict[str, Any], int | None]:
-    """The item as a claim found it that has written `found`, and since when it was unsettled."""
-    since, began = found["unsettled_since"], found["startedAt"]
-    tries = [each for each in found.get("unsettled_tries", ()) if each != tried(began, account or UNASKED)]
-    item = {name: value for name, value in found.items() if name != "startedAt"} | {"unsettled_tries": tries}
-    return item, None if since == began else since
 
 
 def _as_seen(seen: Mapping[str, Any]) -> tuple[str, Sets]:

@@ -186,8 +186,10 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
 
 def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:
     """Since when it is not known whether the message was sent, where a later try was put back."""
-    since = item.get("unsettled_since")
-    return {} if since is None or "startedAt" in item else {"unsettled_since": _moment(since)}
+    tries = item.get("unsettled_tries")
+    if not tries or "startedAt" in item:
+        return {}
+    return {"unsettled_since": _moment(min(int(each.partition(" ")[0]) for each in tries))}
 
 
 def _entries(entries: Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:

@@ -79,6 +79,8 @@ Refusal = Retry | Misconfigured | Rejected | DayUsedUp
 """Proved not sent."""
 Outcome = Sent | Refusal | Conflict
 Evidence = Sent | NotFound | Repeatable | Unknowable
+ANY_ACCOUNT = ""
+"""Account of a provider whose evidence does not depend on the account that looks for it."""
 
 
 class NotReady(Exception):

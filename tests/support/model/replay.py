@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 from mailroom.aws.dynamo import plain
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claims import Claimed
+from mailroom.ledger.claims import Claimed, Try
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
 from mailroom.ledger.withdrawal import Withdrawals
@@ -13,7 +13,7 @@ from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
 from tests.support.model.ledger import DONE, LOST, NOT_CERTAIN, Answer, Call, Item
 from tests.support.told import told
-from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, FakeClock, image, mail
+from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, FakeClock, image, mail
 
 Found = dict[str, Any]
 _WHERE = image(id=KEY.id, event_type=KEY.event_type)
@@ -62,7 +62,8 @@ class Replay:
         found = self._found()
         if not found:
             return None
-        started, since = found.get("startedAt"), found.get("unsettled_since")
+        started = found.get("startedAt")
+        since = min((int(began) for began, _ in _tries(found)), default=None)
         live = started is not None and started + LEASE * 1000 > self._clock.now * 1000
         return Item(
             cast(Status, found["status"]),
@@ -95,7 +96,7 @@ class Replay:
 
     def _claim(self, call: Call) -> Answer:
         token = self._found()["claim_token"] if call.own else self._ledger.new_token()
-        wanted = NewClaim(mail(attempt=call.attempt), call.word or None, None, token)
+        wanted = NewClaim(mail(attempt=call.attempt), call.word, None, token)
         if call.verb == "claim":
             claim = self._ledger.claim(*wanted)
         else:
@@ -105,15 +106,15 @@ class Replay:
             claim = new
         if not isinstance(claim, Claimed):
             return Answer(type(claim).__name__)
-        since, submitted = claim.since is not None, claim.provider_id is not None
+        since, submitted = bool(claim.unsettled), claim.checkpoint is not None
         return Answer("Claimed", since, submitted, _joined(claim.accounts))
 
     def _own(self, call: Call) -> Answer:
         found = self._found()
         token = found["claim_token"] if call.own else "another"
-        since = NOW_MS if call.doubt else None
-        earlier = tuple(" ".join(each) for each in _tries(found) if each[0] != str(found.get("startedAt")))
-        claim = Claimed(KEY, token, since, None, earlier=earlier)
+        tries = [Try(int(began), account) for began, account in _tries(found)]
+        earlier = tuple(each for each in tries if each.began != found.get("startedAt"))
+        claim = Claimed(KEY, token, unsettled=earlier if call.doubt else ())
         arguments: dict[str, tuple[str, ...]] = {
             "checkpoint": ("fake", "p-1"),
             "complete": ("fake", "p-1"),

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mailroom.channels.mail.contract import Mail
-from mailroom.message.outcome import Evidence, NotReady, Outcome, Refusal, Unknowable
+from mailroom.message.outcome import ANY_ACCOUNT, Evidence, NotReady, Outcome, Refusal, Unknowable
 
 
 class Meddler:
@@ -76,7 +76,7 @@ class FakeAdapter:
         evidence: Evidence | Exception | None = None,
         prepare: Callable[[Mail], None] | None = None,
     ) -> None:
-        self.tells: str | Refusal | None = None
+        self.tells: str | Refusal = ANY_ACCOUNT
         """The account, or why nothing can be submitted."""
         self._says = itertools.cycle(says)
         self._evidence = evidence or Unknowable()
@@ -85,7 +85,7 @@ class FakeAdapter:
         self.looked_up: list[int] = []
 
     @property
-    def account(self) -> str | None:
+    def account(self) -> str:
         if isinstance(self.tells, Refusal):
             raise NotReady(self.tells)
         return self.tells

@@ -14,6 +14,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.claims import Claim, Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
+from mailroom.message.outcome import ANY_ACCOUNT
 from tests.support.dynamodb import InMemoryDynamoDB
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def mail(id_: str = "m-1", **attributes: Any) -> Mail:
 KEY = Key("m-1", "mail")
 
 
-def claimed(ledger: Ledger, message: Message | None = None, account: str | None = None) -> Claimed:
+def claimed(ledger: Ledger, message: Message | None = None, account: str | None = ANY_ACCOUNT) -> Claimed:
     """A claim that must succeed."""
     claim: Claim = ledger.claim(message or mail(), account)
     assert isinstance(claim, Claimed), claim

@@ -31,8 +31,8 @@ def attempt(number: int) -> Subject:
         ({"status": "scheduled"}, "unclaimed"),
         ({"status": "sending"}, "unsent"),
         ({"status": "sending", "startedAt": 1}, "outcome_unknown"),
-        ({"status": "sending", "unsettled_since": 1, "trouble": {"code": "in_doubt"}}, "in_doubt"),
-        ({"status": "sending", "unsettled_since": 1, "trouble": {"code": "retry"}}, "outcome_unknown"),
+        ({"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "in_doubt"}}, "in_doubt"),
+        ({"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "retry"}}, "outcome_unknown"),
         ({"status": "sending", "trouble": TROUBLE}, "misconfigured"),
         # A claim leaves the trouble before it standing.
         ({"status": "sending", "startedAt": 1, "trouble": TROUBLE}, "outcome_unknown"),

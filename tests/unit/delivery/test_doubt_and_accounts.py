@@ -13,7 +13,6 @@ from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Invalid
-from mailroom.ledger.claims import NOWHERE
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import of_ledger
@@ -133,7 +132,7 @@ def test_not_found_counts_for_the_account_that_was_asked(aws: Aws, clock: FakeCl
 def test_what_was_only_ever_claimed_without_an_account_is_not_held(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
-    claimed(ledger, account=NOWHERE)
+    claimed(ledger, account=None)
     clock.advance(LEASE)
     worker = post(evidence=Unknowable(), on_unknown="hold")
     worker.adapter.tells = "this/account"
@@ -145,7 +144,7 @@ def test_what_was_only_ever_claimed_without_an_account_takes_no_other_programs_m
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A fax of another program to that number, or a text with the same words."""
-    claimed(ledger, account=NOWHERE)
+    claimed(ledger, account=None)
     clock.advance(LEASE)
     worker = post(evidence=Sent("of-another-program"), on_unknown="hold")
     worker.adapter.tells = "this/account"

@@ -3,6 +3,7 @@
 import pytest
 
 from mailroom.ledger.claims import (
+    Checkpoint,
     Claim,
     Claimed,
     Completed,
@@ -26,7 +27,7 @@ def doubtful(aws: Aws, clock: FakeClock) -> Ledger:
 
 def test_a_first_claim_takes_the_message_and_knows_of_no_earlier_try(ledger: Ledger, aws: Aws) -> None:
     claim = claimed(ledger, mail(callback_url="https://shop.example/told"))
-    assert (claim.key, claim.since, claim.provider_id) == (KEY, None, None)
+    assert (claim.key, claim.unsettled, claim.checkpoint) == (KEY, (), None)
     found = aws.item()
     assert found["status"] == "sending"
     assert found["startedAt"] == NOW_MS
@@ -71,7 +72,7 @@ def test_after_its_lease_a_message_is_claimed_anew_and_the_crash_is_known(
     first = claimed(ledger)
     clock.advance(LEASE)
     second = claimed(ledger)
-    assert second.since == NOW_MS
+    assert second.unsettled[0].began == NOW_MS
     assert second.token != first.token
 
 
@@ -118,12 +119,12 @@ def test_a_claim_after_a_retry_knows_of_no_unknown_outcome(ledger: Ledger) -> No
     ledger.checkpoint(claim, "telnyx", "f-1")
     ledger.retry_later(claim, "busy", "the line is busy")
     second = claimed(ledger, mail(attempt=2))
-    assert (second.since, second.provider_id) == (None, None)
+    assert (second.unsettled, second.checkpoint) == ((), None)
 
 
 def test_a_claim_whose_answer_was_lost_is_recognised_as_ones_own(aws: Aws, clock: FakeClock) -> None:
     claim = claimed(doubtful(aws, clock))
-    assert claim.since is None
+    assert claim.unsettled == ()
     assert aws.item()["claim_token"] == claim.token
 
 
@@ -132,7 +133,7 @@ def test_a_claim_whose_answer_was_lost_still_knows_of_an_earlier_crash(
 ) -> None:
     claimed(ledger)
     clock.advance(LEASE + 5)
-    assert claimed(doubtful(aws, clock)).since == NOW_MS
+    assert claimed(doubtful(aws, clock)).unsettled[0].began == NOW_MS
 
 
 def test_a_claim_whose_answer_was_lost_still_knows_the_checkpoint(
@@ -141,7 +142,7 @@ def test_a_claim_whose_answer_was_lost_still_knows_the_checkpoint(
     claim = claimed(ledger)
     ledger.checkpoint(claim, "telnyx", "f-1")
     ledger.hand_back(claim)
-    assert claimed(doubtful(aws, clock)).provider_id == "f-1"
+    assert claimed(doubtful(aws, clock)).checkpoint == Checkpoint("f-1", "telnyx", NOW_MS)
 
 
 def test_a_claim_whose_answer_was_lost_is_completed_where_an_event_came_between(

@@ -8,12 +8,13 @@ from botocore.exceptions import ReadTimeoutError
 from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.claims import Claimed, InProgress
 from mailroom.ledger.ledger import Ledger, NewClaim
+from mailroom.message.outcome import ANY_ACCOUNT
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.shared import LEASE, LEDGER, TTL, Aws, FakeClock, claimed, mail
 
 
 def wanted(ledger: Ledger, *messages: Mail) -> list[NewClaim]:
-    return [NewClaim(each, None, None, ledger.new_token()) for each in messages]
+    return [NewClaim(each, ANY_ACCOUNT, None, ledger.new_token()) for each in messages]
 
 
 def meddled(aws: Aws, clock: FakeClock, client: Meddler) -> Ledger:
@@ -23,7 +24,7 @@ def meddled(aws: Aws, clock: FakeClock, client: Meddler) -> Ledger:
 @pytest.mark.parametrize(
     ("account", "redirected_to", "about"),
     [
-        (None, None, {"callback_url": "https://shop.example/told", "topic": "offers"}),
+        (ANY_ACCOUNT, None, {"callback_url": "https://shop.example/told", "topic": "offers"}),
         ("twilio/AC1", None, {"to": ["a@example.com", "b@example.com"]}),
         ("twilio/AC1 for qa@example.com", "qa@example.com", {}),
     ],
@@ -57,7 +58,7 @@ def test_a_claim_whose_answer_was_lost_is_known_by_its_token(aws: Aws, clock: Fa
     clock.advance(1)
     claim = ledger.claim(*ours)
     assert isinstance(claim, Claimed)
-    assert (claim.token, claim.since) == (ours.token, None)
+    assert (claim.token, claim.unsettled) == (ours.token, ())
     assert isinstance(ledger.claim(others.message), InProgress)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claims import Claimed, Completed
+from mailroom.ledger.claims import Checkpoint, Claimed, Completed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.shared import (
     LEASE,
@@ -52,7 +52,7 @@ def test_nothing_is_written_over_an_outcome_save_a_missing_provider_id(
 def test_a_released_message_is_claimed_at_once_and_knows_of_no_unknown_outcome(ledger: Ledger) -> None:
     ledger.release(claimed(ledger))
     again = claimed(ledger)
-    assert (again.since, again.provider_id) == (None, None)
+    assert (again.unsettled, again.checkpoint) == ((), None)
 
 
 def test_a_released_message_has_lost_no_attempt(ledger: Ledger, aws: Aws) -> None:
@@ -63,7 +63,7 @@ def test_a_released_message_has_lost_no_attempt(ledger: Ledger, aws: Aws) -> Non
 def test_a_release_whose_answer_was_lost_is_no_fault(aws: Aws, clock: FakeClock) -> None:
     ledger, _ = watched(aws, clock, twice=True)
     ledger.release(claimed(ledger))
-    assert claimed(ledger).since is None
+    assert claimed(ledger).unsettled == ()
 
 
 def test_a_message_handed_back_is_claimed_at_once_and_resumed(ledger: Ledger, aws: Aws) -> None:
@@ -72,7 +72,7 @@ def test_a_message_handed_back_is_claimed_at_once_and_resumed(ledger: Ledger, aw
     assert (aws.item()["provider"], aws.item()["status"]) == ("telnyx", "sending")
     ledger.hand_back(claim)
     again = claimed(ledger)
-    assert (again.since, again.provider_id) == (None, "f-1")
+    assert (again.unsettled, again.checkpoint) == ((), Checkpoint("f-1", "telnyx", NOW_MS))
 
 
 def test_without_a_checkpoint_nothing_is_handed_back(ledger: Ledger, aws: Aws) -> None:
@@ -84,7 +84,7 @@ def test_a_checkpoint_survives_a_crash(ledger: Ledger, clock: FakeClock) -> None
     ledger.checkpoint(claimed(ledger), "telnyx", "f-1")
     clock.advance(LEASE)
     again = claimed(ledger)
-    assert (again.since, again.provider_id) == (NOW_MS, "f-1")
+    assert (again.unsettled[0].began, again.checkpoint) == (NOW_MS, Checkpoint("f-1", "telnyx", NOW_MS))
 
 
 def test_a_retry_ends_the_attempt_and_waits_for_the_next(ledger: Ledger, aws: Aws) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mailroom.ledger.claims import Claimed
+from mailroom.ledger.claims import Checkpoint, Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from tests.support.unit.fakes import Meddler, asked_twice
@@ -28,7 +28,7 @@ def test_a_checkpoint_says_who_has_it_since_when_and_on_which_line(
     assert (found["provider"], found["provider_id"], found["provider_ids"]) == ("telnyx", "p-1", ["p-1"])
     assert (found["line"], found["submittedAt"], found["status"]) == (LINE, NOW_MS + 3000, "sending")
     fax_ledger.hand_back(claim)
-    assert claimed(fax_ledger).submitted_at == NOW_MS + 3000
+    assert claimed(fax_ledger).checkpoint == Checkpoint("p-1", "telnyx", NOW_MS + 3000)
 
 
 def test_a_checkpoint_whose_answer_was_lost_is_one(aws: Aws, clock: FakeClock) -> None:

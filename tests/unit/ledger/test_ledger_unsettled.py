@@ -2,8 +2,9 @@
 
 import pytest
 
-from mailroom.ledger.claims import Claimed
+from mailroom.ledger.claims import Checkpoint, Claimed, Try
 from mailroom.ledger.ledger import Ledger
+from mailroom.message.outcome import ANY_ACCOUNT
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 from tests.support.unit.verbs import OWN_VERBS, watched
@@ -12,8 +13,8 @@ A, B = "twilio/AC1", "aws/own"
 
 
 def test_a_first_claim_knows_of_nothing_unsettled(ledger: Ledger, aws: Aws) -> None:
-    assert claimed(ledger).since is None
-    assert aws.item()["unsettled_since"] == NOW_MS
+    assert claimed(ledger).unsettled == ()
+    assert aws.item()["unsettled_tries"] == [f"{NOW_MS} "]
 
 
 @pytest.mark.parametrize("crashes", [1, 2, 5])
@@ -23,7 +24,7 @@ def test_after_crashes_in_a_row_evidence_is_looked_for_from_the_first_start_on(
     for _ in range(crashes):
         claimed(ledger)
         clock.advance(LEASE)
-    assert claimed(ledger).since == NOW_MS
+    assert claimed(ledger).unsettled[0].began == NOW_MS
     assert aws.item()["startedAt"] == NOW_MS + crashes * LEASE * 1000
 
 
@@ -38,20 +39,20 @@ def test_what_settles_a_try_leaves_nothing_unsettled(
     claim = claimed(ledger, account=A)
     ledger.checkpoint(claim, "telnyx", "p-1")
     OWN_VERBS[verb](ledger, claim)
-    assert aws.item().keys().isdisjoint({"unsettled_since", "unsettled_tries", "startedAt"})
+    assert aws.item().keys().isdisjoint({"unsettled_tries", "startedAt"})
     clock.advance(1)
     again = claimed(ledger, mail(attempt=2 if verb == "retry_later" else 1))
-    assert again.since is None
-    assert aws.item()["unsettled_since"] == NOW_MS + crashes * LEASE * 1000 + 1000
+    assert again.unsettled == ()
+    assert aws.item()["unsettled_tries"] == [Try(int(clock() * 1000), ANY_ACCOUNT).text]
 
 
 def test_a_release_leaves_nothing_unsettled_where_no_earlier_try_is_in_doubt(
     ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     ledger.release(claimed(ledger, account=A))
-    assert aws.item().keys().isdisjoint({"unsettled_since", "unsettled_tries", "startedAt"})
+    assert aws.item().keys().isdisjoint({"unsettled_tries", "startedAt"})
     clock.advance(1)
-    assert claimed(ledger).since is None
+    assert claimed(ledger).unsettled == ()
 
 
 def test_a_release_does_not_settle_an_earlier_try(ledger: Ledger, clock: FakeClock, aws: Aws) -> None:
@@ -60,7 +61,7 @@ def test_a_release_does_not_settle_an_earlier_try(ledger: Ledger, clock: FakeClo
     ledger.release(claimed(ledger, account=B))
     assert "startedAt" not in aws.item()
     again = claimed(ledger, account=B)
-    assert (again.since, again.accounts) == (NOW_MS, frozenset({A}))
+    assert again.unsettled == (Try(NOW_MS, A),)
 
 
 def test_a_crash_after_a_release_is_looked_into_from_its_own_start_on(
@@ -70,7 +71,7 @@ def test_a_crash_after_a_release_is_looked_into_from_its_own_start_on(
     clock.advance(10)
     claimed(ledger)
     clock.advance(LEASE)
-    assert claimed(ledger).since == NOW_MS + 10_000
+    assert claimed(ledger).unsettled[0].began == NOW_MS + 10_000
 
 
 def test_a_crash_while_a_fax_is_followed_keeps_its_checkpoint_and_its_time(
@@ -79,7 +80,7 @@ def test_a_crash_while_a_fax_is_followed_keeps_its_checkpoint_and_its_time(
     ledger.checkpoint(claimed(ledger), "telnyx", "p-1")
     clock.advance(LEASE)
     again = claimed(ledger)
-    assert (again.since, again.provider_id, again.submitted_at) == (NOW_MS, "p-1", NOW_MS)
+    assert (again.unsettled[0].began, again.checkpoint) == (NOW_MS, Checkpoint("p-1", "telnyx", NOW_MS))
 
 
 def test_where_a_try_was_made_is_known_after_its_crash(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
@@ -109,7 +110,7 @@ def test_tries_that_nobody_can_be_asked_about_are_counted(ledger: Ledger, aws: A
     began: list[int] = []
     for _ in range(3):
         claim = claimed(ledger)
-        assert claim.in_doubt == began
+        assert [each.began for each in claim.unsettled] == began
         began.append(int(clock() * 1000))
         clock.advance(LEASE)
     assert aws.item()["unsettled_tries"] == [f"{at} " for at in began]
@@ -119,7 +120,7 @@ def test_a_claim_that_was_released_is_no_try(ledger: Ledger, clock: FakeClock) -
     claimed(ledger)
     clock.advance(LEASE)
     ledger.release(claimed(ledger), "retry", "throttled")
-    assert claimed(ledger).in_doubt == [NOW_MS]
+    assert claimed(ledger).unsettled == (Try(NOW_MS, ANY_ACCOUNT),)
 
 
 def test_who_redrives_a_dead_letter_is_heard_once(ledger: Ledger, clock: FakeClock) -> None:
@@ -138,13 +139,13 @@ def test_an_operators_resend_begins_without_anything_unsettled(
     clock.advance(LEASE)
     ledger.fail(claimed(ledger), "outcome_unknown", "held")
     assert ledger.reopen(KEY, aws.item()) == 2
-    assert claimed(ledger, mail(attempt=2)).since is None
+    assert claimed(ledger, mail(attempt=2)).unsettled == ()
 
 
 def test_a_first_claim_whose_answer_was_lost_is_still_the_first(aws: Aws, clock: FakeClock) -> None:
     ledger, client = watched(aws, clock, twice=True)
     claim = claimed(ledger)
-    assert (claim.since, claim.provider_id, client.names()) == (None, None, ["update_item"])
+    assert (claim.unsettled, claim.checkpoint, client.names()) == ((), None, ["update_item"])
 
 
 def test_a_claim_after_crashes_whose_answer_was_lost_still_knows_of_them(
@@ -154,7 +155,7 @@ def test_a_claim_after_crashes_whose_answer_was_lost_still_knows_of_them(
         claimed(ledger)
         clock.advance(LEASE)
     twice, _ = watched(aws, clock, twice=True)
-    assert claimed(twice).since == NOW_MS
+    assert claimed(twice).unsettled[0].began == NOW_MS
 
 
 def test_a_claim_of_a_fax_under_way_whose_answer_was_lost_resumes_it(
@@ -166,7 +167,7 @@ def test_a_claim_of_a_fax_under_way_whose_answer_was_lost_resumes_it(
     clock.advance(5)
     twice, _ = watched(aws, clock, twice=True)
     again = claimed(twice)
-    assert (again.since, again.provider_id, again.submitted_at) == (None, "p-1", NOW_MS)
+    assert (again.unsettled, again.checkpoint) == ((), Checkpoint("p-1", "telnyx", NOW_MS))
 
 
 @pytest.mark.parametrize("verb", OWN_VERBS)

@@ -81,7 +81,7 @@ def test_a_scheduled_message_says_when_and_lives_as_long_after_that(ledger: Ledg
 def test_a_scheduled_message_can_be_scheduled_again_and_then_claimed(ledger: Ledger) -> None:
     assert ledger.schedule(mail(), NOW + 86400)
     assert ledger.schedule(mail(), NOW + 86400)
-    assert claimed(ledger).since is None
+    assert claimed(ledger).unsettled == ()
 
 
 def test_a_cancelled_message_is_over_and_says_why(ledger: Ledger, aws: Aws) -> None:
@@ -147,7 +147,7 @@ def test_a_reopened_message_can_be_sent_once_more_by_its_next_attempt(ledger: Le
     assert not {"completedAt", "startedAt", "provider_id", "error", "failed_on"} & set(found)
     assert found["history"][-1] == {"at": NOW_MS, "status": "retrying", "code": "reopened"}
     again = claimed(ledger, mail(attempt=2))
-    assert (again.since, again.provider_id) == (None, None)
+    assert (again.unsettled, again.checkpoint) == ((), None)
     ledger.complete(again, "ses", "p-2")
     assert ledger.reopen(KEY, aws.item()) == 3
     assert aws.item()["generation"] == 2
@@ -156,7 +156,7 @@ def test_a_reopened_message_can_be_sent_once_more_by_its_next_attempt(ledger: Le
 def test_a_refused_message_reopens_with_its_first_attempt(ledger: Ledger, aws: Aws) -> None:
     ledger.refuse(item(), "invalid", "no")
     assert ledger.reopen(KEY, aws.item()) == 1
-    assert claimed(ledger).since is None
+    assert claimed(ledger).unsettled == ()
 
 
 def test_a_duplicate_of_the_first_life_is_superseded_after_reopen(ledger: Ledger, aws: Aws) -> None:

@@ -24,7 +24,7 @@ from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.ledger.claims import Claimed
+from mailroom.ledger.claims import Checkpoint, Claimed
 from mailroom.message.message import encode
 from mailroom.message.outcome import Sent
 from mailroom.outcomes import OF_THE_LINE
@@ -118,22 +118,22 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
     def already_submitted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
         """Follow the fax where an earlier invocation has left it."""
         provider_id = sent.provider_id
-        if claim.provider_id is not None and claim.provider != self._adapter.provider:
-            return self._elsewhere(claim)
-        if claim.provider_id is None:
+        if claim.checkpoint is not None and claim.checkpoint.provider != self._adapter.provider:
+            return self._elsewhere(claim, claim.checkpoint)
+        if claim.checkpoint is None:
             self._tally.note("Recovered", "an earlier try was accepted", provider_id=provider_id)
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
         # Found by a look-up, it was submitted some time after `since`: later than it was is the safe side.
-        submitted = claim.submitted_at if claim.provider_id else None
+        submitted = claim.checkpoint.submitted_at if claim.checkpoint else None
         return self._follow(claim, message, provider_id, submitted or int(self._tools.clock() * 1000), record)
 
-    def _elsewhere(self, claim: Claimed) -> Wait:
+    def _elsewhere(self, claim: Claimed, checkpoint: Checkpoint) -> Wait:
         """Another provider has it, so the settings were changed with faxes under way. Nobody can be asked;
         its line stays locked for as long as it may be in use, and then a person has to look."""
-        logger.error("submitted to another provider; ask there how it ended", provider=claim.provider)
+        logger.error("submitted to another provider; ask there how it ended", provider=checkpoint.provider)
         self._tally.add("Misconfigured")
         self._ledger.hand_back(claim)
-        ends = (claim.submitted_at or 0) / 1000 + self._settings.longest_fax_seconds
+        ends = checkpoint.submitted_at / 1000 + self._settings.longest_fax_seconds
         return max(self._settings.misconfigured_seconds, ends - self._tools.clock())
 
     def _follow(

@@ -12,7 +12,7 @@ from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, Ren
 from mailroom.channels.provider import ask_aws, refused
 from mailroom.environment import SesSender
 from mailroom.message.message import MAX_SUBJECT
-from mailroom.message.outcome import DayUsedUp, Evidence, Outcome, Refusal, Sent, Unknowable
+from mailroom.message.outcome import ANY_ACCOUNT, DayUsedUp, Evidence, Outcome, Refusal, Sent, Unknowable
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
@@ -25,7 +25,7 @@ class SesMail:
     """SES has no idempotency key and no look-up, so `submit` is called once an attempt and never retried."""
 
     provider = "ses"
-    account = None
+    account = ANY_ACCOUNT
     contract = Mail
 
     def __init__(self, client: "SESV2Client", renderer: MailRenderer, configuration_set: str) -> None:

@@ -16,7 +16,17 @@ from mailroom.clock import Clock
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, encode, seconds_left
-from mailroom.message.outcome import Evidence, Facts, NotReady, Outcome, Refusal, Rejected, Sent, Unknowable
+from mailroom.message.outcome import (
+    ANY_ACCOUNT,
+    Evidence,
+    Facts,
+    NotReady,
+    Outcome,
+    Refusal,
+    Rejected,
+    Sent,
+    Unknowable,
+)
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
@@ -123,7 +133,7 @@ class SnsPush:
     """SNS has no idempotency for pushes and no look-up; a second one replaces the first on the device."""
 
     provider = "sns"
-    account = None
+    account = ANY_ACCOUNT
 
     def __init__(
         self,

@@ -27,7 +27,16 @@ from mailroom.http.https import Answer, Deadline, HttpClient, Unanswered
 from mailroom.http.provider import seconds_until
 from mailroom.http.url_policy import BadUrl, Unresolved, UrlPolicy, host_of
 from mailroom.message.message import encode
-from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from mailroom.message.outcome import (
+    ANY_ACCOUNT,
+    Evidence,
+    Misconfigured,
+    NotFound,
+    Outcome,
+    Rejected,
+    Retry,
+    Sent,
+)
 
 KEY_BYTES = range(24, 65)
 _PREFIX = "whsec_"
@@ -122,7 +131,7 @@ class StandardWebhooks:
     pass is tried again, whether the request went out or not. Reasons name host and status, no path."""
 
     provider = "webhook"
-    account = None
+    account = ANY_ACCOUNT
     contract = Webhook
 
     def __init__(

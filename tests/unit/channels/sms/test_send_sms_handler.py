@@ -8,6 +8,7 @@ import boto3
 import msgspec
 import pytest
 
+from mailroom.ledger.claims import Try
 from tests.support import ROOT
 from tests.support.unit.events import failures, lambda_context, sqs_event, stream_event
 from tests.support.unit.functions import Load
@@ -114,8 +115,9 @@ def test_a_message_of_an_earlier_worker_is_looked_up_before_it_is_sent_again(
     load_sms: Load, aws: Aws, twilio: ScriptedServer
 ) -> None:
     began = 1_795_251_600_000
-    crashed = {"status": "sending", "startedAt": began, "unsettled_since": began, "claim_token": "another"}
-    aws.put(LEDGER, id="s-1", event_type="sms", **crashed)
+    crashed = image(id="s-1", event_type="sms", status="sending", startedAt=began, claim_token="another")
+    crashed["unsettled_tries"] = {"SS": [Try(began, "twilio/AC1").text]}
+    aws.dynamodb.put_item(TableName=LEDGER, Item=crashed)
     there = {
         "sid": "SM7",
         "body": "Your table is ready",
