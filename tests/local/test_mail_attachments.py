@@ -153,7 +153,8 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
         with served(SimulatorServer(0, simulator)) as url:
             resend = ResendMail(lambda: Resend(SECRET["api_key"], f"{url}/resend", 5), renderer(), BUCKET)
             yield Provider(
-                lambda each: resend.submit(resend.prepare(each)), lambda: [vars(each) for each in store.all()]
+                lambda each: resend.open().submit(resend.prepare(each)),
+                lambda: [vars(each) for each in store.all()],
             )
         return
     with served(Emulator()) as aws, served(ProviderServer(0, aws)) as url:

@@ -71,7 +71,7 @@ class Bench:
         return ResendMail(lambda: Resend(SECRET["api_key"], f"{self.url}/resend", 5), renderer, BUCKET)
 
     def send(self, to: Any, **more: Any) -> Outcome:
-        return self.adapter.submit(self.adapter.prepare(mail(to, **more)))
+        return self.adapter.open().submit(self.adapter.prepare(mail(to, **more)))
 
     def events(self) -> list[Event]:
         """All that the function has queued, by time, once every webhook is out."""
@@ -129,9 +129,11 @@ def test_after_a_lost_answer_the_identical_request_is_answered_as_the_first_was(
         bench.send("lost-answer@resend.dev")
     (kept,) = bench.inbox.all()
     message = mail("lost-answer@resend.dev")
-    evidence = bench.adapter.look_up(message, 0, ())
+    evidence = bench.adapter.open().look_up(message, 0, ())
     assert isinstance(evidence, Repeatable)
-    assert bench.adapter.submit(evidence.prepare(message)) == Sent(kept.provider_id, {"subject": "Hello"})
+    assert bench.adapter.open().submit(evidence.prepare(message)) == Sent(
+        kept.provider_id, {"subject": "Hello"}
+    )
     assert len(bench.inbox.all()) == 1
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from mailroom.delivery.delivery import backoff
+from mailroom.delivery.backoff import backoff
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import DAY, SHORTEST_JITTER, Waits, worker_rules
 from mailroom_stacks.settings.sentences import SettingsError

@@ -1,8 +1,8 @@
-"""What adapters share: a provider opened with credentials, and what AWS's answers to a submit prove."""
+"""Common parts of adapters: accounts opened with credentials, and the meaning of AWS's errors."""
 
-from collections.abc import Callable
-from threading import local
-from typing import Any, Generic, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import msgspec
 from botocore.exceptions import (
@@ -16,27 +16,40 @@ from botocore.exceptions import (
 from mailroom.aws import clients
 from mailroom.aws.secret import unreadable
 from mailroom.errors import Unsendable
-from mailroom.message.outcome import Misconfigured, NotReady, Outcome, Refusal, Rejected, Retry
+from mailroom.http.https import Unclear
+from mailroom.message.message import Message
+from mailroom.message.outcome import (
+    ANY_ACCOUNT,
+    Evidence,
+    Misconfigured,
+    NotReady,
+    Outcome,
+    Refusal,
+    Rejected,
+    Retry,
+    Unknowable,
+)
 from mailroom.telemetry import redact
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Message)
 R_contra = TypeVar("R_contra", contravariant=True)
 _THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown")
 
 
 class Unconfigured(RuntimeError):
-    """The provider's credentials are not there, or not in the form that it needs."""
+    """The provider's credentials are missing, or not in the form that it needs."""
 
 
 def credentials(secret: str, arn: str, *names: str) -> list[str]:
-    """The values of these names in the secret `arn`, which sentences call `secret`. Raises Unconfigured, or
-    botocore's errors."""
+    """Read the values of these names in the secret `arn`, which sentences call `secret`. Raises Unconfigured,
+    or botocore's errors."""
     text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
     try:
-        found = msgspec.json.decode(text, type=dict[str, Any])
+        content = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        found = {}  # its words may quote the secret
-    values = [found.get(name) for name in names]
+        content = {}  # the error's words may quote the secret
+    values = [content.get(name) for name in names]
     if not all(isinstance(value, str) and value for value in values):
         shape = ", ".join(f'"{name}": "…"' for name in names)
         raise Unconfigured(f"{secret} is not {{{shape}}}; put its credentials there")
@@ -44,94 +57,122 @@ def credentials(secret: str, arn: str, *names: str) -> list[str]:
 
 
 class Provider(Protocol[R_contra]):
-    """A provider's API. Each method asks once; nothing is sent twice."""
+    """API of a provider with one account's credentials. Each method makes each of its requests once."""
 
     @property
     def account(self) -> str:
-        """Our account at the provider; `find` sees only its messages."""
+        """Our account at the provider; its look-ups see no other account's messages."""
 
     def submit(self, request: R_contra) -> Outcome:
-        """Ask for the message. An exception means that nobody knows whether it was accepted."""
+        """Submit a message. Raises if its acceptance is unknown."""
 
 
 P = TypeVar("P", bound=Provider[Any])
 
 
-class OpenedProvider(Generic[P]):
-    """An adapter's provider. It is opened once a process, and again after it refused us: credentials get
-    fixed.
+class ProviderAdapter(ABC, Generic[P, M]):
+    """Adapter of a provider that needs credentials. The account is opened once a process, and again after the
+    provider refused it: credentials get fixed."""
 
-    A thread asks and submits at the account that it was told last, although another thread may have opened
-    the provider at another account meanwhile."""
-
-    def __init__(self, name: str, secret: str, open_: Callable[[], P]) -> None:
-        """`secret` is what holds its credentials, in words. `open_` reads them: it raises Unconfigured, or
-        botocore's errors."""
-        self.provider = name
+    def __init__(self, provider: str, secret: str, open_: Callable[[], P]) -> None:
+        """Set up an adapter that opens its account by `open_`, which raises Unconfigured or botocore's
+        errors. Sentences call the secret with the credentials `secret`."""
+        self.provider = provider
         self._secret = secret
         self._open = open_
         self._api: P | None = None
-        self._of_thread = local()
 
-    @property
-    def account(self) -> str:
-        """The provider, and our account there. Raises NotReady while it cannot be opened."""
-        self._of_thread.api = None
-        self._of_thread.api = api = self._usable()
-        return f"{self.provider}/{api.account}"
+    def open(self) -> "ProviderSession[P, M]":
+        """Return a session of the account. Raises NotReady if it cannot be opened now."""
+        if self._api is None:
+            self._api = self._opened()
+        return ProviderSession(self, self._api)
 
-    def submit(self, request: object) -> Outcome:
-        """Hand it to the provider, at the account that was told last."""
+    @abstractmethod
+    def find(self, api: P, message: M, since: int, known: Container[str]) -> Evidence:
+        """Look for a try at this account, as `Session.look_up` does."""
+
+    def forget(self) -> None:
+        """Open the account anew for the next session."""
+        self._api = None
+
+    def _opened(self) -> P:
         try:
-            outcome = self._opened().submit(request)
-        except Unsendable as fault:
-            outcome = Misconfigured(f"{self.provider} {fault}")
-        if isinstance(outcome, Misconfigured):
-            self._forget()
-        return outcome
-
-    def ask(self, question: Callable[[P], T]) -> T:
-        """The provider's answer. Raises whatever went wrong."""
-        try:
-            return question(self._opened())
-        except Exception:
-            self._forget()  # whatever it was: the next one asks with the credentials of its time
-            raise
-
-    def _usable(self) -> P:
-        try:
-            return self._opened()
+            return self._open()
         except Unconfigured as fault:
             raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
             raise unreadable(self._secret, error) from None
-        except Exception as fault:  # noqa: BLE001 - whatever it is, it came before any request
-            # Its kind only: the words of an error may quote the secret.
+        except Exception as fault:  # noqa: BLE001 - any error here comes before the first request
+            # Only the exception's class: its message may quote the secret.
             raise NotReady(Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")) from None
 
-    def _opened(self) -> P:
-        api: P | None = getattr(self._of_thread, "api", None) or self._api
-        if api is None:
-            api = self._api = self._open()
-        return api
 
-    def _forget(self) -> None:
-        self._api = self._of_thread.api = None
+class ProviderSession(Generic[P, M]):
+    """Session of one opened account: look-up and submit use the same credentials, also if another thread
+    opens another account meanwhile."""
 
+    def __init__(self, adapter: ProviderAdapter[P, M], api: P) -> None:
+        self._adapter = adapter
+        self._api = api
+        self.account = f"{adapter.provider}/{api.account}"
 
-def ask_aws(service: str, call: Callable[[], T], refusal: Callable[[ClientError], Refusal]) -> T | Refusal:
-    """What a call answers, or what its refusal means, by `refusal`. Raises where nobody knows: a 5xx answer,
-    or no answer."""
-    try:
-        return call()
-    except ClientError as error:
-        if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+    def look_up(self, message: M, since: int, known: Container[str]) -> Evidence:
+        """Look for an earlier try. Raises if the provider cannot answer."""
+        return self.ask(lambda api: self._adapter.find(api, message, since, known))
+
+    def submit(self, request: object) -> Outcome:
+        """Submit a request. Raises if its acceptance is unknown."""
+        try:
+            outcome = self._api.submit(request)
+        except Unsendable as fault:
+            outcome = Misconfigured(f"{self._adapter.provider} {fault}")
+        if isinstance(outcome, Misconfigured):
+            self._adapter.forget()
+        return outcome
+
+    def ask(self, question: Callable[[P], T]) -> T:
+        """Return the provider's answer. Raises the error of the question; the next session then has the
+        credentials of its time."""
+        try:
+            return question(self._api)
+        except Exception:
+            self._adapter.forget()
             raise
-        return refusal(error)
-    except NoCredentialsError as error:
-        return Misconfigured(f"{service}: {error}")
-    except (EndpointConnectionError, ConnectTimeoutError) as error:
-        return Retry(f"{service} cannot be reached: {type(error).__name__}")  # so nothing went out
+
+
+class WithoutLookUp:
+    """Adapter of a provider that needs no credentials of ours and has no list of past messages: it is its own
+    session."""
+
+    account = ANY_ACCOUNT
+
+    def open(self) -> Self:
+        """Return the adapter itself."""
+        return self
+
+    def look_up(self, message: object, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
+        """Return Unknowable: the provider cannot be asked. Its events are in the ledger, where a claim finds
+        them."""
+        return Unknowable()
+
+
+def not_sent(
+    service: str, error: ClientError | BotoCoreError, refusal: Callable[[ClientError], Refusal]
+) -> Refusal:
+    """Classify an error of an AWS call that proves that nothing was sent; `refusal` classifies responses of
+    the service. Raises Unclear for an error that proves nothing: a 5xx response, or none."""
+    match error:
+        case ClientError():
+            status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+            if status < 500:
+                return refusal(error)
+            raise Unclear(f"{service} answered {status} {code_of(error)}") from error
+        case NoCredentialsError():
+            return Misconfigured(f"{service}: {error}")
+        case EndpointConnectionError() | ConnectTimeoutError():
+            return Retry(f"{service} cannot be reached: {type(error).__name__}")
+    raise Unclear(f"{service} did not answer: {type(error).__name__}") from error
 
 
 def refused(error: ClientError, reason: str, *, own: bool) -> Refusal:
@@ -144,10 +185,10 @@ def refused(error: ClientError, reason: str, *, own: bool) -> Refusal:
 
 
 def code_of(error: ClientError) -> str:
-    """The error's name, without the ending that some of a service's protocols leave out."""
+    """Return the error's name, without the ending that some of a service's protocols leave out."""
     return error.response["Error"]["Code"].removesuffix("Exception")
 
 
 def reason_of(error: ClientError) -> str:
-    """A sentence for the ledger and the log."""
+    """Return a sentence for the ledger and the log."""
     return f"{code_of(error)}: {redact(error.response['Error'].get('Message', ''))}"

@@ -151,11 +151,18 @@ _UNSENT = Cause(
 )
 
 _TROUBLE = "{}; fix that, then put it back"
-_TROUBLES = {
-    "retry": "not taken for as long as it may wait: {}; put it back when that is over",
+_TROUBLES_IN_DOUBT = {
     "in_doubt": "{}, and it is not sent again by itself; ask its provider, then end it, or put it back to "
     "send it once more",
+    "unanswered": "a try ended without an outcome ({}), so it may have been sent; put it back when "
+    "that is over: the next worker looks for evidence first",
+    "look_up_failed": "its provider could not be asked about an earlier try ({}), so it may have been sent; "
+    "put it back when that is over",
+}
+_TROUBLES = {
+    "retry": "not taken for as long as it may wait: {}; put it back when that is over",
     "unprepared": "it could not be made ready ({}); see the log of its sender, then put it back",
+    **_TROUBLES_IN_DOUBT,
 }
 """Causes by the code of what kept a message from being sent."""
 
@@ -198,9 +205,9 @@ def _of_message(dead_letter: DeadLetter, item: Item) -> Cause:
         return _undelivered(dead_letter)
     if dead_letter.queue.startswith("scheduled-"):
         return _UNDISPATCHED
-    # Before `trouble`, which a claim leaves standing: what a dead worker met is newer.
     code = str(trouble.get("code")) if isinstance(trouble, Mapping) else ""
-    if "startedAt" in item or ("unsettled_tries" in item and code != "in_doubt"):
+    # Any other trouble kept a later try from being sent, and says nothing of the one in doubt.
+    if ("startedAt" in item or "unsettled_tries" in item) and code not in _TROUBLES_IN_DOUBT:
         return _UNKNOWN
     if isinstance(trouble, Mapping):
         sentence = _TROUBLES.get(code, _TROUBLE)

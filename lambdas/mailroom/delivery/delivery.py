@@ -1,23 +1,23 @@
-"""One message's way to its provider: claim, look for evidence, prepare, submit, record.
+"""Way of one message to its provider: claim, evidence, decision, request, submit, record.
 
 `Delivery.deliver` is that order, and the promise: a message is submitted at most once an attempt.
 """
 
-from collections import Counter
-from collections.abc import Callable, Container, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Container, Sequence
+from contextlib import nullcontext
 from typing import Any, Generic, Protocol, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from mailroom.aws import queues
+from mailroom.delivery.backoff import backoff
+from mailroom.delivery.claiming import Claiming, NoTimeLeft, account_for
 from mailroom.delivery.timing import Timing
-from mailroom.delivery.worker import QueueRecord, Tools, Wait
+from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid
+from mailroom.http.https import Unclear
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
-from mailroom.ledger.ledger import NewClaim
-from mailroom.message.message import DAY_USED_UP, Key, Message, parse
+from mailroom.message.message import DAY_USED_UP, Message, parse
 from mailroom.message.outcome import (
     ANY_ACCOUNT,
     Conflict,
@@ -38,57 +38,60 @@ from mailroom.recipients.choices import AllowedRecipients, BatchChoices, Unwante
 from mailroom.telemetry import logger
 
 M = TypeVar("M", bound=Message)
+M_contra = TypeVar("M_contra", bound=Message, contravariant=True)
 R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
 
 _ASK = "ask the provider, and resend it by hand if it never arrived"
 _HELD = f"an earlier try may have reached the provider, and it is not sent again ({{}}); {_ASK}"
-
 _USED_UP = "the provider takes no more today; it waits for the day's quota"
 _IN_DOUBT = "it may have been sent: the outcome of {} tries is unknown"
 
 
+class Session(Protocol[M_contra, R_contra]):
+    """Access to one account at a provider. A look-up and a submit of one session go to the same account."""
+
+    @property
+    def account(self) -> str:
+        """Provider and account, as claims name them; ANY_ACCOUNT if evidence does not depend on it."""
+
+    def look_up(self, message: M_contra, since: int, known: Container[str]) -> Evidence:
+        """Look for a try that began at `since` (epoch milliseconds) and whose outcome is unknown.
+
+        `known` holds provider ids of other messages and of other attempts: none of them is this one. Raises
+        if the provider cannot answer this time.
+        """
+
+    def submit(self, request: R_contra) -> Outcome:
+        """Make one call to the provider. Raises if its acceptance is unknown."""
+
+
 class Adapter(Protocol[M, R]):
-    """A provider, as a delivery sees it. It knows nothing of queues, tables or retries."""
+    """Provider of one channel. An adapter does not depend on queues, tables or retries."""
 
     @property
     def provider(self) -> str:
-        """The provider's name in the ledger."""
-
-    @property
-    def account(self) -> str | None:
-        """Where the next submit goes, as far as that one's answer counts later: the provider, and our account
-        there. None: nobody will be asked. Raises NotReady while nothing can be submitted."""
+        """Name of the provider in the ledger."""
 
     @property
     def contract(self) -> type[M]:
-        """The messages that it takes."""
+        """Class of the messages that it takes."""
+
+    def open(self) -> Session[M, R]:
+        """Open the account that the settings and their secret name. Raises NotReady with the reason if that
+        is impossible now."""
 
     def prepare(self, message: M) -> R:
-        """All that comes before the provider is asked. Raises Invalid and NotReady; any other error proves
-        the message unsent as well, and lets it wait."""
-
-    def submit(self, request: R) -> Outcome:
-        """One call to the provider. An exception means that nobody knows whether it was accepted."""
-
-    def look_up(self, message: M, since: int, known: Container[str]) -> Evidence:
-        """What became of a try that began at `since` (epoch milliseconds) and was not heard of again.
-
-        `known` holds provider ids that are other messages', or other attempts': none of them is this one.
-        """
-
-
-class Ended(Struct, frozen=True):
-    """A delivery that was over before the submit; `wait` is what `deliver` returns."""
-
-    wait: Wait
+        """Make the request: all that comes before the submit. Raises Invalid and NotReady; any other error
+        proves as well that nothing was sent, and lets the message wait."""
 
 
 class Delivery(Generic[M, R]):
-    """Delivers one message at a time. Public methods beside `read`, `begin` and `deliver` are what a channel
-    may do in a way of its own; see FaxDelivery."""
+    """Delivers one message at a time. A channel may override the public methods besides `begin` and `end`;
+    see FaxDelivery."""
 
     payload_is_content = False
-    """Whether the provider takes the payload itself, which then holds no attributes of the message."""
+    """Whether the provider takes the payload itself, so that it holds no attributes of the message."""
 
     def __init__(
         self,
@@ -99,9 +102,12 @@ class Delivery(Generic[M, R]):
         choices: BatchChoices | None = None,
         line_seconds: float | None = None,
     ) -> None:
-        """`choices`: None where no recipient is a person. `line_seconds`: what was submitted on the same line
-        (number) more than so many seconds before a try is no evidence of that try: it may be another message.
-        None: look-ups do not use lines."""
+        """Set up for one sender.
+
+        `choices`: choices of people, if recipients are people. `line_seconds`: how long before a try another
+        message on the same line (number) may have been submitted and still be found by a look-up for that
+        try; None if look-ups do not go by lines.
+        """
         self._settings = settings
         self._adapter = adapter
         self._contracts = {settings.channel: adapter.contract}
@@ -110,307 +116,256 @@ class Delivery(Generic[M, R]):
         self._tally = tools.tally
         self._choices = choices
         self._line_seconds = line_seconds
-        self._begun: dict[Key, NewClaim | Claimed] = {}
-        self._timing = Timing(settings, tools, lambda receives: self.retry_wait(receives))
+        self._session: Session[M, R] | Refusal = Retry("no batch has begun")
+        """Session of the present batch, or the reason why the account could not be opened."""
         only = settings.recipients_only
         self._allowed = (
             None if only is None else AllowedRecipients(settings.channel, only, settings.redirect_to)
         )
+        self._timing = Timing(settings, tools, lambda receives: self.retry_wait(receives))
+        self._claiming = Claiming[M](settings, tools, self._allowed, together=line_seconds is None)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], M | Invalid]:
-        """The item and its message, or what is wrong with it. Raises Malformed."""
+        """Read a queue's body: the item, and its message or the reason why it is invalid. Raises
+        Malformed."""
         try:
             return body, parse(body, self._contracts)
         except Invalid as fault:
             return body, fault
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
-        """Ask and claim for a whole batch what can be asked and claimed at once. Raises nothing."""
+        """Open the account for a batch, and ask and claim together for all of its messages. Raises
+        nothing."""
+        if not messages:
+            return
+        try:
+            self._session = self._adapter.open()
+        except NotReady as reason:
+            self._session = reason.outcome
+        except Exception as error:  # noqa: BLE001 - logged; its sentence may quote a secret
+            logger.exception("the account could not be opened")
+            self._session = Misconfigured(f"the account cannot be opened: {type(error).__name__}")
         if self._choices is not None:
             self._choices.begin(message for message, _ in messages)
         self._timing.begin(messages)
-        self._begun = self._claimed_together(
-            [each for each in messages if not self._timing.keeps(each[0].key)]
-        )
+        ready = [entry for entry in messages if self._timing.postponed(entry[0].key) is None]
+        self._claiming.begin(ready, None if isinstance(self._session, Refusal) else self._session.account)
 
     def end(self) -> None:
-        """Tell the day's budget what was sent. Raises nothing."""
+        """Count what was sent for the day's budget. Raises nothing."""
         self._timing.end()
 
-    def deliver(self, message: M | Invalid, record: QueueRecord) -> Wait:
-        """Take one message as far as it goes. Raises ClaimLost, and what the ledger raises to a claim: then
-        nothing was submitted, or it was not recorded and the claim stands."""
+    def deliver(self, message: M | Invalid, record: QueueRecord) -> Result:
+        """Take one message as far as it goes. Raises ClaimLost, and what the ledger raises: then nothing was
+        submitted, or it was not recorded and the claim stands."""
         if isinstance(message, Invalid):
-            return self.refuse(message, record)
-        if self._timing.keeps(message.key):
-            kept = self._timing.kept(message.key)
-            return self.refuse(kept, record) if isinstance(kept, Invalid) else kept
-        claim = self._claim(message, record)  # 1. claim: from here on it is this worker's alone
+            return self.fail_invalid(message, record)
+        if (postponed := self._timing.postponed(message.key)) is not None:
+            return self.fail_invalid(postponed, record) if isinstance(postponed, Invalid) else postponed
+        # 1. Claim, alone or with the batch: one worker at a time has the message.
+        claim = self._claiming.take(message, record)
         if not isinstance(claim, Claimed):
             return self._not_claimed(claim, message)
         try:
-            with self._memory_for(message):
-                evidence = self._evidence(claim, message)  # 2. evidence: what became of an earlier try?
-                if isinstance(evidence, Sent):
-                    return self.already_submitted(claim, message, evidence, record)
-                claim = claim.after(evidence)
-                # 3. prepare: all that may still say no
-                request = self._prepared(claim, message, record, evidence)
-                if isinstance(request, Ended):
-                    return request.wait
-                outcome = self._adapter.submit(request)  # 4. submit: one call, and the only one
-                return self._recorded(claim, message, outcome, record)  # 5. record what it proves
+            with self._tools.large_message_lock if message.objects else nullcontext():
+                return self._deliver(claim, message, record)
         except ClaimLost:
             raise
-        except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
-            # The claim stands, so that whoever gets the record after the lease looks for evidence first.
+        except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
+            # `_submit` catches its own errors, so the message was not submitted.
+            logger.exception("not submitted; it goes back to the queue")
+            wait = ComeBack(self.retry_wait(record.receives))
+            return self._release(claim, wait, "unprepared", _cause(error))
+
+    def _deliver(self, claim: Claimed, message: M, record: QueueRecord) -> Result:
+        # 2. Evidence: did an earlier try arrive?
+        evidence = self._evidence(claim, message, record)
+        if isinstance(evidence, Result):
+            return evidence
+        if isinstance(evidence, Sent):
+            return self.already_submitted(claim, message, evidence, record)
+        claim = claim.after(evidence)
+        # 3. Decision: may the message be submitted now? 4. Request: the last step that may refuse it.
+        request = self._decision(claim, message, evidence) or self._request(claim, message, evidence, record)
+        if isinstance(request, Result):
+            return request
+        # 5. Submit, and 6. record what the outcome proves.
+        return self._submit(claim, message, request, record)
+
+    def _submit(self, claim: Claimed, message: M, request: R, record: QueueRecord) -> Result:
+        """Submit once, and record the outcome. After an error only the lease ends the claim, so that the next
+        worker looks for evidence first."""
+        try:
+            outcome = self._opened().submit(request)
+            return self._record(claim, message, outcome, record)
+        except ClaimLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
             logger.exception("outcome unknown; the claim stands until its lease ends")
             self._tally.add("Unknown")
-            return self._settings.lease_seconds + 1
+            self._doubt(claim, error)
+            return ComeBack(self._settings.lease_seconds + 1)
 
-    def _claim(self, message: M, record: QueueRecord) -> Claim | None:
-        """Take the message for this worker, or learn why not. None: no time is left to submit it."""
-        begun = self._begun.get(message.key)
-        if self.in_time(record):
-            if isinstance(begun, Claimed):
-                return begun
-            return self._ledger.claim(*(begun or self._wanted(message, self._account(), record.since)))
-        # This write has to fit into the function's time, too.
-        if begun is not None and record.remaining() / 1000 > self._settings.record_seconds:
-            self._give_back(begun)
-        return None
-
-    def _give_back(self, begun: NewClaim | Claimed) -> None:
-        """Release a claim of which nothing was submitted, if it was made."""
-        made = begun if isinstance(begun, Claimed) else Claimed(begun.message.key, begun.token)
+    def _doubt(self, claim: Claimed, error: Exception) -> None:
+        """Record why the outcome is unknown. Raises nothing: without it a dead letter has a less exact
+        cause."""
         try:
-            self._ledger.release(made)
-        except ClaimLost:
-            pass  # it was never made
-        except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
-            logger.warning("a claim was not given back", exc_info=True)
+            self._ledger.doubt(claim, "unanswered", _cause(error))
+        except Exception:  # noqa: BLE001 - logged; the claim stands
+            logger.warning("the cause of an unknown outcome was not recorded", exc_info=True)
 
-    def _wanted(self, message: M, account: str | None, put_at: float | None) -> NewClaim:
-        elsewhere = None if self._allowed is None else self._allowed.redirect(message.reached)
-        return NewClaim(message, _at(account, elsewhere), elsewhere, self._ledger.new_token(), put_at)
+    def _not_claimed(self, claim: Claim | NoTimeLeft, message: M) -> Result:
+        match claim:
+            case NoTimeLeft():
+                return ComeBack(0)
+            case InProgress(seconds):
+                return ComeBack(seconds + 1)
+            case OutOfSequence():
+                logger.error("no attempt leads up to this one", attempt=message.attempt)
+                self._tally.add("Malformed")
+                return TO_DEAD_LETTERS
+        self._tally.note("Duplicates", "already done", found=type(claim).__name__.lower())
+        return DONE
 
-    def _account(self) -> str | None:
-        """Account of the next submit; None while submitting is impossible."""
-        try:
-            return self._adapter.account
-        except NotReady:
-            return None
+    def _opened(self) -> Session[M, R]:
+        """Return the batch's session. Raises NotReady if the account could not be opened."""
+        if isinstance(self._session, Refusal):
+            raise NotReady(self._session)
+        return self._session
 
-    def _claimed_together(self, messages: Sequence[tuple[M, QueueRecord]]) -> dict[Key, NewClaim | Claimed]:
-        """Claims of this batch's first attempts: made, or yet to be made. What comes twice is left out, and
-        each copy claims for itself.
-
-        A crash leaves the outcome of each unknown. `hold` would give all of them up, and a look-up by lines
-        could take one that was not sent for its twin that was. There each is claimed when its turn comes.
-        """
-        copies = Counter(message.key for message, _ in messages)
-        new = [
-            (each, at.since)
-            for each, at in messages
-            if _is_new(each, at) and copies[each.key] == 1 and self.in_time(at)
-        ]
-        if self._settings.on_unknown == "hold" or self._line_seconds is not None or len(new) < 2:
-            return {}
-        begun: dict[Key, NewClaim | Claimed] = {}
-        try:
-            account = self._account()
-            wanted = [self._wanted(message, account, since) for message, since in new]
-            begun = {each.message.key: each for each in wanted}
-            made = dict(zip(begun, self._ledger.claim_new(wanted), strict=True))
-        except Exception:  # noqa: BLE001 - logged; each message is claimed by itself, and waits where it cannot
-            logger.warning("not claimed together", exc_info=True)
-            return begun
-        if odd := {each for each in made.values() if isinstance(each, str)} - {"DuplicateItem"}:
-            logger.warning("not all claimed together", reasons=sorted(odd))
-        return begun | {key: claim for key, claim in made.items() if isinstance(claim, Claimed)}
-
-    def _not_claimed(self, claim: Claim | None, message: M) -> Wait:
-        """Somebody else has the message, or has done with it; or no time is left (None)."""
-        if claim is None:
-            return 0
-        if isinstance(claim, InProgress):
-            return claim.seconds + 1
-        if isinstance(claim, OutOfSequence):
-            logger.error("no attempt leads up to this one", attempt=message.attempt)
-            self._tally.add("Malformed")
-            return queues.AT_ONCE
-        return self._tally.note("Duplicates", "already done", found=type(claim).__name__.lower())
-
-    def _memory_for(self, message: M) -> AbstractContextManager[Any]:
-        return self._tools.large if message.objects else nullcontext()
-
-    def _evidence(self, claim: Claimed, message: M) -> Evidence:
-        """What became of an earlier worker's try; where nobody has tried, nobody has sent it."""
-        # A provider's id in the ledger proves acceptance; asking, or a provider that cannot tell, would not.
+    def _evidence(self, claim: Claimed, message: M, record: QueueRecord) -> Evidence | Result:
+        """Find out whether an earlier try arrived. If the provider cannot be asked, the message comes back:
+        a look-up submits nothing, so the claim is released."""
+        # The provider's id in the ledger proves acceptance, which a look-up might not.
         if claim.checkpoint is not None:
             return Sent(claim.checkpoint.provider_id)
         if not claim.unsettled:
             return NotFound()
-        since = claim.unsettled[0].began
-        account = self._adapter.account  # before the look-up, which then asks there
-        known: Container[str] = ()
-        submitted = _submitted(claim, message)
-        if self._line_seconds is not None and submitted.line is not None:
-            known = self._ledger.ids_on_line(submitted.line, since - self._line_seconds * 1000)
-        found = self._adapter.look_up(submitted, since, known)
-        there = _at(account, claim.redirected_to)
-        if isinstance(found, NotFound | Repeatable) and there and not claim.accounts <= {there}:
-            # The settings or the credentials were others then: who has it was not asked.
-            return Unknowable()
-        if isinstance(found, Repeatable) and found.until <= self._tools.clock():
-            return Unknowable()  # its key is forgotten, and would send it anew
-        return found
-
-    def _prepared(self, claim: Claimed, message: M, record: QueueRecord, evidence: Evidence) -> R | Ended:
-        """The request, for which nothing is left but its submit; or how the delivery ended without one."""
-        repeats = isinstance(evidence, Repeatable)
-        if (ended := self._not_again(claim, message, repeats=repeats)) is not None:
-            return ended
-        prepare = evidence.prepare if isinstance(evidence, Repeatable) else self._adapter.prepare
         try:
-            permitted = self.permitted(claim, self._whole(message))
-            if isinstance(permitted, Unwanted):
-                return Ended(self._suppress(claim, permitted))
-            submitted = _submitted(claim, permitted)
-            request: R = prepare(submitted)
-            self._check_account(claim)
-        except Invalid as fault:
-            return Ended(self._fail(claim, "invalid", str(fault), self._at_fault(fault)))
-        except NotReady as why:
-            self._timing.answered(claim.key, why.outcome)
-            return Ended(self._refused(claim, message, why.outcome, record))
-        except ClaimLost:
-            raise
-        except Exception as trouble:  # noqa: BLE001 - logged, and the queue keeps the record
-            logger.exception("not prepared; it goes back to the queue unsent")
-            wait = self.retry_wait(record.receives)
-            return Ended(self._unsent(claim, wait, "unprepared", type(trouble).__name__))
-        if (ended := self._in_turn(claim, record, repeats=repeats)) is None:
-            self._timing.spend(submitted)
-        return ended or request
+            session = self._opened()
+            evidence = self._look_up(session, claim, _submitted(claim, message))
+        except NotReady as reason:
+            return self._not_ready(claim, message, reason, record)
+        except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
+            logger.exception("the provider could not be asked about an earlier try")
+            return self._release(claim, self.look_up_wait(record), "look_up_failed", _cause(error))
+        account = account_for(session.account, claim.redirected_to)
+        asked = account == ANY_ACCOUNT or claim.accounts <= {account}
+        if isinstance(evidence, NotFound | Repeatable) and not asked:
+            return Unknowable()  # a try was made at another account, by other settings or credentials
+        if isinstance(evidence, Repeatable) and evidence.until <= self._tools.clock():
+            return Unknowable()  # the provider has forgotten its key, and would send the message anew
+        return evidence
 
-    def _not_again(self, claim: Claimed, message: M, *, repeats: bool) -> Ended | None:
-        """How a message ends that may not be submitted any more, or not now; None: it may. `repeats`: an
-        earlier try's request would go again, and send nothing twice."""
-        unsure = bool(claim.unsettled)
-        expired = message.expired(self._tools.clock())
-        if expired:
+    def _look_up(self, session: Session[M, R], claim: Claimed, message: M) -> Evidence:
+        since = claim.unsettled[0].began
+        known: Container[str] = ()
+        if self._line_seconds is not None and message.line is not None:
+            known = self._ledger.ids_on_line(message.line, since - self._line_seconds * 1000)
+        return session.look_up(message, since, known)
+
+    def _decision(self, claim: Claimed, message: M, evidence: Evidence) -> Result | None:
+        """Decide about a message that may not be submitted now, or not any more; None to submit it."""
+        if message.expired(self._tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
-            return Ended(self._fail(claim, "expired", reason, metric="Expired"))
-        if unsure and self._settings.on_unknown == "hold" and not repeats:
-            return Ended(self._hold(claim, _HELD.format("on_unknown: hold")))
-        return self._in_doubt(claim) if unsure and not repeats and not claim.redriven else None
+            return self._fail(claim, "expired", reason, metric="Expired")
+        # The identical request of an earlier try sends nothing twice.
+        if not claim.unsettled or isinstance(evidence, Repeatable):
+            return None
+        if self._settings.on_unknown == "hold":
+            return self._hold(claim, _HELD.format("on_unknown: hold"))
+        # A redrive is an operator's decision to send the message once more.
+        return None if claim.redriven else self._resend_later(claim)
 
-    def _fail(
-        self, claim: Claimed, code: str, reason: str, field: str = "", metric: str = "Rejected"
-    ) -> Wait:
-        """End a message as failed, and so as not sent. If an earlier try is in doubt, nobody knows that: the
-        message is held."""
-        if claim.unsettled:
-            return self._hold(claim, _HELD.format(reason))
-        self._ledger.fail(claim, code, reason, field)
-        # The reason of an invalid item may quote it, and no log does.
-        return self._tally.note(metric, metric.lower(), **({"field": field} if field else {"reason": reason}))
+    def _resend_later(self, claim: Claimed) -> Result | None:
+        """Let a message in doubt wait for its resend; None to resend it now.
 
-    def _hold(self, claim: Claimed, why: str) -> Wait:
-        """End a message whose outcome cannot be known as `outcome_unknown`."""
-        self._ledger.fail(claim, "outcome_unknown", why)
-        return self._tally.note("Held", "held: the outcome of an earlier try is unknown")
-
-    def _in_doubt(self, claim: Claimed) -> Ended | None:
-        """How long a message waits that may have been sent; None: it is sent again now.
-
-        Each resend waits longer than the one before, so that a provider whose answers are lost repeats
-        little, and evidence may come. After the last one only a person sends it again: it becomes a dead
-        letter, and its redrive is that person's word for one more.
+        Each resend waits longer than the one before, so that a provider whose responses are lost repeats
+        little, and evidence may come. After the last one only an operator sends the message again: it becomes
+        a dead letter.
         """
         tries, delays = claim.unsettled, self._settings.resend_delays
-        over = len(tries) > len(delays)
+        given_up = len(tries) > len(delays)
         # A line that may be busy is not freed by a dead letter.
-        wait = (self._line_seconds or 0) if over else delays[len(tries) - 1]
-        left = tries[-1].began / 1000 + wait - self._tools.clock()
-        if left <= 0 and not over:
+        delay = (self._line_seconds or 0) if given_up else delays[len(tries) - 1]
+        seconds = tries[-1].began / 1000 + delay - self._tools.clock()
+        if seconds <= 0 and not given_up:
             return None
-        logger.warning("in doubt, and not sent again now", tries=len(tries), seconds=max(0, round(left)))
-        wait = left + 1 if left > 0 else queues.AT_ONCE
-        return Ended(self._unsent(claim, wait, "in_doubt", _IN_DOUBT.format(len(tries))))
+        logger.warning("in doubt, and not sent again now", tries=len(tries), seconds=max(0, round(seconds)))
+        wait = ComeBack(seconds + 1) if seconds > 0 else TO_DEAD_LETTERS
+        return self._release(claim, wait, "in_doubt", _IN_DOUBT.format(len(tries)))
 
-    def _whole(self, message: M) -> M:
-        """The message with its payload's attributes."""
+    def _request(self, claim: Claimed, message: M, evidence: Evidence, record: QueueRecord) -> R | Result:
+        """Make the request and wait for its turn; or end the delivery without a submit."""
+        prepare = evidence.prepare if isinstance(evidence, Repeatable) else self._adapter.prepare
+        try:
+            screened = self.screen(claim, self._with_payload(message))
+            if isinstance(screened, Unwanted):
+                return self._suppress(claim, screened)
+            submitted = _submitted(claim, screened)
+            request: R = prepare(submitted)
+            self._opened()
+        except Invalid as fault:
+            return self._fail(claim, "invalid", str(fault), self._attribute(fault))
+        except NotReady as reason:
+            return self._not_ready(claim, message, reason, record)
+        if not self.take_turn(record):
+            return self._release(claim, ComeBack(0))
+        if claim.unsettled:
+            metric, verb = (
+                ("Repeated", "repeating") if isinstance(evidence, Repeatable) else ("Resent", "resending")
+            )
+            since = claim.unsettled[0].began
+            self._tally.note(metric, f"{verb}: the outcome of an earlier try is unknown", since=since)
+        self._timing.spend(submitted)
+        return request
+
+    def _with_payload(self, message: M) -> M:
+        """Add the payload's attributes to the message."""
         if message.payload_ref is None or self.payload_is_content:
             return message
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
-    def permitted(self, claim: Claimed, message: M) -> M | Unwanted:
-        """The message to those who may get it, or why nobody may. Raises Invalid."""
+    def screen(self, claim: Claimed, message: M) -> M | Unwanted:
+        """Leave out the recipients that must not get the message; Unwanted if nobody is left. Raises
+        Invalid."""
         unwanted = self._unwanted(message)
         if claim.redirected_to is not None:
-            # Its topic is its recipients' choice; but who gets it in their place may have said STOP.
-            elsewhere = self._unwanted(structs.replace(_submitted(claim, message), topic=None))
-            if elsewhere:
-                return next(iter(elsewhere.values()))
+            # The topic is a choice of the message's recipients; its new recipient may have said STOP.
+            redirected = self._unwanted(structs.replace(_submitted(claim, message), topic=None))
+            if redirected:
+                return next(iter(redirected.values()))
         elif self._allowed is not None:
             unwanted |= self._allowed.refused(message.reached)
         if not unwanted:
             return message
-        left = message.without(unwanted)
-        if left is message or not left.addressees:
+        remaining = message.without(unwanted)
+        if remaining is message or not remaining.addressees:
             return next(iter(unwanted.values()))
-        for recipient, why in unwanted.items():
-            self._ledger.suppress_one(claim, recipient, why.sentence)
+        for recipient, reason in unwanted.items():
+            self._ledger.suppress_one(claim, recipient, reason.sentence)
         self._tally.note("SuppressedInPart", "sent to some of its recipients", suppressed=len(unwanted))
-        return left
+        return remaining
 
     def _unwanted(self, message: M) -> dict[str, Unwanted]:
         return {} if self._choices is None else self._choices.unwanted(message)
 
-    def _check_account(self, claim: Claimed) -> None:
-        """Raise NotReady where the submit would not go where the claim says. After a crash, "not found" is
-        proof from the account that the claim names, and from no other."""
-        if _at(self._adapter.account, claim.redirected_to) != claim.account:
-            raise NotReady(Retry("the provider's account has changed since the claim"))
+    def take_turn(self, record: QueueRecord) -> bool:
+        """Wait for the turn to submit; False if the record has to come back for it."""
+        return self._tools.pace.take_turn(record)
 
-    def _in_turn(self, claim: Claimed, record: QueueRecord, *, repeats: bool) -> Ended | None:
-        """Wait for the turn to submit; how the delivery ends where that does not come in time."""
-        if not self.may_submit(record):
-            return Ended(self._unsent(claim, 0))
-        if claim.unsettled:
-            metric, how = ("Repeated", "repeating") if repeats else ("Resent", "resending")
-            said = f"{how}: the outcome of an earlier try is unknown"
-            self._tally.note(metric, said, since=claim.unsettled[0].began)
-        return None
-
-    def may_submit(self, record: QueueRecord) -> bool:
-        """Waits for the turn to submit. A record that may not submit is released, and comes back at once."""
-        return self._tools.pace.wait(self._spare(record))
-
-    def in_time(self, record: QueueRecord) -> bool:
-        """Whether a submit that starts now, or when its turn comes, is over and recorded in time."""
-        return self._tools.pace.left() < self._spare(record)
-
-    def _spare(self, record: QueueRecord) -> float:
-        """Seconds that a record may wait for its turn: what follows is a submit and its record, and the gap
-        after it."""
-        needed = max(self._settings.submit_seconds + self._settings.record_seconds, self._tools.pace.gap)
-        return record.remaining() / 1000 - needed
-
-    def _recorded(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Wait:
+    def _record(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Result:
         self._timing.answered(claim.key, outcome)
         if isinstance(outcome, Sent):
             return self.accepted(claim, message, outcome, record)
         self._timing.unspend(message.key)
         if isinstance(outcome, Conflict):
             return self._hold(claim, f"{outcome.reason}; {_ASK}")
-        return self._refused(claim, message, outcome, record)
+        return self._not_sent(claim, message, outcome, record)
 
-    def accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Wait:
-        """Follows a submit that the provider has just accepted."""
-        # No log line where all goes well: the ledger says it, and one would cost as much as all the rest.
+    def accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:
+        """Record a submit that the provider has just accepted."""
+        # No log line for a success: the ledger has it, and a line would cost as much as all the rest.
         self._tally.add("Sent")
         try:
             self._complete(claim, message, sent)
@@ -418,34 +373,41 @@ class Delivery(Generic[M, R]):
             logger.error("sent, but not recorded", provider_id=sent.provider_id)
             raise
         self.measure(message, record)
-        return None
+        return DONE
 
-    def already_submitted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Wait:  # noqa: ARG002 - a fax's needs it
-        """Follows evidence that the provider accepted the message from an earlier invocation."""
+    def already_submitted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:  # noqa: ARG002 - a fax's needs it
+        """Record the acceptance of an earlier invocation's submit."""
         self._complete(claim, message, sent)
-        return self._tally.note("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
+        self._tally.note("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
+        return DONE
 
     def _complete(self, claim: Claimed, message: M, sent: Sent) -> None:
         line = _submitted(claim, message).line
         self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, line)
 
     def measure(self, message: M, record: QueueRecord) -> None:
-        """Note how long it took from the put, or from its time. A later attempt says nothing of that.
+        """Measure the time from the put, or from the message's own time, to the acceptance. A later attempt
+        has no such time.
 
-        Nothing may fail between the provider's yes and its record, so it is measured after both.
+        Nothing may fail between the provider's acceptance and its record, so this comes after both.
         """
         if record.since is not None and message.attempt == 1:
-            waited = self._tools.clock() - max(record.since, message.due() or 0.0)
-            self._tally.waits.append(max(0.0, waited))
+            seconds = self._tools.clock() - max(record.since, message.due() or 0.0)
+            self._tally.waits.append(max(0.0, seconds))
 
-    def _refused(self, claim: Claimed, message: M, refusal: Refusal, record: QueueRecord) -> Wait:
+    def _not_ready(self, claim: Claimed, message: M, reason: NotReady, record: QueueRecord) -> Result:
+        self._timing.answered(claim.key, reason.outcome)
+        return self._not_sent(claim, message, reason.outcome, record)
+
+    def _not_sent(self, claim: Claimed, message: M, refusal: Refusal, record: QueueRecord) -> Result:
         match refusal:
             case Rejected():
                 return self._rejected(claim, message, refusal, record)
             case Retry(reason, after):
                 self.retried(message, record)
                 self._tally.note("Retried", "not sent; it goes back to the queue", reason=reason)
-                return self._unsent(claim, self.retry_wait(record.receives, after), "retry", reason)
+                wait = ComeBack(self.retry_wait(record.receives, after))
+                return self._release(claim, wait, "retry", reason)
             case DayUsedUp(reason):
                 self._tally.note("DayUsedUp", "not sent: the provider takes no more today", reason=reason)
                 self._ledger.release(claim, DAY_USED_UP, _USED_UP)
@@ -453,32 +415,61 @@ class Delivery(Generic[M, R]):
             case Misconfigured(reason):
                 logger.error("not sent: a fault of configuration", reason=reason)
                 self._tally.add("Misconfigured")
-                return self._unsent(claim, self._settings.misconfigured_seconds, "misconfigured", reason)
+                wait = ComeBack(self._settings.misconfigured_seconds)
+                return self._release(claim, wait, "misconfigured", reason)
 
-    def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Wait:
+    def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Result:
         choices = self._choices if claim.redirected_to is None else None
         if (outcome.gone or outcome.opted_out) and choices is not None:
             try:
                 choices.mark(message, outcome)
-            except Exception:  # noqa: BLE001 - logged; it was not sent, so trying again costs a call
+            except Exception:  # noqa: BLE001 - logged; nothing was sent, so another try costs one call
                 logger.exception("a recipient could not be put on the suppression list")
-                return self._unsent(claim, self.retry_wait(record.receives), "unmarked", outcome.reason)
+                wait = ComeBack(self.retry_wait(record.receives))
+                return self._release(claim, wait, "unmarked", outcome.reason)
         if outcome.opted_out:
             return self._suppress(claim, Unwanted("suppressed", outcome.reason))
         return self._fail(claim, "rejected", outcome.reason)
 
-    def _suppress(self, claim: Claimed, why: Unwanted) -> Wait:
-        """End a message that nobody may get as suppressed, and so as not sent; held if that is in doubt."""
+    def _fail(
+        self, claim: Claimed, code: str, reason: str, field: str = "", metric: str = "Rejected"
+    ) -> Result:
+        """End a message as failed, and so as not sent. If an earlier try is in doubt, that is not certain:
+        the message is held."""
         if claim.unsettled:
-            return self._hold(claim, _HELD.format(why.sentence))
-        self._ledger.suppress(claim, why.code, why.sentence)
-        return self._tally.note("Suppressed", "suppressed", code=why.code)
+            return self._hold(claim, _HELD.format(reason))
+        self._ledger.fail(claim, code, reason, field)
+        # The reason of an invalid item may quote the item, and logs never do.
+        self._tally.note(metric, metric.lower(), **({"field": field} if field else {"reason": reason}))
+        return DONE
+
+    def _suppress(self, claim: Claimed, reason: Unwanted) -> Result:
+        """End a message without a recipient as suppressed, and so as not sent. If that is in doubt, the
+        message is held."""
+        if claim.unsettled:
+            return self._hold(claim, _HELD.format(reason.sentence))
+        self._ledger.suppress(claim, reason.code, reason.sentence)
+        self._tally.note("Suppressed", "suppressed", code=reason.code)
+        return DONE
+
+    def _hold(self, claim: Claimed, reason: str) -> Result:
+        """End a message whose outcome cannot be known as `outcome_unknown`."""
+        self._ledger.fail(claim, "outcome_unknown", reason)
+        self._tally.note("Held", "held: the outcome of an earlier try is unknown")
+        return DONE
+
+    def _release(self, claim: Claimed, result: Result, code: str = "", reason: str = "") -> Result:
+        """Give an unsent message back, and return `result`. `code` and `reason` say what kept the message
+        from being sent, unless it was its time alone."""
+        self._ledger.release(claim, code, reason)
+        return result
 
     def retried(self, message: M, record: QueueRecord) -> None:
-        """Follows a submit that the provider did not take this time."""
+        """Note that the provider did not take a submit this time."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Seconds until the next try after the n-th receive, growing and jittered, `least` where it can be.
+        """Return the seconds until the next try after the n-th receive: growing and jittered, and `least` if
+        possible.
 
         Never over the cap: the queue's retention is derived from it.
         """
@@ -486,53 +477,36 @@ class Delivery(Generic[M, R]):
         wait = backoff(receives, self._settings.backoff_seconds, cap, self._tools.jitter)
         return max(min(least, cap), wait)
 
-    def _unsent(self, claim: Claimed, wait: float, code: str = "", reason: str = "") -> Wait:
-        """Hand the message back; `code` and `reason` say what kept it from being sent, unless only its time
-        did."""
-        self._ledger.release(claim, code, reason)
-        return wait
+    def look_up_wait(self, record: QueueRecord) -> ComeBack:  # noqa: ARG002 - a fax's needs it
+        """Return the wait after a look-up that failed: as long as an unknown outcome would wait, so that an
+        outage of look-ups does not use up the receives."""
+        return ComeBack(self._settings.lease_seconds + 1)
 
-    def refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
-        """End as failed what can never be sent."""
-        field = self._at_fault(fault)
-        if not self._ledger.refuse(record.item, "invalid", str(fault), field, record.since):
-            return self.retry_wait(record.receives)
-        return self._tally.note("Rejected", "refused", field=fault.field)
+    def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
+        """End a message that can never be sent as failed."""
+        attribute = self._attribute(fault)
+        if not self._ledger.refuse(record.item, "invalid", str(fault), attribute, record.since):
+            return ComeBack(self.retry_wait(record.receives))
+        self._tally.note("Rejected", "refused", field=fault.field)
+        return DONE
 
-    def _at_fault(self, fault: Invalid) -> str:
+    def _attribute(self, fault: Invalid) -> str:
         return fault.attribute(self._adapter.contract.__struct_encode_fields__)
 
 
 def to_people(
     settings: SuppressingSender, adapter: Adapter[M, R], tools: Tools, line_seconds: float | None = None
 ) -> Delivery[M, R]:
-    """A delivery of messages that people may not want."""
+    """Build a delivery of messages whose recipients are people with choices."""
     choices = BatchChoices(settings, tools.dynamodb, tools.clock)
     return Delivery(settings, adapter, tools, choices=choices, line_seconds=line_seconds)
 
 
-def _at(account: str | None, redirected_to: str | None) -> str | None:
-    """An account as a claim names it. A look-up asks for one recipient: what went to another is elsewhere."""
-    if account in (None, ANY_ACCOUNT) or redirected_to is None:
-        return account
-    return f"{account} for {redirected_to}"
-
-
 def _submitted(claim: Claimed, message: M) -> M:
-    """The message as it goes to the provider: to its recipients, or to who gets it in their place."""
+    """Address the message as it goes to the provider: to its recipients, or to the redirect."""
     return message if claim.redirected_to is None else message.redirected(claim.redirected_to)
 
 
-def _is_new(message: Message, record: QueueRecord) -> bool:
-    """Whether the ledger has no item of it, as far as can be told: one that waited for its time has one."""
-    return record.receives == 1 and message.attempt == 1 and message.send_at is None
-
-
-def backoff(receives: int, base: float, cap: float, random: Callable[[], float]) -> float:
-    """Seconds to wait after the n-th receive: base, 2·base, 4·base … up to cap, of which 50 to 100 %, so that
-    what failed together does not come back together.
-
-    At least half, because the queue's maxReceiveCount is derived from the shortest sum of these waits.
-    """
-    whole = min(cap, base * 2.0 ** min(receives - 1, 32))
-    return whole * (0.5 + random() / 2)
+def _cause(error: Exception) -> str:
+    """Name an error's cause. Only our own sentences are quoted: others may hold addresses."""
+    return str(error) if isinstance(error, Unclear) else type(error).__name__

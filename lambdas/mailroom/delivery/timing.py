@@ -8,7 +8,7 @@ from msgspec import convert
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
 from mailroom.budget import CLOSED_SECONDS, Budget, Grant, hour_of
-from mailroom.delivery.worker import QueueRecord, Tools, Wait
+from mailroom.delivery.worker import DONE, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import Sender
 from mailroom.errors import Invalid
 from mailroom.message.message import DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES, Held, Key, Message
@@ -59,7 +59,7 @@ class Timing:
         """Granted to this worker and not used yet: good for the hour in which it counts."""
         self._promised = 0
         self._spent: dict[Key, int] = {}
-        self._kept: dict[Key, Wait | Invalid] = {}
+        self._kept: dict[Key, Result | Invalid] = {}
         self._refused: dict[Key, bool] = {}
         """Whether the latest messages were refused for no fault of theirs, the latest answer last. A message
         that comes back again and again is one message."""
@@ -87,15 +87,13 @@ class Timing:
             except Exception:  # noqa: BLE001 - logged; they wait in the queue, as when the ledger cannot be asked
                 logger.exception("the day's budget could not be asked; they go back to the queue unsent")
                 self._tools.tally.add("Errors")
-                self._kept |= {each.key: self._retry_wait(record.receives) for each, record in those}
+                self._kept |= {
+                    each.key: ComeBack(self._retry_wait(record.receives)) for each, record in those
+                }
 
-    def keeps(self, key: Key) -> bool:
-        """Whether the message may not go out now."""
-        return key in self._kept
-
-    def kept(self, key: Key) -> Wait | Invalid:
-        """Of a message that is kept: what `deliver` returns while it waits, or why it can never go out."""
-        return self._kept[key]
+    def postponed(self, key: Key) -> Result | Invalid | None:
+        """Return the result of a message that may not go out now, or why it never can; None if it may."""
+        return self._kept.get(key)
 
     def spend(self, message: Message) -> None:
         """Count the recipients of a message as the provider is given it now."""
@@ -112,7 +110,7 @@ class Timing:
             self._refused.pop(key, None)
             self._refused[key] = isinstance(outcome, Misconfigured)
 
-    def used_up(self, message: Message, record: QueueRecord) -> Wait:
+    def used_up(self, message: Message, record: QueueRecord) -> Result:
         """The provider takes no more today. Closes the day for bulk, and lets the message wait."""
         slots: Sequence[float] = [self._tools.clock() + USED_UP_SECONDS]
         if self._budget is not None:
@@ -191,7 +189,7 @@ class Timing:
 
     def _hold(
         self, messages: Sequence[Asking], slots: Sequence[float], code: str = DAY_USED_UP
-    ) -> dict[Key, Wait]:
+    ) -> dict[Key, Result]:
         """Let each wait until its slot, or until it expires. What the queue does not take comes back."""
         for_day = code == DAY_USED_UP
         entries = []
@@ -203,11 +201,11 @@ class Timing:
             held = Held(record.item, due, due if as_it_should else record.since, in_line=in_line, code=code)
             entries.append(Entry(str(at), held.body))
         refused = queues.send(self._tools.sqs, self._scheduled, entries)
-        waits: dict[Key, Wait] = {}
+        waits: dict[Key, Result] = {}
         for entry, (message, record) in zip(entries, messages, strict=True):
             if entry.reference in refused:
-                waits[message.key] = self._retry_wait(record.receives)
+                waits[message.key] = ComeBack(self._retry_wait(record.receives))
             else:
                 self._tools.tally.add(_WAITS[code])
-                waits[message.key] = None
+                waits[message.key] = DONE
         return waits

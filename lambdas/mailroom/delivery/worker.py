@@ -1,4 +1,4 @@
-"""The worker: one batch of queue records in, those that must come back out."""
+"""Worker of a queue: takes one batch of records in, and returns those that have to come back."""
 
 import random
 import time
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -27,105 +27,151 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 S = TypeVar("S", bound=Sender)
 A = TypeVar("A")
-Wait = float | None
-"""Seconds until the record should come back; None: it is finished with."""
+
+
+class Result(Struct, frozen=True):
+    """Result of one record."""
+
+
+class Done(Result, frozen=True):
+    """Result of a record that the queue may delete."""
+
+
+class ComeBack(Result, frozen=True):
+    """Result of a record that the queue has to deliver again."""
+
+    seconds: float
+    """Time until then."""
+
+
+DONE = Done()
+TO_DEAD_LETTERS = ComeBack(queues.AT_ONCE)
+"""Result of a record that no time heals: it comes back at once, receive after receive, until it is a dead
+letter, and locks nothing on its way."""
 
 
 class QueueRecord(Struct, frozen=True):
-    """One record of a queue: its item and key, how often it was received, its group (None: it has none), the
-    function's time left in milliseconds, since when it waits (epoch seconds; None: nobody can tell), and
-    whether it has waited for its slot of the day."""
+    """One record of a queue."""
 
     item: dict[str, Any]
     key: Key
     receives: int
+    """Number of receives, counted from 1."""
     group: str | None
+    """Message group of a FIFO queue, or a standard queue's group for fairness."""
     remaining: Callable[[], int]
+    """Rest of the function's time in milliseconds."""
     since: float | None = None
+    """Time of the put in epoch seconds, if it is known."""
     in_line: bool = False
+    """Whether the record has waited for its slot of the day."""
 
 
 class ChannelDelivery(Protocol[T]):
-    """What takes a channel's messages to their provider, as the worker sees it."""
+    """Way of a channel's messages to their provider, as the worker uses it."""
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], T | Invalid]:
-        """The item that a queue's body stands for, and its message, or what is wrong with it. Raises
+        """Read a queue's body: the item, and its message or the reason why it is invalid. Raises
         Malformed."""
 
     def begin(self, messages: Sequence[tuple[T, QueueRecord]]) -> None:
-        """A batch begins with these messages. Raises nothing."""
+        """Begin a batch of these messages. Raises nothing."""
 
-    def deliver(self, message: T | Invalid, record: QueueRecord) -> Wait:
+    def deliver(self, message: T | Invalid, record: QueueRecord) -> Result:
         """Take one message as far as it goes."""
 
     def end(self) -> None:
-        """The batch is over. Raises nothing."""
+        """End the batch. Raises nothing."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Seconds until the next try after the n-th receive, `least` where it can be."""
+        """Return the seconds until the next try after the n-th receive, `least` of them if possible."""
 
 
 class Pace:
-    """A rate kept without coordination: C workers that each leave C / rate seconds between submits.
+    """Rate that needs no coordination: C workers each leave C / rate seconds between two submits.
 
     The gap follows a submit, and an invocation is not over before its last gap is: so whichever environment
-    comes next may submit at once, and a lone message waits for nothing.
+    comes next may submit at once, and a lone message does not wait.
     """
 
-    def __init__(self, gap: float, clock: Clock, sleep: Callable[[float], None]) -> None:
-        self.gap = gap
+    def __init__(
+        self, gap: float, clock: Clock, sleep: Callable[[float], None], submit_seconds: float = 0.0
+    ) -> None:
+        """Set up a pace whose gap, and whose submit with its record, take so many seconds at most."""
+        self._gap = gap
+        self._needed = max(submit_seconds, gap)
         self._clock = clock
         self._sleep = sleep
         self._lock = Lock()
         self._free = clock()
 
+    @classmethod
+    def of(cls, settings: Sender, clock: Clock, sleep: Callable[[float], None]) -> "Pace":
+        """Build the pace of a function's settings."""
+        return cls(settings.pace_seconds, clock, sleep, settings.submit_seconds + settings.record_seconds)
+
+    def in_time(self, record: QueueRecord) -> bool:
+        """Tell whether the next submit would be over, and recorded, within the function's time."""
+        return self.left() < self._spare(record)
+
+    def take_turn(self, record: QueueRecord) -> bool:
+        """Sleep until the next submit may start. Returns False, without a sleep, if that is too late for the
+        function's time."""
+        return self.wait(self._spare(record))
+
     def left(self) -> float:
-        """Seconds until the next submit may start."""
+        """Return the seconds until the next submit may start."""
         return max(0.0, self._free - self._clock())
 
-    def wait(self, most: float) -> bool:
-        """Sleep until the next submit may start. False, and no sleep, if that is over `most` seconds away."""
+    def wait(self, longest: float) -> bool:
+        """Sleep until the next submit may start. Returns False, without a sleep, if that is over `longest`
+        seconds away."""
         with self._lock:
-            now = self._clock()
-            turn = max(now, self._free)
-            if turn - now > most:
+            moment = self._clock()
+            turn = max(moment, self._free)
+            if turn - moment > longest:
                 return False
-            self._free = turn + self.gap
-        # Outside of the lock: the others take their turns meanwhile.
-        if turn > now:
-            self._sleep(turn - now)
+            self._free = turn + self._gap
+        # Outside of the lock: other threads take their turns meanwhile.
+        if turn > moment:
+            self._sleep(turn - moment)
         return True
 
     def rest(self) -> None:
         """Sleep until the gap after the last submit is over."""
-        if left := self.left():
-            self._sleep(left)
+        if seconds := self.left():
+            self._sleep(seconds)
+
+    def _spare(self, record: QueueRecord) -> float:
+        """Seconds that a record may wait for its turn."""
+        return record.remaining() / 1000 - self._needed
 
 
 class Tally:
-    """What came of a batch: `counts` by metric, and the `waits` of what was accepted, in seconds since it was
-    put or was due."""
+    """Counts of a batch."""
 
     def __init__(self) -> None:
         # Lists, because threads may append to one list at once.
         self._counted: list[str] = []
         self.waits: list[float] = []
+        """Seconds from the put, or from the time when it was due, to the acceptance of each message."""
 
     @property
     def counts(self) -> Counter[str]:
+        """Counts by metric."""
         return Counter(self._counted)
 
     def add(self, metric: str) -> None:
+        """Count one record."""
         self._counted.append(metric)
 
-    def note(self, metric: str, sentence: str, **details: object) -> Wait:
-        """Count and log what became of a record."""
+    def note(self, metric: str, sentence: str, **details: object) -> None:
+        """Count and log the result of one record."""
         logger.info(sentence, extra=details)
         self.add(metric)
-        return None
 
     def write(self) -> None:
-        """Write all as metrics, and begin anew."""
+        """Write all counts as metrics, and begin anew."""
         for name, value in self.counts.items():
             count(name, value)
         for seconds in self.waits:
@@ -136,7 +182,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Tools:
-    """What a delivery works with; time among it, so that tests need none."""
+    """Clients and clocks of a delivery. Time is among them, so that tests need none."""
 
     ledger: Ledger
     payloads: Payloads
@@ -146,27 +192,37 @@ class Tools:
     clock: Clock
     sleep: Callable[[float], None]
     jitter: Callable[[], float]
+    """Random number from 0 to 1."""
     tally: Tally = field(default_factory=Tally)
-    large: Lock = field(default_factory=Lock)
+    large_message_lock: Lock = field(default_factory=Lock)
     """Held by the thread whose message has objects in the payload bucket: memory has room for one such."""
 
     @classmethod
     def of(cls, settings: Sender) -> "Tools":
+        """Build the tools of a function's settings."""
         return cls(
             Ledger.of(settings, lease=settings.lease_seconds),
             Payloads(clients.s3(), settings.payload_bucket),
             clients.dynamodb(),
             clients.sqs(),
-            Pace(settings.pace_seconds, time.time, time.sleep),
+            Pace.of(settings, time.time, time.sleep),
             time.time,
             time.sleep,
             random.random,
         )
 
 
+class Read(NamedTuple):
+    """Record with a usable key, and its message."""
+
+    message: Any
+    """Message of the channel's contract, or Invalid."""
+    record: QueueRecord
+
+
 class Worker:
-    """Works for one queue; every sender is this class. `at_once` records of a batch are delivered at a time,
-    each by a thread of its own."""
+    """Works for one queue; every sender is this class. Threads deliver `at_once` records of a batch at a
+    time."""
 
     def __init__(
         self, queue_url: str, tools: Tools, delivery: ChannelDelivery[Any], at_once: int = 1
@@ -178,7 +234,7 @@ class Worker:
 
     @classmethod
     def of(cls, settings: S, adapter: A, delivery: Callable[[S, A, Tools], ChannelDelivery[Any]]) -> "Worker":
-        """The worker that a function's settings describe; `delivery` is how its channel delivers."""
+        """Build the worker of a function's settings; `delivery` makes its channel's delivery."""
         tools = Tools.of(settings)
         return cls(settings.queue_url, tools, delivery(settings, adapter, tools), settings.submits_at_once)
 
@@ -194,30 +250,29 @@ class Worker:
 
     def _handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         records = sorted(event["Records"], key=self._order)
-        opened = [(each, self._opened(each, remaining)) for each in records]
-        whole = [each for _, each in opened if each is not None]
-        self._delivery.begin([each for each in whole if not isinstance(each[0], Invalid)])
+        batch = [self._read(record, remaining) for record in records]
+        readable = [entry for entry in batch if entry is not None]
+        self._delivery.begin([entry for entry in readable if not isinstance(entry.message, Invalid)])
         waits = {}
-        for (record, _), wait in zip(opened, self._worked(each for _, each in opened), strict=True):
-            if wait is not None:
-                waits[record["messageId"]] = (record["receiptHandle"], wait)
+        for record, result in zip(records, self._work_on(batch), strict=True):
+            if isinstance(result, ComeBack):
+                waits[record["messageId"]] = (record["receiptHandle"], result.seconds)
         self._delivery.end()
         queues.set_visibility(self._tools.sqs, self._queue_url, list(waits.values()))
         self._tools.tally.write()
-        return {"batchItemFailures": [{"itemIdentifier": each} for each in waits]}
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in waits]}
 
     def _order(self, record: Mapping[str, Any]) -> tuple[int, float]:
-        """What may have cut the function off before goes last, so that it keeps no neighbour from being sent
-        again and again: those of one number of receives in another order each time. A group keeps its own."""
+        """Sort key of a batch. A record that may have cut the function off before goes last, so that it keeps
+        no neighbour from being sent again and again; records of one number of receives go in another order
+        each time. A FIFO queue's group keeps its own order."""
         receives = int(record["attributes"]["ApproximateReceiveCount"])
         if receives == 1 or "MessageGroupId" in record["attributes"]:
             return 0, 0
         return receives, self._tools.jitter()
 
-    def _opened(
-        self, record: Mapping[str, Any], remaining: Callable[[], int]
-    ) -> tuple[Any, QueueRecord] | None:
-        """The record, read; None where it is no message at all."""
+    def _read(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Read | None:
+        """Read a record; None if its body is not a message at all."""
         try:
             item, message = self._delivery.read(decode(record["body"]))
             key = key_of(item)
@@ -227,26 +282,28 @@ class Worker:
         attributes = record["attributes"]
         receives, group = int(attributes["ApproximateReceiveCount"]), attributes.get("MessageGroupId")
         in_line = queues.IN_LINE in record.get("messageAttributes", {})
-        return message, QueueRecord(item, key, receives, group, remaining, queues.put_at(record), in_line)
+        return Read(
+            message, QueueRecord(item, key, receives, group, remaining, queues.put_at(record), in_line)
+        )
 
-    def _worked(self, opened: Iterable[tuple[Any, QueueRecord] | None]) -> list[Wait]:
+    def _work_on(self, batch: Iterable[Read | None]) -> list[Result]:
         if self._at_once == 1:
-            return [self._work(each) for each in opened]
+            return [self._work(entry) for entry in batch]
         with ThreadPoolExecutor(self._at_once) as threads:
-            return [*threads.map(self._work, opened)]
+            return [*threads.map(self._work, batch)]
 
-    def _work(self, opened: tuple[Any, QueueRecord] | None) -> Wait:
+    def _work(self, entry: Read | None) -> Result:
         """Work on one record. Raises nothing: its fault must not end the batch."""
-        if opened is None:
+        if entry is None:
             self._tools.tally.add("Malformed")
-            return queues.AT_ONCE
-        message, record = opened
+            return TO_DEAD_LETTERS
+        message, record = entry
         working_on(record.key)
         try:
             return self._delivery.deliver(message, record)
         except Exception:  # noqa: BLE001 - whatever it is, it is logged and the queue keeps the record
             logger.exception("not delivered; it goes back to the queue")
             self._tools.tally.add("Errors")
-            return self._delivery.retry_wait(record.receives)
+            return ComeBack(self._delivery.retry_wait(record.receives))
         finally:
             working_on(None)

@@ -279,6 +279,10 @@ class Ledger(LedgerTable):
             values[":earlier"] = {"SS": [each.text for each in claim.unsettled]}
         self._write_own(claim, expression, _OWN, values)
 
+    def doubt(self, claim: Claimed, code: str, message: str) -> None:
+        """Record why the outcome of a submit is unknown; the claim stands."""
+        self._write_own(claim, "SET trouble = :trouble", _OWN, values_of(trouble_of(code, message)))
+
     def hand_back(self, claim: Claimed) -> None:
         """Give up a claim whose fax is not over: the next delivery claims at once and resumes from the
         checkpoint."""

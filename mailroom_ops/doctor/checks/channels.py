@@ -169,7 +169,7 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
         put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}fax --secret-string file://fax.json"
         question = Fax(id="doctor", event_type="fax", to=settings.fax_senders[0], pdf_url=_NOWHERE)
         try:
-            FaxAdapter.of(settings).look_up(question, int(stage.clock() * 1000), ())
+            FaxAdapter.of(settings).open().look_up(question, int(stage.clock() * 1000), ())
         except Unconfigured as fault:
             yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
         except (NotSent, Unsendable) as trouble:

@@ -109,7 +109,7 @@ class FaxWorld:
             self._payloads,
             self.dynamodb,
             self._sqs,
-            Pace(settings.pace_seconds, self.clock, self.clock.sleep),
+            Pace.of(settings, self.clock, self.clock.sleep),
             self.clock,
             self.clock.sleep,
             lambda: self.jitter,

@@ -132,7 +132,7 @@ class WebhookWorld:
             self._payloads,
             self.dynamodb,
             self._sqs,
-            Pace(settings.pace_seconds, self.clock, self.clock.sleep),
+            Pace.of(settings, self.clock, self.clock.sleep),
             self.clock,
             self.clock.sleep,
             lambda: 0.5,

@@ -129,7 +129,7 @@ class World:
             self._payloads,
             self.suppressions.client,
             self._sqs,
-            Pace(settings.pace_seconds, self.clock, self.clock.sleep),
+            Pace.of(settings, self.clock, self.clock.sleep),
             self.clock,
             self.clock.sleep,
             lambda: 0.5,

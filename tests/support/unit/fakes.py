@@ -78,17 +78,18 @@ class FakeAdapter:
     ) -> None:
         self.tells: str | Refusal = ANY_ACCOUNT
         """The account, or why nothing can be submitted."""
+        self.account = ANY_ACCOUNT
         self._says = itertools.cycle(says)
         self._evidence = evidence or Unknowable()
         self._prepare = prepare
         self.submitted: list[Mail] = []
         self.looked_up: list[int] = []
 
-    @property
-    def account(self) -> str:
+    def open(self) -> "FakeAdapter":
         if isinstance(self.tells, Refusal):
             raise NotReady(self.tells)
-        return self.tells
+        self.account = self.tells
+        return self
 
     def prepare(self, message: Mail) -> Mail:
         if self._prepare is not None:
@@ -112,5 +113,5 @@ class FakeAdapter:
 def why_not(adapter: Any) -> Refusal:
     """Why nothing can be submitted through an adapter now."""
     with pytest.raises(NotReady) as raised:
-        _ = adapter.account
+        adapter.open()
     return raised.value.outcome

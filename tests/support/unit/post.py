@@ -70,7 +70,7 @@ def tools_of(
         Payloads(aws.s3, BUCKET),
         recipients or aws.dynamodb,
         sqs,
-        Pace(settings.pace_seconds, clock, clock.sleep),
+        Pace.of(settings, clock, clock.sleep),
         clock,
         clock.sleep,
         jitter if callable(jitter) else lambda: jitter,

@@ -34,8 +34,11 @@ def attempt(number: int) -> Subject:
         ({"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "in_doubt"}}, "in_doubt"),
         ({"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "retry"}}, "outcome_unknown"),
         ({"status": "sending", "trouble": TROUBLE}, "misconfigured"),
-        # A claim leaves the trouble before it standing.
-        ({"status": "sending", "startedAt": 1, "trouble": TROUBLE}, "outcome_unknown"),
+        ({"status": "sending", "startedAt": 1, "trouble": {"code": "unanswered"}}, "unanswered"),
+        (
+            {"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "look_up_failed"}},
+            "look_up_failed",
+        ),
         ({"status": "sent", "completedAt": 1, "attempts": 1}, "completed"),
         ({"status": "failed", "completedAt": 1}, "completed"),
         ({"status": "retrying", "attempts": 1}, "superseded"),

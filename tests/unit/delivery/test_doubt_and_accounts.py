@@ -1,14 +1,13 @@
 """A try in doubt, and the account that it was made at: what counts as proof that nothing was sent."""
 
-from collections.abc import Callable
-from threading import Thread
+from collections.abc import Callable, Container
 from typing import Any
 
 import pytest
 
 from mailroom.aws.dynamo import size_of
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.provider import OpenedProvider
+from mailroom.channels.provider import ProviderAdapter
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
@@ -30,7 +29,7 @@ from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.resend.resender import judge
 from tests.support.unit.fakes import FakeAdapter
-from tests.support.unit.post import Counted, Log, Make, Post
+from tests.support.unit.post import Make, Post
 from tests.support.unit.shared import (
     KEY,
     LEASE,
@@ -63,69 +62,59 @@ class Account:
         return Sent("p-1")
 
 
-class Opened(FakeAdapter):
-    """As SmsAdapter has it, with a hook after a reading of the account."""
+class Accounts(ProviderAdapter[Account, Mail]):
+    """Adapter whose secret names one account after the other, each time that it is read."""
 
-    def __init__(self, *apis: Account) -> None:
-        super().__init__()
-        left = list(apis)
-        self.opened: OpenedProvider[Account] = OpenedProvider(
-            "p", "the secret", lambda: left.pop(0) if len(left) > 1 else left[0]
-        )
-        self.after_look_up: Callable[[], None] | None = None
-        self.reads = 0
-        self.meanwhile: dict[int, Callable[[], None]] = {}
+    contract = Mail
 
-    @property
-    def account(self) -> Any:
-        self.reads += 1
-        account = self.opened.account
-        if self.reads in self.meanwhile:
-            self.meanwhile[self.reads]()
-        return account
+    def __init__(self, *accounts: Account) -> None:
+        remaining = list(accounts)
+        super().__init__("p", "the secret", lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0])
+        self.after_look_up: Callable[[], None] = lambda: None
 
-    def submit(self, request: Mail) -> Outcome:
-        return self.opened.submit(request)
+    def prepare(self, message: Mail) -> Mail:
+        self.after_look_up()
+        return message
 
-    def look_up(self, message: Mail, since: int, known: Any) -> Evidence:
-        found = self.opened.ask(lambda api: Sent("p-0") if message.id in api.has else NotFound())
-        if self.after_look_up:
-            self.after_look_up()
-        return found
+    def find(self, api: Account, message: Mail, since: int, known: Container[str]) -> Evidence:
+        self.after_look_up()
+        return Sent("p-0") if message.id in api.has else NotFound()
 
 
-def elsewhere(adapter: Opened) -> None:
-    """Another thread's message is refused, and so the provider is forgotten."""
-    thread = Thread(target=adapter.opened.submit, args=("refused",))
-    thread.start()
-    thread.join()
-
-
-def test_nothing_is_submitted_at_an_account_that_the_claim_does_not_name(aws: Aws, clock: FakeClock) -> None:
-    """Thread 1 has compared the account; thread 2's submit is refused (401), and the provider is forgotten;
-    the secret names account 2 by now, and thread 1 submits there. The answer is lost. The next worker is a
-    warm one of account 1, or the secret was put back: "not found" is taken for proof."""
-    one, two = Account("1", []), Account("2", [], OSError("no answer"))
-    adapter = Opened(one, two)
-    adapter.meanwhile[2] = lambda: elsewhere(adapter)  # read 1: claim; 2: before the submit
-    Post(aws, clock, adapter, on_unknown="hold").handle(item())
+def deliver(adapter: Accounts, aws: Aws, clock: FakeClock) -> None:
+    Post(aws, clock, adapter, on_unknown="hold").handle(item())  # type: ignore[arg-type] # an adapter of its own
     clock.advance(LEASE + 1)
-    Post(aws, clock, Opened(one), on_unknown="hold").handle(item())
-    assert one.has + two.has in ([], ["m-1"]), "sent twice, with `hold` and a look-up that can tell"
+
+
+def test_a_message_is_submitted_at_the_account_of_its_claim_although_the_secret_names_another_by_now(
+    aws: Aws, clock: FakeClock
+) -> None:
+    """Another thread's submit is refused (401), so the next session is one of account 2. The answer is lost,
+    and the next worker is one of account 1."""
+    one, two = Account("1", [], OSError("no answer")), Account("2", [])
+    adapter = Accounts(one, two)
+    adapter.after_look_up = lambda: assert_refused(adapter)
+    deliver(adapter, aws, clock)
+    assert (one.has, two.has) == (["m-1"], [])
+    deliver(Accounts(one), aws, clock)
+    assert (one.has, aws.item()["status"]) == (["m-1"], "sent")
+
+
+def assert_refused(adapter: Accounts) -> None:
+    adapter.open().submit("refused")
+    assert adapter.open().account == "p/2"
 
 
 def test_not_found_counts_for_the_account_that_was_asked(aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
-    """The same between the look-up and the reading of its account: it was asked at 1, and compared as 2."""
+    """Account 2 has accepted, account 1 is asked, and the secret names 2 right after that."""
     one, two = Account("1", []), Account("2", ["m-1"])
-    claimed(ledger, account="p/2")  # died after account 2 had accepted
+    claimed(ledger, account="p/2")
     clock.advance(LEASE + 1)
-    adapter = Opened(one, two)
-    adapter.after_look_up = lambda: elsewhere(adapter)
-    worker = Post(aws, clock, adapter, on_unknown="hold")
-    worker.handle(item())
-    clock.advance(LEASE + 1)
-    adapter.after_look_up = None
-    worker.handle(item())
+    adapter = Accounts(one, two)
+    adapter.after_look_up = lambda: assert_refused(adapter)
+    deliver(adapter, aws, clock)
+    adapter.after_look_up = lambda: None
+    deliver(adapter, aws, clock)
     assert one.has + two.has == ["m-1"], "sent twice"
 
 
@@ -238,35 +227,6 @@ def test_the_account_of_a_try_that_was_put_back_cannot_have_the_message(
     assert aws.item()["error"]["code"] == "expired"
 
 
-def test_a_message_that_is_put_back_for_its_account_is_counted_and_waits(
-    post: Make, aws: Aws, counted: Counted, log: Log
-) -> None:
-    def known_now(_: Mail) -> None:
-        worker.adapter.tells = "this/account"
-
-    worker = post(prepare=known_now)
-    worker.adapter.tells = Misconfigured("no secret")
-    waits = worker.handle(item())
-    assert (counted(), waits["r-0"] > 0, log() != []) == ({"Retried": 1}, True, True)
-
-
-def test_an_account_that_cannot_be_told_before_the_submit_is_no_unknown_outcome(
-    aws: Aws, clock: FakeClock
-) -> None:
-    class Raises(FakeAdapter):
-        reads = 0
-
-        @property
-        def account(self) -> str:
-            self.reads += 1
-            if self.reads == 2:
-                raise OSError("the account's service is down")
-            return "p/1"
-
-    Post(aws, clock, Raises(Sent("p-1")), on_unknown="hold").handle(item())
-    assert "startedAt" not in aws.item(), "the claim stands: with `hold` it ends as outcome_unknown"
-
-
 @pytest.mark.parametrize("hold", ["resend", "hold"])
 def test_an_account_that_is_slow_to_tell_starts_no_submit_without_time_for_it(
     aws: Aws, clock: FakeClock, hold: str
@@ -275,10 +235,9 @@ def test_an_account_that_is_slow_to_tell_starts_no_submit_without_time_for_it(
     starts: list[float] = []
 
     class SlowAccount(FakeAdapter):
-        @property
-        def account(self) -> str:
+        def open(self) -> FakeAdapter:
             clock.advance(7)
-            return "provider/1"
+            return super().open()
 
         def submit(self, request: Mail) -> Outcome:
             starts.append(deadline - clock())

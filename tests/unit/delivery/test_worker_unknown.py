@@ -6,16 +6,21 @@ from typing import Any
 
 import pytest
 
+from mailroom.budget import Budget
 from mailroom.channels.mail.contract import Mail
 from mailroom.clock import iso
+from mailroom.dead_letters.cause import Subject, cause_of
+from mailroom.dead_letters.queue import DeadLetter
+from mailroom.http.https import Unclear
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.message.outcome import Misconfigured, NotFound, Retry, Sent, Unknowable
+from mailroom.message.outcome import ANY_ACCOUNT, Misconfigured, NotFound, Retry, Sent, Unknowable
 from tests.support.told import told
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error
 from tests.support.unit.post import Counted, Log, Make, Post
 from tests.support.unit.shared import (
+    BUDGETS,
     KEY,
     LEASE,
     NOW,
@@ -39,8 +44,11 @@ def test_an_unknown_outcome_keeps_the_claim_and_comes_back_after_the_lease(
     assert worker.submitted == ["m-1"]
 
 
-def after_a_crash(ledger: Ledger, clock: FakeClock) -> None:
-    claimed(ledger)
+A_HUNDRED_A_DAY = (("0001-01-01", 100),)
+
+
+def after_a_crash(ledger: Ledger, clock: FakeClock, account: str = ANY_ACCOUNT) -> None:
+    claimed(ledger, account=account)
     clock.advance(LEASE)
 
 
@@ -100,21 +108,6 @@ def test_what_was_claimed_without_an_account_is_not_submitted(
     again.adapter.tells = "this/account"
     assert again.handle(item()) == {}
     assert again.submitted == ["m-1"]
-
-
-@pytest.mark.parametrize("at_claim", [Misconfigured("no secret"), "another/account"])
-def test_a_message_is_not_submitted_at_another_account_than_its_claim_names(
-    post: Make, aws: Aws, at_claim: str | Misconfigured
-) -> None:
-    def known_now(_: Mail) -> None:
-        worker.adapter.tells = "this/account"
-
-    worker = post(prepare=known_now)
-    worker.adapter.tells = at_claim
-    assert worker.handle(item())["r-0"] > 0
-    assert (worker.submitted, aws.item()["trouble"]["code"]) == ([], "retry")
-    assert worker.handle(item()) == {}
-    assert worker.submitted == ["m-1"]
 
 
 def test_after_a_crash_without_evidence_resend_sends_again(
@@ -244,12 +237,56 @@ def test_after_a_crash_a_providers_id_in_the_ledger_is_evidence_enough(
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
 
 
-def test_a_look_up_that_fails_decides_nothing(post: Make, ledger: Ledger, clock: FakeClock, aws: Aws) -> None:
-    after_a_crash(ledger, clock)
-    worker = post(evidence=client_error("ServiceUnavailable", status=503), on_unknown="hold")
-    assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
-    assert worker.submitted == []
-    assert "completedAt" not in aws.item()
+@pytest.mark.parametrize("on_unknown", ["resend", "hold"])
+def test_look_ups_that_fail_count_as_no_submit_and_use_up_no_try(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, on_unknown: str
+) -> None:
+    """One submit, then an outage of the provider's list: three receives that ask in vain."""
+    after_a_crash(ledger, clock, account="p/1")
+    budget = Budget(aws.dynamodb, BUDGETS, "mail", A_HUNDRED_A_DAY, 0.1, clock)
+    of_day = {"budgets_table": BUDGETS, "per_day": A_HUNDRED_A_DAY, "reserve": 0.1}
+    for _ in range(3):
+        worker = post(evidence=ConnectionError("the list is down"), on_unknown=on_unknown, **of_day)
+        worker.adapter.tells = "p/1"
+        assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
+        clock.advance(LEASE)
+        assert (worker.submitted, counted()) == ([], {})
+        assert sum(budget.spent()) == 0
+        assert (len(aws.item()["unsettled_tries"]), "startedAt" in aws.item()) == (1, False)
+        assert aws.item()["trouble"] == {"code": "look_up_failed", "message": "ConnectionError"}
+    worker = post(evidence=Unknowable(), on_unknown=on_unknown)
+    worker.adapter.tells = "p/1"
+    assert worker.handle(item()) == {}
+    assert worker.submitted == (["m-1"] if on_unknown == "resend" else [])
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_an_account_that_cannot_be_opened_is_a_fault_of_configuration_also_after_a_crash(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, crashed: bool
+) -> None:
+    if crashed:
+        after_a_crash(ledger, clock)
+    worker = post(evidence=NotFound())
+    worker.adapter.tells = Misconfigured("the secret is empty")
+    assert worker.handle(item()) == {"r-0": 20}
+    assert (worker.submitted, counted()) == ([], {"Misconfigured": 1})
+    assert aws.item()["trouble"] == {"code": "misconfigured", "message": "the secret is empty"}
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (Unclear("SES answered 503 ServiceUnavailable"), "SES answered 503 ServiceUnavailable"),
+        (TimeoutError("ada@example.com"), "TimeoutError"),
+    ],
+)
+def test_an_outage_leaves_its_cause_on_the_message_and_on_its_dead_letter(
+    post: Make, aws: Aws, error: Exception, cause: str
+) -> None:
+    post(error).handle(item())
+    assert aws.item()["trouble"] == {"code": "unanswered", "message": cause}
+    letter = DeadLetter("mail-dlq", "id", "receipt", "", receives=9, sent_at=1)
+    assert cause in cause_of(letter, Subject("message", KEY), aws.item()).message
 
 
 def test_a_message_that_was_sent_and_not_recorded_is_not_sent_by_the_next_delivery(

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from mailroom.aws import clients
 from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState, check_sender
-from mailroom.channels.provider import OpenedProvider, Provider, credentials
+from mailroom.channels.provider import Provider, ProviderAdapter, credentials
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.message.message import encoded
@@ -31,8 +31,8 @@ class FaxProvider(Provider[FaxRequest], Protocol):
         """Ask for it to be stopped; whether it was, `fetch` tells. Raises whatever went wrong."""
 
 
-class FaxAdapter(OpenedProvider[FaxProvider]):
-    """The provider, and what an item becomes for it."""
+class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
+    """Adapter of the fax provider."""
 
     contract = Fax
 
@@ -49,16 +49,14 @@ class FaxAdapter(OpenedProvider[FaxProvider]):
         """The request, with a URL for a PDF in our bucket that is made now: a retry hours later works too."""
         return FaxRequest(message.line, self._sender(message), self._media_url(message), _reference(message))
 
-    def look_up(self, message: Fax, since: int, known: Container[str]) -> Evidence:
-        """Ask the provider which faxes to that number it has; those of other messages are `known`."""
+    def find(self, api: FaxProvider, message: Fax, since: int, known: Container[str]) -> Evidence:
+        """Look for the fax among those to its number; `known` are other messages' faxes."""
         oldest = since / 1000 - self._settings.clock_skew_seconds
-        to, reference = message.line, _reference(message)
-        found = self.ask(lambda api: api.find(to, reference, oldest))
-        ours = [each for each in found if each not in known]
-        if not ours:
+        candidates = [id_ for id_ in api.find(message.line, _reference(message), oldest) if id_ not in known]
+        if not candidates:
             return NotFound()
-        # Several unknown ones: someone else uses the account, and any of them could be ours.
-        return Sent(ours[0]) if len(ours) == 1 else Unknowable()
+        # Of several candidates each could be this fax: another program uses the account.
+        return Sent(candidates[0]) if len(candidates) == 1 else Unknowable()
 
     def _sender(self, message: Fax) -> str:
         return check_sender(message, self._settings.fax_senders)

@@ -9,7 +9,7 @@ from typing import Any
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.adapter import FaxAdapter, FaxProvider
 from mailroom.channels.fax.contract import (
     Delivered,
     Fax,
@@ -19,14 +19,15 @@ from mailroom.channels.fax.contract import (
     Undelivered,
     item_of,
 )
+from mailroom.channels.provider import ProviderSession
 from mailroom.delivery.delivery import Delivery
-from mailroom.delivery.worker import QueueRecord, Tools, Wait
+from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.claims import Checkpoint, Claimed
 from mailroom.message.message import encode
-from mailroom.message.outcome import Sent
+from mailroom.message.outcome import NotReady, Refusal, Sent
 from mailroom.outcomes import OF_THE_LINE
 from mailroom.recipients.choices import Unwanted
 from mailroom.telemetry import logger
@@ -42,6 +43,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
 
     _settings: FaxSender
     _adapter: FaxAdapter
+    _session: ProviderSession[FaxProvider, Fax] | Refusal
     payload_is_content = True
     """The PDF, which the provider fetches."""
 
@@ -54,36 +56,38 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         """The item and its fax. Bodies of an upstream application have a `fax_id`. Raises Malformed."""
         return super().read(item_of(body))
 
-    def deliver(self, message: Fax | Invalid, record: QueueRecord) -> Wait:
+    def deliver(self, message: Fax | Invalid, record: QueueRecord) -> Result:
         """Take a fax as far as it goes: as any message, but under the group of its line, and no other."""
         if isinstance(message, Invalid):
-            return self.refuse(message, record)
+            return self.fail_invalid(message, record)
         if record.group not in (None, message.group):
             return self._send_on(message, record)
         return super().deliver(message, record)
 
-    def refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
-        """A bad copy of a fax that is under way must not lock whatever line it came under."""
-        return None if super().refuse(fault, record) is None else queues.AT_ONCE
+    def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
+        """End an invalid fax as failed. A bad copy of a fax that is under way must not lock the line of its
+        group."""
+        return DONE if super().fail_invalid(fault, record) is DONE else TO_DEAD_LETTERS
 
-    def _send_on(self, fax: Fax, record: QueueRecord) -> Wait:
+    def _send_on(self, fax: Fax, record: QueueRecord) -> Result:
         """Queue a fax under its own group: under another, it could be sent beside one on the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
         if entry.size > queues.MAX_BYTES:  # nobody takes it, and to wait for that would lock its line
             too_large = Invalid("item", "is over 1 MiB as JSON; leave out what no fax needs")
-            return self.refuse(too_large, record)
+            return self.fail_invalid(too_large, record)
         if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
-            return self.retry_wait(record.receives)
-        return self._tally.note("SentOn", "under another line's group; sent on under its own")
+            return ComeBack(self.retry_wait(record.receives))
+        self._tally.note("SentOn", "under another line's group; sent on under its own")
+        return DONE
 
-    def permitted(self, claim: Claimed, message: Fax) -> Fax | Unwanted:
+    def screen(self, claim: Claimed, message: Fax) -> Fax | Unwanted:
         """What came straight to the queue has passed no dispatch that looked at its callback's URL, or let it
         wait for its time. That is asked before the first submit and never again: settings may change while a
         fax is on the line, and it is seen through, and tried again, as it was taken. Raises Invalid."""
         if message.attempt == 1:
             self._callbacks.validate("callback_url", message.callback_url)
             self._check_time(message)
-        return super().permitted(claim, message)
+        return super().screen(claim, message)
 
     def _check_time(self, fax: Fax) -> None:
         """Raise Invalid where its time is to come: here it would lock its line until then."""
@@ -94,15 +98,15 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
                 "or into the queue at its time",
             )
 
-    def may_submit(self, record: QueueRecord) -> bool:
-        """After the last receive that submits, too few are left to see the fax through: a dead letter frees
-        the line, and the next fax would dial while this one is still on it."""
+    def take_turn(self, record: QueueRecord) -> bool:
+        """Wait for the turn to submit. After the last receive that may submit, too few are left to follow the
+        fax to its end: a dead letter frees the line, and the next fax would dial while this one is on it."""
         if record.receives > self._settings.last_submit_receive:
             logger.error("not submitted: received too often already", receives=record.receives)
             return False
-        return super().may_submit(record)
+        return super().take_turn(record)
 
-    def accepted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
+    def accepted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Result:
         """Keep the provider's id, and follow the fax until it ends."""
         provider_id = sent.provider_id
         self._tally.add("Submitted")
@@ -115,7 +119,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         self.measure(message, record)
         return self._follow(claim, message, provider_id, now, record)
 
-    def already_submitted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
+    def already_submitted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Result:
         """Follow the fax where an earlier invocation has left it."""
         provider_id = sent.provider_id
         if claim.checkpoint is not None and claim.checkpoint.provider != self._adapter.provider:
@@ -127,18 +131,18 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         submitted = claim.checkpoint.submitted_at if claim.checkpoint else None
         return self._follow(claim, message, provider_id, submitted or int(self._tools.clock() * 1000), record)
 
-    def _elsewhere(self, claim: Claimed, checkpoint: Checkpoint) -> Wait:
+    def _elsewhere(self, claim: Claimed, checkpoint: Checkpoint) -> Result:
         """Another provider has it, so the settings were changed with faxes under way. Nobody can be asked;
         its line stays locked for as long as it may be in use, and then a person has to look."""
         logger.error("submitted to another provider; ask there how it ended", provider=checkpoint.provider)
         self._tally.add("Misconfigured")
         self._ledger.hand_back(claim)
         ends = checkpoint.submitted_at / 1000 + self._settings.longest_fax_seconds
-        return max(self._settings.misconfigured_seconds, ends - self._tools.clock())
+        return ComeBack(max(self._settings.misconfigured_seconds, ends - self._tools.clock()))
 
     def _follow(
         self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: QueueRecord
-    ) -> Wait:
+    ) -> Result:
         """Ask how it stands until it ends, or until the function's time does."""
         while True:
             state = self._state(provider_id)
@@ -149,17 +153,28 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             if not self._time_to_poll(record):
                 self._ledger.hand_back(claim)
                 self._tally.add("HandedBack")
-                return self._settings.poll_seconds
+                return ComeBack(self._settings.poll_seconds)
             self._tools.sleep(self._settings.poll_seconds)
 
     def _state(self, provider_id: str) -> FaxState:
         """How it stands. No answer says nothing about the fax: it may still be on the line."""
         try:
-            return self._adapter.ask(lambda api: api.fetch(provider_id))
+            return self._line().ask(lambda api: api.fetch(provider_id))
         except Exception:  # noqa: BLE001 - logged, and asked again
             logger.warning("the provider did not say how the fax stands", exc_info=True)
             self._tally.add("PollErrors")
             return Pending("unknown")
+
+    def _line(self) -> ProviderSession[FaxProvider, Fax]:
+        """Return the batch's session. Raises NotReady if the account could not be opened."""
+        if isinstance(self._session, Refusal):
+            raise NotReady(self._session)
+        return self._session
+
+    def look_up_wait(self, record: QueueRecord) -> ComeBack:
+        """Return the wait after a look-up that failed: a back-off, for the fax locks its line until then. The
+        receives until the last that may submit cover an outage in such waits."""
+        return ComeBack(self.retry_wait(record.receives))
 
     def _time_to_poll(self, record: QueueRecord) -> bool:
         """Whether another poll, and the record of what it finds, are over in time."""
@@ -167,24 +182,28 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         needed = settings.poll_seconds + settings.submit_seconds + settings.record_seconds
         return record.remaining() / 1000 > needed
 
-    def _ended(self, claim: Claimed, message: Fax, provider_id: str, state: Delivered | Undelivered) -> Wait:
+    def _ended(
+        self, claim: Claimed, message: Fax, provider_id: str, state: Delivered | Undelivered
+    ) -> Result:
         if isinstance(state, Delivered):
             self._ledger.complete(claim, self._adapter.provider, provider_id)
             self._tally.add("Sent")
-            return None
+            return DONE
         detail = "" if state.detail == state.status else state.detail
         said = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
         if state.again and message.attempt + message.retry_count < self._settings.max_attempts:
             self._ledger.retry_later(claim, state.status, said)
-            return self._tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
+            self._tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
+            return DONE
         self._ledger.fail(claim, state.status, said)
-        return self._tally.note("Rejected", "not delivered, for good", status=state.status)
+        self._tally.note("Rejected", "not delivered, for good", status=state.status)
+        return DONE
 
-    def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Wait:
+    def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Result:
         """Stop a fax that has taken longer than any fax does. Where nobody knows whether it was, the record
         goes the way of an outage, with the checkpoint kept for whoever redrives it."""
         try:
-            self._adapter.ask(lambda api: api.cancel(provider_id))
+            self._line().ask(lambda api: api.cancel(provider_id))
         except Exception:  # noqa: BLE001 - logged; how it stands is asked next, whatever became of this
             logger.warning("an overdue fax could not be cancelled", exc_info=True)
         state = self._state(provider_id)
@@ -192,5 +211,5 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             logger.error("an overdue fax has not ended", status=state.status, provider_id=provider_id)
             self._tally.add("Overdue")
             self._ledger.hand_back(claim)
-            return self._settings.misconfigured_seconds  # the line waited out the outage already
+            return ComeBack(self._settings.misconfigured_seconds)  # the line waited out the outage already
         return self._ended(claim, message, provider_id, state)

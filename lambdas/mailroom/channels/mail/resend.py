@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
-from mailroom.channels.provider import OpenedProvider, credentials
+from mailroom.channels.provider import ProviderAdapter, credentials
 from mailroom.environment import ResendSender
 from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import ProviderApi, body_of, object_in, refusal, text_of
@@ -76,9 +76,9 @@ class Resend:
         return refusal(answer.status, answer.headers, reason, own=own)
 
 
-class ResendMail(OpenedProvider[Resend]):
-    """Resend answers a request that it has had before as it answered the first, for a day: after a crash the
-    identical one goes again, and nothing is sent twice."""
+class ResendMail(ProviderAdapter[Resend, Mail]):
+    """Adapter of Resend, which answers a repeated request as it answered the first, for a day: after a crash
+    the identical request goes again, and nothing is sent twice."""
 
     contract = Mail
 
@@ -102,8 +102,8 @@ class ResendMail(OpenedProvider[Resend]):
         # In one order whatever the item's is: an object of a queue's message has none.
         return Request(key, msgspec.json.encode(_email(mail), order="sorted"), mail.content.subject)
 
-    def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - its key is enough
-        """Resend can tell by the request itself."""
+    def find(self, api: Resend, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - the key is enough
+        """Return the request to repeat: Resend knows it by its key."""
         began = since / 1000
         return Repeatable(began + KEY_SECONDS - MARGIN_SECONDS, partial(self.prepare, since=began))
 

@@ -1,18 +1,17 @@
 """Mail by Amazon SES v2."""
 
 import re
-from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
-from mailroom.channels.provider import ask_aws, refused
+from mailroom.channels.provider import WithoutLookUp, not_sent, refused
 from mailroom.environment import SesSender
 from mailroom.message.message import MAX_SUBJECT
-from mailroom.message.outcome import ANY_ACCOUNT, DayUsedUp, Evidence, Outcome, Refusal, Sent, Unknowable
+from mailroom.message.outcome import DayUsedUp, Outcome, Refusal, Sent
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
@@ -21,11 +20,10 @@ Request = dict[str, Any]
 """The arguments of `send_email`."""
 
 
-class SesMail:
-    """SES has no idempotency key and no look-up, so `submit` is called once an attempt and never retried."""
+class SesMail(WithoutLookUp):
+    """Adapter of SES, which has no idempotency key."""
 
     provider = "ses"
-    account = ANY_ACCOUNT
     contract = Mail
 
     def __init__(self, client: "SESV2Client", renderer: MailRenderer, configuration_set: str) -> None:
@@ -39,7 +37,7 @@ class SesMail:
         return cls(client, MailRenderer.of(settings), settings.configuration_set)
 
     def prepare(self, message: Mail) -> Request:
-        """The whole request. Raises what `MailRenderer.render` does."""
+        """Make the whole request. Raises the errors of `MailRenderer.render`."""
         mail = self._renderer.render(message)
         simple = {
             **_simple(mail),
@@ -59,14 +57,13 @@ class SesMail:
         return request
 
     def submit(self, request: Request) -> Outcome:
-        """Hand it to SES. Raises where nobody knows: a 5xx answer, or no answer."""
-        said = ask_aws("SES", lambda: self._client.send_email(**request)["MessageId"], refusal_of)
+        """Submit it to SES. Raises Unclear for a 5xx response, or none."""
+        try:
+            reply = self._client.send_email(**request)
+        except (ClientError, BotoCoreError) as error:
+            return not_sent("SES", error, refusal_of)
         subject = request["Content"]["Simple"]["Subject"]["Data"][:MAX_SUBJECT]
-        return Sent(said, {"subject": subject} if subject else {}) if isinstance(said, str) else said
-
-    def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
-        """SES cannot tell. Its events are in the ledger, where the claim would have met them."""
-        return Unknowable()
+        return Sent(reply["MessageId"], {"subject": subject} if subject else {})
 
 
 def _simple(mail: RenderedMail) -> dict[str, Any]:
@@ -113,7 +110,7 @@ come from our settings, which are checked when they are deployed. Sources: repor
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """Classify a response that proves that nothing was sent."""
+    """Classify a refusal by SES: nothing was sent."""
     code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
     reason = f"{code}: {text}"
     if code == "LimitExceededException" or "daily message quota" in text.lower():

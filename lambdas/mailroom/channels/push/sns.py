@@ -3,29 +3,27 @@
 import hashlib
 import re
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.channels.provider import ask_aws, code_of, reason_of, refused
+from mailroom.channels.provider import WithoutLookUp, code_of, not_sent, reason_of, refused
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
 from mailroom.clock import Clock
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, encode, seconds_left
 from mailroom.message.outcome import (
-    ANY_ACCOUNT,
-    Evidence,
     Facts,
     NotReady,
     Outcome,
     Refusal,
     Rejected,
     Sent,
-    Unknowable,
 )
 
 if TYPE_CHECKING:
@@ -129,11 +127,10 @@ class PushRequest(Struct, frozen=True):
     facts: Facts = {}
 
 
-class SnsPush:
-    """SNS has no idempotency for pushes and no look-up; a second one replaces the first on the device."""
+class SnsPush(WithoutLookUp):
+    """Adapter of SNS, which has no idempotency for pushes; on the device a second push replaces the first."""
 
     provider = "sns"
-    account = ANY_ACCOUNT
 
     def __init__(
         self,
@@ -178,18 +175,13 @@ class SnsPush:
         return PushRequest({to: message.recipient, **arguments})
 
     def submit(self, request: PushRequest) -> Outcome:
-        """Hand it to SNS. Raises where nobody knows: a 5xx answer, or no answer."""
-        to_endpoint = "TargetArn" in request.arguments
-        said = ask_aws(
-            "SNS",
-            lambda: self._client.publish(**request.arguments)["MessageId"],
-            lambda error: refusal_to_publish(error, to_endpoint=to_endpoint),
-        )
-        return Sent(said, request.facts) if isinstance(said, str) else said
-
-    def look_up(self, message: Push, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
-        """SNS cannot tell."""
-        return Unknowable()
+        """Submit it to SNS. Raises Unclear for a 5xx response, or none."""
+        try:
+            reply = self._client.publish(**request.arguments)
+        except (ClientError, BotoCoreError) as error:
+            to_endpoint = "TargetArn" in request.arguments
+            return not_sent("SNS", error, partial(refusal_to_publish, to_endpoint=to_endpoint))
+        return Sent(reply["MessageId"], request.facts)
 
     def _platforms(self, message: Push) -> Sequence[str]:
         """The platforms that it may reach. Raises Invalid for what is not the stage's."""
@@ -215,9 +207,10 @@ class SnsPush:
             raise Invalid("to", f"is in region {region}, not in the stage's; use an ARN in {self._region}")
 
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
-        endpoint = ask_aws("SNS", lambda: self._endpoint(message), refusal_of)
-        if not isinstance(endpoint, str):
-            raise NotReady(endpoint)
+        try:
+            endpoint = self._endpoint(message)
+        except (ClientError, BotoCoreError) as error:
+            raise NotReady(not_sent("SNS", error, refusal_of)) from None
         return PushRequest({"TargetArn": endpoint, **arguments}, {"endpoint_arn": endpoint})
 
     def _endpoint(self, message: Push) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import structs
 
 from mailroom.aws import clients
-from mailroom.channels.provider import OpenedProvider, Provider
+from mailroom.channels.provider import Provider, ProviderAdapter
 from mailroom.channels.sms.contract import Sms, SmsRequest, sms_in
 from mailroom.channels.sms.text import checked, text_of
 from mailroom.content.payloads import Payloads
@@ -30,8 +30,8 @@ class SmsProvider(Provider[SmsRequest], Protocol):
         messages'. Raises where it cannot answer this time."""
 
 
-class SmsAdapter(OpenedProvider[SmsProvider]):
-    """The provider, and what an item becomes for it."""
+class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
+    """Adapter of the SMS provider."""
 
     def __init__(self, settings: SmsSender, open_: Callable[[], SmsProvider], payloads: Payloads) -> None:
         super().__init__(settings.sms_provider, "the SMS provider's secret", open_)
@@ -50,15 +50,15 @@ class SmsAdapter(OpenedProvider[SmsProvider]):
             raise Invalid("media_urls", f"has {len(media)} entries; AWS takes one a message")
         return self._request(message, media)
 
-    def look_up(self, message: Sms, since: int, known: Container[str]) -> Evidence:
-        """Ask the provider for what the message comes out as; its URLs of media differ each time."""
+    def find(self, api: SmsProvider, message: Sms, since: int, known: Container[str]) -> Evidence:
+        """Look for the text that the message is rendered to; URLs of media differ in each request."""
         try:
             whole = self._whole(message)
             request = self._request(whole, tuple(whole.media_urls))
         except Invalid:
             return Unknowable()  # its template or payload is there no more
         oldest = since / 1000 - self._settings.clock_skew_seconds
-        return self.ask(lambda api: api.find(request, oldest, known))
+        return api.find(request, oldest, known)
 
     def _whole(self, message: Sms) -> Sms:
         if message.payload_ref is None:

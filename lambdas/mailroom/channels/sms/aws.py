@@ -4,9 +4,9 @@ import time
 from collections.abc import Container
 from typing import TYPE_CHECKING, Any, cast
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom.channels.provider import ask_aws, code_of, reason_of, refused
+from mailroom.channels.provider import code_of, not_sent, reason_of, refused
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.clock import Clock
 from mailroom.message.message import seconds_left
@@ -43,8 +43,10 @@ class AwsSms:
         """Ask for the message. Raises where nobody knows: a 5xx answer, or no answer."""
         if request.media and not self._sender:
             return Misconfigured("media need an origination identity: set sms.sender")
-        said = ask_aws("AWS End User Messaging", lambda: self._sent(request), refusal_of)
-        return Sent(said, request.facts) if isinstance(said, str) else said
+        try:
+            return Sent(self._sent(request), request.facts)
+        except (ClientError, BotoCoreError) as error:
+            return not_sent("AWS End User Messaging", error, refusal_of)
 
     def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
         """AWS cannot tell. Its events are in the ledger, where the claim would have met them."""

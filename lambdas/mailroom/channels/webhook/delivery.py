@@ -13,7 +13,7 @@ from mailroom.channels.webhook.contract import Webhook, tries_that_may_fail
 from mailroom.channels.webhook.standard_webhooks import Post, PostResult, StandardWebhooks
 from mailroom.clock import milliseconds
 from mailroom.delivery.delivery import Delivery
-from mailroom.delivery.worker import QueueRecord, Tools, Wait
+from mailroom.delivery.worker import DONE, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import encode
@@ -70,9 +70,10 @@ class WebhookDelivery:
         return (body, _callback(body)) if "webhook_id" in body else self._messages.read(body)
 
     def begin(self, messages: Sequence[tuple[Webhook | Callback, QueueRecord]]) -> None:
-        """Nothing is asked for a batch: it has one record."""
+        """Begin with the messages; callbacks need no beginning."""
+        self._messages.begin([(each, at) for each, at in messages if isinstance(each, Webhook)])
 
-    def deliver(self, message: Webhook | Callback | Invalid, record: QueueRecord) -> Wait:
+    def deliver(self, message: Webhook | Callback | Invalid, record: QueueRecord) -> Result:
         if isinstance(message, Callback):
             return self._call_back(message, record)
         return self._messages.deliver(message, record)
@@ -84,21 +85,22 @@ class WebhookDelivery:
         """As of messages."""
         return self._messages.retry_wait(receives, least)
 
-    def _call_back(self, callback: Callback, record: QueueRecord) -> Wait:
-        if not self._messages.in_time(record):
-            return 0
+    def _call_back(self, callback: Callback, record: QueueRecord) -> Result:
+        if not self._tools.pace.in_time(record):
+            return ComeBack(0)
         result = self._webhooks.exchange(Post(callback.url, callback.webhook_id, encode(callback.payload)))
         match result.outcome:
             case Sent():
                 self._tally.add("CallbacksDelivered")
                 self._note_safely(callback, "delivered", result, record)
-                return None
+                return DONE
             case Rejected(reason):
                 # Nothing is left to do but to say so: where that fails the record comes back for it.
                 self._note(callback, "failed", result, record)
-                return self._tally.note(
+                self._tally.note(
                     "CallbacksRefused", "callback given up", reason=reason, callback=callback.name
                 )
+                return DONE
             case Retry(reason, after):
                 self._tally.note(
                     "CallbacksRetried", "callback not delivered", reason=reason, callback=callback.name
@@ -111,8 +113,8 @@ class WebhookDelivery:
                 wait = self._settings.misconfigured_seconds
         if self._messages.is_last(record.receives):
             self._note_safely(callback, "failed", result, record)
-            return 0
-        return wait
+            return ComeBack(0)
+        return ComeBack(wait)
 
     def _note_safely(self, callback: Callback, status: str, result: PostResult, record: QueueRecord) -> None:
         """Note the result, but raise nothing: the record's way is settled, and a lost note is worth neither a

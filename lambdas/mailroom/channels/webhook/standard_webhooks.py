@@ -20,6 +20,7 @@ from standardwebhooks import Webhook as Signature
 
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret, unreadable
+from mailroom.channels.provider import WithoutLookUp
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
@@ -28,7 +29,6 @@ from mailroom.http.provider import seconds_until
 from mailroom.http.url_policy import BadUrl, Unresolved, UrlPolicy, host_of
 from mailroom.message.message import encode
 from mailroom.message.outcome import (
-    ANY_ACCOUNT,
     Evidence,
     Misconfigured,
     NotFound,
@@ -126,12 +126,11 @@ class PostResult(Struct, frozen=True):
     status: int | None = None
 
 
-class StandardWebhooks:
+class StandardWebhooks(WithoutLookUp):
     """Here no answer is no riddle: the receiver drops a webhook-id that it has had, so every fault that may
     pass is tried again, whether the request went out or not. Reasons name host and status, no path."""
 
     provider = "webhook"
-    account = ANY_ACCOUNT
     contract = Webhook
 
     def __init__(
@@ -195,8 +194,8 @@ class StandardWebhooks:
             return PostResult(Retry(f"{host} {trouble}"))
         return PostResult(self._outcome(host, request.webhook_id, answer), answer.status)
 
-    def look_up(self, message: Webhook, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no need
-        """Nobody is asked: sending again is safe, for the receiver drops a webhook-id that it has had."""
+    def look_up(self, message: object, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no need
+        """Return NotFound: sending again is safe, for the receiver drops a webhook-id that it has had."""
         return NotFound()
 
     def _outcome(self, host: str, webhook_id: str, answer: Answer) -> Outcome:

@@ -73,18 +73,18 @@ def test_a_pdf_that_is_not_there_is_the_faxs_own_fault(aws: Aws, ref: str, sente
 def test_evidence_is_the_one_fax_that_nobody_else_accounts_for(
     aws: Aws, provider_has: list[str], known: tuple[str, ...], evidence: Evidence
 ) -> None:
-    assert adapter_of(FakeLine(found=provider_has), aws).look_up(fax(), NOW_MS, known) == evidence
+    assert adapter_of(FakeLine(found=provider_has), aws).open().look_up(fax(), NOW_MS, known) == evidence
 
 
 def test_the_provider_is_asked_for_that_attempt_since_then_less_the_clocks_skew(aws: Aws) -> None:
     line = FakeLine()
     adapter = adapter_of(line, aws, clock_skew_seconds=2.5)
-    adapter.look_up(fax(attempt=2, pdf_url=..., payload_ref=f"s3://{BUCKET}/gone.pdf"), NOW_MS, ())
+    adapter.open().look_up(fax(attempt=2, pdf_url=..., payload_ref=f"s3://{BUCKET}/gone.pdf"), NOW_MS, ())
     assert line.searches == [(LINE, "Zi0x.2", NOW_MS / 1000 - 2.5)]
 
 
 def test_the_account_is_the_one_whose_credentials_are_there(aws: Aws) -> None:
-    assert adapter_of(FakeLine(), aws).account == "fake/ours"
+    assert adapter_of(FakeLine(), aws).open().account == "fake/ours"
 
 
 def test_without_credentials_the_account_says_why_nothing_can_be_submitted() -> None:
@@ -98,4 +98,4 @@ def test_without_credentials_the_account_says_why_nothing_can_be_submitted() -> 
 
 def test_a_provider_that_cannot_tell_is_no_evidence_of_anything(aws: Aws) -> None:
     with pytest.raises(TimeoutError):
-        adapter_of(FakeLine(found=TimeoutError("slow")), aws).look_up(fax(), NOW_MS, ())
+        adapter_of(FakeLine(found=TimeoutError("slow")), aws).open().look_up(fax(), NOW_MS, ())

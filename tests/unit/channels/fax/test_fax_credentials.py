@@ -31,8 +31,8 @@ def test_the_credentials_are_read_once_a_process(aws: Aws, opened: Opened) -> No
     adapter = FaxAdapter.of(settings(Secret(SIGNALWIRE)))
     assert opened.lines == []  # not before there is a fax
     for _ in range(3):
-        assert isinstance(adapter.submit(adapter.prepare(fax())), Sent)
-        adapter.ask(lambda api: api.fetch("p-1"))
+        assert isinstance(adapter.open().submit(adapter.prepare(fax())), Sent)
+        adapter.open().ask(lambda api: api.fetch("p-1"))
     ((credentials, with_settings),) = opened.lines
     assert credentials == ("project-1", "token-1")
     assert with_settings == {
@@ -46,7 +46,7 @@ def test_the_credentials_are_read_once_a_process(aws: Aws, opened: Opened) -> No
 def test_telnyx_is_opened_with_its_own(aws: Aws, opened: Opened) -> None:
     secret = Secret('{"api_key": "KEY-1"}')
     adapter = FaxAdapter.of(settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
-    adapter.submit(adapter.prepare(fax()))
+    adapter.open().submit(adapter.prepare(fax()))
     ((credentials, with_settings),) = opened.lines
     assert credentials == ("KEY-1",)
     assert with_settings == {
@@ -65,9 +65,9 @@ def test_credentials_that_the_provider_refused_are_read_again_for_the_next_fax(
     opened.line = FakeLine(submits=[Misconfigured("401"), Sent("p-1"), Sent("p-2")])
     adapter = FaxAdapter.of(settings(secret))
     request = adapter.prepare(fax())
-    assert adapter.submit(request) == Misconfigured("401")
+    assert adapter.open().submit(request) == Misconfigured("401")
     secret.put(SIGNALWIRE.replace("token-1", "token-2"))
-    assert [adapter.submit(request) for _ in range(2)] == [Sent("p-1"), Sent("p-2")]
+    assert [adapter.open().submit(request) for _ in range(2)] == [Sent("p-1"), Sent("p-2")]
     assert opened.credentials == [("project-1", "token-1"), ("project-1", "token-2")]
 
 
@@ -94,8 +94,8 @@ def test_a_secret_of_the_wrong_shape_is_a_fault_of_ours_and_says_what_to_put(
     assert why_not(adapter) == Misconfigured(SIGNALWIRE_SHAPE)
     assert opened.lines == []
     secret.put(SIGNALWIRE)
-    assert adapter.account
-    assert isinstance(adapter.submit(adapter.prepare(fax())), Sent)
+    assert adapter.open().account
+    assert isinstance(adapter.open().submit(adapter.prepare(fax())), Sent)
 
 
 @pytest.mark.parametrize("text", ["placeholder", SIGNALWIRE, '{"api_key": null}'])

@@ -104,7 +104,7 @@ def test_send_fax_sends_a_fax_once_with_the_credentials_of_the_secret(
 def test_send_fax_gives_back_what_it_has_no_time_for(load_fax: Load, aws: Aws, opened: Opened) -> None:
     handler = load_fax("send_fax")
     assert failures(handler(sqs_event(fax_body()), lambda_context(30_000))) == ["r-0"]
-    assert (opened.lines, aws.item("f-1", "fax")) == ([], {})
+    assert (opened.line.calls, aws.item("f-1", "fax")) == ([], {})
 
 
 @pytest.mark.parametrize("body", ["no", fax_body(fax_id=...)])

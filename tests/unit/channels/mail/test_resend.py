@@ -38,7 +38,7 @@ DAY = 86_400
 def submitted(step: Step, message: Mail | None = None) -> tuple[Outcome, ScriptedServer]:
     with scripted(step) as server:
         sender = adapter(server.url)
-        return sender.submit(sender.prepare(message or mail())), server
+        return sender.open().submit(sender.prepare(message or mail())), server
 
 
 def refused(status: int, name: str, message: str = "no", **headers: str) -> Answer:
@@ -120,7 +120,7 @@ def test_a_key_is_of_one_attempt_of_one_message_of_one_stage() -> None:
 
 def again(message: Mail, **settings: Any) -> Request:
     """The request that goes again after a crash, which began at NOW."""
-    found = adapter(**settings).look_up(message, NOW_MS, ())
+    found = adapter(**settings).open().look_up(message, NOW_MS, ())
     assert isinstance(found, Repeatable)
     request = found.prepare(message)
     assert isinstance(request, Request)
@@ -155,7 +155,7 @@ def test_what_goes_again_carries_the_link_of_its_first_try_though_the_links_key_
 
 
 def test_a_request_may_go_again_for_a_quarter_of_an_hour_less_than_a_day() -> None:
-    found = adapter().look_up(mail(), NOW_MS, ())
+    found = adapter().open().look_up(mail(), NOW_MS, ())
     assert isinstance(found, Repeatable)
     assert found.until == NOW + DAY - 900
 
@@ -231,14 +231,14 @@ def test_what_is_no_clear_answer_leaves_the_outcome_unknown(step: Callable[[], S
     with scripted(step()) as server:
         sender = adapter(server.url, seconds=0.5)
         with pytest.raises(Unclear):
-            sender.submit(sender.prepare(mail()))
+            sender.open().submit(sender.prepare(mail()))
 
 
 def test_a_provider_that_cannot_be_reached_has_not_got_it() -> None:
     sender = adapter(nobody())
-    assert isinstance(sender.submit(sender.prepare(mail())), Retry)
+    assert isinstance(sender.open().submit(sender.prepare(mail())), Retry)
 
 
 def test_its_account_is_told_by_the_key_and_does_not_tell_the_key() -> None:
-    assert adapter().account.startswith("resend/")
-    assert "re_123" not in adapter().account
+    assert adapter().open().account.startswith("resend/")
+    assert "re_123" not in adapter().open().account

@@ -134,7 +134,7 @@ def test_aws_reads_one_object_of_our_bucket_by_itself(aws: Aws) -> None:
 
 def test_a_look_up_asks_for_what_was_sent_since_then_less_the_clocks_skew() -> None:
     provider = FakeSms(found=Sent("SM1"))
-    assert adapter(provider).look_up(sms(media_urls=[IN_BUCKET]), NOW_MS, {"SM9"}) == Sent("SM1")
+    assert adapter(provider).open().look_up(sms(media_urls=[IN_BUCKET]), NOW_MS, {"SM9"}) == Sent("SM1")
     ((request, since, known),) = provider.searches
     assert (request.to, request.text, request.media) == (TO, "Your table is ready", (IN_BUCKET,))
     assert since == NOW_MS / 1000 - 60
@@ -145,7 +145,7 @@ def test_a_look_up_knows_what_stands_in_the_payload(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="s-1.json", Body=b'{"text": "from the payload"}')
     provider = FakeSms()
     message = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json")
-    assert adapter(provider, aws).look_up(message, NOW_MS, ()) == NotFound()
+    assert adapter(provider, aws).open().look_up(message, NOW_MS, ()) == NotFound()
     assert provider.searches[0][0].text == "from the payload"
 
 
@@ -155,16 +155,16 @@ def test_a_look_up_tells_whether_its_text_may_have_been_worded_otherwise(aws: Aw
     in_payload = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json", first_name="Ada", last_name="Lovelace")
     for message, kind in ((sms(), False), (of_template, True), (in_payload, True)):
         provider = FakeSms()
-        adapter(provider, aws, templates=TEMPLATES).look_up(message, NOW_MS, ())
+        adapter(provider, aws, templates=TEMPLATES).open().look_up(message, NOW_MS, ())
         assert provider.searches[0][0].exact is not kind
 
 
 def test_without_its_payload_or_template_nobody_knows_what_was_sent(aws: Aws) -> None:
     gone = sms(text=..., payload_ref=f"s3://{BUCKET}/gone.json")
-    assert adapter(FakeSms(found=Sent("SM1")), aws).look_up(gone, NOW_MS, ()) == Unknowable()
+    assert adapter(FakeSms(found=Sent("SM1")), aws).open().look_up(gone, NOW_MS, ()) == Unknowable()
     renamed = sms(text=..., template="renamed")
     provider = FakeSms(found=Sent("SM1"))
-    assert adapter(provider, templates=TEMPLATES).look_up(renamed, NOW_MS, ()) == Unknowable()
+    assert adapter(provider, templates=TEMPLATES).open().look_up(renamed, NOW_MS, ()) == Unknowable()
     assert provider.searches == []
 
 
@@ -194,30 +194,30 @@ def test_a_provider_is_opened_once_and_not_before_there_is_a_message() -> None:
     of, opening = opened(FakeSms())
     request = of.prepare(sms())
     assert opening.count == 0
-    assert [of.submit(request) for _ in range(3)] == [Sent("SM1")] * 3
+    assert [of.open().submit(request) for _ in range(3)] == [Sent("SM1")] * 3
     assert opening.count == 1
 
 
 def test_a_provider_that_refused_us_is_opened_anew_for_the_next_message() -> None:
     of, opening = opened(FakeSms(Misconfigured("401")), FakeSms(Sent("SM2")))
     request = of.prepare(sms())
-    assert [of.submit(request) for _ in range(3)] == [Misconfigured("401"), Sent("SM2"), Sent("SM2")]
+    assert [of.open().submit(request) for _ in range(3)] == [Misconfigured("401"), Sent("SM2"), Sent("SM2")]
     assert opening.count == 2
 
 
 def test_a_look_up_that_failed_opens_the_provider_anew() -> None:
     of, opening = opened(FakeSms(found=TimeoutError("slow")), FakeSms(found=Sent("SM2")))
     with pytest.raises(TimeoutError):
-        of.look_up(sms(), NOW_MS, ())
-    assert of.look_up(sms(), NOW_MS, ()) == Sent("SM2")
+        of.open().look_up(sms(), NOW_MS, ())
+    assert of.open().look_up(sms(), NOW_MS, ()) == Sent("SM2")
     assert opening.count == 2
 
 
 def test_a_request_that_cannot_be_made_is_a_fault_of_ours_and_the_mended_secret_is_read() -> None:
     of, opening = opened(FakeSms(Unsendable("cannot be asked: x")), FakeSms(Sent("SM2")))
     request = of.prepare(sms())
-    assert of.submit(request) == Misconfigured("twilio cannot be asked: x")
-    assert of.submit(request) == Sent("SM2")
+    assert of.open().submit(request) == Misconfigured("twilio cannot be asked: x")
+    assert of.open().submit(request) == Sent("SM2")
     assert opening.count == 2
 
 
@@ -226,8 +226,8 @@ def test_without_credentials_nothing_was_sent() -> None:
     request = of.prepare(sms())
     assert why_not(of) == Misconfigured("no secret")
     assert isinstance(why_not(of), Misconfigured)
-    assert of.account == "twilio/ours"
-    assert of.submit(request) == Sent("SM1")
+    assert of.open().account == "twilio/ours"
+    assert of.open().submit(request) == Sent("SM1")
 
 
 @pytest.mark.parametrize("fault", [KeyError("private"), LookupError("private"), RecursionError("private")])
@@ -236,13 +236,13 @@ def test_credentials_that_cannot_be_used_are_a_fault_of_ours_and_nothing_was_sen
     request = of.prepare(sms())
     reason = f"the SMS provider's secret cannot be used: {type(fault).__name__}"
     assert (why_not(of), why_not(of)) == (Misconfigured(reason), Misconfigured(reason))
-    assert of.account == "twilio/ours"
-    assert of.submit(request) == Sent("SM1")
+    assert of.open().account == "twilio/ours"
+    assert of.open().submit(request) == Sent("SM1")
 
 
 def test_the_account_is_known_as_soon_as_its_credentials_can_be_read() -> None:
     of, _ = opened(Unconfigured("no secret"), FakeSms())
-    assert (why_not(of), of.account) == (Misconfigured("no secret"), "twilio/ours")
+    assert (why_not(of), of.open().account) == (Misconfigured("no secret"), "twilio/ours")
 
 
 def test_the_settings_choose_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:

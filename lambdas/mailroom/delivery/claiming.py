@@ -1,0 +1,111 @@
+"""Takes the claim of each message of a batch: alone, or together with other first attempts."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from mailroom.delivery.worker import QueueRecord, Tools
+from mailroom.environment import Sender
+from mailroom.errors import ClaimLost
+from mailroom.ledger.claims import Claim, Claimed
+from mailroom.ledger.ledger import NewClaim
+from mailroom.message.message import Key, Message
+from mailroom.message.outcome import ANY_ACCOUNT
+from mailroom.recipients.choices import AllowedRecipients
+from mailroom.telemetry import logger
+
+M = TypeVar("M", bound=Message)
+
+
+class NoTimeLeft(Struct, frozen=True):
+    """Refusal of a claim: the function's time would end before a submit is recorded."""
+
+
+class Claiming(Generic[M]):
+    """Claims messages for one worker."""
+
+    def __init__(
+        self, settings: Sender, tools: Tools, allowed: AllowedRecipients | None, *, together: bool
+    ) -> None:
+        """Set up for one sender.
+
+        `together`: whether one call may claim the first attempts of a batch. A crash then leaves the outcome
+        of each unknown: a sender that holds such messages would give all of them up, and a look-up by lines
+        could take one that was not sent for its twin that was.
+        """
+        self._settings = settings
+        self._ledger = tools.ledger
+        self._pace = tools.pace
+        self._allowed = allowed
+        self._together = together and settings.on_unknown != "hold"
+        self._account: str | None = None
+        self._requested: dict[Key, NewClaim] = {}
+        self._claims: dict[Key, Claimed] = {}
+
+    def begin(self, messages: Sequence[tuple[M, QueueRecord]], account: str | None) -> None:
+        """Claim the first attempts of a batch in one call. Raises nothing: a claim that fails here is taken
+        alone when the message's turn comes. A message that is in the batch twice is left out, so that each
+        copy claims for itself.
+
+        `account`: where the batch is going to be submitted; None if it cannot be submitted.
+        """
+        self._account, self._requested, self._claims = account, {}, {}
+        copies = Counter(message.key for message, _ in messages)
+        new = [
+            (message, record)
+            for message, record in messages
+            if _is_new(message, record) and copies[message.key] == 1 and self._pace.in_time(record)
+        ]
+        if not self._together or len(new) < 2:
+            return
+        try:
+            self._requested = {message.key: self._new_claim(message, record) for message, record in new}
+            replies = self._ledger.claim_new([*self._requested.values()])
+        except Exception:  # noqa: BLE001 - logged; each message is claimed alone, and waits if that fails
+            logger.warning("not claimed together", exc_info=True)
+            return
+        self._claims = {claim.key: claim for claim in replies if isinstance(claim, Claimed)}
+        codes = {code for code in replies if isinstance(code, str)} - {"DuplicateItem"}
+        if codes:
+            logger.warning("not all claimed together", reasons=sorted(codes))
+
+    def take(self, message: M, record: QueueRecord) -> Claim | NoTimeLeft:
+        """Return the message's claim, or the reason why there is none. Raises what the ledger raises."""
+        claim = self._claims.get(message.key)
+        if self._pace.in_time(record):
+            request = self._requested.get(message.key) or self._new_claim(message, record)
+            return claim or self._ledger.claim(*request)
+        # The release has to fit into the function's time, too.
+        if claim is not None and record.remaining() / 1000 > self._settings.record_seconds:
+            self._give_back(claim)
+        return NoTimeLeft()
+
+    def _give_back(self, claim: Claimed) -> None:
+        """Release a claim before anything was submitted. Raises nothing."""
+        try:
+            self._ledger.release(claim)
+        except ClaimLost:
+            pass
+        except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
+            logger.warning("a claim was not given back", exc_info=True)
+
+    def _new_claim(self, message: M, record: QueueRecord) -> NewClaim:
+        redirected_to = None if self._allowed is None else self._allowed.redirect(message.reached)
+        account = self._account and account_for(self._account, redirected_to)
+        return NewClaim(message, account, redirected_to, self._ledger.new_token(), record.since)
+
+
+def account_for(account: str, redirected_to: str | None) -> str:
+    """Name an account in a claim. A look-up asks for one recipient, so a message that went to another
+    recipient counts as one of another account."""
+    if account == ANY_ACCOUNT or redirected_to is None:
+        return account
+    return f"{account} for {redirected_to}"
+
+
+def _is_new(message: Message, record: QueueRecord) -> bool:
+    """Tell whether the ledger probably has no item of a message. A message that waited for its time has
+    one."""
+    return record.receives == 1 and message.attempt == 1 and message.send_at is None
