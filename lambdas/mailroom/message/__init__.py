@@ -1,1 +1,1 @@
-"""A message, its address, its status and what a provider's answer proves of it."""
+"""A message, its address, its status and the outcome that a provider's response proves."""
