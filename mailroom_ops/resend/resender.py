@@ -19,7 +19,7 @@ from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.message.message import Key, Message
-from mailroom.recipients.choices import Choices, Preferences, Suppressions, Wanted
+from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from mailroom_ops.requeue.requeuer import Requeuer, fax_of, next_attempt
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.requeue.stage import DeployedStage, awaits_queuing
@@ -207,20 +207,20 @@ class Resender:
             message = self._requeuer.read(content, next_attempt(item))
         except Invalid as fault:
             return Judgement(go=False, why=f"it would fail: {fault}; {anew}")
-        unwanted = "" if self._force else self._unwanted(message)
-        if unwanted:
-            why = f"it would be suppressed again: {unwanted}; see mailroom suppressions"
+        blocked = "" if self._force else self._blocked(message)
+        if blocked:
+            why = f"it would be suppressed again: {blocked}; see mailroom suppressions"
             return Judgement(go=False, why=why)
         return judgement
 
-    def _unwanted(self, message: Message) -> str:
+    def _blocked(self, message: Message) -> str:
         """Why all of its recipients get nothing; "": some of them do, or it is for no person. Raises
         UnprocessedKeys."""
-        wanted = {Wanted(each, message.topic) for each in message.addressees}
-        if not wanted:
+        addressees = {Addressee(recipient, message.topic) for recipient in message.addressees}
+        if not addressees:
             return ""
-        found = self._choices.find(message.event_type, wanted)
-        return next(iter(found.values())).sentence if len(found) == len(wanted) else ""
+        blocked = self._choices.find(message.event_type, addressees)
+        return next(iter(blocked.values())).sentence if len(blocked) == len(addressees) else ""
 
     def _reopen(self, reference: str, ready: ResentMessage) -> tuple[ResentMessage, tuple[str, Entry] | None]:
         """Reopen one. What it is now, and the queue message that it needs (None: outcomes makes it).

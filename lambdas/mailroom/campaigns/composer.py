@@ -112,8 +112,8 @@ class Composer(Struct, frozen=True):
         chunk = msgspec.convert(request, Chunk)
         drafted = self.drafter.drafts(deployed(self.campaigns, chunk.campaign), chunk, remaining)
         answer = {
-            "items": [each.item for each in drafted.drafts if each.unwanted is None],
-            "opted_out": [each.key for each in drafted.drafts if each.unwanted is not None],
+            "items": [each.item for each in drafted.drafts if each.blocked is None],
+            "opted_out": [each.key for each in drafted.drafts if each.blocked is not None],
             "left_out": drafted.left_out,
             "failed": drafted.failed,
         }
@@ -155,7 +155,7 @@ class Composer(Struct, frozen=True):
         tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))
         wanted = []
         for draft in (self._of_run(each, run) for each in drafted.drafts):
-            if (why := draft.unwanted) is None:
+            if (why := draft.blocked) is None:
                 wanted.append(draft)
                 continue
             # The ledger says why there is no message, unless one was sent before.

@@ -15,7 +15,7 @@ from mailroom.clock import epoch, iso
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse
-from mailroom.recipients.choices import Preferences, Unwanted, opted_out
+from mailroom.recipients.choices import Blocked, Preferences, opted_out
 from mailroom.telemetry import logger
 
 Item = dict[str, Any]
@@ -28,11 +28,14 @@ COPIES = frozenset({"cc", "bcc"})
 
 
 class Draft(Struct, frozen=True):
-    """One person's item. `unwanted`: why it will not be put."""
+    """The item for one person."""
 
     key: str
+    """Key of the person in the audience."""
     item: Item
-    unwanted: Unwanted | None = None
+    """Item for the mailbox."""
+    blocked: Blocked | None = None
+    """Reason why the item will not be put."""
 
 
 class Drafts(Struct, frozen=True):
@@ -117,7 +120,7 @@ class Drafter(Struct, frozen=True):
             choices = [found[pair] for pair in wanted[draft.key] if pair in found]
             # Of a message to several people, the sender leaves out those who have opted out.
             if choices and len(choices) == len(wanted[draft.key]):
-                draft = structs.replace(draft, unwanted=opted_out(choices[0]))
+                draft = structs.replace(draft, blocked=opted_out(choices[0]))
             yield draft
 
 

@@ -34,7 +34,7 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from mailroom.recipients.choices import AllowedRecipients, BatchChoices, Unwanted
+from mailroom.recipients.choices import AllowedRecipients, BatchChoices, Blocked
 from mailroom.telemetry import logger
 
 M = TypeVar("M", bound=Message)
@@ -300,7 +300,7 @@ class Delivery(Generic[M, R]):
         prepare = evidence.prepare if isinstance(evidence, Repeatable) else self._adapter.prepare
         try:
             screened = self.screen(claim, self._with_payload(message))
-            if isinstance(screened, Unwanted):
+            if isinstance(screened, Blocked):
                 return self._suppress(claim, screened)
             submitted = _submitted(claim, screened)
             request: R = prepare(submitted)
@@ -326,29 +326,29 @@ class Delivery(Generic[M, R]):
             return message
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
-    def screen(self, claim: Claimed, message: M) -> M | Unwanted:
-        """Leave out the recipients that must not get the message; Unwanted if nobody is left. Raises
+    def screen(self, claim: Claimed, message: M) -> M | Blocked:
+        """Leave out the recipients that must not get the message; Blocked if nobody is left. Raises
         Invalid."""
-        unwanted = self._unwanted(message)
+        blocked = self._blocked(message)
         if claim.redirected_to is not None:
             # The topic is a choice of the message's recipients; its new recipient may have said STOP.
-            redirected = self._unwanted(structs.replace(_submitted(claim, message), topic=None))
+            redirected = self._blocked(structs.replace(_submitted(claim, message), topic=None))
             if redirected:
                 return next(iter(redirected.values()))
         elif self._allowed is not None:
-            unwanted |= self._allowed.refused(message.reached)
-        if not unwanted:
+            blocked |= self._allowed.outside(message.reached)
+        if not blocked:
             return message
-        remaining = message.without(unwanted)
+        remaining = message.without(blocked)
         if remaining is message or not remaining.addressees:
-            return next(iter(unwanted.values()))
-        for recipient, reason in unwanted.items():
+            return next(iter(blocked.values()))
+        for recipient, reason in blocked.items():
             self._ledger.suppress_one(claim, recipient, reason.sentence)
-        self._tally.note("SuppressedInPart", "sent to some of its recipients", suppressed=len(unwanted))
+        self._tally.note("SuppressedInPart", "sent to some of its recipients", suppressed=len(blocked))
         return remaining
 
-    def _unwanted(self, message: M) -> dict[str, Unwanted]:
-        return {} if self._choices is None else self._choices.unwanted(message)
+    def _blocked(self, message: M) -> dict[str, Blocked]:
+        return {} if self._choices is None else self._choices.blocked(message)
 
     def take_turn(self, record: QueueRecord) -> bool:
         """Wait for the turn to submit; False if the record has to come back for it."""
@@ -428,7 +428,7 @@ class Delivery(Generic[M, R]):
                 wait = ComeBack(self.retry_wait(record.receives))
                 return self._release(claim, wait, "unmarked", outcome.reason)
         if outcome.opted_out:
-            return self._suppress(claim, Unwanted("suppressed", outcome.reason))
+            return self._suppress(claim, Blocked("suppressed", outcome.reason))
         return self._fail(claim, "rejected", outcome.reason)
 
     def _fail(
@@ -443,7 +443,7 @@ class Delivery(Generic[M, R]):
         self._tally.note(metric, metric.lower(), **({"field": field} if field else {"reason": reason}))
         return DONE
 
-    def _suppress(self, claim: Claimed, reason: Unwanted) -> Result:
+    def _suppress(self, claim: Claimed, reason: Blocked) -> Result:
         """End a message without a recipient as suppressed, and so as not sent. If that is in doubt, the
         message is held."""
         if claim.unsettled:

@@ -1,1 +1,1 @@
-"""Who wants nothing more: suppressions, opt-outs and the links that opt out."""
+"""Recipients who must not get a message: suppressions, opt-outs, and the links for opting out."""

@@ -1,23 +1,22 @@
-"""Who may not be sent anything, and why. `Choices.find` asks both tables in one read, `BatchChoices` for all
-recipients of a batch.
+"""Recipients who must not get a message, with the reason. `Choices.find` reads both tables at once, and
+`BatchChoices` does so for all recipients of a batch. `AllowedRecipients` applies the stage's settings.
 
-`AllowedRecipients` says whom the stage may reach at all, by its settings.
+The suppression list holds recipients whose mail bounced, who complained, are gone or sent STOP: one item per
+recipient and channel. A lifted item keeps the time of lifting: a late copy of the event that suppressed the
+recipient does not suppress again, but a newer event does.
 
-The suppression list holds recipients who bounced, complained, are gone or sent STOP: one item a recipient and
-channel. Lifting one leaves the time of it behind: a copy of the event that put the recipient there, however
-late, does not put it back; a newer event does.
+STOP and START are separate from the other reasons, so that a START ends only a STOP. The item stores the
+latest STOP and START by the provider's time, and the later of the two counts; if the times are equal, STOP
+counts. So any order and any number of copies end the same.
 
-STOP and START stand beside the other reasons, so that START ends a STOP and nothing else. The item keeps the
-latest of each by the provider's time, and the later of the two counts; if the times are the same, STOP. So
-any order and any number of copies end the same.
-
-Preferences hold the topics that a recipient has opted out of: one item a recipient and topic, of whatever
-channel, for the recipient's form tells channels apart. Opting in again leaves the time of it behind and takes
-the rest away. A repeat of either changes nothing.
+Preferences hold the topics that a recipient has opted out of: one item per recipient and topic. Channels need
+no separate items, since the form of a recipient differs between channels. Opting in replaces the opt-out by
+the time of opting in. A repeated opt-out or opt-in changes no item.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec import Struct, convert
@@ -31,7 +30,7 @@ from mailroom.telemetry import logger
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-    # A function that sends nothing need not load them.
+    # Imported for types alone, so that functions that send no messages need not load these modules.
     from mailroom.environment import SuppressingSender
     from mailroom.message.message import Message
     from mailroom.message.outcome import Rejected
@@ -39,24 +38,30 @@ if TYPE_CHECKING:
 Reason = Literal["bounce", "complaint", "gone", "stop", "operator"]
 
 MAX_DETAIL = 300
+"""Characters of a text for people in an item of the suppression list."""
 TOPICS = "topics"
-"""The index of opt-outs, by topic and time."""
+"""Index of opt-outs by topic and time."""
 
 
 class Suppression(Struct, frozen=True):
-    """Why a recipient gets nothing more on a channel: since `at` (epoch milliseconds, by the provider's
-    clock), told by an event of message `message_id` ("": of none); `detail` is for people."""
+    """Entry of the suppression list: the recipient must not get further messages on the channel."""
 
     recipient: str
+    """Recipient in the canonical form: see `Message.addressees`."""
     channel: str
+    """Channel that the recipient is suppressed on."""
     reason: Reason
+    """Kind of event that suppressed the recipient."""
     at: int
+    """Time of that event, in epoch milliseconds by the provider's clock."""
     detail: str = ""
+    """Explanation for people."""
     message_id: str = ""
+    """Id of the message that the event was about, or "" for an event without a message."""
 
 
 class _Table:
-    """A table of recipients of one stage, who are canonical: see `Message.addressees`."""
+    """A table of one stage, with recipients in the canonical form: see `Message.addressees`."""
 
     def __init__(self, client: "DynamoDBClient", table: str, clock: Clock = time.time) -> None:
         self.client = client
@@ -65,7 +70,7 @@ class _Table:
 
     @classmethod
     def of(cls, table: str) -> Self:
-        """The table, by the process's own client."""
+        """Return the table, read by the client that the process shares."""
         return cls(clients.dynamodb(), table)
 
 
@@ -73,15 +78,13 @@ class Suppressions(_Table):
     """The suppression list of one stage."""
 
     def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
-        """The `recipients` who are on the list, in one read for every hundred of them. Raises
-        UnprocessedKeys."""
-        keys = [listed_key(each, channel) for each in dict.fromkeys(recipients)]
-        items = batch_get(self.client, {self.table: keys})[self.table]
-        return {found.recipient: found for found in map(suppression_of, items) if found}
+        """Return the `recipients` on the list, in one read per hundred. Raises UnprocessedKeys."""
+        keys = [listed_key(recipient, channel) for recipient in dict.fromkeys(recipients)]
+        return _listed(batch_get(self.client, {self.table: keys})[self.table])
 
     def mark(self, suppression: Suppression) -> bool:
-        """Put a recipient on the list. False where that was known, or older than its lifting. A STOP that is
-        older than a START is kept and changes nothing."""
+        """Put a recipient on the list. Return False if the recipient was there already, or was lifted after
+        the event. A STOP that is older than a START is stored without effect."""
         key = listed_key(suppression.recipient, suppression.channel)
         entry: Sets = {
             "at": number(suppression.at),
@@ -99,53 +102,61 @@ class Suppressions(_Table):
             AND attribute_not_exists(reason)"""
         values = values_of({"reason": string(suppression.reason), **entry})
         if suppression.reason == "complaint":
-            # A complaint weighs more than a bounce: the one is a mailbox's, the other a person's will.
+            # A complaint replaces a bounce, because a person's will weighs more than a mailbox's state.
             condition = """(attribute_not_exists(lifted_at) OR lifted_at < :at)
                 AND (attribute_not_exists(reason) OR reason <> :reason)"""
         return try_update(self.client, self.table, key, expression, condition, values)[0]
 
-    def start(self, recipient: str, channel: str, at: int) -> bool:
-        """End a STOP of `at` (epoch milliseconds, by the provider's clock) or before, whether it is known yet
-        or comes later; every other reason stays. False: a START as late is known."""
+    def start(self, recipient: str, channel: str, started_at: int) -> bool:
+        """End a STOP sent at `started_at` (epoch milliseconds, by the provider's clock) or before, even if
+        the STOP arrives later. Other reasons remain. Return False if a START as recent is stored already."""
         return try_update(
             self.client,
             self.table,
             listed_key(recipient, channel),
             "SET started_at = :at",
             "attribute_not_exists(started_at) OR started_at < :at",
-            {":at": number(at)},
+            {":at": number(started_at)},
         )[0]
 
-    def lift(self, recipient: str, channel: str, why: str = "") -> bool:
-        """Take a recipient off the list; `why` is kept, for people. False: it did not stand there."""
-        now = milliseconds(self._clock())
+    def lift(self, recipient: str, channel: str, reason: str = "") -> bool:
+        """Take a recipient off the list, and store the `reason` for people. Return False for a recipient who
+        was not on the list."""
+        lifted_at = milliseconds(self._clock())
         lifted, item = try_update(
             self.client,
             self.table,
             listed_key(recipient, channel),
             "SET lifted_at = :now, lifted_why = :why REMOVE reason, #at, detail, message_id, stopped",
             "attribute_exists(reason) OR attribute_exists(stopped)",
-            {":now": number(now), ":why": string(why[:MAX_DETAIL])},
+            {":now": number(lifted_at), ":why": string(reason[:MAX_DETAIL])},
         )
-        # At our own time: the SDK's second try, after the answer to the first was lost.
-        return lifted or item.get("lifted_at") == now
+        # The same time in the item means that this call wrote it: the SDK repeated the write after a response
+        # was lost.
+        return lifted or item.get("lifted_at") == lifted_at
 
     def listed(self) -> Iterator[Suppression]:
-        """All who are on the list, in no order."""
+        """Yield all entries of the list, in any order."""
         pages = self.client.get_paginator("scan").paginate(
             TableName=self.table, FilterExpression="attribute_exists(reason) OR attribute_exists(stopped)"
         )
-        found = (suppression_of(plain(item)) for page in pages for item in page["Items"])
-        yield from (each for each in found if each is not None)
+        for page in pages:
+            for item in page["Items"]:
+                if suppression := suppression_of(plain(item)):
+                    yield suppression
 
 
 def listed_key(recipient: str, channel: str) -> Sets:
-    """Where a recipient stands."""
+    """Return the key of a recipient in the suppression list."""
     return {"recipient": string(recipient), "channel": string(channel)}
 
 
+def _listed(items: Iterable[Mapping[str, Any]]) -> dict[str, Suppression]:
+    return {entry.recipient: entry for entry in map(suppression_of, items) if entry}
+
+
 def suppression_of(item: Mapping[str, Any]) -> Suppression | None:
-    """A plain item of the table; None: it was lifted, or STOP was followed by START."""
+    """Read a plain item, or return None for one that was lifted, or whose STOP was ended by a START."""
     stopped = item.get("stopped")
     if stopped and item.get("started_at", 0) <= stopped["at"]:
         return convert({**item, "reason": "stop", **stopped}, Suppression)
@@ -153,73 +164,76 @@ def suppression_of(item: Mapping[str, Any]) -> Suppression | None:
 
 
 By = Literal["one-click", "page", "operator"]
-"""Who made the choice: a mail program's button (RFC 8058), the page behind the link, one of us for them."""
+"""Way of the choice: a mail program's button (RFC 8058), the page behind the link, or an operator."""
 
 Pair = tuple[str, str]
 """A recipient and a topic."""
 
 
 class OptOut(Struct, frozen=True):
-    """A recipient wants nothing more of a topic, since `opted_out_at` (epoch milliseconds)."""
+    """A recipient's choice against further messages about a topic."""
 
     recipient: str
+    """Recipient in the canonical form: see `Message.addressees`."""
     topic: str
+    """Topic that the recipient has opted out of."""
     opted_out_at: int
+    """Time of the choice, in epoch milliseconds."""
     by: By
+    """Way in which the choice was made."""
 
 
 class Preferences(_Table):
     """The opt-outs of one stage."""
 
-    def find(self, wanted: Iterable[Pair]) -> dict[Pair, OptOut]:
-        """The pairs that were opted out of, in one read for every hundred of them. Raises UnprocessedKeys."""
-        asked = {pair: _spelt(pair) for pair in wanted}
-        pairs = dict.fromkeys(each for spelt in asked.values() for each in spelt)
-        keys = [choice_key(*pair) for pair in pairs]
-        items = batch_get(self.client, {self.table: keys})[self.table]
-        known = {(found.recipient, found.topic): found for found in map(opt_out_of, items) if found}
-        return {pair: known[each] for pair, spelt in asked.items() for each in spelt if each in known}
+    def find(self, pairs: Iterable[Pair]) -> dict[Pair, OptOut]:
+        """Return the opt-outs of these pairs, in one read per hundred. Raises UnprocessedKeys."""
+        forms = {pair: _forms(pair) for pair in pairs}
+        keys = [choice_key(*form) for form in dict.fromkeys(chain.from_iterable(forms.values()))]
+        opt_outs = _opt_outs(batch_get(self.client, {self.table: keys})[self.table])
+        return {pair: opt_outs[form] for pair in forms for form in forms[pair] if form in opt_outs}
 
     def get(self, recipient: str, topic: str) -> OptOut | None:
-        """The choice as it stands this moment; None: nobody opted out."""
-        for pair in _spelt((recipient, topic)):
-            reply = self.client.get_item(TableName=self.table, Key=choice_key(*pair), ConsistentRead=True)
-            if found := opt_out_of(plain(reply.get("Item", {}))):
-                return found
+        """Return the current opt-out by a consistent read, or None without one."""
+        for form in _forms((recipient, topic)):
+            reply = self.client.get_item(TableName=self.table, Key=choice_key(*form), ConsistentRead=True)
+            if opt_out := opt_out_of(plain(reply.get("Item", {}))):
+                return opt_out
         return None
 
     def opt_out(self, recipient: str, topic: str, by: By) -> bool:
-        """Nothing more of the topic to the recipient. False: that was so already."""
-        now = self._now()
-        out, item = try_update(
+        """Stop messages about the topic to the recipient. Return False if they were stopped before."""
+        opted_out_at = self._now()
+        written, item = try_update(
             self.client,
             self.table,
             choice_key(recipient, topic),
             "SET opted_out_at = :now, #by = :by REMOVE opted_in_at",
             "attribute_not_exists(opted_out_at)",
-            {":now": number(now), ":by": string(by)},
+            {":now": number(opted_out_at), ":by": string(by)},
         )
-        return out or (item.get("opted_out_at"), item.get("by")) == (now, by)
+        # The same values in the item mean that this call wrote them: see `Suppressions.lift`.
+        return written or (item.get("opted_out_at"), item.get("by")) == (opted_out_at, by)
 
     def opt_in(self, recipient: str, topic: str) -> bool:
-        """The topic may be sent again. False: nobody had opted out."""
-        changed = [self._opt_in(*pair) for pair in _spelt((recipient, topic))]
-        return any(changed)
+        """Allow messages about the topic again. Return False if they were allowed before."""
+        changes = [self._opt_in(*form) for form in _forms((recipient, topic))]  # every form, so not lazily
+        return any(changes)
 
     def _opt_in(self, recipient: str, topic: str) -> bool:
-        now = self._now()
-        back, item = try_update(
+        opted_in_at = self._now()
+        written, item = try_update(
             self.client,
             self.table,
             choice_key(recipient, topic),
             "SET opted_in_at = :now REMOVE opted_out_at, #by",
             "attribute_exists(opted_out_at)",
-            {":now": number(now)},
+            {":now": number(opted_in_at)},
         )
-        return back or item.get("opted_in_at") == now
+        return written or item.get("opted_in_at") == opted_in_at
 
     def opted_out_since(self, topic: str, since: int) -> int:
-        """How many have opted out of a topic since then (epoch milliseconds), and not opted in again."""
+        """Count the opt-outs of a topic made after `since` (epoch milliseconds) and still valid."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             IndexName=TOPICS,
@@ -233,18 +247,22 @@ class Preferences(_Table):
         return milliseconds(self._clock())
 
 
-def _spelt(pair: Pair) -> list[Pair]:
-    """The pair by each name that the table may have for its recipient."""
+def _forms(pair: Pair) -> list[Pair]:
+    """Return the pair with each form that the table may have for the recipient."""
     return [(form, pair[1]) for form in spellings(pair[0])]
 
 
 def choice_key(recipient: str, topic: str) -> Sets:
-    """Where a choice stands."""
+    """Return the key of a recipient's choice about a topic."""
     return {"recipient": string(recipient), "topic": string(topic)}
 
 
+def _opt_outs(items: Iterable[Mapping[str, Any]]) -> dict[Pair, OptOut]:
+    return {(opt_out.recipient, opt_out.topic): opt_out for opt_out in map(opt_out_of, items) if opt_out}
+
+
 def opt_out_of(item: Mapping[str, Any]) -> OptOut | None:
-    """A plain item of the table; None: it was opted in again, or is not there ({})."""
+    """Read a plain item, or return None for an opt-in or an empty item."""
     return convert(dict(item), OptOut) if "opted_out_at" in item else None
 
 
@@ -257,143 +275,154 @@ _WHY = {
 }
 
 
-class Wanted(Struct, frozen=True):
-    """Whom a message is for, in the one form that the tables know, and what it is about (None: no topic)."""
+class Addressee(Struct, frozen=True):
+    """A recipient of a message, with the topic of the message."""
 
     recipient: str
+    """Recipient in the canonical form: see `Message.addressees`."""
     topic: str | None = None
+    """Topic of the message. Recipients cannot opt out of a message without a topic."""
 
 
-class Unwanted(Struct, frozen=True):
-    """Why somebody gets nothing: a `code` for programs, a `sentence` for people."""
+class Blocked(Struct, frozen=True):
+    """Reason why a recipient must not get a message."""
 
     code: str
+    """Name of the reason, for programs."""
     sentence: str
+    """Explanation for people."""
 
 
-_NOT_ALLOWED = Unwanted(
+_NOT_ALLOWED = Blocked(
     "not_allowed_here", "this stage sends only to those whom its setting recipients.only names"
 )
 
 
 class Choices:
-    """Asks both tables of one stage."""
+    """The suppression list and the preferences of one stage, read together."""
 
-    def __init__(self, suppressed: Suppressions, opted_out: Preferences) -> None:
-        self._suppressed = suppressed
-        self._opted_out = opted_out
+    def __init__(self, suppressions: Suppressions, preferences: Preferences) -> None:
+        self._suppressions = suppressions
+        self._preferences = preferences
 
-    def find(self, channel: str, wanted: Iterable[Wanted]) -> dict[Wanted, Unwanted]:
-        """The part of `wanted` that may not be sent. Nobody can opt out of a message without a topic, so
-        nothing is read for it. Raises UnprocessedKeys."""
-        asked = list(dict.fromkeys(wanted))
-        if not asked:
+    def find(self, channel: str, addressees: Iterable[Addressee]) -> dict[Addressee, Blocked]:
+        """Return the blocked part of `addressees`. The preferences are read only for topics. Raises
+        UnprocessedKeys."""
+        forms = {addressee: spellings(addressee.recipient) for addressee in addressees}
+        if not forms:
             return {}
-        one, other = self._suppressed.table, self._opted_out.table
-        # One person may be wanted for several topics, and DynamoDB refuses a key that is asked for twice.
-        spelt = dict.fromkeys((form, each.topic) for each in asked for form in spellings(each.recipient))
-        keys = {one: [listed_key(form, channel) for form in dict.fromkeys(form for form, _ in spelt)]}
-        topical = [choice_key(form, topic) for form, topic in spelt if topic is not None]
-        if topical:
-            keys[other] = topical
-        items = batch_get(self._suppressed.client, keys)
-        listed = {found.recipient: found for found in map(suppression_of, items[one]) if found}
-        chosen = {
-            (found.recipient, found.topic): found for found in map(opt_out_of, items.get(other, ())) if found
-        }
-        return {each: why for each in asked if (why := _why(each, listed, chosen))}
+        suppressions, preferences = self._suppressions.table, self._preferences.table
+        # Each key once: several topics may have the same recipient, and DynamoDB refuses repeated keys.
+        listed_forms = dict.fromkeys(chain.from_iterable(forms.values()))
+        keys = {suppressions: [listed_key(form, channel) for form in listed_forms]}
+        pairs = ((form, item.topic) for item in forms for form in forms[item] if item.topic is not None)
+        if choice_keys := [choice_key(*pair) for pair in dict.fromkeys(pairs)]:
+            keys[preferences] = choice_keys
+        items = batch_get(self._suppressions.client, keys)
+        listed, opt_outs = _listed(items[suppressions]), _opt_outs(items.get(preferences, ()))
+        return {item: blocked for item in forms if (blocked := _blocked(item, listed, opt_outs))}
 
 
-def _why(
-    wanted: Wanted, listed: dict[str, Suppression], chosen: dict[tuple[str, str], OptOut]
-) -> Unwanted | None:
-    forms = spellings(wanted.recipient)
-    if suppression := next((listed[form] for form in forms if form in listed), None):
-        return Unwanted("suppressed", _suppressed(suppression))
-    topical = ((form, wanted.topic) for form in forms if wanted.topic is not None)
-    opt_out = next((chosen[pair] for pair in topical if pair in chosen), None)
-    return None if opt_out is None else opted_out(opt_out)
+def _blocked(
+    addressee: Addressee, listed: Mapping[str, Suppression], opt_outs: Mapping[Pair, OptOut]
+) -> Blocked | None:
+    forms = spellings(addressee.recipient)
+    for form in forms:
+        if form in listed:
+            return Blocked("suppressed", _suppressed(listed[form]))
+    for form in forms:
+        if addressee.topic is not None and (form, addressee.topic) in opt_outs:
+            return opted_out(opt_outs[form, addressee.topic])
+    return None
 
 
-def opted_out(found: OptOut) -> Unwanted:
-    """What the ledger says of somebody who has opted out."""
-    since = iso(found.opted_out_at / 1000)[:10]
-    sentence = f"opted out of {found.topic!r} on {since}; whoever opted out can opt in again"
-    return Unwanted("opted_out", sentence)
+def opted_out(opt_out: OptOut) -> Blocked:
+    """Return the reason that the ledger stores for a recipient who has opted out."""
+    date = iso(opt_out.opted_out_at / 1000)[:10]
+    sentence = f"opted out of {opt_out.topic!r} on {date}; whoever opted out can opt in again"
+    return Blocked("opted_out", sentence)
 
 
-def _suppressed(found: Suppression) -> str:
-    since = iso(found.at / 1000)[:10]
-    detail = f" ({found.detail})" if found.detail else ""
-    end = "a text START ends it" if found.reason == "stop" else "an operator can lift it"
-    return f"on the suppression list since {since}: {_WHY[found.reason]}{detail}; {end}"
+def _suppressed(suppression: Suppression) -> str:
+    date = iso(suppression.at / 1000)[:10]
+    detail = f" ({suppression.detail})" if suppression.detail else ""
+    end = "a text START ends it" if suppression.reason == "stop" else "an operator can lift it"
+    return f"on the suppression list since {date}: {_WHY[suppression.reason]}{detail}; {end}"
 
 
 class BatchChoices:
-    """Whoever is on the suppression list gets nothing more, and whoever has opted out of a topic gets nothing
-    of that. A recipient that turns out to be gone, or to have opted out at the provider, enters the list."""
+    """Blocked recipients of a batch's messages: suppressed ones get no messages at all, and those who opted
+    out of a topic get no messages about the topic."""
 
     def __init__(self, settings: "SuppressingSender", client: "DynamoDBClient", clock: Clock) -> None:
         self._channel = settings.channel
         self._clock = clock
         self._list = Suppressions(client, settings.suppressions_table, clock)
         self._choices = Choices(self._list, Preferences(client, settings.preferences_table, clock))
-        self._asked: set[Wanted] = set()
-        self._unwanted: dict[Wanted, Unwanted] = {}
+        self._checked: set[Addressee] = set()
+        self._blocked: dict[Addressee, Blocked] = {}
 
     def begin(self, messages: Iterable["Message"]) -> None:
-        """Ask for all recipients of a batch in one read. Raises nothing."""
-        self._asked, self._unwanted = set(), {}
+        """Check all recipients of a batch in one read. Never raises: a failed read is logged."""
+        self._checked, self._blocked = set(), {}
         try:
-            self._ask(each for message in messages for each in _wanted(message))
-        except Exception:  # noqa: BLE001 - logged; each message asks for itself, and waits where it cannot
+            self._check(addressee for message in messages for addressee in _addressees(message))
+        except Exception:  # noqa: BLE001 - logged; each message reads again, and waits if that fails too
             logger.warning("who may get nothing could not be read", exc_info=True)
 
-    def unwanted(self, message: "Message") -> dict[str, Unwanted]:
-        """Recipients who must not get the message, each with the reason."""
-        wanted = _wanted(message)
-        self._ask(wanted)
-        return {each.recipient: self._unwanted[each] for each in wanted if each in self._unwanted}
+    def blocked(self, message: "Message") -> dict[str, Blocked]:
+        """Return the recipients who must not get the message, each with the reason. Raises UnprocessedKeys
+        and botocore's errors."""
+        addressees = _addressees(message)
+        self._check(addressees)
+        return {item.recipient: self._blocked[item] for item in addressees if item in self._blocked}
 
     def mark(self, message: "Message", outcome: "Rejected") -> None:
-        """Put the message's recipients on the suppression list."""
-        now = milliseconds(self._clock())
-        why: Reason = "stop" if outcome.opted_out else "gone"
-        for each in message.addressees:
-            self._list.mark(Suppression(each, message.event_type, why, now, outcome.reason, message.id))
+        """Put the message's recipients on the suppression list, because the provider reported them as gone or
+        opted out."""
+        reported_at = milliseconds(self._clock())
+        reason: Reason = "stop" if outcome.opted_out else "gone"
+        for recipient in message.addressees:
+            self._list.mark(
+                Suppression(recipient, message.event_type, reason, reported_at, outcome.reason, message.id)
+            )
 
-    def _ask(self, wanted: Iterable[Wanted]) -> None:
-        new = [each for each in wanted if each not in self._asked]
-        if new:
-            # In this order: for other threads, who was asked for is answered.
-            self._unwanted.update(self._choices.find(self._channel, new))
-            self._asked.update(new)
+    def _check(self, addressees: Iterable[Addressee]) -> None:
+        unchecked = [addressee for addressee in addressees if addressee not in self._checked]
+        if unchecked:
+            # `_checked` comes second, so that other threads find the result of every checked addressee.
+            self._blocked.update(self._choices.find(self._channel, unchecked))
+            self._checked.update(unchecked)
 
 
-def _wanted(message: "Message") -> list[Wanted]:
-    return [Wanted(each, message.topic) for each in message.addressees]
+def _addressees(message: "Message") -> list[Addressee]:
+    return [Addressee(recipient, message.topic) for recipient in message.addressees]
 
 
 class AllowedRecipients:
-    """Whom a stage may reach that may not reach everybody: the settings' `recipients`."""
+    """Recipients that a restricted stage may reach, by its setting `recipients`."""
 
     def __init__(self, channel: str, only: Iterable[str], redirect_to: str) -> None:
-        """`only` has mail addresses and domains in lower case, `+` with the first digits of numbers, and
-        `channel:recipient`. A domain is for mails alone and a `+` for whole numbers, since a device's token
-        may hold anything. `redirect_to` is who gets what is for others; "": nobody does."""
+        """Take the setting's parts for one channel.
+
+        `only` has mail addresses and domains in lower case, `+` with the first digits of numbers, and
+        `channel:recipient`. A domain applies to mail alone and a `+` to whole numbers, since a device's token
+        may hold any text. `redirect_to` gets the messages to recipients outside, unless empty.
+        """
         self._channel = channel
         self._exact = {*only, redirect_to} - {""}
-        self._prefixes = tuple(each for each in only if each.startswith("+"))
+        self._prefixes = tuple(entry for entry in only if entry.startswith("+"))
         self._redirect_to = redirect_to
 
     def redirect(self, reached: Iterable[str]) -> str | None:
-        """Who gets a message that reaches these, in their place. None: nobody else does."""
-        return (self._redirect_to or None) if self.refused(reached) else None
+        """Return the recipient who replaces all of `reached` if any of them is outside, or None."""
+        return (self._redirect_to or None) if self.outside(reached) else None
 
-    def refused(self, reached: Iterable[str]) -> dict[str, Unwanted]:
-        """The recipients among `reached` whom the stage may not reach. A message that names nobody could
-        reach anybody."""
-        return {each: _NOT_ALLOWED for each in tuple(reached) or ("",) if not self._allows(each)}
+    def outside(self, reached: Iterable[str]) -> dict[str, Blocked]:
+        """Return the recipients among `reached` that the stage may not reach, each with the reason. A message
+        without recipients could reach anybody, so "" stands for them."""
+        recipients = tuple(reached) or ("",)
+        return {recipient: _NOT_ALLOWED for recipient in recipients if not self._allows(recipient)}
 
     def _allows(self, recipient: str) -> bool:
         if not {recipient, f"{self._channel}:{recipient}"}.isdisjoint(self._exact):

@@ -1,7 +1,7 @@
-"""Links by which a recipient opts out of a topic: who and what stands in them, signed; nobody has to log in.
+"""Links by which a recipient opts out of a topic. The signature over recipient and topic replaces a log-in.
 
-They never expire: the link in a mail of years ago has to work as well, and all that one can do with it is to
-choose for one address and one topic.
+A link never expires: links in old mails have to work as well, and a link only permits the choice about one
+address and one topic.
 """
 
 import hashlib
@@ -17,17 +17,17 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.errors import Malformed
 
 MAX_TOKEN = 800
-"""Characters. An address of 254 and a topic of 64 take at most 736, in whatever language."""
+"""Characters of a token. An address of 254 and a topic of 64 take at most 736, in any language."""
 MAX_LINK = 993
-"""Characters: SES takes 995 of a header's value, and the link stands there in angle brackets."""
+"""Characters of a link: SES accepts header values of 995, and the link is in angle brackets there."""
 RENEW_SECONDS = 5
-"""A wrong signature has the secret read anew no oftener than that, so that forged ones cost nothing."""
+"""Shortest time between two reads of the secret for wrong signatures, so that forged ones cost no calls."""
 
 ONE_CLICK = "List-Unsubscribe=One-Click"
-"""What a mail promises that a mail program may post (RFC 8058)."""
+"""Value of the header `List-Unsubscribe-Post`, and body of a mail program's request (RFC 8058)."""
 
 _SALT = b"mailroom.unsubscribe"
-"""No module's name, though it looks like one: links in mails of years ago are signed with it."""
+"""Salt of the signatures, not a module to rename: links in old mails are signed with this text."""
 _SIGNING: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" may be left out'
 
@@ -35,14 +35,16 @@ _Key = Annotated[str, Meta(min_length=16)]
 
 
 class InvalidSigningKey(RuntimeError):
-    """The secret is there, but not in the form that signing needs."""
+    """Error of a secret that exists, but has a form that cannot sign."""
 
 
 class Choice(Struct, frozen=True):
-    """What a link is about: a recipient in the one form that the tables know, and a topic."""
+    """Content of a link."""
 
     recipient: str
+    """Recipient in the canonical form: see `Message.addressees`."""
     topic: str
+    """Topic to opt out of."""
 
 
 class _Keys(Struct, frozen=True):
@@ -51,69 +53,70 @@ class _Keys(Struct, frozen=True):
 
 
 class Tokens:
-    """Signs with the secret's `key`, and takes what was signed with any of `previous` too: a new key does not
-    make the links of old mails worthless. For a signature that is wrong the secret is read anew."""
+    """Tokens signed with the secret's `key`. Tokens signed with a key in `previous` are valid too, so that
+    links in old mails survive a new key. After a wrong signature the secret is read again."""
 
     def __init__(self, secret: CachedSecret) -> None:
         self._secret = secret
 
-    def sign(self, choice: Choice, at: float | None = None) -> str:
-        """The choice as text for a URL's path: as it was signed at `at` (epoch seconds; None: now), if the
-        secret has changed once since then. Raises InvalidSigningKey and botocore's errors."""
+    def sign(self, choice: Choice, signed_at: float | None = None) -> str:
+        """Return the choice as signed text for a URL's path. With `signed_at` (epoch seconds), use the key of
+        that time, if the secret has changed at most once since. Raises InvalidSigningKey and botocore's
+        errors."""
         version = self._secret.current()
-        if at is not None and version.created > at:
+        if signed_at is not None and version.created > signed_at:
             version = self._secret.previous() or version
         return _serializer_of(version.text).dumps([choice.recipient, choice.topic])
 
     def read(self, token: str) -> Choice:
-        """The choice that somebody with the key has signed.
+        """Return the choice in a signed token.
 
-        Raises Malformed for anything else, which tells nothing; InvalidSigningKey and botocore's errors where
-        the token cannot be checked.
+        Raises Malformed for any other text, without details; InvalidSigningKey and botocore's errors if the
+        token cannot be checked.
         """
         if len(token) > MAX_TOKEN or not token.isascii():
             raise Malformed("no token of ours")
         try:
-            return _choice(self._said(token))
+            return _choice(self._content(token))
         except BadData:
             raise Malformed("no token of ours") from None
 
-    def _said(self, token: str) -> Any:
+    def _content(self, token: str) -> Any:
         try:
             return _serializer_of(self._secret.current().text).loads(token)
-        except BadSignature:  # or one by a key that was put there a moment ago
+        except BadSignature:  # perhaps signed with a new key that this process has not read yet
             return _serializer_of(self._secret.current(RENEW_SECONDS).text).loads(token)
 
 
 class Links:
-    """Links below `base_url`, which says where the page is."""
+    """Links below `base_url`, the address of the page for opting out."""
 
     def __init__(self, secret: CachedSecret, base_url: str) -> None:
-        """Raises ValueError where the links would be longer than a header may be."""
+        """Raises ValueError for a `base_url` whose links would be too long for a header."""
         self._base = base_url.rstrip("/")
         self._tokens = Tokens(secret)
         if len(self._base) + 1 + MAX_TOKEN > MAX_LINK:
             raise ValueError(f"the URL for opting out has {len(self._base)} characters; use a shorter one")
 
-    def url(self, recipient: str, topic: str, at: float | None = None) -> str:
-        """The link of one recipient and topic; `at`: see `Tokens.sign`. Raises InvalidSigningKey and
-        botocore's errors."""
-        return f"{self._base}/{self._tokens.sign(Choice(recipient, topic), at)}"
+    def url(self, recipient: str, topic: str, signed_at: float | None = None) -> str:
+        """Return the link of one recipient and topic; see `Tokens.sign` for `signed_at`. Raises
+        InvalidSigningKey and botocore's errors."""
+        return f"{self._base}/{self._tokens.sign(Choice(recipient, topic), signed_at)}"
 
 
-def _choice(said: Any) -> Choice:
-    match said:
+def _choice(content: Any) -> Choice:
+    match content:
         case [str(recipient), str(topic)] if recipient and topic:
             return Choice(recipient, topic)
     raise Malformed("signed, but no choice")
 
 
-@lru_cache(maxsize=4)  # a secret's text changes when its key does
+@lru_cache(maxsize=4)  # by the secret's text, which changes with the key
 def _serializer_of(text: str) -> URLSafeSerializer:
     try:
         keys = msgspec.json.decode(text, type=_Keys)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        keys = None  # its words may quote the secret
+        keys = None  # raised below, outside this block: msgspec's error may quote the secret
     if keys is None:
         raise InvalidSigningKey(
             f"the secret of the links for opting out is not {_SHAPE}; put a long key there"
@@ -124,8 +127,8 @@ def _serializer_of(text: str) -> URLSafeSerializer:
 
 
 class _OneSpelling(Signer):
-    """Takes a signature in one spelling alone. Base64 has four last characters for the same 32 bytes, and its
-    reader passes over what it does not know: a link that was changed would open the same as the right one."""
+    """Signer that accepts only one spelling of a signature. Base64 has four last characters for the same 32
+    bytes, and Python's decoder skips unknown characters, so a changed link would open like the right one."""
 
     def verify_signature(self, value: str | bytes, sig: str | bytes) -> bool:
         return super().verify_signature(value, sig) and base64_encode(base64_decode(sig)) == want_bytes(sig)

@@ -105,8 +105,8 @@ def _send(site: Site, template: TemplateName, example: Item, to: str) -> Answer:
     reaching = reaching_of(site, template.channel)
     if reaching.recipients_only is not None:
         only = AllowedRecipients(template.channel, reaching.recipients_only, reaching.redirect_to)
-        for unwanted in only.refused(reached).values():
-            raise Refused(ended(f"The test was not sent: {unwanted.sentence}"))
+        for blocked in only.outside(reached).values():
+            raise Refused(ended(f"The test was not sent: {blocked.sentence}"))
     put(site.session, site.stage, item)
     return Goto(link("/message", id=item["id"], channel=template.channel))
 

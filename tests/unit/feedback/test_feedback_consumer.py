@@ -15,7 +15,7 @@ from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
-from mailroom.recipients.choices import Choices, Preferences, Suppressions, Wanted
+from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from tests.support import bodies
 from tests.support.bodies import TOPIC, by_sns, ses
 from tests.support.unit.events import failures, plenty, sqs_event
@@ -209,12 +209,12 @@ FORMS = [
 def test_a_stop_from_any_form_of_a_number_counts_for_every_other_and_a_start_ends_it(
     desk: Desk, aws: Aws, sender: str, to: str
 ) -> None:
-    wanted = Wanted(sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi").recipient)
+    addressee = Addressee(sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi").recipient)
     choices = Choices(desk.list, Preferences(aws.dynamodb, "unused"))
     assert desk.handle(bodies.text("stop", number=sender)) == []
-    assert choices.find("sms", [wanted])[wanted].code == "suppressed"
+    assert choices.find("sms", [addressee])[addressee].code == "suppressed"
     assert desk.handle(bodies.text("start", number=sender, at=1)) == []
-    assert choices.find("sms", [wanted]) == {}
+    assert choices.find("sms", [addressee]) == {}
 
 
 @pytest.mark.parametrize(("sender", "to"), FORMS)
@@ -224,11 +224,11 @@ def test_a_start_ends_the_refusal_of_a_text_to_another_form_of_the_number(
     message = sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi")
     ledger.complete(claimed(ledger, message), "twilio", "SM1")
     desk.handle(bodies.twilio("failed", "s-1", ErrorCode="21610", To=sender))
-    wanted = Wanted(message.recipient)
+    addressee = Addressee(message.recipient)
     choices = Choices(desk.list, Preferences(aws.dynamodb, "unused"))
-    assert choices.find("sms", [wanted])[wanted].code == "suppressed"
+    assert choices.find("sms", [addressee])[addressee].code == "suppressed"
     desk.handle(bodies.text("start", number=sender, at=1000))
-    assert choices.find("sms", [wanted]) == {}
+    assert choices.find("sms", [addressee]) == {}
 
 
 def test_a_stop_whose_number_cannot_be_read_soon_reaches_the_dead_letters_and_its_neighbours_are_heeded(

@@ -23,7 +23,7 @@ ONLY = ("ada@example.com", "corp.example", "+1202555", "push:phones#token", "cha
 def test_whoever_is_named_by_address_domain_number_or_channel_is_reached(
     channel: str, recipient: str
 ) -> None:
-    assert AllowedRecipients(channel, ONLY, "").refused([recipient]) == {}
+    assert AllowedRecipients(channel, ONLY, "").outside([recipient]) == {}
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_whoever_is_named_by_address_domain_number_or_channel_is_reached(
     ],
 )
 def test_nobody_else_is(channel: str, recipient: str) -> None:
-    (why,) = AllowedRecipients(channel, ONLY, "").refused([recipient]).values()
+    (why,) = AllowedRecipients(channel, ONLY, "").outside([recipient]).values()
     assert why.code == "not_allowed_here"
     assert why.sentence == "this stage sends only to those whom its setting recipients.only names"
 
 
 @pytest.mark.parametrize("only", [(), ONLY])
 def test_a_message_that_names_nobody_is_refused(only: tuple[str, ...]) -> None:
-    assert AllowedRecipients("chat", only, "").refused([])
+    assert AllowedRecipients("chat", only, "").outside([])
     assert AllowedRecipients("chat", only, "bob").redirect([]) == "bob"
 
 
@@ -68,7 +68,7 @@ def test_a_message_with_one_recipient_who_may_not_be_reached_is_redirected() -> 
 def test_who_gets_the_others_messages_gets_messages_of_ones_own() -> None:
     allowed = AllowedRecipients("mail", (), "testers@example.com")
     assert allowed.redirect(["testers@example.com"]) is None
-    assert allowed.refused(["testers@example.com"]) == {}
+    assert allowed.outside(["testers@example.com"]) == {}
 
 
 def test_without_a_redirect_nobody_gets_the_others_messages() -> None:

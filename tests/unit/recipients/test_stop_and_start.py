@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.recipients.choices import Choices, Preferences, Suppression, Suppressions, Wanted
+from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppression, Suppressions
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.world import create_table
 from tests.support.unit.shared import NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock
@@ -41,7 +41,7 @@ def test_stop_puts_a_number_on_the_list_of_texts_and_of_nothing_else(list_: Supp
 def test_a_message_to_it_ends_with_the_number_that_stop_was_sent_to(list_: Suppressions, aws: Aws) -> None:
     list_.mark(stop())
     choices = Choices(list_, Preferences(aws.dynamodb, PREFERENCES))
-    (why,) = choices.find("sms", [Wanted(ADA)]).values()
+    (why,) = choices.find("sms", [Addressee(ADA)]).values()
     assert why.code == "suppressed"
     assert why.sentence == (
         "on the suppression list since 2026-11-21: its owner opted out (STOP sent to +12025550123); a text "

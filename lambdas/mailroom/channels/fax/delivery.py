@@ -29,7 +29,7 @@ from mailroom.ledger.claims import Checkpoint, Claimed
 from mailroom.message.message import encode
 from mailroom.message.outcome import NotReady, Refusal, Sent
 from mailroom.outcomes import OF_THE_LINE
-from mailroom.recipients.choices import Unwanted
+from mailroom.recipients.choices import Blocked
 from mailroom.telemetry import logger
 
 _HOUR = 3600
@@ -80,7 +80,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         self._tally.note("SentOn", "under another line's group; sent on under its own")
         return DONE
 
-    def screen(self, claim: Claimed, message: Fax) -> Fax | Unwanted:
+    def screen(self, claim: Claimed, message: Fax) -> Fax | Blocked:
         """What came straight to the queue has passed no dispatch that looked at its callback's URL, or let it
         wait for its time. That is asked before the first submit and never again: settings may change while a
         fax is on the line, and it is seen through, and tried again, as it was taken. Raises Invalid."""
