@@ -93,23 +93,21 @@ class Suppressions(_Table):
         }
         if suppression.reason == "stop":
             expression = "SET stopped = :stopped"
-            condition = """(attribute_not_exists(lifted_at) OR lifted_at < :at)
-                AND (attribute_not_exists(stopped) OR stopped.#at < :at)"""
+            is_new = "attribute_not_exists(stopped) OR stopped.#at < :at"
             values: Sets = {":stopped": {"M": entry}, ":at": entry["at"]}
-            return try_update(self.client, self.table, key, expression, condition, values)[0]
-        expression = "SET reason = :reason, #at = :at, detail = :detail, message_id = :message_id"
-        condition = """(attribute_not_exists(lifted_at) OR lifted_at < :at)
-            AND attribute_not_exists(reason)"""
-        values = values_of({"reason": string(suppression.reason), **entry})
+        else:
+            expression = "SET reason = :reason, #at = :at, detail = :detail, message_id = :message_id"
+            is_new = "attribute_not_exists(reason)"
+            values = values_of({"reason": string(suppression.reason), **entry})
         if suppression.reason == "complaint":
             # A complaint replaces a bounce, because a person's will weighs more than a mailbox's state.
-            condition = """(attribute_not_exists(lifted_at) OR lifted_at < :at)
-                AND (attribute_not_exists(reason) OR reason <> :reason)"""
+            is_new += " OR reason <> :reason"
+        condition = f"(attribute_not_exists(lifted_at) OR lifted_at < :at) AND ({is_new})"
         return try_update(self.client, self.table, key, expression, condition, values)[0]
 
     def start(self, recipient: str, channel: str, started_at: int) -> bool:
         """End a STOP sent at `started_at` (epoch milliseconds, by the provider's clock) or before, even if
-        the STOP arrives later. Other reasons remain. Return False if a START as recent is stored already."""
+        the STOP arrives later. Other reasons remain. Return False if the same or a later START is stored."""
         return try_update(
             self.client,
             self.table,
@@ -141,9 +139,7 @@ class Suppressions(_Table):
             TableName=self.table, FilterExpression="attribute_exists(reason) OR attribute_exists(stopped)"
         )
         for page in pages:
-            for item in page["Items"]:
-                if suppression := suppression_of(plain(item)):
-                    yield suppression
+            yield from filter(None, map(suppression_of, map(plain, page["Items"])))
 
 
 def listed_key(recipient: str, channel: str) -> Sets:
@@ -380,11 +376,11 @@ class BatchChoices:
     def mark(self, message: "Message", outcome: "Rejected") -> None:
         """Put the message's recipients on the suppression list, because the provider reported them as gone or
         opted out."""
-        reported_at = milliseconds(self._clock())
+        now_ms = milliseconds(self._clock())
         reason: Reason = "stop" if outcome.opted_out else "gone"
         for recipient in message.addressees:
             self._list.mark(
-                Suppression(recipient, message.event_type, reason, reported_at, outcome.reason, message.id)
+                Suppression(recipient, message.event_type, reason, now_ms, outcome.reason, message.id)
             )
 
     def _check(self, addressees: Iterable[Addressee]) -> None:

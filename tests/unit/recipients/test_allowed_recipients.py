@@ -1,4 +1,4 @@
-"""Whom a stage may reach that must not reach everybody."""
+"""Recipients that a restricted stage may reach."""
 
 import pytest
 
@@ -20,7 +20,7 @@ ONLY = ("ada@example.com", "corp.example", "+1202555", "push:phones#token", "cha
         ("voice", "+12025550123"),
     ],
 )
-def test_whoever_is_named_by_address_domain_number_or_channel_is_reached(
+def test_a_recipient_in_the_setting_by_address_domain_number_or_channel_is_allowed(
     channel: str, recipient: str
 ) -> None:
     assert AllowedRecipients(channel, ONLY, "").outside([recipient]) == {}
@@ -47,29 +47,29 @@ def test_whoever_is_named_by_address_domain_number_or_channel_is_reached(
         ("chat", "421"),
     ],
 )
-def test_nobody_else_is(channel: str, recipient: str) -> None:
-    (why,) = AllowedRecipients(channel, ONLY, "").outside([recipient]).values()
-    assert why.code == "not_allowed_here"
-    assert why.sentence == "this stage sends only to those whom its setting recipients.only names"
+def test_any_other_recipient_is_outside(channel: str, recipient: str) -> None:
+    (blocked,) = AllowedRecipients(channel, ONLY, "").outside([recipient]).values()
+    assert blocked.code == "not_allowed_here"
+    assert blocked.sentence == "this stage sends only to those whom its setting recipients.only names"
 
 
 @pytest.mark.parametrize("only", [(), ONLY])
-def test_a_message_that_names_nobody_is_refused(only: tuple[str, ...]) -> None:
+def test_a_message_without_recipients_is_outside(only: tuple[str, ...]) -> None:
     assert AllowedRecipients("chat", only, "").outside([])
     assert AllowedRecipients("chat", only, "bob").redirect([]) == "bob"
 
 
-def test_a_message_with_one_recipient_who_may_not_be_reached_is_redirected() -> None:
+def test_a_message_with_one_recipient_outside_is_redirected() -> None:
     allowed = AllowedRecipients("mail", ONLY, "testers@example.com")
     assert allowed.redirect(["ada@example.com", "eve@example.com"]) == "testers@example.com"
     assert allowed.redirect(["ada@example.com", "bob@corp.example"]) is None
 
 
-def test_who_gets_the_others_messages_gets_messages_of_ones_own() -> None:
+def test_the_recipient_of_redirected_messages_is_allowed() -> None:
     allowed = AllowedRecipients("mail", (), "testers@example.com")
     assert allowed.redirect(["testers@example.com"]) is None
     assert allowed.outside(["testers@example.com"]) == {}
 
 
-def test_without_a_redirect_nobody_gets_the_others_messages() -> None:
+def test_a_stage_without_redirect_to_redirects_no_message() -> None:
     assert AllowedRecipients("mail", ONLY, "").redirect(["eve@example.com"]) is None

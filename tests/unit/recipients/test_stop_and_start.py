@@ -41,9 +41,9 @@ def test_stop_puts_a_number_on_the_list_of_texts_and_of_nothing_else(list_: Supp
 def test_a_message_to_it_ends_with_the_number_that_stop_was_sent_to(list_: Suppressions, aws: Aws) -> None:
     list_.mark(stop())
     choices = Choices(list_, Preferences(aws.dynamodb, PREFERENCES))
-    (why,) = choices.find("sms", [Addressee(ADA)]).values()
-    assert why.code == "suppressed"
-    assert why.sentence == (
+    (blocked,) = choices.find("sms", [Addressee(ADA)]).values()
+    assert blocked.code == "suppressed"
+    assert blocked.sentence == (
         "on the suppression list since 2026-11-21: its owner opted out (STOP sent to +12025550123); a text "
         "START ends it"
     )
