@@ -1,5 +1,5 @@
-"""A message: one item of the mailbox, read into the typed contract of its channel; and the body of a queue's
-message, which is the item itself as JSON."""
+"""A message: an item of the mailbox, read into the typed contract of the channel. The body of a queue message
+is the same item as JSON."""
 
 import base64
 import binascii
@@ -20,42 +20,43 @@ from mailroom.message.address import has_control, to_e164
 from mailroom.message.window import Window
 
 MAX_ID_BYTES = 180
-"""Base64url of it is 240 characters: within the 256 of an SES tag's value."""
+"""Bytes of an id in UTF-8. Their base64url has 240 characters, and an SES tag's value 256 at most."""
 MAX_ATTEMPT = 999_999_999
-"""What a reference has room for. DynamoDB takes no number of more than 38 digits."""
+"""Highest attempt that fits into a reference. DynamoDB stores at most 38 digits."""
 _FORM = re.compile(r"([A-Za-z0-9_-]{2,240})(?:\.([1-9][0-9]{0,8}))?", re.ASCII)
 
 MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
-"""DynamoDB's own bounds of a partition and a sort key: no ledger item can have a longer one."""
+"""DynamoDB's limits of a partition key and a sort key: a ledger item cannot have longer ones."""
 
 MAX_REF_BYTES = len("s3://") + 63 + len("/") + 1024
-"""The longest name of a bucket and the longest key of an object. A ledger item keeps a fax's, and it may
-come from a queue, whose messages are larger than any item."""
+"""Bytes of the longest bucket name and the longest object key. A ledger item stores the `payload_ref` of a
+fax, which may come from a queue, whose messages are larger than any item."""
 
 MAX_TIME = 64
-"""Characters: one with microseconds and an offset has half of that. Python reads any number of digits after
-the point, and a ledger item keeps the text."""
+"""Characters of a time. A time with microseconds and an offset has half as many, but Python reads any number
+of digits after the decimal point, and a ledger item stores the text."""
 
 MAX_AHEAD_SECONDS = 366 * 86400
-"""How far ahead `send_at` may lie."""
+"""Longest time from now until `send_at`."""
 
 MAX_GROUP = 128
-"""Characters of what a queue groups a message by: SQS's MessageGroupId."""
+"""Characters of a message's group in a queue: SQS's MessageGroupId."""
 
 LANES = ("normal", "bulk")
+"""Names of all lanes: the parallel queues of a channel."""
 
 MAX_SUBJECT = 200
-"""Characters of a subject that the ledger keeps: an item stays near one write unit."""
+"""Characters of a subject in the ledger, so that an item stays near one write unit."""
 
 MAX_TOPIC = 64
-"""Characters of a topic: it stands in the link by which one opts out, and a header has its bounds."""
+"""Characters of a topic, which is part of the unsubscribe link and so of a header with a limited length."""
 
 OURS = ("variables", "attempt", "payload_prefix", "restored_id")
-"""Fields of a message that no producer writes."""
+"""Fields of a message that producers never write."""
 
 MISTAKABLE = 6
-"""Letters of a name from which another spelling of that name is taken for a mistake: `topics`, `emails` and
-`texts` are everyday variables of a template."""
+"""Letters that an attribute's name needs before a similar name counts as a spelling mistake: `topics`,
+`emails` and `texts` are everyday variables of a template."""
 
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
 
@@ -66,63 +67,68 @@ HELD = {
     OUTSIDE_WINDOW: "it waits until its window opens",
     PROVIDER_REFUSES: "it waits until the provider takes messages of this lane again; see its dead letters",
 }
-"""For what a message waits with its content: the code and the sentence of its `trouble`."""
+"""Reasons why a message waits with its content: the code and the sentence of `trouble`."""
 
 
 _OF_RUN = re.compile(r"[^#]+#[^#]+#.+#([0-9a-f]{8})[0-9a-f]{32}", re.ASCII)
 
 
 def run_of(id_: str) -> tuple[str, str]:
-    """The campaign and the run that composed a message, by its id (see `Run.id_of`); two times "": none.
-    A producer may write such an id too."""
-    campaign, _, rest = id_.partition("#")
-    run, _, key = rest.partition("#")
+    """Return the campaign and the run that composed a message, by the id (see `Run.id_of`), or two empty
+    strings. A producer may write such an id too."""
+    campaign, _, suffix = id_.partition("#")
+    run, _, key = suffix.partition("#")
     return (campaign, run) if campaign and run and key else ("", "")
 
 
 def begun_of(id_: str) -> int | None:
-    """The `begun_at` of the run whose id this is (see `Run.id_of`); None: no run made it."""
+    """Return the `begun_at` of the run that composed a message, by the id (see `Run.id_of`), or None for
+    other ids."""
     form = _OF_RUN.fullmatch(id_)
     return None if form is None else int(form[1], 16)
 
 
 class Key(Struct, frozen=True):
-    """What identifies a message: the mailbox's and the ledger's primary key."""
+    """Identity of a message: the primary key of the mailbox and of the ledger."""
 
     id: str
+    """Id that the producer chose."""
     event_type: str
+    """Channel of the message."""
 
 
 ID_TAG, ATTEMPT_TAG = "correlation", "attempt"
+"""Tags of a mail that hold the reference: see `Reference.tags`."""
 SEVERAL_TAG = "several"
-"""A tag of a mail to more than one, at a provider whose events do not say which of them they are about."""
+"""Tag of a mail to more than one recipient, at a provider whose events do not name the recipient."""
 
 
 class Reference(Struct, frozen=True):
-    """What goes to a provider with a message and comes back with its events: the id of the message, and the
-    attempt at it (counted from 1).
+    """Identity of an attempt: a provider gets the reference with the message and returns it in events.
 
-    The attempt tells a message's lives apart: what arrives late about an attempt that was given up, or about
-    the life before an operator's resend, says nothing about the present one.
+    The attempt separates the lives of a message: a late event about an attempt that was given up, or about
+    the life before an operator's resend, must not change the present attempt.
     """
 
     id: str
+    """Id of the message."""
     attempt: int = 1
+    """Number of the attempt, counted from 1."""
 
     @property
     def text(self) -> str:
-        """Base64url of the id, unpadded, and `.2` for a second attempt: fit for a header and a URL's path."""
+        """Unpadded base64url of the id, and `.2` for a second attempt: safe in headers and URL paths."""
         coded = encoded(self.id)
         return coded if self.attempt == 1 else f"{coded}.{self.attempt}"
 
     @property
     def tags(self) -> dict[str, str]:
-        """The same as tags of a mail: a tag takes no dot, so the attempt has one of its own."""
+        """The same content as tags of a mail: two tags, because a tag cannot contain the dot of `text`."""
         return {ID_TAG: encoded(self.id), ATTEMPT_TAG: str(self.attempt)}
 
     @classmethod
     def of_tags(cls, tags: Mapping[str, str]) -> "Reference | None":
-        """The reference that made `tags`; None: the mail is another program's."""
+        """Return the reference in `tags`, or None for a mail of another program."""
         coded, attempt = tags.get(ID_TAG, ""), tags.get(ATTEMPT_TAG, "1")
         try:
             return cls.read(coded if attempt == "1" else f"{coded}.{attempt}")
@@ -131,7 +137,7 @@ class Reference(Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str) -> "Reference":
-        """The reference that `text` is. Raises Malformed for anything that `Reference.text` never makes."""
+        """Parse a reference. Raises Malformed for any text that `Reference.text` never makes."""
         form = _FORM.fullmatch(text)
         if form is None:
             raise Malformed("not a reference of ours")
@@ -140,44 +146,53 @@ class Reference(Struct, frozen=True):
             id_ = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode()
         except (binascii.Error, UnicodeDecodeError):
             raise Malformed("not a reference of ours") from None
-        # One id, one reference: other spellings of the same bits were not made here.
+        # An id has only one reference, so other base64 spellings of the same bits are forged.
         if encoded(id_) != coded or has_control(id_) or len(id_.encode()) > MAX_ID_BYTES or attempt == "1":
             raise Malformed("not a reference of ours")
         return cls(id_, int(attempt or 1))
 
 
 def encoded(id_: str) -> str:
-    """Base64url of an id, unpadded: fit for a header, and for an SES tag, which takes no dot."""
+    """Return an id as unpadded base64url: safe in a header, and in an SES tag, which cannot contain dots."""
     return base64.urlsafe_b64encode(id_.encode()).rstrip(b"=").decode()
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """What every channel's contract shares. A subclass a channel adds what that channel needs."""
+    """Attributes that all contracts share. A subclass for each channel adds the channel's attributes."""
 
     addressing: ClassVar[tuple[str, ...]] = ("to",)
-    """The attributes that say whom it reaches; a channel with others names them all. They count in the item
-    alone: the claim writes down whom a message is for, and who wants nothing is asked of these, before or
-    without a look at its payload."""
+    """Attributes that name the recipients; a channel with different ones lists all of them. A payload cannot
+    set these attributes: the claim records the recipients, and opt-outs are checked for them, before the
+    payload is read or without reading it."""
     windowed: ClassVar[bool] = True
-    """Whether a message may wait for its window: not where one may be under way while its window closes."""
+    """Support for `window`. False for a channel whose messages may be under way when the window closes."""
     hints: ClassVar[Mapping[str, str]] = {}
-    """What would be right, by attribute, where a map in it lacks a name or has one too many."""
+    """Remedy by attribute, for a map in the attribute with a missing or unknown name."""
 
     id: Annotated[str, Meta(description=f"the producer's own; 1 to {MAX_ID_BYTES} bytes of UTF-8")]
+    """Id that the producer chose: with `event_type`, the key of the message."""
     event_type: str
+    """Channel, whose contract applies to the item."""
     send_at: Time | None = None
+    """Earliest time to send the message: see `due`."""
     expires_at: Time | None = None
+    """Time after which sending is pointless: see `expiry`."""
     lane: Annotated[
         str, Meta(description="bulk never delays normal", extra_json_schema={"enum": list(LANES)})
     ] = "normal"
+    """Lane of the channel's queues, one of `LANES`."""
     window: Annotated[
         Window | None, Meta(description="the hours in which it may go out; outside it waits for the next")
     ] = None
+    """Hours in which the message may be sent."""
     time_zone: Annotated[str | None, Meta(description="its recipient's, for `window`")] = None
+    """Time zone of the recipient, which overrides the window's `zone`."""
     topic: Annotated[
         str | None, Meta(description=f"what a recipient can opt out of: 1 to {MAX_TOPIC} characters")
     ] = None
+    """Topic that a recipient can opt out of."""
     callback_url: Annotated[str | None, Meta(description="told of each change of status")] = None
+    """URL that gets a webhook after each change of status."""
     payload_ref: Annotated[
         str | None,
         Meta(
@@ -185,18 +200,24 @@ class Message(Struct, frozen=True, kw_only=True):
             extra_json_schema={"maxLength": MAX_REF_BYTES},
         ),
     ] = None
+    """Object in the payload bucket with further attributes, as s3://bucket/key."""
     payload_prefix: Annotated[
         str | None,
         Meta(description="the API's own: what its caller may name begins so; producers leave it out"),
     ] = None
+    """Prefix that the API sets: the keys of all `objects` must begin with this text."""
     restored_id: Annotated[
         str | None, Meta(description="the system's own: the id of an item that was put back")
     ] = None
+    """Id of a lost item that was put back. Dispatch never queues such an item: see `mailbox.RESTORED`."""
     ttl: Annotated[int | None, Meta(description="epoch seconds after which the item may go")] = None
+    """Epoch seconds after which DynamoDB may delete the item."""
     attempt: Annotated[
         int, Meta(ge=1, le=MAX_ATTEMPT, description="the system's own; producers leave it out")
     ] = 1
+    """Number of the attempt, counted from 1."""
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Attributes of the whole item, for a template."""
 
     @property
     def key(self) -> Key:
@@ -204,105 +225,104 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str | list[str]:
-        """Whom it is for, as the ledger keeps it; a contract that knows says so."""
+        """Recipient, or list of recipients, for the ledger. Contracts with recipients override this."""
         return []
 
     @property
     def reference(self) -> Reference:
-        """What its provider is told, to be heard again in its events."""
+        """Reference that the provider gets with the message and returns in events."""
         return Reference(self.id, self.attempt)
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """Whom it reaches, each in the one form that the suppression list knows; () where nobody can be on
-        it."""
+        """Recipients in the canonical form, by which the suppression list has them. Empty for a channel
+        without suppression."""
         return ()
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """Whom it reaches, also where nobody can be on the suppression list: a fax number, a topic of SNS."""
+        """Recipients, including those that the suppression list never has: a fax number, a topic of SNS."""
         to = self.recipient
         return self.addressees or ((to,) if isinstance(to, str) else (*to,))
 
     @property
     def recipient_count(self) -> int:
-        """The recipients of the request to its provider, as the provider's quota counts them."""
+        """Number of recipients in the request to the provider, which the provider's quota counts."""
         return 1
 
-    def without(self, addressees: Container[str]) -> Self:  # noqa: ARG002 - for those that can go to several
-        """The message to the other addressees only."""
+    def without(self, addressees: Container[str]) -> Self:  # noqa: ARG002 - overrides use the argument
+        """Return the message without `addressees`. Contracts with several addressees override this."""
         return self
 
     def redirected(self, to: str) -> Self:
-        """The message to `to` only."""
+        """Return the message with `to` as the only recipient."""
         return structs.replace(self, **dict.fromkeys(self.addressing) | {self.addressing[0]: to})
 
     @property
     def headline(self) -> Mapping[str, str | int]:
-        """What lists of messages show beside the recipient, and the ledger keeps: `template` with its version
-        and `subject`, as far as the item has them."""
+        """Attributes for the ledger that lists of messages show beside the recipient: `template` with the
+        version and `subject`, if the item has them."""
         return {}
 
     @property
     def line(self) -> str | None:
-        """The number under which a look-up may find it among other messages' at the provider; None: none."""
+        """Telephone number by which a look-up at the provider finds messages, if the channel has one."""
         return None
 
     @property
     def group(self) -> str | None:
-        """What its queue groups it by: a line that takes one at a time, or an endpoint to be fair about."""
+        """Group in the queue: a line that accepts one message at a time, or an endpoint to be fair about."""
         return None
 
     @property
     def objects(self) -> list[tuple[str, str]]:
-        """The objects of the payload bucket that it names, as s3://bucket/key, each behind its attribute."""
+        """Attributes that name objects in the payload bucket, each with the object's s3://bucket/key."""
         return [] if self.payload_ref is None else [("payload_ref", self.payload_ref)]
 
     @property
     def duplicate(self) -> str:
-        """An id that every copy of this attempt has, in the 128 characters that a FIFO queue takes."""
+        """Deduplication id of the attempt, within the 128 characters that a FIFO queue accepts."""
         return hashlib.sha256(f"{self.id}\0{self.attempt}".encode()).hexdigest()
 
     @property
     def kept(self) -> Mapping[str, str | int]:
-        """Further attributes for the ledger: what a later attempt is built from."""
+        """Further attributes for the ledger, from which a later attempt is built."""
         return {}
 
     @property
     def kind(self) -> str:
-        """The queue message's attribute `type`: what the content is made of, where channels differ in it."""
+        """Value of the queue message's attribute `type`: the kind of content, if the channel has several."""
         return self.event_type
 
     @property
     def may_use(self) -> bool:
-        """Whether a template, which is not known here, may use what the contract does not name."""
+        """True if a template, which is unknown to the contract, may use attributes outside the contract."""
         return False
 
     def unused(self, used: Container[str]) -> list[str]:
-        """The attributes that change nothing: neither the contract names them, nor are they among the
-        variables that its template has `used`."""
+        """Return the attributes without effect: outside the contract, and not among the variables that the
+        template has `used`."""
         return [name for name in self.variables.keys() - _names(type(self)) if name not in used]
 
     def misspelt(self) -> dict[str, str]:
-        """The attributes that the contract does not name and that are names of the contract in another
-        spelling: `sendAt`, `reply-to` and `attachment`, each with the name that they are taken for."""
-        meant = _spellings(type(self))
-        found = {name: meant.get(_spelling(name)) for name in self.variables.keys() - _names(type(self))}
-        return {name: right for name, right in found.items() if right is not None}
+        """Return the attributes outside the contract that are misspelt, such as `sendAt`, `reply-to` and
+        `attachment`, each with the contract's name."""
+        names, unknown = _spellings(type(self)), self.variables.keys() - _names(type(self))
+        return {name: names[spelling] for name in unknown if (spelling := _spelling(name)) in names}
 
     def check_names(self, used: Container[str], *, strict: bool = False) -> None:
-        """Raise Invalid for a misspelt attribute that is not among the variables that its template has
-        `used`: the message would go out without what the attribute says. `strict`: for any that is not."""
-        meant = _spellings(type(self))
+        """Raise Invalid for a misspelt attribute that is not among the variables that the template has
+        `used`: the message would be sent without the attribute's value. With `strict`, raise for any unused
+        attribute."""
+        misspelt = self.misspelt()
         for name in sorted(self.unused(used)):
-            right = meant.get(_spelling(name), name)
-            if right != name:
-                raise Invalid(name, f"is used by nothing here; did you mean `{right}`?")
+            if name in misspelt:
+                raise Invalid(name, f"is used by nothing here; did you mean `{misspelt[name]}`?")
             if strict:
                 raise Invalid(name, "is used by nothing here, which `items.unknown` refuses; leave it out")
 
     def check(self) -> None:
-        """Raise Invalid for what types alone cannot say; subclasses go on with `super().check()`."""
+        """Raise Invalid for faults that types alone cannot express. Subclasses extend `super().check()`."""
         if not self.may_use:
             self.check_names(())
         due, expiry = self.due(), self.expiry()
@@ -328,7 +348,8 @@ class Message(Struct, frozen=True, kw_only=True):
             self.window.check(self.time_zone)
 
     def check_objects(self, prefix: str | None) -> None:
-        """Raise Invalid for an object whose key does not begin with `prefix`; None: for any object."""
+        """Raise Invalid for an object whose key does not begin with `prefix`. Without a prefix, refuse every
+        object."""
         for name, ref in self.objects:
             if prefix is None:
                 raise Invalid(
@@ -351,54 +372,57 @@ class Message(Struct, frozen=True, kw_only=True):
             )
 
     def due(self) -> float | None:
-        """When it may be sent, in epoch seconds; None: at once."""
+        """Return the earliest time to send the message, in epoch seconds, or None for at once."""
         return _time("send_at", self.send_at)
 
     def expiry(self) -> float | None:
-        """When sending it becomes pointless, in epoch seconds; None: never."""
+        """Return the time after which sending is pointless, in epoch seconds, or None for never."""
         return _time("expires_at", self.expires_at)
 
-    def expired(self, now: float) -> bool:
-        """Whether sending it has become pointless."""
+    def expired(self, timestamp: float) -> bool:
+        """Return whether sending is pointless at `timestamp` (epoch seconds)."""
         expiry = self.expiry()
-        return expiry is not None and expiry <= now
+        return expiry is not None and expiry <= timestamp
 
 
 _TEMPLATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LOCALE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,6}", re.ASCII)
-"""The form of BCP 47 (RFC 5646, 2.1). Languages of four letters and more have never been registered."""
+"""Form of a BCP 47 tag (RFC 5646, 2.1). Languages of four letters and more have never been registered."""
 
 
 class Templated(Message, frozen=True, kw_only=True):
-    """What the contracts share whose content may be a template's.
+    """Attributes that contracts with templates share.
 
-    Every attribute of the item, named here or not, is a variable of the template.
+    Every attribute of the item, inside or outside the contract, is a variable of the template.
     """
 
     template: Annotated[
         str | None, Meta(description="a folder of the channel's templates; of a mail `default`")
     ] = None
+    """Folder of the template."""
     locale: Annotated[
         str | None, Meta(description="its recipient's language, fr-CA (BCP 47); the template's own")
     ] = None
+    """Language of the recipient, as a BCP 47 tag."""
     template_version: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         Meta(description="a published version, 0 the deployed one; what counts when it is queued"),
     ] = None
+    """Version of the template, 0 for the deployed one."""
 
     @property
     def template_name(self) -> str | None:
-        """The template that makes its content; None: none does, or its payload names one."""
+        """Template of the content, or None for a message without one, or whose payload names the template."""
         return self.template
 
     @property
     def headline(self) -> Mapping[str, str | int]:
-        said = {"template": self.template_name, "template_version": self.template_version}
-        return {name: value for name, value in said.items() if value}
+        headline = {"template": self.template_name, "template_version": self.template_version}
+        return {name: value for name, value in headline.items() if value}
 
     def check_template(self, beside: str | None) -> None:
-        """Raise Invalid for what cannot name a template, or names one beside the content that the attribute
-        `beside` gives (None: there is none)."""
+        """Raise Invalid for an invalid name or locale, or for a template beside an attribute with the
+        content: the attribute's name is `beside`."""
         if self.locale is not None and not _LOCALE.fullmatch(self.locale):
             raise Invalid("locale", f"{self.locale!r:.60} is no language tag; use one like fr or fr-CA")
         if self.template is not None:
@@ -418,27 +442,27 @@ def _names(contract: type[Message]) -> frozenset[str]:
 
 @cache
 def _spellings(contract: type[Message]) -> dict[str, str]:
-    """The contract's names that may be mistaken, by their spelling."""
-    bare = {_spelling(name): name for name in contract.__struct_encode_fields__ if name not in OURS}
-    return {spelling: name for spelling, name in bare.items() if len(spelling) >= MISTAKABLE}
+    """Return the contract's names that can be misspelt, by their `_spelling`."""
+    names = {_spelling(name): name for name in contract.__struct_encode_fields__ if name not in OURS}
+    return {spelling: name for spelling, name in names.items() if len(spelling) >= MISTAKABLE}
 
 
 def _spelling(name: str) -> str:
-    """A name without what people write in different ways: case, `_`, `-`, and the s of a plural."""
+    """Return a name without case, `_`, `-` and the s of a plural, which people write in different ways."""
     return name.lower().replace("_", "").replace("-", "").removesuffix("s")
 
 
 def key_of(item: Mapping[str, Any]) -> Key:
-    """The key of an item, however wrong the rest is. Raises Malformed where it has none, or one that no
-    ledger item can have."""
-    key = _named(item)
+    """Return the key of an item, even if other attributes are invalid. Raises Malformed for a missing key, or
+    one that a ledger item cannot have."""
+    key = _unbounded_key(item)
     for name, bound in MAX_KEY_BYTES.items():
         if len(getattr(key, name).encode()) > bound:
             raise Malformed(f"`{name}` is longer than the {bound} bytes that a ledger item's can have")
     return key
 
 
-def _named(item: Mapping[str, Any]) -> Key:
+def _unbounded_key(item: Mapping[str, Any]) -> Key:
     id_, event_type = item.get("id"), item.get("event_type")
     if not (isinstance(id_, str) and id_ and isinstance(event_type, str) and event_type):
         raise Malformed("no `id` and `event_type` of type string: not a message")
@@ -446,11 +470,11 @@ def _named(item: Mapping[str, Any]) -> Key:
 
 
 def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
-    """The message that an item asks for, by the contract of its `event_type`.
+    """Read an item into a message, by the contract of its `event_type`.
 
-    Raises Malformed where the key is missing, Invalid (with field and remedy) for anything else.
+    Raises Malformed for a missing key, Invalid (with field and remedy) for any other fault.
     """
-    key = _named(item)  # one that is too long is told so below, with what would be right
+    key = _unbounded_key(item)  # a key that is too long is Invalid below, so that the producer gets a remedy
     contract = contracts.get(key.event_type)
     if contract is None:
         raise Invalid("event_type", f"{key.event_type!r:.60} is no channel here; use {', '.join(contracts)}")
@@ -469,7 +493,7 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
 
 def _below(prefix: str, ref: str) -> bool:
     key = ref.removeprefix("s3://").partition("/")[2]
-    # S3 takes . and .. as any other text; what lies between us and S3 may read them as a way out.
+    # S3 treats . and .. as ordinary text, but software on the way there may resolve them out of the prefix.
     return key.startswith(prefix) and not {".", ".."} & {*key.split("/")}
 
 
@@ -489,16 +513,17 @@ def _time(field: str, text: str | None) -> float | None:
     raise Invalid(field, f"{text!r:.60} is no ISO 8601 time; use one like 2026-11-21T09:00:00Z")
 
 
-def seconds_left(expiry: float | None, now: float, bounds: tuple[int, int]) -> int | None:
-    """For how long a provider may still try, within the bounds that it takes; None: as long as it likes."""
+def seconds_left(expiry: float | None, timestamp: float, bounds: tuple[int, int]) -> int | None:
+    """Return the seconds from `timestamp` to `expiry`, for which a provider may still try, within the
+    `bounds` that the provider accepts, or None without an expiry."""
     if expiry is None:
         return None
-    least, most = bounds
-    return int(max(least, min(most, expiry - now)))
+    shortest, longest = bounds
+    return int(max(shortest, min(longest, expiry - timestamp)))
 
 
 def number(field: str, text: str | None, region: str = "") -> str:
-    """A telephone number in E.164. Raises Invalid, naming the attribute."""
+    """Return a telephone number in E.164. Raises Invalid with `field`, the name of the attribute."""
     try:
         return to_e164(text or "", region)
     except ValueError as error:
@@ -519,17 +544,17 @@ _TYPE_NAMES = {
 
 
 def _explain(error: msgspec.ValidationError) -> Invalid:
-    """Our words for msgspec's ``Expected `str`, got `int` - at `$.to[1]` ``."""
+    """Return an error such as ``Expected `str`, got `int` - at `$.to[1]` `` in words for producers."""
     problem, _, path = str(error).partition(" - at `")
     field = path.rstrip("`").removeprefix("$").removeprefix(".") or "item"
     if "`int" in problem and problem.endswith("`decimal`"):
         return Invalid(field, "expected a whole number, got one with a fraction")
-    sentence = re.sub(r"`([^`]*)`", lambda found: _words(found[1]), problem)
+    sentence = re.sub(r"`([^`]*)`", lambda match: _words(match[1]), problem)
     return Invalid(field, sentence[0].lower() + sentence[1:])
 
 
 def _words(types: str) -> str:
-    names = types.removesuffix(" | null").split(" | ")  # what may be null may as well be left out
+    names = types.removesuffix(" | null").split(" | ")  # optional attributes: null is not worth a mention
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
 
 
@@ -539,57 +564,60 @@ _requests = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 
 
 def encode(item: Mapping[str, Any] | Struct) -> str:
-    """An item as a queue body; numbers keep all their digits."""
+    """Return an item as a queue body. Numbers keep all their digits."""
     text = _encoder.encode(item).decode()
-    # The two characters that DynamoDB and JSON take and SQS does not.
+    # DynamoDB and JSON accept these two characters, but SQS refuses them.
     return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
 def scheduled(text: str) -> dict[str, Any]:
-    """What a schedule sent to a queue. What EventBridge could not send lies in the dead-letter queue as the
-    call that it would have made, and is redriven so. Raises Malformed."""
+    """Read the body of a queue message from a schedule. If EventBridge could not send the message, the
+    dead-letter queue has the whole call with the body inside, and redrives it. Raises Malformed."""
     body = decode(text)
     inner = body.get("MessageBody")
     return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
 
 
 class Held(Struct, frozen=True):
-    """A message that waits with its content, in the queue `scheduled` or in a schedule, until `due` (epoch
-    seconds). Nothing is read back from the mailbox: it was to be sent at once, and its item may be gone.
-    `put_at`: since when it counts as delayed (epoch seconds; None: nobody can tell). `in_line`: it waits for
-    its slot of the day, and goes before those who come later. `code`: see `HELD`."""
+    """A message that waits with its content, in the queue `scheduled` or in a schedule. The mailbox is not
+    read again, because a message that was due at once may have lost its item by then."""
 
     item: dict[str, Any]
+    """Item of the message, whole."""
     due: float
+    """End of the wait, in epoch seconds."""
     put_at: float | None = None
+    """Time from which the delay of the message counts, in epoch seconds, if known."""
     in_line: bool = False
+    """True for a message that waits for its slot of the day, and is sent before later ones."""
     code: str = DAY_USED_UP
+    """Reason of the wait: a key of `HELD`."""
 
     @property
     def body(self) -> str:
-        """The body of the queue. It has the message's key where a scheduled message has it."""
+        """Body for the queue, with the message's key at the top level, like the queue's other bodies."""
         key = {name: self.item[name] for name in ("id", "event_type")}
-        waits = {"due": self.due, "put_at": self.put_at, "in_line": self.in_line, "code": self.code}
-        return encode({**key, "item": self.item, **waits})
+        return encode(key | structs.asdict(self))
 
 
 def held(body: Mapping[str, Any]) -> Held | None:
-    """What the body of the queue `scheduled` holds; None: a key alone. Raises Malformed."""
+    """Read a message with its content from a body of the queue `scheduled`, or return None for a key alone.
+    Raises Malformed."""
     if "item" not in body:
         return None
     try:
-        found = msgspec.convert(body, Held)
+        message = msgspec.convert(body, Held)
     except msgspec.ValidationError as fault:
         raise Malformed(f"not a message that waits: {fault}") from None
-    if found.code not in HELD:
-        raise Malformed(f"not a message that waits: its code is {found.code!r:.60}")
-    if key_of(found.item) != key_of(body):
+    if message.code not in HELD:
+        raise Malformed(f"not a message that waits: its code is {message.code!r:.60}")
+    if key_of(message.item) != key_of(body):
         raise Malformed("not a message that waits: its key is not its item's")
-    return found
+    return message
 
 
 def decode(text: str) -> dict[str, Any]:
-    """A queue body as an item. Raises Malformed."""
+    """Read a queue body as an item. Raises Malformed."""
     body = read(text, _bodies)
     if too_deep(text, body):
         raise Malformed(f"the body has over {MAX_DEPTH} levels of lists and maps; use fewer")
@@ -597,8 +625,8 @@ def decode(text: str) -> dict[str, Any]:
 
 
 def read(text: str, decoder: msgspec.json.Decoder[dict[str, Any]] = _requests) -> dict[str, Any]:
-    """A JSON object of any number of levels and with any number: who stores it names the field that is beyond
-    DynamoDB's bounds. Raises Malformed."""
+    """Read a JSON object with any number of levels and any numbers: code that stores the object checks
+    DynamoDB's limits, and names the field at fault. Raises Malformed."""
     try:
         return decoder.decode(text)
     except DecimalException:

@@ -1,7 +1,7 @@
-"""What becomes of a message: what a provider's answer to a submit proves, what its events say later, and the
-statuses that follow, which move one way only: forward.
+"""Outcomes of a message: the proof in a provider's response to a submit, the provider's later events, and the
+statuses that follow, which only move forward.
 
-An adapter that raises instead of answering says that the outcome is unknown.
+An exception from an adapter, instead of a response, means that the outcome is unknown.
 """
 
 from collections.abc import Callable
@@ -12,71 +12,85 @@ from msgspec import Struct
 from mailroom.message.message import Key
 
 Facts = dict[str, str | int]
-"""Attributes of a ledger item, by their names."""
+"""Attributes of a ledger item by name."""
 
 
 class Sent(Struct, frozen=True):
-    """The provider accepted the message and calls it `provider_id`; `facts` are kept with it."""
+    """Proof that the provider has accepted the message."""
 
     provider_id: str
+    """Id of the message at the provider."""
     facts: Facts = {}
+    """Further attributes for the ledger item."""
 
 
 class Retry(Struct, frozen=True):
-    """Proved not sent, and worth another try; `after`: the least wait, in seconds."""
+    """Proof that the message was not sent, by a fault that may pass: worth another try."""
 
     reason: str
+    """Sentence for people."""
     after: float = 0
+    """Shortest wait before the next try, in seconds."""
 
 
 class Rejected(Struct, frozen=True):
-    """Permanent and the message's own fault: it ends as failed. `gone`: its recipient is no more, and no
-    later message will reach it either. `opted_out`: its recipient has told the provider to stop; it ends as
-    suppressed. Both enter the suppression list."""
+    """Proof that the message was not sent, by a permanent fault of the message itself: it ends as failed."""
 
     reason: str
+    """Sentence for people."""
     gone: bool = False
+    """True for a recipient that no longer exists: later messages would fail too, so the recipient enters the
+    suppression list."""
     opted_out: bool = False
+    """True for a recipient who has opted out at the provider. The message ends as suppressed, and the
+    recipient enters the suppression list."""
 
 
 class Misconfigured(Struct, frozen=True):
-    """Proved not sent, by a fault of ours (sender, credentials, account): an alarm, not a failed message."""
+    """Proof that the message was not sent, by a fault of ours (sender, credentials, account). This causes an
+    alarm, not a failed message."""
 
     reason: str
+    """Sentence for people."""
 
 
 class DayUsedUp(Struct, frozen=True):
-    """Proved not sent: the provider takes no more today. It is nobody's fault, and no try is lost by it."""
+    """Proof that the message was not sent, because the account's quota for the day is used up. The message
+    loses no try by this."""
 
     reason: str
+    """Sentence for people."""
 
 
 class Conflict(Struct, frozen=True):
-    """The provider has got another request under this one's key, and did nothing now. Whether that other one
-    sent the message, nobody can tell: another key might send it twice."""
+    """Proof that the provider ignored the request, because it had a different request under the same key. The
+    first request may have sent the message, so a new key might send it twice."""
 
     reason: str
+    """Sentence for people."""
 
 
 class NotFound(Struct, frozen=True):
-    """A look-up's answer: the provider never got it, so submitting it is safe."""
+    """Result of a look-up: the provider never received the message, so a submit is safe."""
 
 
 class Unknowable(Struct, frozen=True):
-    """A look-up's answer: this provider cannot tell; the channel's `on_unknown` decides."""
+    """Result of a look-up: the provider cannot answer, and the channel's `on_unknown` decides."""
 
 
 class Repeatable(Struct, frozen=True):
-    """A look-up's answer: this provider knows a request by its key, and answers the identical one as it did
-    the first, sending nothing again, for a time that ends at `until` (epoch seconds). `prepare` makes that
-    request of the message; it raises what an adapter's own `prepare` does."""
+    """Result of a look-up at a provider that identifies requests by key: an identical request gets the first
+    response again, and sends no second message."""
 
     until: float
+    """End of the time in which the provider remembers the key, in epoch seconds."""
     prepare: Callable[[Any], Any]
+    """Function that makes the identical request from the message. It raises the same exceptions as the
+    adapter's own `prepare`."""
 
 
 Refusal = Retry | Misconfigured | Rejected | DayUsedUp
-"""Proved not sent."""
+"""Proof that a message was not sent."""
 Outcome = Sent | Refusal | Conflict
 Evidence = Sent | NotFound | Repeatable | Unknowable
 ANY_ACCOUNT = ""
@@ -84,7 +98,7 @@ ANY_ACCOUNT = ""
 
 
 class NotReady(Exception):
-    """Raised before a submit: the message cannot go out now, and `outcome` says why."""
+    """Error before a submit: the message cannot be sent now, for the reason in `outcome`."""
 
     def __init__(self, outcome: Refusal) -> None:
         super().__init__(outcome.reason)
@@ -104,56 +118,64 @@ Status = Literal[
     "bounced",
     "complained",
 ]
-"""In the order of what is known: a provider's event may only replace a status that stands before its own,
-so any order and any number of events end the same. A bounce or a complaint may follow a delivery. What was
-given up stands before what a provider proves."""
+"""Statuses, from the least to the most certain. A provider's event may only replace a status that precedes
+the event's status, so any order and any number of events end the same. A bounce or a complaint may follow a
+delivery. Statuses of messages that were given up precede those that a provider proves."""
 
 _ORDER: tuple[Status, ...] = get_args(Status)
 SILENT: tuple[Status, ...] = ("sending", "scheduled")
-"""Statuses that are no outcome: a message passes through them, after a crash even twice."""
+"""Statuses on the way to an outcome. A message may have one of these twice after a crash."""
 FAILED: tuple[Status, ...] = ("failed", "undelivered", "bounced", "complained")
-"""Statuses that a producer did not wish for. `suppressed` is none: nothing went wrong, nothing was sent."""
+"""Statuses of a failure. `suppressed` is not a failure: the message was withheld on purpose."""
 CODES: dict[str, tuple[str, ...]] = {
     "undelivered": ("error_code", "bounce_type"),
     "bounced": ("bounce_type",),
     "complained": ("complaint_type",),
 }
-"""Where the ledger keeps why, for the statuses that a provider reports."""
+"""Ledger attributes that hold the reason, by status that a provider reports."""
 DETAIL_TYPE = "Message Outcome"
-"""The `detail-type` of the events on a bus that tell of an outcome."""
+"""Value of `detail-type` in the events that report outcomes on a bus."""
 
 
 def before(status: Status) -> tuple[Status, ...]:
-    """The statuses that `status` may replace."""
+    """Return the statuses that `status` may replace."""
     return _ORDER[: rank(status)]
 
 
 def rank(status: Status) -> int:
-    """A status's place in the one order: a higher one is known better."""
+    """Return the place of a status in the order of certainty, from 0."""
     return _ORDER.index(status)
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """All events prove that the provider has accepted the attempt.
-
-    `kind` is the provider's own word, for logs and metrics. `status` is None where it tells a fact alone (a
-    delay, an open). `recipients` are canonical, as the suppression list has them; () is all of the message's,
-    and `several` says that there are more than one. `suppress` marks those recipients. `found_by_number`: a
-    look-up asks this provider by number, and must not take this message for another. `at` is the provider's
-    time in epoch milliseconds, `detail` a sentence of at most 300 characters. `facts` are attributes of the
-    ledger item: times in epoch milliseconds (`deliveredAt`), the rest as the provider said it.
-    """
+    """A provider's report about an attempt. Every event proves that the provider has accepted the attempt."""
 
     key: Key
+    """Key of the message."""
     attempt: int
+    """Number of the attempt, counted from 1."""
     provider: str
+    """Name of the provider."""
     provider_id: str | None
+    """Id of the message at the provider, if the event has one."""
     kind: str
+    """Provider's word for the event, for logs and metrics."""
     status: Status | None
+    """Status that the event proves, or None for an event that only adds facts (a delay, an open)."""
     facts: Facts
+    """Attributes for the ledger item: times in epoch milliseconds (`deliveredAt`), other values in the
+    provider's form."""
     recipients: tuple[str, ...]
+    """Recipients that the event is about, in the canonical form of the suppression list. An empty tuple means
+    all recipients of the message."""
     several: bool = False
+    """True for an event about a message to more than one recipient."""
     found_by_number: bool = False
+    """True for a provider whose look-ups search by phone number. The ledger then stores `provider_id`, so
+    that a look-up for a different message cannot match this one."""
     suppress: Literal["bounce", "complaint", "stop"] | None = None
+    """Reason to put `recipients` on the suppression list, if the event is one."""
     at: int
+    """Time at the provider, in epoch milliseconds."""
     detail: str = ""
+    """Sentence for people, of at most 300 characters."""

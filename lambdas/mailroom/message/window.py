@@ -1,4 +1,4 @@
-"""The hours in which a message may go out, by the clock of its recipient."""
+"""The hours in which a message may be sent, by the clock of its recipient."""
 
 import re
 from datetime import datetime
@@ -11,26 +11,29 @@ from msgspec import Meta, Struct, field
 from mailroom.errors import Invalid
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+"""Names of the days, in the order of `datetime.weekday`."""
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}", re.ASCII)
 _MINUTE = 60
 _LONGEST = 15 * 24 * 60
-"""Minutes: a window of one day in the week may lie in the hour that the clock skips there once a year."""
+"""Minutes until the next opening, at most: a weekly window may fall into the hour that clocks skip in spring,
+and then opens two weeks after the last time."""
 
 
 class Window(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """From and to are times of day; `to` may be after midnight, and then belongs to the day before. A moment
-    is within by what the clock on the wall shows then, so an hour that comes twice is within twice."""
+    """Hours of the day in which a message may be sent, from `from` until before `to`. If `to` is earlier than
+    `from`, the hours after midnight belong to the day before. The clock on the wall decides, so an hour that
+    a change of the clock repeats counts twice."""
 
     from_: Annotated[str, Meta(description="HH:MM")] = field(name="from")
-    to: Annotated[str, Meta(description="HH:MM, not within any more")]
+    to: Annotated[str, Meta(description="HH:MM, exclusive")]
     days: Annotated[str, Meta(description="like mon-sat, or mon,wed,fri")] = "mon-sun"
     zone: Annotated[
-        str | None, Meta(description="like Europe/Berlin; the message's time_zone goes before")
+        str | None, Meta(description="like Europe/Berlin; the message's time_zone overrides it")
     ] = None
 
     def check(self, zone: str | None) -> None:
-        """Raise Invalid, by the field of `window` at fault. `zone` is the message's own."""
+        """Raise Invalid for a faulty field of the window. `zone` is the `time_zone` of the message."""
         for name, text in (("from", self.from_), ("to", self.to)):
             if not _CLOCK.fullmatch(text):
                 raise Invalid(f"window.{name}", f"{text!r:.60} is no time of day; use one like 09:00")
@@ -42,27 +45,27 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         self.clock_of(zone)
 
     def clock_of(self, zone: str | None) -> ZoneInfo:
-        """The zone by whose clock it is. Raises Invalid."""
+        """Return the time zone of the message or, without one, of the window. Raises Invalid."""
         return zone_of("window.zone" if zone is None else "time_zone", zone or self.zone or "")
 
-    def opens(self, at: float, zone: str | None) -> float:
-        """The first moment within, from `at` on (epoch seconds). The window was checked. Raises Invalid for a
-        `zone` that there is not."""
-        if _within(self, zone, at):
-            return at
-        return _next(self, zone, int(at) // _MINUTE + 1)
+    def opens(self, timestamp: float, zone: str | None) -> float:
+        """Return the first time within a checked window from `timestamp` on, both in epoch seconds. Raises
+        Invalid for an unknown `zone`."""
+        if _within(self, zone, timestamp):
+            return timestamp
+        return _next(self, zone, int(timestamp) // _MINUTE + 1)
 
 
-@lru_cache(maxsize=2048)  # whatever waits at the same minute opens at the same
-def _next(window: Window, zone: str | None, minute: int) -> float:
-    for later in range(minute, minute + _LONGEST):
-        if _within(window, zone, later * _MINUTE):
-            return float(later * _MINUTE)
+@lru_cache(maxsize=2048)  # messages that wait in the same minute have the same opening
+def _next(window: Window, zone: str | None, first: int) -> float:
+    for minute in range(first, first + _LONGEST):
+        if _within(window, zone, minute * _MINUTE):
+            return float(minute * _MINUTE)
     raise Invalid("window", "is never open")
 
 
-def _within(window: Window, zone: str | None, at: float) -> bool:
-    moment = datetime.fromtimestamp(at, window.clock_of(zone))
+def _within(window: Window, zone: str | None, timestamp: float) -> bool:
+    moment = datetime.fromtimestamp(timestamp, window.clock_of(zone))
     clock, days, today = f"{moment:%H:%M}", days_of(window.days), moment.weekday()
     if window.from_ < window.to:
         return today in days and window.from_ <= clock < window.to
@@ -71,24 +74,24 @@ def _within(window: Window, zone: str | None, at: float) -> bool:
 
 @lru_cache(maxsize=256)
 def days_of(text: str) -> frozenset[int]:
-    """The days of the week that a text names, Monday as 0. Raises Invalid."""
-    found: set[int] = set()
+    """Read days of the week, such as `mon-sat`, as numbers with Monday as 0. Raises Invalid."""
+    days: set[int] = set()
     for part in text.split(",")[:8]:
         first, dash, last = part.strip().lower().partition("-")
         if first not in DAYS or (dash and last not in DAYS):
             raise Invalid("window.days", f"{text!r:.60} are no days; write mon-sat, or mon,wed,fri")
         begin, end = DAYS.index(first), DAYS.index(last or first)
-        found |= {each % 7 for each in range(begin, end + 1 + (7 if end < begin else 0))}
-    return frozenset(found)
+        days |= {day % 7 for day in range(begin, end + 1 + (7 if end < begin else 0))}
+    return frozenset(days)
 
 
 @lru_cache(maxsize=512)
 def zone_of(name: str, zone: str) -> ZoneInfo:
-    """A time zone of IANA's. Raises Invalid by the field `name`."""
-    # A key is a path below the zones' folder.
+    """Return a time zone of the IANA database. Raises Invalid with the field `name`."""
+    # `ZoneInfo` opens a file of this name, and its folder also has files that are not IANA's names.
     if not _ZONE.fullmatch(zone) or zone.startswith(("posix", "right/", "localtime")):
         raise Invalid(name, f"{zone!r:.60} is no time zone; use one like Europe/Berlin")
     try:
         return ZoneInfo(zone)
-    except (OSError, ValueError, KeyError):  # a folder, a file that is no zone, or none
+    except (OSError, ValueError, KeyError):  # the name of a folder, of another kind of file, or unknown
         raise Invalid(name, f"{zone!r:.60} is no time zone; use one like Europe/Berlin") from None
