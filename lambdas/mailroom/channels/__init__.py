@@ -1,4 +1,4 @@
-"""The channels: for each a contract (what an item may say) and the adapters that speak with a provider."""
+"""The channels: each has a contract (the attributes of its items) and adapters for its providers."""
 
 OWN_CHANNELS = "OWN_CHANNELS"
-"""The variable that names the deployer's own channels, and the module of each one's descriptor, as JSON."""
+"""Environment variable with the deployer's own channels, as JSON: the modules of their descriptors."""

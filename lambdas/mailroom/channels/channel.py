@@ -1,4 +1,4 @@
-"""What a channel is: one descriptor, `CHANNEL` of its package. Whatever differs by channel is read there."""
+"""The descriptor of a channel, `CHANNEL` of its package: the one place for whatever differs by channel."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,63 +9,69 @@ from mailroom.message.message import Message
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """What one message takes, for `plan` and `cost`."""
+    """Time and money that one message takes, for `plan` and `cost`."""
 
     latency: float = 0.1
-    """Seconds in a sender with a whole vCPU: the provider's answer and the ledger's writes."""
+    """Seconds in a sender with a whole vCPU: the provider's response and the ledger's writes."""
     computing: float = 0.005
-    """Seconds of these that take the vCPU, as the bench measures them for a mail (`cpu_ms_a_mail`)."""
+    """Seconds of `latency` that use the vCPU, as the bench measures them for a mail (`cpu_ms_a_mail`)."""
     provider: str = ""
-    """Who sends it, where that has one price; `price` is that price in US dollars."""
+    """Name of the provider that `price` is for; empty if there is no single price."""
     price: float = 0.0
+    """The provider's price, in US dollars."""
     unpriced: str = "its price is not known here"
-    """Why the provider's price is not included; "": it is, or nobody takes one."""
+    """Reason why the provider's price is left out; empty if `price` covers it or the provider is free."""
     ledger_units: float = 2.0
     """Write units of the ledger: the claim and the completion."""
     suppressible: bool = False
-    """Whether its sender looks its recipients up in the suppression list."""
+    """Whether the sender looks up recipients in the suppression list."""
     events: int = 0
-    """Events that the provider sends about it."""
+    """Number of events that the provider sends."""
     events_apart: bool = False
-    """Whether these come too far apart to be written together."""
+    """Whether the events come too far apart to be written together."""
     events_by_twilio: bool = False
-    """Whether Twilio, where the stage has it, sends them by calling the API."""
+    """Whether the events are calls of the API by Twilio, if the stage has Twilio."""
     callbacks: int = 1
-    """Callbacks to its `callback_url` where all goes well."""
+    """Number of callbacks to the message's `callback_url` if all goes well."""
     indexed: bool = False
-    """Whether the ledger's index of numbers has an entry for it."""
+    """Whether the message has an entry in the ledger's index of numbers."""
     stores_pdf: bool = False
+    """Whether the message's PDF is stored in the payload bucket."""
     note: str = ""
-    """What a plan cannot know of the channel."""
+    """Sentence about costs or delays that a plan cannot compute."""
 
 
 class Channel(Struct, frozen=True, kw_only=True):
-    """A channel, as all who work with every channel know it. What only operators' tools and the local stage
-    need is named as `module:attribute`, so that no function's bundle has it."""
+    """A channel, as code that works with every channel reads it.
+
+    Parts that only operators' tools and the local stage need are named as `module:attribute`, so that the
+    functions' bundles leave them out.
+    """
 
     contract: type[Message]
     choices: list[dict[str, Any]] = []
-    """What the contract's types cannot say, as JSON Schema: one attribute or another."""
+    """Rules of the contract that its types cannot express, as JSON Schema: one attribute or another."""
     delayable: bool = True
-    """Whether its queue can delay a message; a FIFO queue cannot."""
+    """Whether the channel's queue can delay a message; a FIFO queue cannot."""
     message: str = ""
-    """What people call one message, such as text; "": by the channel's name."""
+    """Everyday word for one message, such as text; empty for the channel's name."""
     messages: str
-    """What people call its messages, such as Texts."""
+    """Everyday word for several messages, such as Texts."""
     example: Mapping[str, str] = {}
-    """What its form on the local stage begins with, by attribute."""
+    """Values that the local stage's form begins with, by attribute."""
     rendered: bool = False
-    """Whether its content is made of templates."""
+    """Whether templates can make the content."""
     providers: Mapping[str, str] = {}
-    """How its providers write their names, by what the ledger calls them."""
+    """Display names of the channel's providers, by their names in the ledger."""
     sent: str = "{provider} accepted it."
-    """What `sent` means where nothing more is said after it."""
+    """Meaning of the status `sent` while the provider has reported no later one."""
     personal: bool = False
-    """Whether its recipients are addresses, numbers or devices, by which a person is erased from all channels
-    together. Others are erased by the channel's name, and by what the contract calls `addressing`."""
+    """Whether recipients are addresses, numbers or devices. An erasure of a person by one of them covers all
+    personal channels together; in other channels it goes by channel and `addressing` of the contract."""
     estimate: Estimate = Estimate()
     checks: Mapping[str, str] | None = None
-    """What `doctor` asks about it, by name. None: whether the secrets of its senders can be read."""
+    """Checks that `doctor` makes, by name. None: only whether the secrets of the senders can be read."""
     simulator: str = ""
-    """The class of its provider's simulator, which takes the inbox; `SECRET` beside it is what it takes as
-    credentials. The simulators of Mailroom's own channels share more: see mailroom_local/providers."""
+    """Class of the provider's simulator, which is made with the inbox; `SECRET` in its module has the
+    credentials that it accepts. The simulators of Mailroom's own channels share more: see
+    mailroom_local/providers."""

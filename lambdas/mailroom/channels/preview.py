@@ -1,4 +1,4 @@
-"""What a stage's senders would make of a message, by their own code, with nothing sent and no object read."""
+"""Previews: a message rendered by the code of a stage's senders, without sending it or reading payloads."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,28 +23,32 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 EXAMPLE_LINK = "https://example.com/unsubscribe/made-up"
-"""In place of a recipient's own link for opting out, which only the sender can sign."""
+"""Placeholder for a recipient's own opt-out link, which only the sender can sign."""
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """A message as its recipient would get it. A mail has `headers`, its subject among them, a push has its
-    title as `subject`; of a text `segments` and `encoding` are known. `unused` are the attributes of the item
-    that change nothing."""
+    """A message as its recipient would get it."""
 
     headers: dict[str, str] = {}
+    """Headers of a mail, the subject among them."""
     subject: str = ""
+    """Subject of a mail, or title of a push."""
     html: str | None = None
     text: str | None = None
     attachments: list[str] = []
+    """Names of a mail's attached files."""
     segments: int = 0
+    """Number of segments of a text message; 0 if it has media, and for other channels."""
     encoding: str = ""
+    """Encoding of a text message's segments: GSM-7 or UCS-2."""
     encoding_reason: str = ""
-    """The characters that make a text UCS-2, and what they cost, as a sentence."""
+    """Sentence about the characters that make a text UCS-2, and about their cost."""
     unused: list[str] = []
+    """Attributes of the item that have no effect."""
 
 
 class Stage(Protocol):
-    """What a stage's settings say of its senders, as the HTTP API's function has them."""
+    """Settings of a stage's senders, such as the environment of the HTTP API's function."""
 
     @property
     def mail_senders(self) -> Sequence[str]: ...
@@ -63,9 +67,7 @@ class Stage(Protocol):
 
 
 class Previews:
-    """The previews of one stage. `root` has a folder of templates a channel, `published` reads versions of
-    templates and `versions` knows which of them count; None: the stage publishes none. Senders of which there
-    are none, and a `bucket` that is "", are not known here, and not checked."""
+    """The previews of one stage."""
 
     def __init__(
         self,
@@ -78,6 +80,12 @@ class Previews:
         published: Payloads | None = None,
         versions: CurrentVersions | None = None,
     ) -> None:
+        """`root` has a folder of templates for each channel. `published` reads published versions of
+        templates, and `versions` returns the current one; both are None if the stage publishes none.
+
+        Attributes that name a sender are checked only if the stage's senders are given, and references to
+        payloads only if `bucket` is given.
+        """
         self._templates = {name: Templates(root / name, published) for name in TOP}
         self._payloads = _NamesAlone(cast(Any, None), bucket)
         self._mails = (MailRenderer if mail_senders else _AnySender)(
@@ -94,7 +102,7 @@ class Previews:
 
     @classmethod
     def of(cls, settings: Stage, root: Path, s3: "S3Client | None" = None) -> "Previews":
-        """The previews of the stage that these settings describe."""
+        """Return the previews of the stage that has these settings."""
         bucket = settings.templates_bucket
         s3 = s3 or clients.s3()
         return cls(
@@ -108,8 +116,8 @@ class Previews:
         )
 
     def look(self, message: Message) -> Preview:
-        """The message rendered. Raises Invalid as its sender would. Of a message whose content lies in a
-        payload only `check` is done."""
+        """Check and render the message. Raises Invalid in the same cases as its sender. A message with its
+        content in a payload is only checked."""
         message = self._bound(message)
         self._check(message)
         match message:
@@ -119,20 +127,24 @@ class Previews:
                 return structs.replace(_of_mail(self._mails.render(message)), unused=self.unused(message))
             case Sms():
                 text = text_of(message, self._templates["sms"], strict=self._strict)
-                shown = Preview(text=text, unused=self.unused(message))
-                if message.media_urls:  # then it is billed as one
-                    return shown
+                preview = Preview(text=text, unused=self.unused(message))
+                if message.media_urls:  # a message with media is billed as one, whatever its text
+                    return preview
                 name = "text" if message.template is None else "template"
-                found = checked(name, text, MAX_SEGMENTS)
-                more = {"encoding": found.encoding, "encoding_reason": widening(text)}
-                return structs.replace(shown, segments=found.count, **more)
+                segments = checked(name, text, MAX_SEGMENTS)
+                return structs.replace(
+                    preview,
+                    segments=segments.count,
+                    encoding=segments.encoding,
+                    encoding_reason=widening(text),
+                )
             case Push():
                 return Preview(subject=message.title or "", text=message.body, unused=self.unused(message))
         return Preview(unused=self.unused(message))
 
     def check(self, message: Message) -> None:
-        """Raise Invalid, as its sender would, for a template or a sender that is not there, a misspelt
-        attribute, and an object elsewhere. Nothing is rendered."""
+        """Raise Invalid, without rendering, for an unknown template or sender, a misspelt attribute, or an
+        object outside the payload bucket."""
         self._check(self._bound(message))
 
     def _check(self, message: Message) -> None:
@@ -148,8 +160,8 @@ class Previews:
             templates.check_names(message, strict=self._strict)
 
     def unused(self, message: Message) -> list[str]:
-        """The attributes that neither the contract nor the message's template uses; [] where its payload may
-        name a template. Raises Invalid for a template that cannot be read."""
+        """Return the attributes that neither the contract nor the message's template uses. The list is empty
+        if the payload may name a template. Raises Invalid for a template that cannot be read."""
         used = frozenset[str]()
         if message.may_use and message.payload_ref is not None:
             return []
@@ -162,8 +174,8 @@ class Previews:
         name = unbound(message)
         if self._versions is None or name is None:
             return message
-        # What has a template's name is Templated.
         version = self._versions.version(message.event_type, name)
+        # Only a Templated message has the name of a template.
         return structs.replace(cast(Templated, message), template_version=version)
 
 
@@ -173,7 +185,7 @@ def _of_mail(mail: RenderedMail) -> Preview:
         subject=mail.content.subject,
         html=mail.content.html,
         text=mail.content.text,
-        attachments=[each.filename for each in mail.attachments],
+        attachments=[attachment.filename for attachment in mail.attachments],
     )
 
 
@@ -191,29 +203,29 @@ _FIRST_SENDER = "the stage's first sender <sender@example.com>"
 
 
 class _AnySender(MailRenderer):
-    """Takes every sender, where those of the stage are not known."""
+    """A renderer that accepts every sender, for a stage whose senders are not known."""
 
     def sender_of(self, mail: Mail) -> str:
         return mail.from_ or _FIRST_SENDER
 
 
 class _NamesAlone(Payloads):
-    """Payloads of which only the names count: whoever puts a message need not be allowed to read them. Where
-    the bucket is not known (""), any name will do."""
+    """Payloads whose names are checked and whose content is not read: the user of a preview may lack the
+    permission. If the bucket is not known, every name is valid."""
 
     def key(self, field: str, ref: str) -> str:
         return super().key(field, ref) if self._bucket else ref
 
-    def read(self, field: str, ref: str, limit: int) -> bytes:  # noqa: ARG002 - nothing is read
+    def read(self, field: str, ref: str, limit: int) -> bytes:  # noqa: ARG002 - no content is read
         self.key(field, ref)
         return b""
 
 
 class _ExampleLinks(Links):
-    """Links for opting out that nobody has signed."""
+    """Opt-out links without a signature."""
 
     def __init__(self) -> None:
         pass
 
-    def url(self, recipient: str, topic: str, at: float | None = None) -> str:  # noqa: ARG002 - all are the same
+    def url(self, recipient: str, topic: str, at: float | None = None) -> str:  # noqa: ARG002 - every link is the same
         return EXAMPLE_LINK

@@ -1,4 +1,4 @@
-"""Twilio's client as it is used here: for its text messages, and for SignalWire's faxes, spoken alike."""
+"""Twilio's client, for text messages by Twilio and for faxes by SignalWire, whose API has the same shape."""
 
 import logging
 from base64 import b64encode
@@ -13,21 +13,22 @@ from twilio.rest import Client
 from mailroom.http.https import Unclear
 from mailroom.http.provider import ProviderApi, body_of
 
-_PAGE_SIZE = 1000  # the most there is
+_PAGE_SIZE = 1000  # the largest that Twilio allows
 _MAX_PAGES = 5
 
-# An empty one would be replaced by the process's own, whose TWILIO_REGION and TWILIO_EDGE rewrite any host.
+# The client would take an empty dict for none, and read the process's environment: its TWILIO_REGION and
+# TWILIO_EDGE would rewrite the host of every URL.
 _ENVIRONMENT = {"TWILIO_REGION": "", "TWILIO_EDGE": ""}
 
 
 def client(user: str, password: str, account: str, seconds: float) -> Client:
-    """A client that asks once, in `seconds` at most, and logs nothing."""
+    """Return a client that makes each request once, in `seconds` at most, and does not log it."""
     http = _Http(seconds)
     return Client(user, password, account_sid=account, http_client=http, environment=dict(_ENVIRONMENT))
 
 
 class _Http(HttpClient):  # type: ignore[misc] # the package has no types
-    """Sends the client's requests like those to any provider, and logs none: their URLs hold numbers."""
+    """Transport of Twilio's client by ProviderApi. Requests are not logged: their URLs hold phone numbers."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(logging.getLogger(__name__), is_async=False)
@@ -43,17 +44,17 @@ class _Http(HttpClient):  # type: ignore[misc] # the package has no types
         auth: tuple[str, str] | None = None,
         **_unused: Any,
     ) -> Response:
-        """The answer. Raises NotSent or Unclear."""
-        sent = dict(headers or {})
+        """Return the response. Raises NotSent or Unclear."""
+        all_headers = dict(headers or {})
         if auth is not None:
-            sent["Authorization"] = "Basic " + b64encode(":".join(auth).encode()).decode()
+            all_headers["Authorization"] = "Basic " + b64encode(":".join(auth).encode()).decode()
         body = urlencode(data or {}, doseq=True).encode()
-        answer = self._api.request(method, uri, params=params, headers=sent, body=body)
+        answer = self._api.request(method, uri, params=params, headers=all_headers, body=body)
         return Response(answer.status, answer.text, answer.headers)
 
 
 class TwilioApi:
-    """The REST API of Twilio, or of who has its shape, under one account."""
+    """The REST API of Twilio, or of a provider whose API has the same shape, under one account."""
 
     def __init__(
         self,
@@ -64,41 +65,42 @@ class TwilioApi:
         seconds: float,
         reason: Callable[[int, str], str],
     ) -> None:
-        """`seconds` is the longest that one request may take; `reason` makes a sentence of a status and the
-        text of a refusal."""
+        """Make the client. `seconds` is the longest that one request may take. `reason` returns a sentence
+        for the status and the text of an error response."""
         self._client = client(*login, account, seconds)
         self._base = base_url.rstrip("/")
         self._reason = reason
 
     def post(self, path: str, fields: Mapping[str, object]) -> Response:
-        """The answer, whatever its status. Raises NotSent or Unclear."""
+        """Return the response to a POST, whatever its status. Raises NotSent or Unclear."""
         return self._client.request("POST", self._base + path, data=dict(fields))
 
     def get(self, path: str, params: Mapping[str, object] | None = None) -> dict[str, Any]:
-        """The JSON object that a 200 comes with. Raises NotSent, or Unclear for anything else."""
-        answer = self._client.request("GET", self._base + path, params=params)
-        if answer.status_code != 200:
-            raise Unclear(self._reason(answer.status_code, answer.text))
-        return body_of(answer.status_code, answer.text)
+        """Return the JSON object of a response 200. Raises NotSent, or Unclear for any other response."""
+        response = self._client.request("GET", self._base + path, params=params)
+        if response.status_code != 200:
+            raise Unclear(self._reason(response.status_code, response.text))
+        return body_of(response.status_code, response.text)
 
     def pages(self, path: str, params: Mapping[str, object], name: str) -> Iterator[list[dict[str, Any]]]:
-        """The pages of a list, whose entries stand under `name`; each is asked for when it is wanted. Raises
-        Unclear for what is not a list, or is too long."""
+        """Yield the pages of a list, each requested when the caller needs it; `name` is the field with a
+        page's entries. Raises NotSent, or Unclear for a response without a list, or for too many pages."""
         page = self.get(path, {**params, "PageSize": _PAGE_SIZE})
         for number in range(1, _MAX_PAGES + 1):
             entries = page.get(name)
             if not isinstance(entries, list):
                 raise Unclear(f"a list without {name}")
             yield entries
-            following = page.get("next_page_uri")
-            if not following:
+            next_uri = page.get("next_page_uri")
+            if not next_uri:
                 return
             if number < _MAX_PAGES:
-                page = self.get(self._path_of(str(following)))
+                page = self.get(self._path_of(str(next_uri)))
         raise Unclear(f"a list of {name} of more than {_MAX_PAGES} pages")
 
     def _path_of(self, uri: str) -> str:
-        """A page's path, at our own base: no other host may see the credentials. Raises Unclear."""
+        """Return the path of a page's URI. Raises Unclear for another host, which must not get the
+        credentials."""
         path = uri.removeprefix(self._base)
         if not path.startswith("/"):
             raise Unclear("a next page on another host")

@@ -1,4 +1,4 @@
-"""Fax, by SignalWire or Telnyx: one at a time to a number, resumed where it was left."""
+"""Fax, by SignalWire or Telnyx: one at a time to a number; a transmission under way is resumed."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.fax.contract import Fax
@@ -13,7 +13,7 @@ CHANNEL = Channel(
     sent="{provider} says that it went through.",
     personal=True,
     estimate=Estimate(
-        latency=60.0,  # the whole call
+        latency=60.0,  # the whole phone call
         unpriced="it differs by country, provider and contract",
         ledger_units=3.0,
         indexed=True,

@@ -1,4 +1,4 @@
-"""The contract of a fax: what an item with `event_type: "fax"`, or a body of the fax queue, may say."""
+"""The contract of a fax: attributes of items with `event_type: "fax"` and of bodies of the fax queue."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Fax(Message, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """The number in E.164: one line, one name. Raises Invalid."""
+        """The number in E.164, so that each line has one name. Raises Invalid."""
         return number("to", self.to)
 
     @property
@@ -50,15 +50,15 @@ class Fax(Message, frozen=True, kw_only=True):
 
     @property
     def group(self) -> str:
-        """The line: it takes one fax at a time."""
+        """The line, which takes one fax at a time."""
         return self.line
 
     @property
     def kept(self) -> dict[str, str | int]:
-        """What a retry says again."""
+        """Attributes that a retry repeats, with `from` under its name in an item."""
         names = ("pdf_url", "payload_ref", "expires_at", "retry_count")
-        kept = {**{name: getattr(self, name) for name in names}, "from": self.from_}
-        return {name: value for name, value in kept.items() if value}
+        attributes = {**{name: getattr(self, name) for name in names}, "from": self.from_}
+        return {name: value for name, value in attributes.items() if value}
 
     def check(self) -> None:
         super().check()
@@ -74,7 +74,7 @@ class Fax(Message, frozen=True, kw_only=True):
 
 
 def check_sender(fax: Fax, senders: Sequence[str]) -> str:
-    """The number that the fax comes from. Raises Invalid where that is none of the stage's `senders`."""
+    """Return the number that the fax is sent from. Raises Invalid if it is not one of `senders`."""
     if fax.from_ is None:
         return senders[0]
     number = to_e164(fax.from_)
@@ -84,7 +84,7 @@ def check_sender(fax: Fax, senders: Sequence[str]) -> str:
 
 
 def item_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The item that a body of the fax queue stands for: an item itself, or the gateway's own form with a
+    """Return the item of a body of the fax queue, which is an item or has the gateway's form with a
     `fax_id`. Raises Malformed."""
     item = dict(body)
     if "id" in item or "event_type" in item:
@@ -96,31 +96,34 @@ def item_of(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class FaxRequest(Struct, frozen=True):
-    """One fax to be submitted. `reference` is ours, unique to the attempt, for providers that keep it."""
+    """A request to send one fax."""
 
     to: str
     sender: str
     media_url: str
     reference: str
+    """Our reference, unique to the attempt, for providers that store it."""
 
 
 class Pending(Struct, frozen=True):
-    """The provider is still at it: the line may be in use."""
+    """State of a fax that the provider is still working on: the line may be in use."""
 
     status: str
 
 
 class Delivered(Struct, frozen=True):
-    """The whole fax arrived."""
+    """State of a fax that has arrived as a whole."""
 
 
 class Undelivered(Struct, frozen=True):
-    """The fax ended without success. `status` is for callbacks (`busy`, `no-answer`), `again` tells whether
-    another attempt may do better, `detail` is the provider's own explanation."""
+    """State of a fax that ended without success."""
 
     status: str
+    """Status for callbacks, such as `busy` or `no-answer`."""
     again: bool
+    """Whether another attempt may succeed."""
     detail: str = ""
+    """The provider's explanation."""
 
 
 FaxState = Pending | Delivered | Undelivered

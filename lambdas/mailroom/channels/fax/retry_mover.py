@@ -1,4 +1,4 @@
-"""Faxes that waited for their next attempt, or for their time: back into the fax queue once it has come."""
+"""Moves faxes that wait for a retry, or for their `send_at`, into the fax queue when they are due."""
 
 import time
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class RetryMover:
-    """Works for the standard queue that stands in for the delays which a FIFO queue does not have.
+    """Consumer of the standard queue in which faxes wait, because a FIFO queue cannot delay a message.
 
-    Moving one twice is harmless: the queue drops copies for five minutes, the ledger after that.
+    Moving a fax twice is harmless: the fax queue drops copies for five minutes, and the ledger later ones.
     """
 
     def __init__(
@@ -37,7 +37,8 @@ class RetryMover:
         return cls(clients.sqs(), settings.queue_url, settings.fax_queue_url)
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """One batch; the records that must come back: not due, malformed, or not taken by the fax queue."""
+        """Move the faxes of a batch that are due. Return the records that stay in the queue, as failures: not
+        due, malformed, or not accepted by the fax queue."""
         entries: list[Entry] = []
         waits: dict[str, tuple[str, float]] = {}
         for record in event["Records"]:
@@ -55,7 +56,7 @@ class RetryMover:
         queues.set_visibility(self._sqs, self._queue_url, list(waits.values()))
         failed = waits.keys() | queues.send(self._sqs, self._fax_queue_url, entries)
         count("Moved", len(entries) + len(waits) - len(failed))
-        return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(failed)]}
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in sorted(failed)]}
 
     def _entry(self, reference: str, item: dict[str, Any]) -> Entry:
         fax = parse(item, {"fax": Fax})
@@ -64,7 +65,7 @@ class RetryMover:
 
 
 def _not_before(item: Mapping[str, Any]) -> float:
-    """Epoch seconds; 0 where it may go at once. Raises Invalid."""
+    """Return the earliest time of the attempt, in epoch seconds; 0 for at once. Raises Invalid."""
     value = item.get("not_before", 0)
     if (
         isinstance(value, bool)

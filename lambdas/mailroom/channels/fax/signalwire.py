@@ -1,4 +1,4 @@
-"""Fax by SignalWire's Compatibility API, which has Twilio's shape and so is spoken with Twilio's client."""
+"""Fax by SignalWire's Compatibility API, called by Twilio's client, because the APIs are alike."""
 
 import math
 import re
@@ -16,22 +16,24 @@ from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
 _TRY_AGAIN = {"busy", "no-answer", "failed", "canceled"}
-"""SignalWire cancels only a queued fax, so nothing of a canceled one was sent. What it calls a fax whose Ttl
-is over, it does not document."""
+"""Final statuses after which another attempt may succeed. SignalWire cancels only queued faxes, so a canceled
+fax was not sent. The status of a fax whose Ttl has passed is not documented."""
 
 _SLACK_SECONDS = 86_400
-"""The list is asked for a day more than is needed: where the provider takes only the date of a date-time,
-and excludes it, today's faxes would be missing, and one that is missing is sent twice."""
+"""Extra time that a look-up's list covers. If the provider used only the date of `DateCreatedAfter`, and left
+that day out, today's faxes would be missing from the list, and a missing fax is sent twice."""
 
 
 class SignalWire:
-    """Neither idempotency nor a reference of ours: what a lost answer left behind is found by the numbers."""
+    """SignalWire's fax API. It has neither idempotency keys nor a field for our reference, so a fax whose
+    response was lost is looked up by the number."""
 
     def __init__(
         self, project: str, token: str, *, base_url: str, ttl_minutes: int, quality: str, seconds: float
     ) -> None:
-        """`base_url` is the space's (https://example.signalwire.com), `ttl_minutes` how long a fax may wait
-        at the provider, `seconds` the longest that one request may take."""
+        """Make the client of a project. `base_url` is the URL of its space (https://example.signalwire.com),
+        `ttl_minutes` the longest that a fax may wait at the provider, and `seconds` the longest that one
+        request may take."""
         self.account = project
         self._api = TwilioApi(
             (project, token),
@@ -41,47 +43,50 @@ class SignalWire:
             reason=lambda status, text: reason_of(status, text)[0],
         )
         self._faxes = f"/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"
-        # Faxes hold personal data: the provider is asked to keep none.
+        # Faxes are personal data, so the provider is asked not to store the media.
         self._constant = {"Quality": quality, "Ttl": str(ttl_minutes), "StoreMedia": "false"}
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Ask for the fax. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
+        """Submit the fax. Raises if the outcome is unknown: a 5xx response, no response, or an unreadable
+        one."""
         numbers = {"To": request.to, "From": request.sender, "MediaUrl": request.media_url}
         try:
-            answer = self._api.post(self._faxes, {**numbers, **self._constant})
+            response = self._api.post(self._faxes, {**numbers, **self._constant})
         except NotSent as error:
             return Retry(f"SignalWire {error}")
-        if answer.status_code in {200, 201}:
-            return Sent(text_of(body_of(answer.status_code, answer.text), "sid"))
-        reason, own = reason_of(answer.status_code, answer.text)
-        return refusal(answer.status_code, answer.headers or {}, reason, own=own)
+        if response.status_code in {200, 201}:
+            return Sent(text_of(body_of(response.status_code, response.text), "sid"))
+        reason, own_fault = reason_of(response.status_code, response.text)
+        return refusal(response.status_code, response.headers or {}, reason, own=own_fault)
 
     def fetch(self, provider_id: str) -> FaxState:
-        """How it stands. An unknown status ends nothing."""
+        """Return the state of a fax. A fax with an unknown status is pending."""
         fax = self._api.get(self._of(provider_id))
         status = text_of(fax, "status")
         if status == "delivered":
             return Delivered()
         if status in _TRY_AGAIN:
-            words = [str(fax[name]) for name in ("error_code", "error_message") if fax.get(name)]
-            return Undelivered(status, again=True, detail=redact(": ".join(words)))
+            detail = ": ".join(str(fax[name]) for name in ("error_code", "error_message") if fax.get(name))
+            return Undelivered(status, again=True, detail=redact(detail))
         if status not in _PENDING:
             logger.warning("unknown fax status", status=redact(status), provider_id=provider_id)
         return Pending(status)
 
-    def find(self, to: str, reference: str, since: float) -> list[str]:  # noqa: ARG002 - SignalWire keeps none
-        """What was sent to that number since then, by our own reading of the dates, which SignalWire writes
-        in whole seconds."""
+    def find(self, to: str, reference: str, since: float) -> list[str]:  # noqa: ARG002 - SignalWire has no field for it
+        """Return the ids of the faxes to a number created at `since` (epoch seconds) or later, oldest first.
+
+        The dates are compared here, in whole seconds, as SignalWire writes them.
+        """
         oldest = math.floor(since)
-        found = [fax for fax in self._listed(to, oldest) if _may_be(fax, to, oldest)]
-        found.reverse()  # the list is newest first, and sorting keeps that order within a second
-        return [text_of(fax, "sid") for fax in sorted(found, key=_created)]
+        faxes = [fax for fax in self._listed(to, oldest) if _may_be(fax, to, oldest)]
+        faxes.reverse()  # the list is newest first, and sorting preserves the order within a second
+        return [text_of(fax, "sid") for fax in sorted(faxes, key=_created)]
 
     def cancel(self, provider_id: str) -> None:
-        """Ask for it to be stopped, which SignalWire does only to a queued one."""
-        answer = self._api.post(self._of(provider_id), {"Status": "canceled"})
-        if answer.status_code not in {200, 201, 204}:
-            raise Unclear(reason_of(answer.status_code, answer.text)[0])
+        """Cancel a fax; SignalWire does so only while the fax is queued. Raises NotSent or Unclear."""
+        response = self._api.post(self._of(provider_id), {"Status": "canceled"})
+        if response.status_code not in {200, 201, 204}:
+            raise Unclear(reason_of(response.status_code, response.text)[0])
 
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"
@@ -98,33 +103,34 @@ def _created(fax: dict[str, Any]) -> float:
 
 
 def _may_be(fax: dict[str, Any], to: str, oldest: int) -> bool:
-    # What the answer leaves out cannot rule a fax out.
+    # A field that is missing in the response does not exclude a fax.
     return fax.get("direction") != "inbound" and fax.get("to", to) == to and _created(fax) >= oldest
 
 
 _OWN_CODES = {
     "21211",  # To is not valid
-    "21217",  # To is no phone number
-    "21604",  # no To
+    "21217",  # To is not a phone number
+    "21604",  # To is missing
     "21620",  # MediaUrl is not valid
     "63019",  # the media cannot be downloaded
 }
-"""Source: "Error codes" of SignalWire's Compatibility API (2026-11-26); 21211 is Twilio's alone."""
+"""Codes for faults of the fax itself. Source: "Error codes" of SignalWire's Compatibility API (2026-11-26),
+except for 21211, which only Twilio documents."""
 _ARGUMENT_INVALID = "10000"
 _OWN_ARGUMENT = re.compile(r"(?:The )?'?(?:To|MediaUrl)\b")
-"""The beginning of a message that names an argument of the fax. All others come from our settings."""
+"""Beginning of an error message about an argument that the fax sets. Our settings set the other arguments."""
 
 
 def reason_of(status: int, text: str) -> tuple[str, bool]:
-    """A sentence for the ledger and the log, and whether the fault is the fax's own.
+    """Return a sentence for the ledger and the log, and whether the fault is in the fax itself.
 
-    The Compatibility API's errors have `code` and `message`; the space's own come as a list, with `detail`.
+    Errors of the Compatibility API have `code` and `message`. Errors of the space are a list with `detail`.
     """
     body = object_in(status, text)
     errors = body.get("errors")
     first = errors[0] if isinstance(errors, list) and errors else body
     error = first if isinstance(first, dict) else {}
     code = str(error.get("code") or "")
-    words = str(error.get("message") or error.get("detail") or "no reason given")
-    own = code in _OWN_CODES or (code == _ARGUMENT_INVALID and _OWN_ARGUMENT.match(words) is not None)
-    return f"SignalWire answered {status}{f' ({code})' if code else ''}: {redact(words)}", own
+    message = str(error.get("message") or error.get("detail") or "no reason given")
+    own_fault = code in _OWN_CODES or (code == _ARGUMENT_INVALID and _OWN_ARGUMENT.match(message) is not None)
+    return f"SignalWire answered {status}{f' ({code})' if code else ''}: {redact(message)}", own_fault

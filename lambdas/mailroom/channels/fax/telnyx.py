@@ -1,4 +1,4 @@
-"""Fax by Telnyx's Programmable Fax API, spoken in plain HTTP: its SDK repeats POSTs on its own."""
+"""Fax by Telnyx's Programmable Fax API, in plain HTTP, because Telnyx's SDK repeats POSTs by itself."""
 
 import math
 from base64 import b64encode
@@ -22,25 +22,28 @@ _SLACK_SECONDS = 1
 
 
 class Telnyx:
-    """No idempotency, but `client_state`, which a list shows: the reference finds what a lost answer left."""
+    """Telnyx's fax API. It has no idempotency keys, but its list of faxes has `client_state`, so a fax whose
+    response was lost is looked up by our reference."""
 
     def __init__(
         self, api_key: str, *, base_url: str, connection_id: str, quality: str, seconds: float
     ) -> None:
-        """`base_url` is https://api.telnyx.com, `connection_id` the fax application's, `quality` standard,
-        fine or superfine, `seconds` the longest that one request may take."""
-        self.account = connection_id  # the key says nothing of its account, and changes
+        """Make the client of a fax application, whose id is `connection_id`. `base_url` is
+        https://api.telnyx.com, `quality` standard, fine or superfine, and `seconds` the longest that one
+        request may take."""
+        self.account = connection_id  # not from the API key, which does not name its account and is rotated
         self._api = ProviderApi(seconds, {"Authorization": f"Bearer {api_key}"})
         self._faxes = f"{base_url.rstrip('/')}/v2/faxes"
         self._constant = {
             "connection_id": connection_id,
             "quality": _QUALITIES[quality],
-            # Faxes hold personal data: the provider is asked to keep none.
+            # Faxes are personal data, so the provider is asked not to store the media.
             "store_media": False,
         }
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Ask for the fax. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
+        """Submit the fax. Raises if the outcome is unknown: a 5xx response, no response, or an unreadable
+        one."""
         fax = {
             "to": request.to,
             "from": request.sender,
@@ -48,16 +51,16 @@ class Telnyx:
             "client_state": _state(request.reference),
         }
         try:
-            answer = self._api.post(self._faxes, json={**fax, **self._constant})
+            response = self._api.post(self._faxes, json={**fax, **self._constant})
         except NotSent as error:
             return Retry(f"Telnyx {error}")
-        if answer.status in {200, 201, 202}:
-            return Sent(text_of(_fax(answer), "id"))
-        reason, own = reason_of(answer.status, answer.text)
-        return refusal(answer.status, answer.headers, reason, own=own)
+        if response.status in {200, 201, 202}:
+            return Sent(text_of(_fax(response), "id"))
+        reason, own_fault = reason_of(response.status, response.text)
+        return refusal(response.status, response.headers, reason, own=own_fault)
 
     def fetch(self, provider_id: str) -> FaxState:
-        """How it stands. An unknown status ends nothing."""
+        """Return the state of a fax. A fax with an unknown status is pending."""
         fax = _fax(self._ok(self._api.get(self._of(provider_id))))
         status = text_of(fax, "status")
         if status == "delivered":
@@ -69,25 +72,25 @@ class Telnyx:
         return Pending(status)
 
     def find(self, to: str, reference: str, since: float) -> list[str]:
-        """The faxes since then, in whole seconds, that carry this attempt's reference."""
+        """Return the ids of the faxes with this attempt's reference, created at `since` or later, oldest
+        first. `since` is in epoch seconds, and rounded down."""
         oldest = math.floor(since)
         state = _state(reference)
-        found = [fax for fax in self._listed(to, oldest) if fax.get("client_state") == state]
-        found = [fax for fax in found if _created(fax) >= oldest]
-        found.reverse()  # the list is newest first, and sorting keeps that order within a second
-        return [text_of(fax, "id") for fax in sorted(found, key=_created)]
+        faxes = [fax for fax in self._listed(to, oldest) if fax.get("client_state") == state]
+        faxes.reverse()  # the list is newest first, and sorting preserves the order within a second
+        return [text_of(fax, "id") for fax in sorted(faxes, key=_created) if _created(fax) >= oldest]
 
     def cancel(self, provider_id: str) -> None:
-        """Ask for it to be stopped, which Telnyx does up to its last page."""
+        """Cancel a fax; Telnyx does so until the last page is sent. Raises NotSent, Unsendable or Unclear."""
         self._ok(self._api.post(f"{self._of(provider_id)}/actions/cancel"))
 
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"
 
-    def _ok(self, answer: Answer) -> Answer:
-        if not 200 <= answer.status < 300:
-            raise Unclear(reason_of(answer.status, answer.text)[0])
-        return answer
+    def _ok(self, response: Answer) -> Answer:
+        if not 200 <= response.status < 300:
+            raise Unclear(reason_of(response.status, response.text)[0])
+        return response
 
     def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
         after = datetime.fromtimestamp(oldest - _SLACK_SECONDS, UTC)
@@ -98,8 +101,8 @@ class Telnyx:
             "page[size]": str(_PAGE_SIZE),
         }
         for number in range(1, _MAX_PAGES + 1):
-            answer = self._ok(self._api.get(self._faxes, {**filters, "page[number]": str(number)}))
-            body = body_of(answer.status, answer.text)
+            response = self._ok(self._api.get(self._faxes, {**filters, "page[number]": str(number)}))
+            body = body_of(response.status, response.text)
             faxes = body.get("data")
             if not isinstance(faxes, list):
                 raise Unclear("a list of faxes without data")
@@ -114,10 +117,10 @@ def _state(reference: str) -> str:
     return b64encode(reference.encode()).decode()
 
 
-def _fax(answer: Answer) -> dict[str, Any]:
-    fax = body_of(answer.status, answer.text).get("data")
+def _fax(response: Answer) -> dict[str, Any]:
+    fax = body_of(response.status, response.text).get("data")
     if not isinstance(fax, dict):
-        raise Unclear(f"an answer ({answer.status}) without data")
+        raise Unclear(f"an answer ({response.status}) without data")
     return fax
 
 
@@ -126,6 +129,7 @@ def _created(fax: dict[str, Any]) -> float:
 
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
+"""SignalWire's statuses, for failure reasons of Telnyx with the same meaning."""
 _GIVE_UP = {
     "file_format_invalid",
     "file_size_limit_exceeded",
@@ -135,9 +139,12 @@ _GIVE_UP = {
     "unverified_destination_not_allowed",
 }
 _GIVE_UP_PREFIXES = ("destination_invalid", "destination_not_in_")
-"""All other reasons, also ones that Telnyx adds one day, are worth another attempt: a page too many costs
-less than a fax that was given up for no cause. So is `account_disabled`: it is no fault of the fax, and its
-next submit is refused, which rings an alarm."""
+"""Failure reasons that end a fax for good.
+
+Every other reason, even one that Telnyx adds later, is worth another attempt: sending a page twice costs less
+than losing a fax without need. `account_disabled` is not listed, because it is not the fault of the fax, and
+because Telnyx refuses the next submit, which rings an alarm.
+"""
 
 _OWN_CODES = {
     "10002",  # the number is not valid
@@ -145,32 +152,37 @@ _OWN_CODES = {
     "10015",  # a bad request
     "10016",  # the number is not in E.164's form
 }
-"""Source: https://developers.telnyx.com/development/api-fundamentals/api-errors (2026-11-26)."""
+"""Codes for faults of the fax itself, if the field at fault is one of `_OWN_FIELDS`.
+
+Source: https://developers.telnyx.com/development/api-fundamentals/api-errors (2026-11-26).
+"""
 _OWN_FIELDS = {"to", "media_url"}
-"""The fields that come from the fax; all others come from our settings."""
+"""Fields that the fax sets. Our settings set the other fields."""
 
 
 def undelivered(reason: str) -> Undelivered:
-    """What a failure reason means: its status in the other provider's words where these have one."""
+    """Return the state of a fax that failed for `reason`. It has SignalWire's status for that
+    reason, if there is one."""
     again = reason not in _GIVE_UP and not reason.startswith(_GIVE_UP_PREFIXES)
-    shown = redact(reason)
-    return Undelivered(_STATUSES.get(reason, shown), again, detail=shown)
+    detail = redact(reason)
+    return Undelivered(_STATUSES.get(reason, detail), again, detail)
 
 
 def reason_of(status: int, text: str) -> tuple[str, bool]:
-    """A sentence for the ledger and the log, and whether the fault is the fax's own."""
+    """Return a sentence for the ledger and the log, and whether the fault is in the fax itself."""
     errors = _errors(status, text)
     sentences = [
-        f"{each.get('code', '')}: {each.get('detail') or each.get('title') or ''}".strip() for each in errors
+        f"{error.get('code', '')}: {error.get('detail') or error.get('title') or ''}".strip()
+        for error in errors
     ]
-    shown = redact("; ".join(sentences) or "no reason given")
-    own = bool(errors) and all(_is_own(each) for each in errors)
-    return f"Telnyx answered {status}: {shown}", own
+    details = redact("; ".join(sentences) or "no reason given")
+    own_fault = bool(errors) and all(_is_own(error) for error in errors)
+    return f"Telnyx answered {status}: {details}", own_fault
 
 
 def _errors(status: int, text: str) -> list[dict[str, Any]]:
     errors = object_in(status, text).get("errors")
-    return [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
+    return [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
 
 
 def _is_own(error: dict[str, Any]) -> bool:

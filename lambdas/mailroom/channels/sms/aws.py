@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client
 
 VALID_SECONDS = (5, 259_200)
-"""TimeToLive, by the service's model; the longest is the default."""
+"""Smallest and largest TimeToLive in the service's model, in seconds; the largest is the default."""
 
 
 class AwsSms:
-    """AWS has no idempotency key and no list of what was sent; `Context` comes back in its events."""
+    """AWS End User Messaging. It has neither idempotency keys nor a list of sent messages; its events repeat
+    `Context`."""
 
     account = "own"
 
@@ -33,39 +34,42 @@ class AwsSms:
         configuration_set: str,
         clock: Clock = time.time,
     ) -> None:
-        """`sender` is the origination identity: a number, its id or ARN, a pool's, or a sender id."""
+        """Set the options. `sender` is the origination identity: a number or a pool, each by its id or ARN
+        (a number also in E.164), or a sender id."""
         self._client = client
         self._sender = sender
         self._configuration_set = configuration_set
         self._clock = clock
 
     def submit(self, request: SmsRequest) -> Outcome:
-        """Ask for the message. Raises where nobody knows: a 5xx answer, or no answer."""
+        """Submit the message. Raises if the outcome is unknown: a 5xx response, or no response."""
         if request.media and not self._sender:
             return Misconfigured("media need an origination identity: set sms.sender")
         try:
-            return Sent(self._sent(request), request.facts)
+            return self._send(request)
         except (ClientError, BotoCoreError) as error:
             return not_sent("AWS End User Messaging", error, refusal_of)
 
-    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
-        """AWS cannot tell. Its events are in the ledger, where the claim would have met them."""
+    def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
+        """Return Unknowable: AWS has no look-up, and the claim found no event of AWS in the ledger."""
         return Unknowable()
 
-    def _sent(self, request: SmsRequest) -> str:
+    def _send(self, request: SmsRequest) -> Sent:
         arguments = self._arguments(request)
         if request.media:
-            return self._client.send_media_message(**arguments, MediaUrls=list(request.media))["MessageId"]
-        return self._client.send_text_message(**arguments, MessageType="TRANSACTIONAL")["MessageId"]
+            media = list(request.media)
+            id_ = self._client.send_media_message(**arguments, MediaUrls=media)["MessageId"]
+        else:
+            id_ = self._client.send_text_message(**arguments, MessageType="TRANSACTIONAL")["MessageId"]
+        return Sent(id_, request.facts)
 
     def _arguments(self, request: SmsRequest) -> dict[str, Any]:
-        valid = seconds_left(request.expires, self._clock(), VALID_SECONDS)
         arguments = {
             "DestinationPhoneNumber": request.to,
             "OriginationIdentity": self._sender,
             "MessageBody": request.text,
             "ConfigurationSetName": self._configuration_set,
-            "TimeToLive": valid,
+            "TimeToLive": seconds_left(request.expires, self._clock(), VALID_SECONDS),
             "Context": {"reference": request.reference},
         }
         return {name: value for name, value in arguments.items() if value}
@@ -73,12 +77,12 @@ class AwsSms:
 
 _OPTED_OUT = "DESTINATION_PHONE_NUMBER_OPTED_OUT"
 _NOT_TO_THAT_NUMBER = {
-    # Our own list of numbers that get nothing: what it blocks is meant to be blocked.
+    # The account's own lists of blocked numbers and countries, so the refusal is intended.
     "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION",
     "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE",
 }
 _NOT_TO_THAT_COUNTRY = {
-    # Anybody may type such a number, so it is the message's own fault, as Twilio's 21408 and 21612 are.
+    # A fault of the message itself, because anybody may type such a number; so are 21408 and 21612 of Twilio.
     "COUNTRY_CODE_MISMATCH",
     "COUNTRY_NOT_ENABLED",
     "DESTINATION_COUNTRY_BLOCKED",
@@ -92,29 +96,28 @@ _OF_A_FIELD = {
     "MAXIMUM_SIZE_EXCEEDED",
     "MEDIA_TYPE_NOT_SUPPORTED",
 }
-"""Reasons that are the message's if the field at fault is."""
+"""Reasons that are a fault of the message itself if the field at fault is one of `_OWN_FIELDS`."""
 _OWN_FIELDS = {"destinationphonenumber", "messagebody", "mediaurls"}
-"""The fields that come from the item, in lower case; all others come from our settings."""
+"""Fields that the item sets, in lower case. Our settings set the other fields."""
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """What an answer means that proves that nothing was sent.
+    """Classify an error response that proves that the message was not sent.
 
-    A spend limit (ServiceQuotaExceeded) is ours: AWS or the account's owner raises it, and until then every
-    message is refused alike.
+    A spend limit (ServiceQuotaExceeded) is a fault of ours: AWS refuses all messages until AWS or the owner of
+    the account raises the limit.
     """
-    answer = cast(dict[str, Any], error.response)
-    said = str(answer.get("Reason") or "")
-    reason = reason_of(error) + (f" ({redact(said)})" if said else "")
+    response = cast(dict[str, Any], error.response)
+    code = str(response.get("Reason") or "")
+    reason = reason_of(error) + (f" ({redact(code)})" if code else "")
+    own_fault = False
     match code_of(error):
-        case "Conflict" if said == _OPTED_OUT:
+        case "Conflict" if code == _OPTED_OUT:
             return Rejected(reason, opted_out=True)
         case "Conflict":
-            own = said in _NOT_TO_THAT_NUMBER
+            own_fault = code in _NOT_TO_THAT_NUMBER
         case "Validation":
-            fields = {each.get("Name", "").lower() for each in answer.get("Fields") or []}
+            fields = {field.get("Name", "").lower() for field in response.get("Fields") or []}
             of_own_fields = bool(fields) and fields <= _OWN_FIELDS
-            own = said in _NOT_TO_THAT_COUNTRY or (said in _OF_A_FIELD and of_own_fields)
-        case _:
-            own = False
-    return refused(error, reason, own=own)
+            own_fault = code in _NOT_TO_THAT_COUNTRY or (code in _OF_A_FIELD and of_own_fields)
+    return refused(error, reason, own=own_fault)

@@ -1,4 +1,4 @@
-"""The contract of a text message: what an item with `event_type: "sms"` may say."""
+"""The contract of a text message: the attributes of an item with `event_type: "sms"`."""
 
 import re
 from functools import cache
@@ -12,9 +12,9 @@ from mailroom.message.message import Templated, number
 from mailroom.message.outcome import Facts
 
 MAX_TEXT = 1600
-"""Characters: the most that Twilio takes, and AWS."""
+"""Maximum number of characters, at Twilio and at AWS."""
 MAX_MEDIA = 10
-"""Twilio's, of one message."""
+"""Maximum number of media in one message, at Twilio."""
 
 _BREAK = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 _MEDIA = re.compile(r"(?:https|s3)://[!-~]{1,2000}")
@@ -27,7 +27,7 @@ class Sms(Templated, frozen=True, kw_only=True):
     """
 
     default_region: ClassVar[str] = ""
-    """Where a number without its country is dialled; "": every number needs its country."""
+    """Region of numbers without a country code. If empty, every number needs its country code."""
 
     to: Annotated[str | None, Meta(description="one number, best in international form, +16175551234")] = None
     text: Annotated[str | None, Meta(description=f"up to {MAX_TEXT} characters; a line break is \\n")] = None
@@ -42,7 +42,7 @@ class Sms(Templated, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """The number in E.164, by which a look-up goes. Raises Invalid."""
+        """The number in E.164, by which a look-up searches. Raises Invalid."""
         return number("to", self.to, self.default_region)
 
     @property
@@ -51,23 +51,23 @@ class Sms(Templated, frozen=True, kw_only=True):
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """The number in its one form: other spellings mean the same person."""
+        """The number in E.164, since one person's number has several spellings."""
         return (self.line,)
 
     @property
     def kept(self) -> dict[str, str]:
-        """The number also while it is not known whether it was sent: see `line`."""
+        """The number, in the ledger from the claim on, because look-ups search by it (see `line`)."""
         return {"line": self.line}
 
     @property
     def objects(self) -> list[tuple[str, str]]:
-        """The payload, and the media that are no URLs of others."""
-        media = [(f"media_urls[{at}]", url) for at, url in enumerate(self.media_urls)]
+        """The payload, and the media in the payload bucket."""
+        media = [(f"media_urls[{index}]", url) for index, url in enumerate(self.media_urls)]
         return [*super().objects, *((name, url) for name, url in media if url.startswith("s3://"))]
 
     @property
     def kind(self) -> str:
-        """What the content is made of: media, template or text."""
+        """Form of the content: media, template or text."""
         if self.media_urls:
             return "media"
         return "text" if self.template is None else "template"
@@ -82,10 +82,10 @@ class Sms(Templated, frozen=True, kw_only=True):
             raise Invalid("to", "is missing; give one number in international form, such as +16175551234")
         _ = self.line
         self._check_content()
-        for at, url in enumerate(self.media_urls):
+        for index, url in enumerate(self.media_urls):
             if not _MEDIA.fullmatch(url):
                 raise Invalid(
-                    f"media_urls[{at}]", "is no URL of media; use https://host/path or s3://bucket/key"
+                    f"media_urls[{index}]", "is no URL of media; use https://host/path or s3://bucket/key"
                 )
 
     def _check_content(self) -> None:
@@ -98,19 +98,20 @@ class Sms(Templated, frozen=True, kw_only=True):
 
 @cache
 def sms_in(region: str) -> type[Sms]:
-    """The contract where numbers without a country are dialled as in `region` (ISO 3166, such as US)."""
-    bound = {"default_region": region, "__doc__": Sms.__doc__}
-    return cast(type[Sms], defstruct("Sms", [], bases=(Sms,), namespace=bound, frozen=True, kw_only=True))
+    """Return the contract in which numbers without a country code are in `region` (ISO 3166, such as US)."""
+    attributes = {"default_region": region, "__doc__": Sms.__doc__}
+    contract = defstruct("Sms", [], bases=(Sms,), namespace=attributes, frozen=True, kw_only=True)
+    return cast(type[Sms], contract)
 
 
 def plain(text: str) -> str:
-    """Return the text with \\n for a line break of any kind (forms and Windows write CRLF), and a space for a
-    tab: phones show no others."""
+    """Return the text with \\n for every kind of line break (web forms and Windows write CRLF), and a space
+    for a tab: phones show only these."""
     return _BREAK.sub("\n", text).replace("\t", " ")
 
 
 def check_text(name: str, text: str) -> None:
-    """Raise Invalid, naming the attribute, for a text that a provider would refuse or change on its way."""
+    """Raise Invalid for a text that a provider would refuse or change; `name` is the attribute at fault."""
     if not text.strip():
         raise Invalid(name, "comes out empty; write something")
     if len(text) > MAX_TEXT:
@@ -120,18 +121,20 @@ def check_text(name: str, text: str) -> None:
 
 
 class SmsRequest(Struct, frozen=True):
-    """One text message to be submitted: to a number in E.164, text ("" where media are all), URLs of media.
-
-    `reference` is ours and comes back in the provider's events; `expires` is in epoch seconds; `facts` are
-    for the ledger.
-    """
+    """A request to send one text message."""
 
     to: str
+    """Number in E.164."""
     text: str
+    """Text; empty if the message consists of media."""
     media: tuple[str, ...]
+    """URLs of the media."""
     reference: str
+    """Our reference, which the provider's events repeat."""
     expires: float | None = None
+    """Time in epoch seconds after which the message is not worth delivering."""
     facts: Facts = {}
+    """Attributes for the ledger item."""
     exact: bool = True
-    """Whether the text is what was submitted before: a template may have been deployed anew since, and a copy
-    of the message may have been queued with another version of it."""
+    """Whether an earlier submit had the same text for certain. A template may have been deployed again since,
+    or a copy of the message may have been queued with another version of the template."""

@@ -1,4 +1,4 @@
-"""The text of a text message: as it is rendered, and the segments that it takes."""
+"""The rendered text of a text message, and its segments."""
 
 from typing import TYPE_CHECKING
 
@@ -12,30 +12,33 @@ if TYPE_CHECKING:
     from mailroom.content.templates import Templates
 
 MAX_SEGMENTS = 10
-"""What a phone puts together."""
+"""Maximum number of segments that a phone joins into one message."""
 _QUOTES = {"'": "\u2018\u2019\u201a\u2032", '"': "\u201c\u201d\u201e\u2033\xab\xbb", "...": "\u2026"}
 _SPACES = {" ": "\xa0\u2007\u2009\u202f", "": "\xad\u200b\ufeff", "-": "\u2010\u2011\u2012\u2013\u2014\u2212"}
-PLAIN = {each: ours for ours, others in (_QUOTES | _SPACES).items() for each in others}
-"""GSM-7 for what word processors and web pages put into texts: quotes, dashes, spaces and an ellipsis."""
+PLAIN = {
+    character: substitute for substitute, variants in (_QUOTES | _SPACES).items() for character in variants
+}
+"""GSM-7 substitutes for characters of word processors and web pages: quotes, dashes, spaces, ellipses."""
 _ENCODINGS = {160: "GSM-7", 153: "GSM-7", 70: "UCS-2", 67: "UCS-2"}
-"""Encodings by the characters of a segment, in a text of one or of several: 3GPP TS 23.040."""
+"""Encodings by characters in a segment, for texts of one segment and of several: 3GPP TS 23.040."""
 
 
 class Segments(Struct, frozen=True):
-    """`count` segments in `encoding`, which is GSM-7 or, where one character is not in that, UCS-2."""
+    """Segments of a text."""
 
     count: int
     encoding: str
+    """GSM-7, or UCS-2 if at least one character is not in GSM-7."""
 
     @property
     def facts(self) -> Facts:
-        """The segments as the ledger keeps them."""
+        """The segments as attributes of a ledger item."""
         return {"segments": self.count, "encoding": self.encoding}
 
 
 def segments_of(text: str) -> Segments:
-    """The segments of a text as it is written. A provider that replaces characters may need fewer."""
-    # 80 ms, most of it for address cards that nobody sends here.
+    """Return the segments of a text. A provider that replaces characters may need fewer."""
+    # Imported late: it takes 80 ms, mostly for vCards, which are not used here.
     from sms_toolkit.messages.profiling import profile_message
 
     profile = profile_message(text)
@@ -43,33 +46,37 @@ def segments_of(text: str) -> Segments:
 
 
 def widening(text: str) -> str:
-    """Say in a sentence which characters make a text UCS-2, what they cost, and what to write if all of them
-    have a plain form; "" for a text in GSM-7."""
-    wide = dict.fromkeys(each for each in dict.fromkeys(text) if segments_of(each).encoding == "UCS-2")
+    """Return a sentence about the characters that make a text UCS-2, their cost, and their substitutes if all
+    of them have one. The sentence is empty for a text in GSM-7."""
+    wide = [character for character in dict.fromkeys(text) if segments_of(character).encoding == "UCS-2"]
     if not wide:
         return ""
-    names = [f"{each!r} (U+{ord(each):04X})" for each in wide]
-    before = segments_of("".join(PLAIN.get(each, "?") if each in wide else each for each in text)).count
-    count = segments_of(text).count
-    cost = f": {count} segments instead of {before}" if count > before else ", at no cost"
-    words = dict.fromkeys(repr(PLAIN.get(each)) if PLAIN.get(each) else "nothing" for each in wide)
-    advice = f"; write {' or '.join(words)}" if wide.keys() <= PLAIN.keys() else ""
-    shown, verb = ", ".join(names[:3]) + " …" * (len(names) > 3), "makes" if len(names) == 1 else "make"
-    return f"{shown} {verb} this text UCS-2{cost}{advice}"
+    names = [f"{character!r} (U+{ord(character):04X})" for character in wide]
+    subject, verb = ", ".join(names[:3]) + " …" * (len(names) > 3), "makes" if len(names) == 1 else "make"
+    table = str.maketrans({character: PLAIN.get(character, "?") for character in wide})
+    count, plain_count = segments_of(text).count, segments_of(text.translate(table)).count
+    cost = f": {count} segments instead of {plain_count}" if count > plain_count else ", at no cost"
+    substitutes = [PLAIN.get(character) for character in wide]
+    words = dict.fromkeys(repr(substitute) if substitute else "nothing" for substitute in substitutes)
+    advice = "" if None in substitutes else f"; write {' or '.join(words)}"
+    return f"{subject} {verb} this text UCS-2{cost}{advice}"
 
 
-def checked(name: str, text: str, most: int) -> Segments:
-    """The segments of a text. Raises Invalid, naming the attribute, where there are over `most`."""
-    found = segments_of(text)
-    if found.count > most:
-        wide = f"; {widening(text)}" if found.encoding == "UCS-2" else ""
-        raise Invalid(name, f"takes {found.count} segments in {found.encoding}; use at most {most}{wide}")
-    return found
+def checked(name: str, text: str, limit: int) -> Segments:
+    """Return the segments of a text. Raises Invalid, for the attribute `name`, if there are more than
+    `limit`."""
+    segments = segments_of(text)
+    if segments.count > limit:
+        reason = f"; {widening(text)}" if segments.encoding == "UCS-2" else ""
+        raise Invalid(
+            name, f"takes {segments.count} segments in {segments.encoding}; use at most {limit}{reason}"
+        )
+    return segments
 
 
 def text_of(message: Sms, templates: "Templates | None", *, strict: bool = False) -> str:
-    """The text, rendered where a template makes it. `strict`: attributes that nobody uses are refused. Raises
-    Invalid. `templates` may be None where no template does."""
+    """Return the text, rendered if the message has a template; only then `templates` are required. Raises
+    Invalid, if `strict` also for an attribute that has no effect."""
     if message.template is None or templates is None:
         if strict:
             message.check_names((), strict=True)

@@ -1,6 +1,7 @@
 """Text messages by Twilio."""
 
 import math
+import re
 import time
 import unicodedata
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -19,17 +20,23 @@ from mailroom.message.outcome import Evidence, NotFound, Outcome, Rejected, Retr
 from mailroom.telemetry import redact
 
 VALID_SECONDS = (1, 36_000)
-"""How long a message may wait in Twilio's queue; https://www.twilio.com/docs/api/errors/90007."""
+"""Shortest and longest time that a message may wait in Twilio's queue.
+
+Source: https://www.twilio.com/docs/api/errors/90007.
+"""
 
 RETRIED = "#rc=3&rp=ct,rt,5xx"
-"""How often, and after what, Twilio repeats a callback: of itself it does so once, and only after a
-failed connection. Not after a 4xx, which would be the same again. The signature leaves the fragment out.
-https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides"""
+"""Fragment of a callback URL that sets Twilio's retries: 3 after a failed connection, a time-out or a 5xx.
+
+Without the fragment, Twilio retries once, and only after a failed connection. A retry after a 4xx would get
+the same response. The fragment is not part of the signed URL.
+Source: https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides
+"""
 
 
 class TwilioSms:
-    """Neither idempotency nor a reference of ours: what a lost answer left behind is found by number, time
-    and text."""
+    """Twilio's Messages API. It has neither idempotency keys nor a field for our reference, so a message
+    whose response was lost is looked up by number, time and text."""
 
     def __init__(
         self,
@@ -42,9 +49,9 @@ class TwilioSms:
         seconds: float,
         clock: Clock = time.time,
     ) -> None:
-        """`base_url` is https://api.twilio.com; of `sender` and `messaging_service_sid` one is ""; to
-        `callback_url`/reference go status callbacks ("": none); `seconds` is the longest that one request
-        may take."""
+        """Make the client of an account. `base_url` is https://api.twilio.com. Either `sender` or
+        `messaging_service_sid` is empty. Status callbacks go to `callback_url`/reference, unless it is empty.
+        `seconds` is the longest that one request may take."""
         self.account = account.account_sid
         self._api = TwilioApi(
             account.login,
@@ -61,20 +68,24 @@ class TwilioSms:
         self._clock = clock
 
     def submit(self, request: SmsRequest) -> Outcome:
-        """Ask for the message. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
+        """Submit the message. Raises if the outcome is unknown: a 5xx response, no response, or an unreadable
+        one."""
         try:
-            answer = self._api.post(self._messages, self._form(request))
+            response = self._api.post(self._messages, self._form(request))
         except NotSent as error:
             return Retry(f"Twilio {error}")
-        if answer.status_code in {200, 201}:
-            sid = text_of(body_of(answer.status_code, answer.text), "sid")
+        if response.status_code in {200, 201}:
+            sid = text_of(body_of(response.status_code, response.text), "sid")
             return Sent(sid, request.facts)
-        return outcome_of(answer.status_code, answer.headers or {}, answer.text)
+        return outcome_of(response.status_code, response.headers or {}, response.text)
 
-    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
-        """Look for it among what Twilio has to that number, by the time of creation: `date_sent` is missing
-        while a message waits. From whatever number: a Messaging Service chooses one."""
-        return evidence(request, self._listed(request.to, math.floor(since)), since, known)
+    def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
+        """Look the message up in Twilio's list of messages to its number.
+
+        `since` is compared with the time of creation, because `date_sent` is missing while a message waits.
+        The sender's number is not compared, because a Messaging Service chooses it.
+        """
+        return evidence(request, self._listed(request.to, math.floor(since)), since, other_ids)
 
     def _form(self, request: SmsRequest) -> dict[str, object]:
         form: dict[str, object] = {"To": request.to, **self._from}
@@ -90,10 +101,10 @@ class TwilioSms:
         return form
 
     def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
-        """Messages to a number, newest first, up to a page that goes back beyond `oldest`."""
+        """Yield messages to a number, newest first, up to the first page with one from before `oldest`."""
         for messages in self._api.pages(self._messages, {"To": to}, "messages"):
             yield from messages
-            if any(created(each) < oldest for each in messages):
+            if any(created(message) < oldest for message in messages):
                 return
 
 
@@ -107,37 +118,38 @@ _LATER = {
     30022,  # the campaign's rate
 }
 _LANDLINE = {
-    21614,  # To is no mobile number
+    21614,  # To is not a mobile number
     21635,  # To is a landline
 }
 _UNSUBSCRIBED = 21610
 _THE_MESSAGES_OWN = {
     *_LANDLINE,
     _UNSUBSCRIBED,
-    21211,  # To is no number
-    21217,  # nor does it look like one
+    21211,  # To is not a valid number
+    21217,  # To does not look like a number
     21265,  # To is a short code
     21266,  # To is our own number
     21268,  # To is a premium rate or an information service
     21408,  # the account may not send to that country: anybody may type such a number
-    21602,  # no body
-    21604,  # no To
+    21602,  # the body is missing
+    21604,  # To is missing
     21605,  # the body is too long
-    21612,  # To cannot be reached from there
+    21612,  # To cannot be reached from the sender's number
     21617,  # the body is over 1600 characters
     21618,  # the body cannot be sent
-    21619,  # no body, and no media
+    21619,  # body and media are missing
     21620,  # a media URL is not valid
     21623,  # too many media
     30003,  # the handset cannot be reached
     30004,  # the recipient or its carrier blocks
-    30005,  # nobody has that number
+    30005,  # the number is unknown
     30006,  # a landline, or a carrier that cannot be reached
 }
 
 
 def outcome_of(status: int, headers: Mapping[str, str], text: str) -> Outcome:
-    """Classify a response outside 2xx to a submit, by Twilio's code. Raises Unclear if it proves nothing."""
+    """Classify a response outside 2xx to a submit, by Twilio's code. Raises Unclear if the outcome is
+    unknown."""
     code, reason = reason_of(status, text)
     if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
         if code in _LATER:
@@ -148,20 +160,21 @@ def outcome_of(status: int, headers: Mapping[str, str], text: str) -> Outcome:
 
 
 def reason_of(status: int, text: str) -> tuple[int, str]:
-    """Twilio's code (0: none) and a sentence for the ledger and the log.
+    """Return Twilio's error code, or 0 without one, and a sentence for the ledger and the log.
 
-    Its errors have `code` and `message`; those by RFC 9457, which newer services answer with, `detail`.
+    Twilio's errors have `code` and `message`. Newer services respond by RFC 9457, with `detail`.
     """
     body = object_in(status, text)
-    said = str(body.get("code") or "")
-    code = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0
-    words = str(body.get("message") or body.get("detail") or body.get("title") or "no reason given")
-    return code, f"Twilio answered {status}{f' ({code})' if code else ''}: {redact(words)}"
+    digits = str(body.get("code") or "")
+    code = int(digits) if re.fullmatch("[0-9]{1,9}", digits) else 0
+    message = str(body.get("message") or body.get("detail") or body.get("title") or "no reason given")
+    return code, f"Twilio answered {status}{f' ({code})' if code else ''}: {redact(message)}"
 
 
 _TRIAL = "Sent from your Twilio trial account - "
 
-# What Smart Encoding replaces and NFKC does not, or not alike: all quotes are one class here, and all dashes.
+# Characters that Smart Encoding replaces, but NFKC does not, or by other ones. Quotes of all kinds count as
+# equal here, and so do dashes.
 # https://www.twilio.com/docs/messaging/services/smart-encoding-char-list
 _ALIKE = {
     "'": '"`´«»‘’‛“”„‟ʹʺʻʼʽˈˊˋˮ❛❜❝❞〝〞',  # noqa: RUF001
@@ -187,52 +200,56 @@ _ALIKE = {
     "~": "˜˷∼",  # noqa: RUF001
     "": "\u200b\u2060\ufeff",
 }
-_TABLE = {ord(each): kept for kept, several in _ALIKE.items() for each in several}
+_TABLE = {ord(variant): plain for plain, variants in _ALIKE.items() for variant in variants}
 _CAPITALS = ("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "ABCDEFGHIJKLMNOPRSTUVWYZ")
 _TABLE |= {ord(small): capital for small, capital in zip(*_CAPITALS, strict=True)}
 
 
 def created(message: dict[str, Any]) -> float:
-    """When Twilio made it, in epoch seconds; it writes whole ones. Raises Unclear."""
+    """Return the time of a message's creation, in epoch seconds; Twilio's are whole. Raises Unclear."""
     return epoch(text_of(message, "date_created"))
 
 
 def evidence(
-    request: SmsRequest, messages: Iterable[dict[str, Any]], since: float, known: Container[str]
+    request: SmsRequest, messages: Iterable[dict[str, Any]], since: float, other_ids: Container[str]
 ) -> Evidence:
-    """The oldest of the messages that is this one; two of them would mean that it was sent twice.
+    """Look the request up among the messages that Twilio lists, newest first; messages in `other_ids` are
+    excluded.
 
-    Unknowable where one could be it all the same: its text was removed (an account may keep none), or ours is
-    a template's, whose wording may be another one since.
+    If several match, the message was sent more than once, and the oldest counts. Unknowable if a message may
+    be the requested one although the texts differ: because the text was removed (some accounts store none),
+    or because the requested text comes from a template, which may have changed since.
     """
     oldest = math.floor(since)
-    candidates = [each for each in messages if _could_be(each, request, oldest, known)]
-    ours = [each for each in candidates if same_text(request.text, str(each.get("body") or ""))]
-    if ours:
-        first = min(reversed(ours), key=created)  # the list is newest first, also within a second
+    candidates = [message for message in messages if _could_be(message, request, oldest, other_ids)]
+    matches = [message for message in candidates if same_text(request.text, str(message.get("body") or ""))]
+    if matches:
+        first = min(reversed(matches), key=created)  # the oldest in the list, also within a second
         return Sent(text_of(first, "sid"), request.facts)
     if not request.exact:
         return Unknowable() if candidates else NotFound()
-    removed = request.text and any(not each.get("body") for each in candidates)
+    removed = request.text and any(not message.get("body") for message in candidates)
     return Unknowable() if removed else NotFound()
 
 
-def same_text(ours: str, theirs: str) -> bool:
-    """Whether what Twilio shows is what was sent, as far as Twilio keeps it."""
-    return _plain(theirs) in {_plain(ours), _plain(_TRIAL + ours)}
+def same_text(submitted: str, listed: str) -> bool:
+    """Return whether a text in Twilio's list is the submitted one, but for the changes that Twilio makes."""
+    return _plain(listed) in {_plain(submitted), _plain(_TRIAL + submitted)}
 
 
 def _plain(text: str) -> str:
-    # Twice: NFKC makes two characters of an acute accent, and a fraction slash of a fraction.
+    # Translated before and after NFKC: NFKC splits an acute accent into two characters, and makes a fraction
+    # slash out of a fraction.
     text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     return " ".join(text.split())
 
 
-def _could_be(message: dict[str, Any], request: SmsRequest, oldest: int, known: Container[str]) -> bool:
-    # What the answer leaves out cannot rule a message out. An SID says whether it has media.
+def _could_be(message: dict[str, Any], request: SmsRequest, oldest: int, other_ids: Container[str]) -> bool:
+    # A field that is missing in the response does not exclude a message. The SIDs of messages with media begin
+    # with MM, all others with SM.
     sid = text_of(message, "sid")
     return (
-        sid not in known
+        sid not in other_ids
         and sid.startswith("MM" if request.media else "SM")
         and message.get("direction") != "inbound"
         and message.get("to", request.to) == request.to

@@ -1,4 +1,4 @@
-"""Twilio's credentials, as they stand in their secret."""
+"""Credentials of Twilio, read from their secret."""
 
 import time
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _SHAPE = '{"account_sid": "AC…", "auth_token": "…"}, with "api_key" and "api
 
 
 class TwilioAccount(Struct, frozen=True):
-    """The account, and what proves that it is ours. Never log it."""
+    """An account at Twilio, with its credentials. Never log it."""
 
     account_sid: str
     auth_token: str
@@ -25,8 +25,8 @@ class TwilioAccount(Struct, frozen=True):
 
     @property
     def login(self) -> tuple[str, str]:
-        """User and password of the REST API: those of an API key where there is one, as it can be revoked
-        without the account's token."""
+        """User and password for the REST API: the API key if there is one, because it can be revoked while
+        the account's token stays valid."""
         return (self.api_key, self.api_key_secret) if self.api_key else (self.account_sid, self.auth_token)
 
     def __repr__(self) -> str:
@@ -34,16 +34,16 @@ class TwilioAccount(Struct, frozen=True):
 
 
 def account_at(client: "SecretsManagerClient", arn: str) -> TwilioAccount:
-    """The account in a secret, as it stands there now. Raises Unconfigured, or botocore's errors."""
+    """Read the account in the secret's current version. Raises Unconfigured, or botocore's errors."""
     return account_of(CachedSecret(client, arn, time.time).current().text)
 
 
 def account_of(text: str) -> TwilioAccount:
-    """The account in a secret's text. Raises Unconfigured, which says what to put there."""
+    """Read the account in a secret's text. Raises Unconfigured, with a sentence about the right form."""
     try:
         account = msgspec.json.decode(text, type=TwilioAccount)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        account = None  # its words may quote the secret
+        account = None  # the error is dropped, because its message may quote the secret
     if account is None or not (account.account_sid and account.auth_token):
         raise Unconfigured(f"Twilio's secret is not {_SHAPE}; put its credentials there")
     if bool(account.api_key) != bool(account.api_key_secret):

@@ -1,4 +1,4 @@
-"""Webhooks, signed as Standard Webhooks has it."""
+"""Webhooks, signed by the Standard Webhooks convention."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.webhook.contract import Webhook
