@@ -16,7 +16,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
     computing: float = 0.005
     """Seconds of `latency` that use the vCPU, as the bench measures them for a mail (`cpu_ms_a_mail`)."""
     provider: str = ""
-    """Name of the provider that `price` is for; empty if there is no single price."""
+    """Name of the provider that `price` is for; empty if prices differ or are unknown."""
     price: float = 0.0
     """The provider's price, in US dollars."""
     unpriced: str = "its price is not known here"

@@ -89,7 +89,7 @@ class ProviderAdapter(ABC, Generic[P, M]):
         return ProviderSession(self, self._api)
 
     @abstractmethod
-    def find(self, api: P, message: M, since: int, known: Container[str]) -> Evidence:
+    def find(self, api: P, message: M, since: int, other_ids: Container[str]) -> Evidence:
         """Look for a try at this account, as `Session.look_up` does."""
 
     def forget(self) -> None:
@@ -117,7 +117,7 @@ class ProviderSession(Generic[P, M]):
         self._api = api
         self.account = f"{adapter.provider}/{api.account}"
 
-    def look_up(self, message: M, since: int, known: Container[str]) -> Evidence:
+    def look_up(self, message: M, since: int, other_ids: Container[str]) -> Evidence:
         """Look for an earlier try. Raises if the provider cannot answer."""
         return self.ask(lambda api: self._adapter.find(api, message, since, known))
 
@@ -151,7 +151,7 @@ class WithoutLookUp:
         """Return the adapter itself."""
         return self
 
-    def look_up(self, message: object, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
+    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
         """Return Unknowable: the provider cannot be asked. Its events are in the ledger, where a claim finds
         them."""
         return Unknowable()

@@ -55,7 +55,7 @@ class Session(Protocol[M_contra, R_contra]):
     def account(self) -> str:
         """Provider and account, as claims name them; ANY_ACCOUNT if evidence does not depend on it."""
 
-    def look_up(self, message: M_contra, since: int, known: Container[str]) -> Evidence:
+    def look_up(self, message: M_contra, since: int, other_ids: Container[str]) -> Evidence:
         """Look for a try that began at `since` (epoch milliseconds) and whose outcome is unknown.
 
         `known` holds provider ids of other messages and of other attempts: none of them is this one. Raises
@@ -259,7 +259,7 @@ class Delivery(Generic[M, R]):
 
     def _look_up(self, session: Session[M, R], claim: Claimed, message: M) -> Evidence:
         since = claim.unsettled[0].began
-        known: Container[str] = ()
+        other_ids: Container[str] = ()
         if self._line_seconds is not None and message.line is not None:
             known = self._ledger.ids_on_line(message.line, since - self._line_seconds * 1000)
         return session.look_up(message, since, known)

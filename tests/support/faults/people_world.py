@@ -81,7 +81,7 @@ class Carrier:
             raise TimeoutError("no answer")
         return Sent(sid, request.facts)
 
-    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
+    def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
         if self.provider == "aws":
             return Unknowable()
         shown = [

@@ -103,7 +103,7 @@ class FakeAdapter:
             raise said
         return said
 
-    def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:
+    def look_up(self, message: Mail, since: int, other_ids: Container[str]) -> Evidence:
         self.looked_up.append(since)
         if isinstance(self._evidence, Exception):
             raise self._evidence

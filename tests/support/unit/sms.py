@@ -78,7 +78,7 @@ class FakeSms:
             raise said
         return said
 
-    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
+    def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
         self.searches.append((request, since, known))
         if isinstance(self._found, Exception):
             raise self._found

@@ -76,7 +76,7 @@ class Accounts(ProviderAdapter[Account, Mail]):
         self.after_look_up()
         return message
 
-    def find(self, api: Account, message: Mail, since: int, known: Container[str]) -> Evidence:
+    def find(self, api: Account, message: Mail, since: int, other_ids: Container[str]) -> Evidence:
         self.after_look_up()
         return Sent("p-0") if message.id in api.has else NotFound()
 

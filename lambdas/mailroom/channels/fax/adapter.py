@@ -49,7 +49,7 @@ class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
         """The request, with a URL for a PDF in our bucket that is made now: a retry hours later works too."""
         return FaxRequest(message.line, self._sender(message), self._media_url(message), _reference(message))
 
-    def find(self, api: FaxProvider, message: Fax, since: int, known: Container[str]) -> Evidence:
+    def find(self, api: FaxProvider, message: Fax, since: int, other_ids: Container[str]) -> Evidence:
         """Look for the fax among those to its number; `known` are other messages' faxes."""
         oldest = since / 1000 - self._settings.clock_skew_seconds
         candidates = [id_ for id_ in api.find(message.line, _reference(message), oldest) if id_ not in known]

@@ -114,8 +114,8 @@ _OWN_CODES = {
     "21620",  # MediaUrl is not valid
     "63019",  # the media cannot be downloaded
 }
-"""Codes for faults of the fax itself. Source: "Error codes" of SignalWire's Compatibility API (2026-11-26),
-except for 21211, which only Twilio documents."""
+"""Codes for faults of the fax itself, by "Error codes" of SignalWire's Compatibility API, read on 2026-11-26.
+Only Twilio documents 21211."""
 _ARGUMENT_INVALID = "10000"
 _OWN_ARGUMENT = re.compile(r"(?:The )?'?(?:To|MediaUrl)\b")
 """Beginning of an error message about an argument that the fax sets. Our settings set the other arguments."""

@@ -1,4 +1,4 @@
-"""The contract of a mail: what an item with `event_type: "mail"` may say."""
+"""The contract of a mail: the attributes of an item with `event_type: "mail"`."""
 
 import re
 from collections.abc import Container, Mapping, Sequence
@@ -12,14 +12,15 @@ from mailroom.message.address import has_control
 from mailroom.message.message import MAX_SUBJECT, Templated
 
 MAX_OWN_HEADERS = 12
-"""SES v2 takes 15 a mail. X-Correlation-ID is ours, and so are two of a mail with a topic."""
+"""Maximum number of headers in an item. SES v2 allows 15, of which the sender needs X-Correlation-ID and, for
+a mail with a topic, two more."""
 HEADER_NAME = re.compile(r"[!-9;-@A-~]{1,126}")
 MAX_HEADER_VALUE = 995
 HEADER_VALUE = re.compile(rf"[ -~]{{1,{MAX_HEADER_VALUE}}}")
 UNSUBSCRIBE, UNSUBSCRIBE_POST = "List-Unsubscribe", "List-Unsubscribe-Post"
-"""The headers of RFC 8058: where to opt out, and that it takes one click."""
+"""Headers of RFC 8058: the opt-out link, and the mark that one click is enough."""
 ORIGINAL_TO = "X-Original-To"
-"""Whom a mail was for that the stage's `recipients.redirect_to` sends elsewhere."""
+"""Header with the original recipients of a mail that the stage's `recipients.redirect_to` redirects."""
 
 _RESERVED = {"from", "to", "cc", "bcc", "subject", "reply-to", "sender", "return-path", "date"} | {
     *("message-id", "mime-version", "received", "dkim-signature"),
@@ -30,8 +31,8 @@ _RESERVED_PREFIXES = ("content-", "x-ses-", "resent-", "arc-")
 
 
 def check_headers(headers: dict[str, Any], *, topical: bool = False) -> None:
-    """Raise Invalid for a header that SES refuses, that would break out of its line, or that is ours; of a
-    mail with a topic those for opting out are ours as well."""
+    """Raise Invalid for a header that SES refuses, that contains a line break, or that the sender adds. Among
+    the latter are the opt-out headers if the mail is `topical` (has a topic)."""
     if len(headers) > MAX_OWN_HEADERS:
         raise Invalid("headers", f"has {len(headers)} entries; use at most {MAX_OWN_HEADERS}")
     if len({name.lower() for name in headers}) < len(headers):
@@ -39,8 +40,8 @@ def check_headers(headers: dict[str, Any], *, topical: bool = False) -> None:
     for name, value in headers.items():
         fault = _name_fault(name, topical=topical) or _value_fault(value)
         if fault:
-            shown = name[:126]
-            raise Invalid(f"headers.{shown!r}" if has_control(shown) else f"headers.{shown}", fault)
+            start = name[:126]
+            raise Invalid(f"headers.{start!r}" if has_control(start) else f"headers.{start}", fault)
 
 
 def _name_fault(name: str, *, topical: bool) -> str | None:
@@ -63,29 +64,29 @@ def _value_fault(value: Any) -> str | None:
 
 
 _CONTENT_ID = re.compile(r"[A-Za-z0-9._@-]{1,78}", re.ASCII)
-"""SES takes 1 to 78 characters; these need no escaping in a header, nor in a URL (RFC 2392)."""
+"""Content ids that need no escaping in a header or a URL (RFC 2392), up to the limit of SES."""
 _CID = re.compile(r"""(?:\b(?:src|background)\s*=\s*["']?|\burl\(["']?)cid:([^"'\s>)]+)""", re.IGNORECASE)
-"""An image of the HTML that is sent along."""
+"""References of the HTML to attached images."""
 UNSUPPORTED = re.compile(
     r"(?i)\.(ad[ep]|app|asp|ba[st]|cer|chm|cmd|com|cpl|crt|csh|der|exe|fxp|gadget|hlp|hta|in[fs]|isp|its|jse?|ksh"
     r"|lib|lnk|ma[dfgmqrstuvw]|md[abetwz]|ms[cipt]|msh[12]?(xml)?|ops|pcd|pif|plg|pr[fg]|ps[12](xml)?|psc[12]|reg"
     r"|sc[frt]|sh[bs]|sys|tmp|url|vb[es]?|vps|vs[stw]|vsmacros|vxd|ws[cfh]?|xnk)\Z"
 )
-"""Ends of names of files that SES does not send. Resend has the same list, but for .ade.
+"""Filename extensions that SES does not send. Resend has the same list, except for .ade.
 
 Sources, read in November 2026: https://docs.aws.amazon.com/ses/latest/dg/mime-types.html and
 https://resend.com/docs/knowledge-base/what-attachment-types-are-not-supported.
 """
 MAX_RECIPIENTS = 50
-"""SES v2: to, cc and bcc of one mail together."""
+"""Maximum number of addresses in to, cc and bcc together, in SES v2."""
 MAX_ATTACHMENTS = 20
-"""Each is a request to S3 while the rest of the batch waits."""
+"""Maximum number of attachments. Every attachment is a request to S3 while the batch waits."""
 
 Addresses = str | list[str]
 
 
 class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
-    """One object of the payload bucket, sent along."""
+    """An object of the payload bucket that is sent with the mail."""
 
     ref: Annotated[str, Meta(description="s3://bucket/key in the stage's payload bucket")]
     filename: Annotated[str | None, Meta(description="default: the last part of the key")] = None
@@ -124,47 +125,49 @@ class Mail(Templated, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str | list[str]:
-        """The addresses in `to`, else in `email`, as the item has them."""
+        """The addresses in `to`, or else in `email`, unchanged."""
         return (self.email if self.to is None else self.to) or []
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """All of to, cc and bcc, each once, bare and in lower case."""
-        everybody = (*listed(self.recipient), *listed(self.cc), *listed(self.bcc))
-        return tuple(dict.fromkeys(map(address.bare, everybody)))
+        """The addresses in to, cc and bcc without duplicates, without display names and in lower case."""
+        addresses = (*listed(self.recipient), *listed(self.cc), *listed(self.bcc))
+        return tuple(dict.fromkeys(map(address.bare, addresses)))
 
     @property
     def recipient_count(self) -> int:
-        """The addresses in to, cc and bcc; one that comes twice is handed over twice, and counts twice.
+        """Number of addresses in to, cc and bcc. An address that occurs twice is submitted and counted twice.
 
         SES counts "the total number of recipients (To:, CC: and BCC:)" against the quota:
         https://docs.aws.amazon.com/ses/latest/APIReference/API_SendEmail.html.
         """
-        return sum(len(listed(each)) for each in (self.recipient, self.cc, self.bcc))
+        return sum(len(listed(addresses)) for addresses in (self.recipient, self.cc, self.bcc))
 
     def without(self, addressees: Container[str]) -> Self:
-        """The mail without these addresses in to, cc and bcc."""
+        """Return the mail without these addresses in to, cc and bcc."""
         name = "email" if self.to is None else "to"
-        left = {
-            also: [each for each in listed(addresses) if address.bare(each) not in addressees]
-            for also, addresses in ((name, self.recipient), ("cc", self.cc), ("bcc", self.bcc))
+        lists = {name: self.recipient, "cc": self.cc, "bcc": self.bcc}
+        remaining = {
+            attribute: [text for text in listed(addresses) if address.bare(text) not in addressees]
+            for attribute, addresses in lists.items()
         }
-        return structs.replace(self, **left)
+        return structs.replace(self, **remaining)
 
     def redirected(self, to: str) -> Self:
-        """The mail to `to` only; a header names whom it was for, where there is room for one more.
+        """Return the mail with `to` as its only recipient, and with the original recipients in a header, if
+        one more header is allowed.
 
-        A mail to several has no link for opting out, so without its topic it has none here either.
+        A mail to several recipients loses its topic, because only a mail to one may have an opt-out link.
         """
-        own = {name: value for name, value in self.headers.items() if name.lower() != ORIGINAL_TO.lower()}
-        if len(own) < MAX_OWN_HEADERS:
-            own[ORIGINAL_TO] = _named(self.addressees)
+        headers = {name: value for name, value in self.headers.items() if name.lower() != ORIGINAL_TO.lower()}
+        if len(headers) < MAX_OWN_HEADERS:
+            headers[ORIGINAL_TO] = _named(self.addressees)
         topic = self.topic if len(self.addressees) == 1 else None
-        return structs.replace(super().redirected(to), headers=own, topic=topic)
+        return structs.replace(super().redirected(to), headers=headers, topic=topic)
 
     @property
     def headline(self) -> Mapping[str, str | int]:
-        """Of a template's mail the subject is known when it is rendered, of a payload's when that is read."""
+        """The subject of inline content. Another subject is known after rendering, or reading the payload."""
         if self.inline:
             return {"subject": self.subject[:MAX_SUBJECT]} if self.subject else {}
         return super().headline
@@ -172,12 +175,12 @@ class Mail(Templated, frozen=True, kw_only=True):
     @property
     def objects(self) -> list[tuple[str, str]]:
         """The payload, and the attachments."""
-        attached = [(f"attachments[{at}].ref", each.ref) for at, each in enumerate(self.attachments)]
-        return [*super().objects, *attached]
+        attachments = enumerate(self.attachments)
+        return [*super().objects, *((f"attachments[{index}].ref", item.ref) for index, item in attachments)]
 
     @property
     def kind(self) -> str:
-        """What the content is made of: template, html or plaintext."""
+        """Form of the content: template, html or plaintext."""
         if self.inline:
             return "html" if self.html else "plaintext"
         return "template"
@@ -193,13 +196,13 @@ class Mail(Templated, frozen=True, kw_only=True):
         return not self.inline
 
     def unused(self, used: Container[str]) -> list[str]:
-        """Also a subject that a template does not use: the template has one of its own."""
-        beside = self.subject is not None and self.may_use and "subject" not in used
-        return [*super().unused(used), *(["subject"] if beside else [])]
+        """Return the unused attributes, `subject` among them if a template has its own subject."""
+        ignored = self.subject is not None and self.may_use and "subject" not in used
+        return [*super().unused(used), *(["subject"] if ignored else [])]
 
     @property
     def inline(self) -> bool:
-        """Whether the content stands in the item itself."""
+        """Whether the content is in the item itself."""
         return self.text is not None or self.html is not None
 
     def check(self) -> None:
@@ -216,7 +219,7 @@ class Mail(Templated, frozen=True, kw_only=True):
         recipients, cc, bcc, reply_to = map(listed, (self.recipient, self.cc, self.bcc, self.reply_to))
         if not recipients:
             raise Invalid("to", "is missing; give `to` (or `email`) one address or a list of them")
-        # Counted before one of them is read: an item has room for tens of thousands.
+        # Counted before any address is parsed, because an item has room for tens of thousands.
         if (count := self.recipient_count) > MAX_RECIPIENTS:
             raise Invalid(name, f"{count} recipients with cc and bcc; use at most {MAX_RECIPIENTS} a mail")
         if len(reply_to) > MAX_RECIPIENTS:
@@ -225,26 +228,26 @@ class Mail(Templated, frozen=True, kw_only=True):
             normalised(field_, addresses)
 
     def _check_attachments(self) -> None:
-        seen = set[str]()
-        for at, each in enumerate(self.attachments):
-            if end := UNSUPPORTED.search(each.filename or each.ref):
-                raise Invalid(f"attachments[{at}].filename", f"{end[0]} is refused by providers; send a link")
-            if each.content_id is None:
+        content_ids = set[str]()
+        for index, attachment in enumerate(self.attachments):
+            if end := UNSUPPORTED.search(attachment.filename or attachment.ref):
+                name = f"attachments[{index}].filename"
+                raise Invalid(name, f"{end[0]} is refused by providers; send a link")
+            if attachment.content_id is None:
                 continue
-            name = f"attachments[{at}].content_id"
-            if not _CONTENT_ID.fullmatch(each.content_id):
+            name = f"attachments[{index}].content_id"
+            if not _CONTENT_ID.fullmatch(attachment.content_id):
                 raise Invalid(name, "is not 1 to 78 of letters, digits and .-_@; use one like logo")
-            if each.content_id in seen:
-                raise Invalid(name, f"{each.content_id} is another attachment's as well; use each once")
-            seen.add(each.content_id)
+            if attachment.content_id in content_ids:
+                raise Invalid(name, f"{attachment.content_id} is another attachment's as well; use each once")
+            content_ids.add(attachment.content_id)
 
     def check_images(self, html: str | None) -> None:
-        """Raise Invalid where the HTML shows an attachment that the mail does not have."""
-        shown = set(_CID.findall(html or ""))
-        if missing := shown - {each.content_id for each in self.attachments}:
-            name = min(missing)
+        """Raise Invalid if the HTML shows an attachment that the mail does not have."""
+        content_ids = {attachment.content_id for attachment in self.attachments}
+        if missing := set(_CID.findall(html or "")) - content_ids:
             raise Invalid(
-                "attachments", f"the HTML shows cid:{name:.78}, and none has that content_id; add it"
+                "attachments", f"the HTML shows cid:{min(missing):.78}, and none has that content_id; add it"
             )
 
     def _check_content(self) -> None:
@@ -259,29 +262,30 @@ class Mail(Templated, frozen=True, kw_only=True):
 
 
 def _named(addressees: Sequence[str]) -> str:
-    """As many of the addresses as a header's value has room for, and how many more there are."""
-    shown, room = list(addressees), MAX_HEADER_VALUE - len(f" and {MAX_RECIPIENTS} more")
-    while len(", ".join(shown)) > room:
-        shown.pop()
-    more = len(addressees) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    """Return as many addresses as fit into the value of a header, and the number of further addresses."""
+    names, limit = list(addressees), MAX_HEADER_VALUE - len(f" and {MAX_RECIPIENTS} more")
+    while len(", ".join(names)) > limit:
+        names.pop()
+    further = len(addressees) - len(names)
+    return ", ".join(names) + (f" and {further} more" if further else "")
 
 
 def listed(addresses: Addresses | None) -> list[str]:
-    """The addresses as a list, which may be empty."""
+    """Return the addresses as a list, which may be empty."""
     if addresses is None:
         return []
     return [addresses] if isinstance(addresses, str) else addresses
 
 
 def normalised(name: str, addresses: list[str]) -> list[str]:
-    """The addresses as SES takes them. Raises Invalid that names the attribute and the entry at fault."""
-    return [_normalised(name, at, each, len(addresses)) for at, each in enumerate(addresses)]
+    """Return the addresses in the form that SES accepts. Raises Invalid for the entry at fault of the
+    attribute `name`."""
+    return [_normalised(name, index, text, len(addresses)) for index, text in enumerate(addresses)]
 
 
-def _normalised(name: str, at: int, text: str, count: int) -> str:
+def _normalised(name: str, index: int, text: str, count: int) -> str:
     try:
         return address.normalise(text)
     except ValueError as error:
-        place = name if count == 1 else f"{name}[{at}]"
+        place = name if count == 1 else f"{name}[{index}]"
         raise Invalid(place, f"{text!r:.80} {error}") from None

@@ -1,4 +1,4 @@
-"""A mail as any provider gets it: whom it is from and for, what it says, and its attachments."""
+"""The rendered mail, in one form for all providers: sender, recipients, content, headers and attachments."""
 
 import mimetypes
 import time
@@ -28,7 +28,7 @@ from mailroom.message.outcome import Misconfigured, NotReady
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, InvalidSigningKey, Links
 
 LINK = "unsubscribe_url"
-"""The template's variable."""
+"""Template variable with the opt-out link."""
 
 _ONE_ALONE = (
     "is given to a mail with a `topic` and one recipient, cc and bcc counted; make it such a mail, or let "
@@ -37,17 +37,17 @@ _ONE_ALONE = (
 
 
 class LoadedAttachment(Struct, frozen=True):
-    """An attachment with its content. `content_id`: the HTML shows it by that."""
+    """An attachment with its content."""
 
     filename: str
     content_type: str
     content: bytes
     content_id: str | None = None
+    """Id by which the HTML shows the attachment."""
 
 
 class RenderedMail(Struct, frozen=True, kw_only=True):
-    """A mail with nothing left to look up. Addresses are as a header has them; `tags` bring the message's
-    reference back with the provider's events."""
+    """A mail that is ready to submit. Addresses have the form of a header's value."""
 
     sender: str
     to: list[str]
@@ -57,6 +57,7 @@ class RenderedMail(Struct, frozen=True, kw_only=True):
     content: Content
     headers: dict[str, str]
     tags: dict[str, str]
+    """Tags with the message's reference, which the provider's events repeat."""
     attachments: list[LoadedAttachment]
 
 
@@ -73,14 +74,15 @@ class MailRenderer:
         links: Links | None = None,
         strict: bool = False,
     ) -> None:
-        """`links` may be None where no mail has a topic. `strict`: what nobody uses is refused."""
+        """Set the options. `links` may be None for mails without topics. If `strict`, an attribute without
+        effect is invalid."""
         self._links = links
         self._strict = strict
         self._templates = templates
         self._payloads = payloads
         self._default_sender = address.normalise(senders[0])
-        # SES distinguishes upper and lower case in an identity's local part; items need not.
-        self._senders = {bare.lower(): bare for bare in (address.split(each)[1] for each in senders)}
+        # SES must get the local part in the case that was verified; items may write it in another case.
+        self._senders = {bare.lower(): bare for _, bare in map(address.split, senders)}
         self._max_attachment_bytes = max_attachment_bytes
 
     @classmethod
@@ -96,12 +98,12 @@ class MailRenderer:
         )
 
     def render(self, message: Mail, since: float | None = None) -> RenderedMail:
-        """The mail; as it was at `since` (epoch seconds), if it was rendered then: its link is signed with
-        the key of that time. Raises Invalid, and NotReady where that key cannot be read.
+        """Return the rendered mail. If the mail was rendered before, `since` is that time in epoch seconds,
+        and its link is signed by the key of that time. Raises Invalid, or NotReady if the key cannot be read.
 
-        A mail with a topic and one addressee carries a link for opting out: in its headers (RFC 8058), and as
-        the template's variable `unsubscribe_url`, whatever the item calls so itself. One to several has
-        neither: all would get the same link, and one of them would choose for the others.
+        A mail with a topic and a single addressee has an opt-out link: in its headers (RFC 8058), and in the
+        template's variable `unsubscribe_url`, which replaces an attribute of that name. A mail to several
+        addressees is without one: all would get the same link, and could opt each other out.
         """
         try:
             link = self._link(message, since)
@@ -128,7 +130,7 @@ class MailRenderer:
         )
 
     def _link(self, mail: Mail, since: float | None) -> str | None:
-        """Where its addressee opts out; None: it has none. Raises what reading the key does."""
+        """Return the opt-out link, or None for a mail without one. Raises errors of reading the key."""
         addressees = mail.addressees
         if mail.topic is None or len(addressees) != 1:
             return None
@@ -150,42 +152,43 @@ class MailRenderer:
             raise
 
     def sender_of(self, mail: Mail) -> str:
-        """Whom the mail is from. Raises Invalid for anybody but a sender of the stage."""
+        """Return the sender of the mail. Raises Invalid if it is not a sender of the stage."""
         if mail.from_ is None:
             return self._default_sender
         name, bare = address.split(mail.from_)
         sender = self._senders.get(bare.lower())
         if sender is None:
-            known = ", ".join(self._senders.values())
-            raise Invalid("from", f"is not among this stage's senders; use one of {known}")
+            senders = ", ".join(self._senders.values())
+            raise Invalid("from", f"is not among this stage's senders; use one of {senders}")
         return formataddr((name, sender)) if name else sender
 
     def _loaded(self, attachments: list[Attachment]) -> list[LoadedAttachment]:
-        left = self._max_attachment_bytes
-        found = []
-        for at, attachment in enumerate(attachments):
-            content = self._payloads.read(f"attachments[{at}].ref", attachment.ref, left)
-            left -= len(content)
-            found.append(_attachment(at, attachment, content))
-        return found
+        limit = self._max_attachment_bytes
+        loaded = []
+        for index, attachment in enumerate(attachments):
+            name = f"attachments[{index}]"
+            content = self._payloads.read(f"{name}.ref", attachment.ref, limit)
+            limit -= len(content)
+            loaded.append(_attachment(name, attachment, content))
+        return loaded
 
 
 def _unsubscribe(link: str | None) -> dict[str, str]:
-    """The two headers that let a mail program opt its owner out with one click."""
+    """Return the two headers by which a mail program offers to opt out with one click."""
     return {} if link is None else {UNSUBSCRIBE: f"<{link}>", UNSUBSCRIBE_POST: ONE_CLICK}
 
 
-def _attachment(at: int, attachment: Attachment, content: bytes) -> LoadedAttachment:
+def _attachment(name: str, attachment: Attachment, content: bytes) -> LoadedAttachment:
     filename = attachment.filename or attachment.ref.rsplit("/", 1)[-1]
     if address.has_control(filename) or not 1 <= len(filename) <= 255:
-        raise Invalid(f"attachments[{at}].filename", "has control characters or is over 255 long; shorten it")
+        raise Invalid(f"{name}.filename", "has control characters or is over 255 long; shorten it")
     kind = attachment.content_type or _guessed(filename) or "application/octet-stream"
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
-        raise Invalid(f"attachments[{at}].content_type", "is no media type; use one like application/pdf")
+        raise Invalid(f"{name}.content_type", "is no media type; use one like application/pdf")
     return LoadedAttachment(filename, kind, content, attachment.content_id)
 
 
 def _guessed(filename: str) -> str | None:
-    """The media type of a file's endings. Of a whole name Python would read what looks like a URL, and raise
-    for one that it cannot."""
+    """Return the media type for a file's extensions. They are read without the name, because Python parses a
+    name that looks like a URL, and raises for an invalid one."""
     return mimetypes.guess_type("file" + "".join(PurePosixPath(filename).suffixes))[0]

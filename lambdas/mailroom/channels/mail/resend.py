@@ -102,7 +102,7 @@ class ResendMail(ProviderAdapter[Resend, Mail]):
         # In one order whatever the item's is: an object of a queue's message has none.
         return Request(key, msgspec.json.encode(_email(mail), order="sorted"), mail.content.subject)
 
-    def find(self, api: Resend, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - the key is enough
+    def find(self, api: Resend, message: Mail, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the key is enough
         """Return the request to repeat: Resend knows it by its key."""
         began = since / 1000
         return Repeatable(began + KEY_SECONDS - MARGIN_SECONDS, partial(self.prepare, since=began))

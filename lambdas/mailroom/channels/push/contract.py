@@ -1,4 +1,4 @@
-"""The contract of a push notification: what an item with `event_type: "push"` may say."""
+"""The contract of a push notification: the attributes of an item with `event_type: "push"`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,18 +17,18 @@ ENDPOINT = re.compile(
 TOPIC = re.compile(rf"{_ARN}[A-Za-z0-9_-]{{1,256}}", re.ASCII)
 _TOKEN = re.compile(r"[!-~]{1,1024}")
 
-# FCM keeps these names to itself, and `aps` is Apple's; one item goes to any platform.
+# Names that FCM reserves, and `aps` of Apple. They are invalid for every platform: an item may go to any.
 _RESERVED = {"aps", "from", "message_type", "notification", "collapse_key"}
 _RESERVED_PREFIXES = ("google", "gcm")
 
 
 class Push(Message, frozen=True, kw_only=True):
     """A push notification: `to` one device or topic, and `title`, `body` or both; with only `data` the app
-    is woken and shows nothing by itself."""
+    is woken without a visible notification."""
 
     addressing: ClassVar[tuple[str, ...]] = ("to", "platform")
     applications: ClassVar[tuple[str, ...] | None] = None
-    """The names that `platform` may have; None: not known here."""
+    """Names of the stage's platform applications; None if the stage is not known."""
 
     to: Annotated[
         str | None,
@@ -51,30 +51,30 @@ class Push(Message, frozen=True, kw_only=True):
 
     @property
     def is_token(self) -> bool:
-        """Whether `to` is a device's token, for which there may be no endpoint yet."""
+        """Whether `to` is a device token, which may not have an endpoint yet."""
         return not self.recipient.startswith("arn:")
 
     @property
     def application(self) -> str:
-        """The name of a token's platform application; "": not known here."""
-        only = self.applications[0] if self.applications and len(self.applications) == 1 else ""
-        return self.platform or only
+        """Name of a token's platform application; empty if the stage is not known."""
+        default = self.applications[0] if self.applications and len(self.applications) == 1 else ""
+        return self.platform or default
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """The endpoint, or the token with its application. A topic names no recipient."""
+        """The endpoint, or the token with its application; empty for a topic, which names no recipient."""
         if self.is_token:
             return (f"{self.application}#{self.recipient}",)
         return (self.recipient,) if ENDPOINT.fullmatch(self.recipient) else ()
 
     @property
     def headline(self) -> Mapping[str, str | int]:
-        """Its title, as a subject."""
+        """The title, as a subject."""
         return {"subject": self.title[:MAX_SUBJECT]} if self.title else {}
 
     @property
     def silent(self) -> bool:
-        """Whether it is only for the app, with nothing to be shown."""
+        """Whether the push is only for the app: it has neither title nor body."""
         return not self.title and not self.body
 
     def check(self) -> None:
@@ -111,9 +111,10 @@ class Push(Message, frozen=True, kw_only=True):
 
 
 def push_to(applications: Iterable[str]) -> type[Push]:
-    """The contract of a stage with these platform applications."""
-    bound = {"applications": tuple(applications), "__doc__": Push.__doc__}
-    return cast(type[Push], defstruct("Push", [], bases=(Push,), namespace=bound, frozen=True, kw_only=True))
+    """Return the contract of a stage with these platform applications."""
+    attributes = {"applications": tuple(applications), "__doc__": Push.__doc__}
+    contract = defstruct("Push", [], bases=(Push,), namespace=attributes, frozen=True, kw_only=True)
+    return cast(type[Push], contract)
 
 
 def _either(names: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class SmsProvider(Provider[SmsRequest], Protocol):
     """An SMS provider's API."""
 
-    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
+    def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
         """Whether it has this message, created at `since` (epoch seconds) or later. `known` ids are other
         messages'. Raises where it cannot answer this time."""
 
@@ -50,7 +50,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
             raise Invalid("media_urls", f"has {len(media)} entries; AWS takes one a message")
         return self._request(message, media)
 
-    def find(self, api: SmsProvider, message: Sms, since: int, known: Container[str]) -> Evidence:
+    def find(self, api: SmsProvider, message: Sms, since: int, other_ids: Container[str]) -> Evidence:
         """Look for the text that the message is rendered to; URLs of media differ in each request."""
         try:
             whole = self._whole(message)

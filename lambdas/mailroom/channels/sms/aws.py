@@ -104,8 +104,8 @@ _OWN_FIELDS = {"destinationphonenumber", "messagebody", "mediaurls"}
 def refusal_of(error: ClientError) -> Refusal:
     """Classify an error response that proves that the message was not sent.
 
-    A spend limit (ServiceQuotaExceeded) is a fault of ours: AWS refuses all messages until AWS or the owner of
-    the account raises the limit.
+    A spend limit (ServiceQuotaExceeded) is a fault of ours: all messages are refused until AWS or the owner
+    of the account raises the limit.
     """
     response = cast(dict[str, Any], error.response)
     code = str(response.get("Reason") or "")

@@ -245,8 +245,8 @@ def _plain(text: str) -> str:
 
 
 def _could_be(message: dict[str, Any], request: SmsRequest, oldest: int, other_ids: Container[str]) -> bool:
-    # A field that is missing in the response does not exclude a message. The SIDs of messages with media begin
-    # with MM, all others with SM.
+    # A field that is missing in the response does not exclude a message. The SID of a message with media
+    # begins with MM, any other SID with SM.
     sid = text_of(message, "sid")
     return (
         sid not in other_ids

@@ -1,4 +1,4 @@
-"""The contract of a webhook: what an item with `event_type: "webhook"` may say."""
+"""The contract of a webhook: the attributes of an item with `event_type: "webhook"`."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -9,13 +9,13 @@ from mailroom.http.url_policy import MAX_URL, host_of
 from mailroom.message.message import MAX_GROUP, Message, encode
 
 MAX_PAYLOAD_BYTES = 256 * 1024
-"""Bytes as JSON. Standard Webhooks asks for less than 20 kB: send what changed, not all there is."""
+"""Maximum size of the payload as JSON. Standard Webhooks recommends less than 20 kB: changed data only."""
 
 
 class Webhook(Message, frozen=True, kw_only=True):
     """A signed POST of `payload`, as JSON, to `url`.
 
-    Where it may go (schemes, ports, networks) is the stage's to say: the sender checks that.
+    The stage's settings limit the schemes, ports and networks of `url`; the sender checks them.
     """
 
     addressing: ClassVar[tuple[str, ...]] = ("url",)
@@ -26,12 +26,12 @@ class Webhook(Message, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str:
-        """The host. A URL's path and query may hold secrets, and people read the ledger."""
+        """The host of the URL. Path and query are left out of the ledger, because they may hold secrets."""
         return host_of(self.url)
 
     @property
     def group(self) -> str | None:
-        """One host's messages are one group of the fair queue: a dead one cannot hold up the others."""
+        """The host, as a group of the fair queue: an endpoint that is down does not hold up other hosts."""
         return self.recipient[:MAX_GROUP]
 
     def check(self) -> None:
@@ -41,7 +41,7 @@ class Webhook(Message, frozen=True, kw_only=True):
         if not host_of(self.url):
             raise Invalid("url", "is not an https URL; use one like https://hooks.example.com/path")
         if "webhook_id" in self.variables:
-            # On the queue it tells a status callback from a message; a message with it would pass for one.
+            # A body of the queue with `webhook_id` is a status callback, so a message must not have it.
             raise Invalid("webhook_id", "is the system's own; leave it out, or put it into the payload")
         if self.payload is UNSET:
             if self.payload_ref is None:
@@ -55,9 +55,9 @@ class Webhook(Message, frozen=True, kw_only=True):
 
 
 KEEPS_FAILING = 8
-"""Tries that may fail before an endpoint is one that keeps failing; half an hour of them by default."""
+"""Failed tries after which an endpoint counts as one that keeps failing; by default half an hour of them."""
 
 
 def tries_that_may_fail(tries: int) -> int:
-    """How many of `tries` may fail before an endpoint is one that keeps failing: half, where they are few."""
+    """Return the number of failed tries after which an endpoint keeps failing: at most half of `tries`."""
     return min(KEEPS_FAILING, tries // 2)

@@ -1,8 +1,7 @@
-"""Webhooks by the Standard Webhooks convention: a signed POST, whose receiver knows a repeat by its id.
+"""Webhooks by the Standard Webhooks convention: signed POSTs with an id by which receivers drop repeats.
 
-https://www.standardwebhooks.com. Each host has a key of its own, derived from the stage's secret: what one
-receiver knows signs nothing that another receiver believes, and nobody can work back from a host's key to
-the secret.
+See https://www.standardwebhooks.com. Each host has its own key, derived from the stage's secret: a receiver
+cannot sign webhooks for another receiver, and cannot compute the secret from its key.
 """
 
 import base64
@@ -13,6 +12,7 @@ import time
 from collections.abc import Container
 from contextlib import suppress
 from datetime import UTC, datetime
+from http import HTTPStatus
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
@@ -41,30 +41,31 @@ from mailroom.message.outcome import (
 KEY_BYTES = range(24, 65)
 _PREFIX = "whsec_"
 _LABEL = b"mailroom webhook key\0"
-"""Stands before the host. What is signed begins with a webhook-id, which has neither space nor NUL: so no
-signature under the same secret is ever a host's key."""
+"""Prefix of the host when its key is derived. Signed texts begin with a webhook-id, which has neither space
+nor NUL, so a signature by the same secret can never be the key of a host."""
 
 
 class UnusableKey(ValueError):
-    """The secret is no signing key; the sentence says what to put there, and nothing of what is there."""
+    """The secret is not a signing key. The message describes the right form without quoting the secret."""
 
 
 class Signer:
-    """Signs with the key of the host that is sent to. For `overlap` seconds after a new secret was put, the
-    key derived from the secret before signs too, so that receivers can change over in their own time."""
+    """Signs webhooks with the key of the receiving host."""
 
     def __init__(self, secret: CachedSecret, overlap: float, clock: Clock) -> None:
+        """Set the secret. For `overlap` seconds after its change, the previous one signs as well, so that
+        receivers can change their keys later."""
         self._secret = secret
         self._overlap = overlap
         self._clock = clock
 
     def headers(self, host: str, webhook_id: str, body: str) -> dict[str, str]:
-        """The three headers that let the receivers of `host` verify `body`. Raises UnusableKey, or what
-        reading a secret raised."""
-        now = self._clock()
-        second = int(now)  # cut here once: what is signed is what the header says
+        """Return the three headers by which receivers at `host` verify `body`. Raises UnusableKey, or
+        botocore's errors if the secret cannot be read."""
+        timestamp = self._clock()
+        second = int(timestamp)  # the header and the signed text must have the same whole second
         moment = datetime.fromtimestamp(second, UTC)
-        keys = [_derived(key, host) for key in self._in_use(now)]
+        keys = [_derived(key, host) for key in self._in_use(timestamp)]
         signatures = [Signature(key).sign(webhook_id, moment, body) for key in keys]
         return {
             "webhook-id": webhook_id,
@@ -72,20 +73,19 @@ class Signer:
             "webhook-signature": " ".join(signatures),
         }
 
-    def _in_use(self, now: float) -> list[bytes]:
+    def _in_use(self, timestamp: float) -> list[bytes]:
         current = self._secret.current()
         keys = [_key(current.text)]
-        if now - current.created < self._overlap:
-            previous = self._secret.previous()
-            # One that is no key has never signed anything, so no receiver misses it.
+        if timestamp - current.created < self._overlap and (previous := self._secret.previous()) is not None:
+            # An unusable previous secret cannot have signed any webhook, so receivers do not need it.
             with suppress(UnusableKey):
-                keys += [_key(previous.text)] if previous is not None else []
+                keys.append(_key(previous.text))
         return keys
 
 
 def host_key(secret: str, host: str) -> str:
-    """The key that the receivers of `host` verify with, as libraries of the convention take it. `host` is
-    spelt as `UrlPolicy.read` spells it. Raises UnusableKey."""
+    """Return the key by which receivers at `host` verify webhooks, in the convention's format. `host` has the
+    form that `UrlPolicy.read` returns. Raises UnusableKey."""
     return _PREFIX + base64.b64encode(_derived(_key(secret), host)).decode()
 
 
@@ -94,9 +94,9 @@ def _derived(key: bytes, host: str) -> bytes:
 
 
 def _key(text: str) -> bytes:
-    bare = text.strip().removeprefix(_PREFIX).rstrip("=")
+    digits = text.strip().removeprefix(_PREFIX).rstrip("=")
     try:
-        key = base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
+        key = base64.b64decode(digits + "=" * (-len(digits) % 4), validate=True)
     except (binascii.Error, ValueError):
         key = b""
     if len(key) not in KEY_BYTES:
@@ -107,28 +107,32 @@ def _key(text: str) -> bytes:
     return key
 
 
-GONE = 410
 _FIXED = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook", "Accept": "*/*"}
 
 
 class Post(Struct, frozen=True):
-    """One request to be made; `webhook_id` is the same in every try of it."""
+    """A POST to an endpoint."""
 
     url: str
     webhook_id: str
+    """Id of the webhook, the same in every try."""
     body: str
 
 
 class PostResult(Struct, frozen=True):
-    """What came of a request; `status` None: there was no answer."""
+    """Result of a POST."""
 
     outcome: Outcome
     status: int | None = None
+    """Status of the response; None without a response."""
 
 
 class StandardWebhooks(WithoutLookUp):
-    """Here no answer is no riddle: the receiver drops a webhook-id that it has had, so every fault that may
-    pass is tried again, whether the request went out or not. Reasons name host and status, no path."""
+    """Adapter for the endpoints of webhooks.
+
+    A request without a response is retried, as after every temporary fault, even if it may have arrived:
+    receivers drop a repeated webhook-id. Reasons quote host and status, but not the path.
+    """
 
     provider = "webhook"
     contract = Webhook
@@ -143,7 +147,8 @@ class StandardWebhooks(WithoutLookUp):
         retry_after_cap: float,
         clock: Clock = time.time,
     ) -> None:
-        """`seconds` bounds a request as a whole, `retry_after_cap` how long a receiver may make us wait."""
+        """Set the options. `seconds` is the longest time of a request, and `retry_after_cap` the longest wait
+        that a receiver may demand."""
         self._policy = policy
         self._signer = signer
         self._https = https
@@ -167,21 +172,21 @@ class StandardWebhooks(WithoutLookUp):
         )
 
     def prepare(self, message: Webhook) -> Post:
-        """The request for a message: its payload as compact JSON."""
+        """Return the request for a message, with its payload as compact JSON."""
         return Post(message.url, webhook_id(message), encode(message.payload))
 
     def submit(self, request: Post) -> Outcome:
         return self.exchange(request).outcome
 
     def exchange(self, request: Post) -> PostResult:
-        """Make the request, and say what the status was."""
+        """Make the request, and return its outcome with the status of the response."""
         host = host_of(request.url)
         try:
-            spelt = self._policy.read(request.url).host
-            signed = self._signer.headers(spelt, request.webhook_id, request.body)
-            deadline = Deadline(self._seconds)  # from here on: reading the secret is not the receiver's time
+            key_host = self._policy.read(request.url).host
+            signature = self._signer.headers(key_host, request.webhook_id, request.body)
+            deadline = Deadline(self._seconds)  # set here, so that it does not include reading the secret
             target = self._policy.check(request.url, self._seconds)
-            answer = self._https.post(target, {**_FIXED, **signed}, request.body.encode(), deadline)
+            response = self._https.post(target, {**_FIXED, **signature}, request.body.encode(), deadline)
         except BadUrl as fault:
             return PostResult(Rejected(f"url: {fault}"))
         except UnusableKey as fault:
@@ -192,19 +197,19 @@ class StandardWebhooks(WithoutLookUp):
             return PostResult(Retry(str(trouble)))
         except Unanswered as trouble:
             return PostResult(Retry(f"{host} {trouble}"))
-        return PostResult(self._outcome(host, request.webhook_id, answer), answer.status)
+        return PostResult(self._outcome(host, request.webhook_id, response), response.status)
 
-    def look_up(self, message: object, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no need
-        """Return NotFound: sending again is safe, for the receiver drops a webhook-id that it has had."""
+    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - no need
+        """Return NotFound: sending again is safe, because receivers drop a repeated webhook-id."""
         return NotFound()
 
-    def _outcome(self, host: str, webhook_id: str, answer: Answer) -> Outcome:
-        if 200 <= answer.status < 300:
+    def _outcome(self, host: str, webhook_id: str, response: Answer) -> Outcome:
+        if 200 <= response.status < 300:
             return Sent(webhook_id)
-        if answer.status == GONE:
+        if response.status == HTTPStatus.GONE:
             return Rejected(f"{host} answered 410 Gone")
-        wait = seconds_until(answer.headers.get("retry-after", ""), answer.headers, self._clock())
-        return Retry(f"{host} answered {answer.status}", min(wait, self._retry_after_cap))
+        wait = seconds_until(response.headers.get("retry-after", ""), response.headers, self._clock())
+        return Retry(f"{host} answered {response.status}", min(wait, self._retry_after_cap))
 
 
 def _signer(settings: WebhookSender) -> Signer:
@@ -213,6 +218,7 @@ def _signer(settings: WebhookSender) -> Signer:
 
 
 def webhook_id(message: Webhook) -> str:
-    """The id that every try of a message has, and no other message; an operator's resend has another."""
+    """Return the id of a message's webhook: unique to the message, the same in every try, and a new one after
+    an operator's resend."""
     digest = hashlib.sha256(f"{message.event_type}\0{message.id}\0{message.attempt}".encode()).hexdigest()
     return f"msg_{digest[:32]}"
