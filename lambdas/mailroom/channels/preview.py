@@ -132,12 +132,8 @@ class Previews:
                     return preview
                 name = "text" if message.template is None else "template"
                 segments = checked(name, text, MAX_SEGMENTS)
-                return structs.replace(
-                    preview,
-                    segments=segments.count,
-                    encoding=segments.encoding,
-                    encoding_reason=widening(text),
-                )
+                count, encoding, reason = segments.count, segments.encoding, widening(text)
+                return structs.replace(preview, segments=count, encoding=encoding, encoding_reason=reason)
             case Push():
                 return Preview(subject=message.title or "", text=message.body, unused=self.unused(message))
         return Preview(unused=self.unused(message))

@@ -67,10 +67,6 @@ class RetryMover:
 def _not_before(item: Mapping[str, Any]) -> float:
     """Return the earliest time of the attempt, in epoch seconds; 0 for at once. Raises Invalid."""
     value = item.get("not_before", 0)
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | Decimal)
-        or not -END_OF_TIME < value < END_OF_TIME
-    ):
+    if type(value) not in {int, Decimal} or not -END_OF_TIME < value < END_OF_TIME:
         raise Invalid("not_before", "is no point in time; use epoch seconds")
     return float(value)

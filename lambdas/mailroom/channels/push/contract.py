@@ -112,9 +112,8 @@ class Push(Message, frozen=True, kw_only=True):
 
 def push_to(applications: Iterable[str]) -> type[Push]:
     """Return the contract of a stage with these platform applications."""
-    attributes = {"applications": tuple(applications), "__doc__": Push.__doc__}
-    contract = defstruct("Push", [], bases=(Push,), namespace=attributes, frozen=True, kw_only=True)
-    return cast(type[Push], contract)
+    values = {"applications": tuple(applications), "__doc__": Push.__doc__}
+    return cast(type[Push], defstruct("Push", [], bases=(Push,), namespace=values, frozen=True, kw_only=True))
 
 
 def _either(names: Iterable[str]) -> str:

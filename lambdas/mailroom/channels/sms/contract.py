@@ -99,9 +99,8 @@ class Sms(Templated, frozen=True, kw_only=True):
 @cache
 def sms_in(region: str) -> type[Sms]:
     """Return the contract in which numbers without a country code are in `region` (ISO 3166, such as US)."""
-    attributes = {"default_region": region, "__doc__": Sms.__doc__}
-    contract = defstruct("Sms", [], bases=(Sms,), namespace=attributes, frozen=True, kw_only=True)
-    return cast(type[Sms], contract)
+    values = {"default_region": region, "__doc__": Sms.__doc__}
+    return cast(type[Sms], defstruct("Sms", [], bases=(Sms,), namespace=values, frozen=True, kw_only=True))
 
 
 def plain(text: str) -> str:

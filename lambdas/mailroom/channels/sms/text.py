@@ -15,9 +15,7 @@ MAX_SEGMENTS = 10
 """Maximum number of segments that a phone joins into one message."""
 _QUOTES = {"'": "\u2018\u2019\u201a\u2032", '"': "\u201c\u201d\u201e\u2033\xab\xbb", "...": "\u2026"}
 _SPACES = {" ": "\xa0\u2007\u2009\u202f", "": "\xad\u200b\ufeff", "-": "\u2010\u2011\u2012\u2013\u2014\u2212"}
-PLAIN = {
-    character: substitute for substitute, variants in (_QUOTES | _SPACES).items() for character in variants
-}
+PLAIN = {variant: substitute for substitute, variants in (_QUOTES | _SPACES).items() for variant in variants}
 """GSM-7 substitutes for characters of word processors and web pages: quotes, dashes, spaces, ellipses."""
 _ENCODINGS = {160: "GSM-7", 153: "GSM-7", 70: "UCS-2", 67: "UCS-2"}
 """Encodings by characters in a segment, for texts of one segment and of several: 3GPP TS 23.040."""
@@ -53,12 +51,12 @@ def widening(text: str) -> str:
         return ""
     names = [f"{character!r} (U+{ord(character):04X})" for character in wide]
     subject, verb = ", ".join(names[:3]) + " …" * (len(names) > 3), "makes" if len(names) == 1 else "make"
-    table = str.maketrans({character: PLAIN.get(character, "?") for character in wide})
-    count, plain_count = segments_of(text).count, segments_of(text.translate(table)).count
+    substitutes = {character: PLAIN.get(character, "?") for character in wide}
+    count = segments_of(text).count
+    plain_count = segments_of("".join(substitutes.get(character, character) for character in text)).count
     cost = f": {count} segments instead of {plain_count}" if count > plain_count else ", at no cost"
-    substitutes = [PLAIN.get(character) for character in wide]
-    words = dict.fromkeys(repr(substitute) if substitute else "nothing" for substitute in substitutes)
-    advice = "" if None in substitutes else f"; write {' or '.join(words)}"
+    words = dict.fromkeys(repr(word) if word else "nothing" for word in substitutes.values())
+    advice = f"; write {' or '.join(words)}" if substitutes.keys() <= PLAIN.keys() else ""
     return f"{subject} {verb} this text UCS-2{cost}{advice}"
 
 
@@ -67,9 +65,9 @@ def checked(name: str, text: str, limit: int) -> Segments:
     `limit`."""
     segments = segments_of(text)
     if segments.count > limit:
-        reason = f"; {widening(text)}" if segments.encoding == "UCS-2" else ""
+        hint = f"; {widening(text)}" if segments.encoding == "UCS-2" else ""
         raise Invalid(
-            name, f"takes {segments.count} segments in {segments.encoding}; use at most {limit}{reason}"
+            name, f"takes {segments.count} segments in {segments.encoding}; use at most {limit}{hint}"
         )
     return segments
 

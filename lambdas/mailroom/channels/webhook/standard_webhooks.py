@@ -163,9 +163,10 @@ class StandardWebhooks(WithoutLookUp):
             ports=settings.allowed_ports,
             networks=settings.allowed_networks,
         )
+        secret = CachedSecret(clients.secretsmanager(), settings.signing_secret_arn, time.time)
         return cls(
             policy,
-            _signer(settings),
+            Signer(secret, settings.signing_overlap_seconds, time.time),
             HttpClient(),
             seconds=settings.submit_seconds,
             retry_after_cap=settings.retry_after_cap_seconds,
@@ -210,11 +211,6 @@ class StandardWebhooks(WithoutLookUp):
             return Rejected(f"{host} answered 410 Gone")
         wait = seconds_until(response.headers.get("retry-after", ""), response.headers, self._clock())
         return Retry(f"{host} answered {response.status}", min(wait, self._retry_after_cap))
-
-
-def _signer(settings: WebhookSender) -> Signer:
-    secret = CachedSecret(clients.secretsmanager(), settings.signing_secret_arn, time.time)
-    return Signer(secret, settings.signing_overlap_seconds, time.time)
 
 
 def webhook_id(message: Webhook) -> str:
