@@ -173,8 +173,8 @@ def reason_of(status: int, text: str) -> tuple[int, str]:
 
 _TRIAL = "Sent from your Twilio trial account - "
 
-# Characters that Smart Encoding replaces, but NFKC does not, or by other ones. Quotes of all kinds count as
-# equal here, and so do dashes.
+# Characters that Smart Encoding replaces, and that NFKC leaves alone or replaces by others. Quotes of all
+# kinds count as equal here, and so do dashes.
 # https://www.twilio.com/docs/messaging/services/smart-encoding-char-list
 _ALIKE = {
     "'": '"`´«»‘’‛“”„‟ʹʺʻʼʽˈˊˋˮ❛❜❝❞〝〞',  # noqa: RUF001
@@ -206,7 +206,7 @@ _TABLE |= {ord(small): capital for small, capital in zip(*_CAPITALS, strict=True
 
 
 def created(message: dict[str, Any]) -> float:
-    """Return the time of a message's creation, in epoch seconds; Twilio's are whole. Raises Unclear."""
+    """Return the time of a message's creation, in whole epoch seconds. Raises Unclear."""
     return epoch(text_of(message, "date_created"))
 
 
