@@ -119,7 +119,7 @@ class ProviderSession(Generic[P, M]):
 
     def look_up(self, message: M, since: int, other_ids: Container[str]) -> Evidence:
         """Look for an earlier try. Raises if the provider cannot answer."""
-        return self.ask(lambda api: self._adapter.find(api, message, since, known))
+        return self.ask(lambda api: self._adapter.find(api, message, since, other_ids))
 
     def submit(self, request: object) -> Outcome:
         """Submit a request. Raises if its acceptance is unknown."""

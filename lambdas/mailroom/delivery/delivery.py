@@ -58,7 +58,7 @@ class Session(Protocol[M_contra, R_contra]):
     def look_up(self, message: M_contra, since: int, other_ids: Container[str]) -> Evidence:
         """Look for a try that began at `since` (epoch milliseconds) and whose outcome is unknown.
 
-        `known` holds provider ids of other messages and of other attempts: none of them is this one. Raises
+        `other_ids` holds provider ids of other messages and of other attempts: none of them is this one. Raises
         if the provider cannot answer this time.
         """
 
@@ -261,8 +261,8 @@ class Delivery(Generic[M, R]):
         since = claim.unsettled[0].began
         other_ids: Container[str] = ()
         if self._line_seconds is not None and message.line is not None:
-            known = self._ledger.ids_on_line(message.line, since - self._line_seconds * 1000)
-        return session.look_up(message, since, known)
+            other_ids = self._ledger.ids_on_line(message.line, since - self._line_seconds * 1000)
+        return session.look_up(message, since, other_ids)
 
     def _decision(self, claim: Claimed, message: M, evidence: Evidence) -> Result | None:
         """Decide about a message that may not be submitted now, or not any more; None to submit it."""

@@ -26,7 +26,7 @@ class SmsProvider(Provider[SmsRequest], Protocol):
     """An SMS provider's API."""
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
-        """Whether it has this message, created at `since` (epoch seconds) or later. `known` ids are other
+        """Whether it has this message, created at `since` (epoch seconds) or later. `other_ids` are other
         messages'. Raises where it cannot answer this time."""
 
 
@@ -58,7 +58,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         except Invalid:
             return Unknowable()  # its template or payload is there no more
         oldest = since / 1000 - self._settings.clock_skew_seconds
-        return api.find(request, oldest, known)
+        return api.find(request, oldest, other_ids)
 
     def _whole(self, message: Sms) -> Sms:
         if message.payload_ref is None:
