@@ -20,7 +20,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos oracle short lock wheel clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check ratchet audit format hooks schema bench proof chaos oracle short lock wheel clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -112,11 +112,15 @@ MINUTES ?= 15
 fuzz: .venv/.ready ## feed new hostile inputs to whatever parses, for MINUTES; prints how many were tried and refused
 	@FUZZ_MINUTES=$(MINUTES) $(PY) -m pytest tests/unit/test_fuzz.py --tb=short --show-capture=no
 
-check: .venv/.ready ## ruff, mypy (strict) and the layers of pyproject.toml
+check: .venv/.ready ## ruff, mypy (strict), the layers of pyproject.toml, and no more odd language than before
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports --no-logo --no-cache
+	$(PY) -m tests.support.language
+
+ratchet: .venv/.ready ## lower the ceilings of odd language to what a change left
+	@$(PY) -m tests.support.language --lower
 
 audit: .venv/.ready .local/checkov/.ready ## checkov and cfn-lint on the templates of dev and prod
 	@rm -rf .local/audit
