@@ -1,1 +1,1 @@
-"""AWS as every part of Mailroom asks it: clients, DynamoDB's values and batches, queues, secrets."""
+"""Access to AWS for every part of Mailroom: clients, DynamoDB's values and batches, queues, secrets."""

@@ -1,4 +1,4 @@
-"""The AWS clients, made once a process: a function's later invocations reuse their connections."""
+"""The AWS clients, created once a process: a function's later invocations reuse their connections."""
 
 import time
 from collections.abc import Callable
@@ -29,18 +29,19 @@ T = TypeVar("T")
 
 _CONNECT_SECONDS = 2.0
 MAX_IDLE_SECONDS = 5.0
-"""Counted from the last request's beginning. A connection's set-up costs a few milliseconds of CPU."""
+"""Seconds since the last request's beginning, after which a connection is replaced. A new connection costs a
+few milliseconds of CPU time."""
 
 
 def _config(read_seconds: float, attempts: int) -> Config:
     return Config(
         connect_timeout=_CONNECT_SECONDS,
         read_timeout=read_seconds,
-        max_pool_connections=16,  # as many puts at a time as the HTTP API makes
+        max_pool_connections=16,  # the HTTP API puts up to 16 items at a time
         retries={"mode": "standard", "total_max_attempts": attempts},
-        # Requests are built by code that mypy checks against the services' own types.
+        # botocore need not check the requests: mypy does, against the services' own types.
         parameter_validation=False,
-        # botocore builds its long one anew for every request, twice: a fifth of a call's CPU time.
+        # botocore would build its long default twice for every request: a fifth of a call's CPU time.
         user_agent="mailroom",
     )
 
@@ -50,28 +51,31 @@ _REPEATABLE = _config(read_seconds=5, attempts=4)
 
 @cache
 def dynamodb() -> "DynamoDBClient":
-    """For conditional writes, which are safe to repeat."""
+    """Return the client for conditional writes, which are safe to repeat."""
     return boto3.client("dynamodb", config=_REPEATABLE)
 
 
 @cache
 def dynamodb_once() -> "DynamoDBClient":
-    """For a write that has another effect if it is repeated: one try, and no answer means unknown."""
+    """Return the client for writes that have another effect if they are repeated.
+
+    It tries a write only once. A write without a response has an unknown outcome.
+    """
     return _on_recent_connections(boto3.client("dynamodb", config=_config(read_seconds=5, attempts=1)))
 
 
 @cache
 def sqs() -> "SQSClient":
-    """For sends (a repeated one is a duplicate that the ledger drops) and visibility."""
+    """Return the client for sends, whose duplicates the ledger drops if a call is repeated, and visibility."""
     return boto3.client("sqs", config=_REPEATABLE)
 
 
 @cache
 def s3() -> "S3Client":
-    """For objects of the payload bucket, and URLs of them that S3 accepts in every region.
+    """Return the client for objects of the payload bucket, and for URLs that S3 accepts in every region.
 
-    Left to itself botocore signs URLs for S3's global host. Regions since 2019 refuse those, and elsewhere a
-    bucket's first hours bring a redirect to another host, for which the signature is wrong.
+    By default, botocore signs URLs for S3's global host. Regions opened since 2019 refuse such a URL. Older
+    regions redirect it to another host in a bucket's first hours, and the signature is wrong for that host.
     """
     regional = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
     return boto3.client("s3", config=_REPEATABLE.merge(regional))
@@ -79,39 +83,47 @@ def s3() -> "S3Client":
 
 @cache
 def secretsmanager() -> "SecretsManagerClient":
-    """For what must not stand in an environment: credentials, signing keys. Quick to give up, for it is read
-    within the time of a submit."""
+    """Return the client for credentials and signing keys, which must not be in environment variables.
+
+    It gives up quickly, because a secret is read within the time of a submit.
+    """
     return boto3.client("secretsmanager", config=_config(read_seconds=2, attempts=2))
 
 
 @cache
 def scheduler() -> "EventBridgeSchedulerClient":
-    """For schedules with names of our own, so that a repeat conflicts with itself."""
+    """Return the client for schedules. Mailroom chooses their names, so a repeated request conflicts."""
     return boto3.client("scheduler", config=_REPEATABLE)
 
 
 @cache
 def events() -> "EventBridgeClient":
-    """For events that keep their id when they are put again. Quick to give up, for callbacks and retries wait
-    behind them in the stream, and the stream brings them again."""
+    """Return the client for events, which keep their ID when they are put again.
+
+    It gives up quickly, because callbacks and retries wait behind an event in the stream, and the stream
+    delivers the event again.
+    """
     return boto3.client("events", config=_config(read_seconds=2, attempts=2))
 
 
 @cache
 def sesv2(submit_seconds: float) -> "SESV2Client":
-    """For send_email, which has no idempotency key: one try, and no answer in time means unknown."""
+    """Return the client for send_email, a call without an idempotency key.
+
+    It tries a submit only once. A submit without a response in time has an unknown outcome.
+    """
     return _on_recent_connections(boto3.client("sesv2", config=_once(submit_seconds)))
 
 
 @cache
 def sms(submit_seconds: float) -> "PinpointSMSVoiceV2Client":
-    """For AWS End User Messaging's sends, of which the same is true."""
+    """Return the client for AWS End User Messaging. Like `sesv2`, it tries a submit only once."""
     return _on_recent_connections(boto3.client("pinpoint-sms-voice-v2", config=_once(submit_seconds)))
 
 
 @cache
 def sns(submit_seconds: float) -> "SNSClient":
-    """For publish, of which the same is true, and for the endpoint before it."""
+    """Return the client for endpoints and publish. Like `sesv2`, it tries a submit only once."""
     return _on_recent_connections(boto3.client("sns", config=_once(submit_seconds)))
 
 
@@ -120,21 +132,21 @@ def _once(submit_seconds: float) -> Config:
 
 
 class _Recent:
-    """A connection that counts as dropped when it rested for a while; urllib3 then opens it anew.
+    """Connection that counts as dropped after MAX_IDLE_SECONDS, so that urllib3 replaces it.
 
-    It may be dead without anybody knowing: Lambda purges idle connections while a function is frozen ("Best
-    practices for working with AWS Lambda functions", on keep-alive), and NAT gateways and services end them
-    too. A call that repeats itself does not mind. A submit is tried once, and a reset does not say whether it
-    arrived.
+    An idle connection may be dead without a sign: Lambda purges idle connections while a function is frozen
+    ("Best practices for working with AWS Lambda functions", on keep-alive), and NAT gateways and services
+    close them too. Calls with retries survive that. But a submit is tried only once, and after a reset
+    it is unknown whether the submit arrived.
     """
 
     clock: Callable[[], float] = staticmethod(time.time)
-    """Not the monotonic clock, which may stand still while a function is frozen."""
+    """The wall clock, because the monotonic clock may stop while a function is frozen."""
     _used = 0.0
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         self._used = self.clock()
-        return super().request(*args, **kwargs)  # type: ignore[misc] # urllib3's, by each class below
+        return super().request(*args, **kwargs)  # type: ignore[misc] # the subclasses' other base has it
 
     @property
     def is_connected(self) -> bool:
@@ -142,7 +154,7 @@ class _Recent:
         return recent and super().is_connected  # type: ignore[misc]
 
 
-class _RecentHttp(_Recent, AWSHTTPConnection):  # type: ignore[misc] # as botocore's own class
+class _RecentHttp(_Recent, AWSHTTPConnection):  # type: ignore[misc] # botocore is untyped
     pass
 
 
@@ -159,10 +171,9 @@ class _HttpsPool(AWSHTTPSConnectionPool):
 
 
 def _on_recent_connections(client: T) -> T:
-    """The client, whose calls from here on go over connections that were used MAX_IDLE_SECONDS ago at most,
-    or over new ones.
+    """Return the client after limiting its connections to those used within MAX_IDLE_SECONDS, and new ones.
 
-    botocore has no setting for that: its session keeps the classes of its pools in a dictionary, which its
+    botocore lacks a setting for that. Its session has the classes of its pools in a dictionary, which its
     pool manager reads.
     """
     session = client._endpoint.http_session  # type: ignore[attr-defined]

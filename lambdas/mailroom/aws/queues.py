@@ -1,4 +1,4 @@
-"""SQS in batches: as few calls as there can be, and one entry's failure never another's."""
+"""SQS in batches: as few calls as possible, and an entry that fails leaves the other entries untouched."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,52 +17,53 @@ T = TypeVar("T")
 
 MAX_ENTRIES = 10
 MAX_BYTES = 1024 * 1024
-"""A message's, and a whole batch's; attributes count."""
+"""Maximum size of a message and of a whole batch, attributes included."""
 MAX_DELAY_SECONDS = 900
 MAX_VISIBILITY_SECONDS = 42_300
-"""SQS ends a visibility 12 hours after the receive, and refuses one beyond: the function's time comes off."""
+"""Maximum of a visibility in seconds. SQS refuses an end more than 12 hours after the receive, and the
+function may have used 15 minutes of them."""
 PUT_AT = "put_at"
-"""The attribute that says when a message's item was put, in whole epoch seconds, as the stream has it."""
+"""Name of the attribute with the time at which a message's item was put: the stream's whole epoch seconds."""
 IN_LINE = "in_line"
-"""The attribute of a message that has waited for its slot of the day."""
+"""Name of the attribute of a message that has waited for its slot of the day."""
 AT_ONCE = 0.0
-"""The wait of what no time fixes: back it comes, receive after receive, so that it soon reaches the
-dead-letter queue and locks nothing on its way."""
+"""Wait in seconds of a message that waiting cannot fix. Receive follows receive, so that the message soon
+reaches the dead-letter queue without locking its group meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message for a queue. `reference` is the caller's own, to tell which entries failed.
-
-    `group` orders it on a FIFO queue, and keeps a standard one fair. `duplicate` is for FIFO queues: of
-    entries with the same in one group, SQS takes the first of five minutes.
-    """
+    """A message for a queue."""
 
     reference: str
+    """The caller's key, by which `send` reports the entries that failed."""
     body: str
     attributes: Mapping[str, str] = field(default_factory=dict)
     delay: int = 0
+    """Seconds before the message can be received."""
     group: str | None = None
+    """The message group, which orders a FIFO queue and keeps a standard queue fair."""
     duplicate: str | None = None
+    """The deduplication ID, for FIFO queues only: of a group's entries with the same ID, SQS takes the first
+    within five minutes."""
 
     @property
     def size(self) -> int:
-        """Bytes, as SQS counts them."""
+        """Bytes by the rules of SQS: body, and the names, types and values of attributes."""
         return len(self.body.encode()) + sum(
             len(name) + len(value.encode()) + len("String") for name, value in self.attributes.items()
         )
 
 
 def batches(
-    values: Iterable[T], size_of: Callable[[T], int], most: int = MAX_ENTRIES, most_bytes: int = MAX_BYTES
+    values: Iterable[T], size_of: Callable[[T], int], max_count: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES
 ) -> Iterator[list[T]]:
-    """Runs of values, in order, of so many and of so many bytes together at most: by default what fits one
-    SendMessageBatch."""
+    """Yield the values in order, in batches within both limits: by default those of one SendMessageBatch."""
     batch: list[T] = []
     bytes_ = 0
     for value in values:
         size = size_of(value)
-        if batch and (len(batch) == most or bytes_ + size > most_bytes):
+        if batch and (len(batch) == max_count or bytes_ + size > max_bytes):
             yield batch
             batch, bytes_ = [], 0
         batch.append(value)
@@ -72,33 +73,37 @@ def batches(
 
 
 def send(client: "SQSClient", url: str, entries: Sequence[Entry]) -> set[str]:
-    """Send all; the references of those that SQS would not take, after a second try of each alone."""
+    """Send the entries, and return the references of those that failed.
+
+    An entry that fails in its batch is tried a second time by itself.
+    """
     failed: set[str] = set()
-    for batch in batches(entries, lambda each: each.size):
-        left = _send(client, url, batch)
+    for batch in batches(entries, lambda entry: entry.size):
+        unsent = _send(client, url, batch)
         for entry in batch:
-            if entry.reference in left and _send(client, url, [entry]):
+            if entry.reference in unsent and _send(client, url, [entry]):
                 failed.add(entry.reference)
     return failed
 
 
 def _send(client: "SQSClient", url: str, batch: Sequence[Entry]) -> set[str]:
-    """One call; the references that did not make it. A call that fails as a whole fails them all."""
+    """Make one call, and return the references of the entries that failed: all if the whole call failed."""
     try:
-        reply = client.send_message_batch(
-            QueueUrl=url, Entries=[_request(at, entry) for at, entry in enumerate(batch)]
+        response = client.send_message_batch(
+            QueueUrl=url, Entries=[_request(index, entry) for index, entry in enumerate(batch)]
         )
     except (ClientError, BotoCoreError) as error:
         logger.warning("queue send failed", queue=url, entries=len(batch), error=str(error))
         return {entry.reference for entry in batch}
-    refused = reply.get("Failed", [])
-    if refused:
-        logger.warning("queue entries refused", queue=url, codes=sorted({each["Code"] for each in refused}))
-    return {batch[int(each["Id"])].reference for each in refused}
+    failures = response.get("Failed", [])
+    if failures:
+        codes = sorted({failure["Code"] for failure in failures})
+        logger.warning("queue entries refused", queue=url, codes=codes)
+    return {batch[int(failure["Id"])].reference for failure in failures}
 
 
-def _request(at: int, entry: Entry) -> Any:
-    request: dict[str, Any] = {"Id": str(at), "MessageBody": entry.body}
+def _request(index: int, entry: Entry) -> Any:
+    request: dict[str, Any] = {"Id": str(index), "MessageBody": entry.body}
     if entry.attributes:
         request["MessageAttributes"] = {
             name: {"DataType": "String", "StringValue": value} for name, value in entry.attributes.items()
@@ -113,25 +118,25 @@ def _request(at: int, entry: Entry) -> Any:
 
 
 def set_visibility(client: "SQSClient", url: str, waits: Sequence[tuple[str, float]]) -> None:
-    """Let each receipt's message come back after its wait in seconds, ten a call.
+    """Let the message of each receipt come back after its wait in seconds. One call sets ten.
 
-    A wait that cannot be set is logged, not raised: the message then comes back when the queue's own
-    visibility time-out ends, later than wished, but safely.
+    A wait that cannot be set is logged, and no error is raised: the message then comes back when the queue's
+    own visibility time-out ends, which is later but safe.
     """
     for start in range(0, len(waits), MAX_ENTRIES):
         entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
-            {"Id": str(at), "ReceiptHandle": receipt, "VisibilityTimeout": _bounded(seconds)}
-            for at, (receipt, seconds) in enumerate(waits[start : start + MAX_ENTRIES])
+            {"Id": str(index), "ReceiptHandle": receipt, "VisibilityTimeout": _bounded(seconds)}
+            for index, (receipt, seconds) in enumerate(waits[start : start + MAX_ENTRIES])
         ]
         try:
-            reply = client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+            response = client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
         except (ClientError, BotoCoreError) as error:
             logger.warning("visibility not set", queue=url, entries=len(entries), error=str(error))
             count("VisibilityNotSet", len(entries))
             continue
-        if reply.get("Failed"):
-            logger.warning("visibility not set", queue=url, entries=len(reply["Failed"]))
-            count("VisibilityNotSet", len(reply["Failed"]))
+        if failures := response.get("Failed"):
+            logger.warning("visibility not set", queue=url, entries=len(failures))
+            count("VisibilityNotSet", len(failures))
 
 
 def _bounded(seconds: float) -> int:
@@ -146,16 +151,19 @@ _DEPTHS: Any = (
 
 
 def depth(client: "SQSClient", url: str) -> int:
-    """About how many messages a queue holds, those in flight and delayed among them."""
-    found = client.get_queue_attributes(QueueUrl=url, AttributeNames=_DEPTHS).get("Attributes", {})
-    return sum(map(int, found.values()))
+    """Return about how many messages a queue holds, including those in flight and delayed."""
+    attributes = client.get_queue_attributes(QueueUrl=url, AttributeNames=_DEPTHS).get("Attributes", {})
+    return sum(map(int, attributes.values()))
 
 
 def put_at(record: Mapping[str, Any]) -> float | None:
-    """When what a record is about was put, in epoch seconds; else when it was queued; None: nobody says."""
-    said = record.get("messageAttributes", {}).get(PUT_AT, {}).get("stringValue")
+    """Return when the record's item was put, in epoch seconds, or else when the record was queued.
+
+    None if the record has neither time.
+    """
+    text = record.get("messageAttributes", {}).get(PUT_AT, {}).get("stringValue")
     try:
-        seconds = int(said) if said else int(record["attributes"]["SentTimestamp"]) / 1000
-    except (KeyError, ValueError, OverflowError):  # a queue's message may be anybody's
+        seconds = int(text) if text else int(record["attributes"]["SentTimestamp"]) / 1000
+    except (KeyError, ValueError, OverflowError):  # other senders may write to the queue
         return None
     return seconds if 0 <= seconds < END_OF_TIME else None

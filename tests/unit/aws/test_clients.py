@@ -1,4 +1,4 @@
-"""The AWS clients: what may be repeated is, and a mail is asked for once."""
+"""The AWS clients: safe calls are repeated, and a submit is tried once."""
 
 import os
 from collections.abc import Callable
@@ -15,8 +15,8 @@ REPEATABLE: list[Make] = [clients.dynamodb, clients.sqs, clients.s3, clients.sch
 
 
 @pytest.fixture(autouse=True)
-def _nobodys_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Real clients, for none of these tests makes a call; of no profile and no endpoint of the machine's."""
+def _isolated_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the machine's profiles and endpoints from the clients, which are real but make no calls here."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -25,7 +25,7 @@ def _nobodys_session(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
 
 
-def test_a_mail_is_asked_for_once_and_within_its_time() -> None:
+def test_a_mail_is_submitted_once_and_within_its_time() -> None:
     config = clients.sesv2(9.0).meta.config
     assert config.retries["total_max_attempts"] == 1  # type: ignore[attr-defined]
     assert config.connect_timeout + config.read_timeout <= 9.0  # type: ignore[attr-defined]
@@ -37,7 +37,7 @@ def test_a_write_that_may_not_be_repeated_is_tried_once() -> None:
 
 
 @pytest.mark.parametrize("make", REPEATABLE)
-def test_what_is_safe_to_repeat_is_repeated_and_bounded(make: Make) -> None:
+def test_calls_that_are_safe_to_repeat_are_tried_four_times_within_a_limit(make: Make) -> None:
     config = make().meta.config
     assert config.retries["total_max_attempts"] == 4
     assert config.read_timeout <= 10
@@ -50,10 +50,10 @@ def test_what_is_safe_to_repeat_is_repeated_and_bounded(make: Make) -> None:
         ("me-central-1", "s3.me-central-1.amazonaws.com"),
         ("eu-central-1", "s3.eu-central-1.amazonaws.com"),
         ("us-west-2", "s3.us-west-2.amazonaws.com"),
-        ("us-east-1", "s3.amazonaws.com"),  # its own host, and not a way through another region
+        ("us-east-1", "s3.amazonaws.com"),  # the host of this region alone, in spite of its general name
     ],
 )
-def test_a_url_of_an_object_leads_to_its_own_region_whoever_fetches_it(
+def test_an_objects_url_leads_to_the_region_of_its_bucket(
     monkeypatch: pytest.MonkeyPatch, region: str, host: str
 ) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", region)
@@ -62,7 +62,7 @@ def test_a_url_of_an_object_leads_to_its_own_region_whoever_fetches_it(
     assert f"%2F{region}%2Fs3%2Faws4_request" in url.query
 
 
-def test_on_one_machine_the_bucket_stands_in_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_url_for_a_local_endpoint_has_the_bucket_in_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
     url = urlsplit(_presigned("payloads-1"))
     assert (url.netloc, url.path) == ("127.0.0.1:4566", "/payloads-1/f-1.pdf")
@@ -73,5 +73,5 @@ def _presigned(bucket: str) -> str:
 
 
 @pytest.mark.parametrize("make", [*REPEATABLE, clients.dynamodb_once, lambda: clients.sesv2(9.0)])
-def test_a_client_is_made_once_a_process(make: Make) -> None:
+def test_a_client_is_created_once_a_process(make: Make) -> None:
     assert make() is make()

@@ -1,4 +1,4 @@
-"""A submit goes over a connection that is alive: nothing else tells a dead one from a lost answer."""
+"""Submits use fresh connections, because the error of a dead connection looks like a lost response."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -29,11 +29,11 @@ def push(client: Any) -> Any:
     return client.publish(TargetArn="arn:a", Message="Hi")
 
 
-def once(answer: bytes) -> Script:
-    """Answers one request of a connection, keeps that open, and resets it at the next one."""
+def responding(response: bytes) -> Script:
+    """Return a script that answers a connection's first request, and resets the connection at the next."""
 
     def script(sock: socket.socket) -> None:
-        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(answer), answer))
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(response), response))
         sock.recv(1)
 
     return script
@@ -45,23 +45,23 @@ def _time(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def client_of(make: Callable[..., Any], answer: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A client as functions have it, and a server for it."""
-    with serving(once(answer)) as server:
+def client_of(make: Callable[..., Any], response: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Yield a client as functions create it, connected to a server of this test."""
+    with serving(responding(response)) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
-        client = make.__wrapped__(5.0)  # type: ignore[attr-defined] # not the one that a process keeps
+        client = make.__wrapped__(5.0)  # type: ignore[attr-defined] # the cached client would keep its endpoint
         yield client
         client.close()
 
 
 @pytest.mark.parametrize(
-    ("make", "send", "answer"),
+    ("make", "send", "response"),
     [(clients.sesv2, mail, JSON), (clients.sms, text, JSON), (clients.sns, push, XML)],
 )
-def test_a_submit_after_a_rest_takes_a_new_connection(
-    monkeypatch: pytest.MonkeyPatch, clock: FakeClock, make: Callable[..., Any], send: Send, answer: bytes
+def test_a_submit_after_an_idle_time_opens_a_new_connection(
+    monkeypatch: pytest.MonkeyPatch, clock: FakeClock, make: Callable[..., Any], send: Send, response: bytes
 ) -> None:
-    with client_of(make, answer, monkeypatch) as client:
+    with client_of(make, response, monkeypatch) as client:
         for _ in range(3):
             assert send(client)["MessageId"] == "1"
             clock.advance(60)
@@ -71,5 +71,5 @@ def test_submits_in_a_row_share_a_connection(monkeypatch: pytest.MonkeyPatch, cl
     with client_of(clients.sesv2, JSON, monkeypatch) as client:
         mail(client)
         clock.advance(1)
-        with pytest.raises(ConnectionClosedError):  # the server has reset the one that they share
+        with pytest.raises(ConnectionClosedError):  # the server has reset the connection that both share
             mail(client)

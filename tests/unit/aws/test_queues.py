@@ -1,4 +1,4 @@
-"""SQS in batches: limits held, nothing lost, and one entry's failure never another's."""
+"""Batches for SQS keep its limits and lose no entry, and an entry that fails leaves the others untouched."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -19,38 +19,38 @@ Log = Callable[[], list[dict[str, Any]]]
 
 
 def entries(count: int, body: str = "{}") -> list[Entry]:
-    return [Entry(str(at), body, {"channel": "mail"}) for at in range(count)]
+    return [Entry(str(number), body, {"channel": "mail"}) for number in range(count)]
 
 
 # Batches
 
 
 def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    return batches_by(entries, lambda each: each.size)
+    return batches_by(entries, lambda entry: entry.size)
 
 
 @given(st.lists(st.integers(0, MAX_BYTES) | st.integers(0, 200), max_size=40))
 def test_batches_lose_nothing_keep_the_order_and_hold_the_limits(sizes: list[int]) -> None:
-    given_ = [Entry(str(at), "x" * size) for at, size in enumerate(sizes)]
-    made = list(batches(given_))
-    assert [entry for batch in made for entry in batch] == given_
-    for batch in made:
+    sized = [Entry(str(number), "x" * size) for number, size in enumerate(sizes)]
+    result = list(batches(sized))
+    assert [entry for batch in result for entry in batch] == sized
+    for batch in result:
         assert 1 <= len(batch) <= MAX_ENTRIES
         assert sum(entry.size for entry in batch) <= MAX_BYTES
 
 
 @given(st.lists(st.integers(0, MAX_BYTES), min_size=2, max_size=30))
-def test_a_batch_ends_only_where_the_next_entry_would_not_fit(sizes: list[int]) -> None:
-    made = list(batches(Entry(str(at), "x" * size) for at, size in enumerate(sizes)))
-    for batch, following in pairwise(made):
+def test_a_batch_ends_only_if_the_next_entry_would_not_fit(sizes: list[int]) -> None:
+    result = list(batches(Entry(str(number), "x" * size) for number, size in enumerate(sizes)))
+    for batch, following in pairwise(result):
         full = len(batch) == MAX_ENTRIES
         assert full or sum(entry.size for entry in [*batch, following[0]]) > MAX_BYTES
 
 
-@pytest.mark.parametrize(("size", "made"), [(MAX_BYTES // 2, 1), (MAX_BYTES // 2 + 1, 2)])
-def test_a_batch_may_be_full_to_the_byte_and_no_fuller(size: int, made: int) -> None:
+@pytest.mark.parametrize(("size", "count"), [(MAX_BYTES // 2, 1), (MAX_BYTES // 2 + 1, 2)])
+def test_a_batch_may_be_full_to_the_byte_and_no_fuller(size: int, count: int) -> None:
     halves = [Entry("1", "x" * (MAX_BYTES // 2)), Entry("2", "x" * size)]
-    assert len(list(batches(halves))) == made
+    assert len(list(batches(halves))) == count
 
 
 def test_an_entrys_size_counts_bytes_and_attributes_as_sqs_does() -> None:
@@ -72,17 +72,17 @@ def test_a_message_arrives_with_its_body_and_attributes(aws: Aws) -> None:
     assert (
         send(aws.sqs, aws.urls["mail"], [Entry("1", '{"a":1}', {"channel": "mail", "type": "html"})]) == set()
     )
-    (found,) = aws.receive()
-    assert found["Body"] == '{"a":1}'
-    assert {name: each["StringValue"] for name, each in found["MessageAttributes"].items()} == {
+    (message,) = aws.receive()
+    assert message["Body"] == '{"a":1}'
+    assert {name: value["StringValue"] for name, value in message["MessageAttributes"].items()} == {
         "channel": "mail",
         "type": "html",
     }
 
 
-def test_a_delayed_message_is_not_there_yet(aws: Aws) -> None:
+def test_a_delayed_message_cannot_be_received_yet(aws: Aws) -> None:
     send(aws.sqs, aws.urls["mail"], [Entry("1", "now"), Entry("2", "later", delay=900)])
-    assert [each["Body"] for each in aws.receive()] == ["now"]
+    assert [message["Body"] for message in aws.receive()] == ["now"]
 
 
 def test_twenty_five_messages_take_three_calls(aws: Aws) -> None:
@@ -92,15 +92,15 @@ def test_twenty_five_messages_take_three_calls(aws: Aws) -> None:
 
 
 def refusing(*bodies: str, sender_fault: bool = True) -> Callable[..., Any]:
-    """SQS that takes every entry but those with these bodies."""
+    """Return a call of SQS that accepts every entry except those with these bodies."""
 
     def call(real: Callable[..., Any], **arguments: Any) -> Any:
-        refused = [each for each in arguments["Entries"] if each["MessageBody"] in bodies]
-        arguments["Entries"] = [each for each in arguments["Entries"] if each not in refused]
-        reply = real(**arguments) if arguments["Entries"] else {}
+        bad = [entry for entry in arguments["Entries"] if entry["MessageBody"] in bodies]
+        arguments["Entries"] = [entry for entry in arguments["Entries"] if entry not in bad]
+        response = real(**arguments) if arguments["Entries"] else {}
         code = "InvalidMessageContents" if sender_fault else "InternalError"
-        reply["Failed"] = [{"Id": each["Id"], "Code": code, "SenderFault": sender_fault} for each in refused]
-        return reply
+        response["Failed"] = [{"Id": entry["Id"], "Code": code, "SenderFault": sender_fault} for entry in bad]
+        return response
 
     return call
 
@@ -110,24 +110,24 @@ def test_an_entry_that_sqs_refuses_fails_alone(aws: Aws, log: Log, sender_fault:
     client = Meddler(aws.sqs, send_message_batch=refusing("bad", sender_fault=sender_fault))
     mixed = [Entry("a", "1"), Entry("b", "bad"), Entry("c", "2"), Entry("d", "bad"), Entry("e", "3")]
     assert send(client, aws.urls["mail"], mixed) == {"b", "d"}  # type: ignore[arg-type]
-    assert sorted(each["Body"] for each in aws.receive()) == ["1", "2", "3"]
-    retried = [[each["MessageBody"] for each in arguments["Entries"]] for _, arguments in client.calls[1:]]
-    assert retried == [["bad"], ["bad"]]
+    assert sorted(message["Body"] for message in aws.receive()) == ["1", "2", "3"]
+    retries = [[entry["MessageBody"] for entry in arguments["Entries"]] for _, arguments in client.calls[1:]]
+    assert retries == [["bad"], ["bad"]]
     assert "bad" not in str(log())
 
 
 def test_an_entry_refused_once_is_sent_by_its_second_try(aws: Aws) -> None:
     tries: list[int] = []
 
-    def once(real: Callable[..., Any], **arguments: Any) -> Any:
+    def refusing_the_first(real: Callable[..., Any], **arguments: Any) -> Any:
         tries.append(len(arguments["Entries"]))
-        refused = ["1"] if len(tries) == 1 else []
-        return refusing(*refused)(real, **arguments)
+        bodies = ["1"] if len(tries) == 1 else []
+        return refusing(*bodies)(real, **arguments)
 
-    client = Meddler(aws.sqs, send_message_batch=once)
+    client = Meddler(aws.sqs, send_message_batch=refusing_the_first)
     assert send(client, aws.urls["mail"], [Entry("a", "1"), Entry("b", "2")]) == set()  # type: ignore[arg-type]
     assert tries == [2, 1]
-    assert sorted(each["Body"] for each in aws.receive()) == ["1", "2"]
+    assert sorted(message["Body"] for message in aws.receive()) == ["1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_an_entry_refused_once_is_sent_by_its_second_try(aws: Aws) -> None:
         EndpointConnectionError(endpoint_url="https://sqs.example/"),
     ],
 )
-def test_a_call_that_fails_as_a_whole_is_made_again_entry_by_entry(aws: Aws, error: Exception) -> None:
+def test_a_call_that_fails_as_a_whole_is_repeated_entry_by_entry(aws: Aws, error: Exception) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(error))
     assert send(client, aws.urls["mail"], entries(3)) == set()  # type: ignore[arg-type]
     assert [len(arguments["Entries"]) for _, arguments in client.calls] == [3, 1, 1, 1]
     assert len(aws.receive()) == 3
 
 
-def test_where_sqs_is_down_every_reference_comes_back(aws: Aws) -> None:
+def test_every_reference_is_returned_while_sqs_is_down(aws: Aws) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(*[client_error("ServiceUnavailable")] * 99))
-    assert send(client, aws.urls["mail"], entries(12)) == {str(at) for at in range(12)}  # type: ignore[arg-type]
+    assert send(client, aws.urls["mail"], entries(12)) == {str(number) for number in range(12)}  # type: ignore[arg-type]

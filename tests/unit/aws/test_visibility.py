@@ -1,4 +1,4 @@
-"""When a message comes back: each after its own wait, within the bounds of SQS."""
+"""Messages come back to their queue, each after its own wait within the limits of SQS."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,15 +15,15 @@ Log = Callable[[], list[dict[str, Any]]]
 
 
 def entries(count: int) -> list[Entry]:
-    return [Entry(str(at), "{}") for at in range(count)]
+    return [Entry(str(number), "{}") for number in range(count)]
 
 
 def test_each_message_comes_back_after_its_own_wait(aws: Aws) -> None:
     client = Meddler(aws.sqs)
     send(aws.sqs, aws.urls["mail"], entries(2))
-    first, second = (each["ReceiptHandle"] for each in aws.receive())
+    first, second = (message["ReceiptHandle"] for message in aws.receive())
     set_visibility(client, aws.urls["mail"], [(first, 0), (second, 30)])  # type: ignore[arg-type]
-    assert [each["ReceiptHandle"] for _, arguments in client.calls for each in arguments["Entries"]] == [
+    assert [entry["ReceiptHandle"] for _, arguments in client.calls for entry in arguments["Entries"]] == [
         first,
         second,
     ]
@@ -39,17 +39,17 @@ def test_a_wait_is_whole_seconds_rounded_up_within_sqs_bounds(
 ) -> None:
     client = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
     set_visibility(client, "url", [("receipt", seconds)])  # type: ignore[arg-type]
-    assert [each["VisibilityTimeout"] for _, arguments in client.calls for each in arguments["Entries"]] == [
-        expected
-    ]
+    assert [
+        entry["VisibilityTimeout"] for _, arguments in client.calls for entry in arguments["Entries"]
+    ] == [expected]
 
 
-def test_visibility_is_set_ten_a_call(aws: Aws) -> None:
+def test_one_call_sets_the_visibility_of_ten_messages(aws: Aws) -> None:
     client = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
-    set_visibility(client, "url", [(f"receipt-{at}", 5) for at in range(23)])  # type: ignore[arg-type]
+    set_visibility(client, "url", [(f"receipt-{number}", 5) for number in range(23)])  # type: ignore[arg-type]
     assert [len(arguments["Entries"]) for _, arguments in client.calls] == [10, 10, 3]
-    ids = [[each["Id"] for each in arguments["Entries"]] for _, arguments in client.calls]
-    assert all(len(set(each)) == len(each) for each in ids)
+    batches = [[entry["Id"] for entry in arguments["Entries"]] for _, arguments in client.calls]
+    assert all(len(set(ids)) == len(ids) for ids in batches)
 
 
 def test_no_waits_make_no_call(aws: Aws) -> None:
@@ -65,7 +65,7 @@ def test_a_visibility_that_cannot_be_set_is_counted_and_the_next_ones_are_set(
         aws.sqs,
         change_message_visibility_batch=lambda _real, **arguments: _no_more_than(1, client, arguments),
     )
-    set_visibility(client, "url", [(f"receipt-{at}", 5) for at in range(12)])  # type: ignore[arg-type]
+    set_visibility(client, "url", [(f"receipt-{number}", 5) for number in range(12)])  # type: ignore[arg-type]
     assert len(client.calls) == 2
     assert counted() == {"VisibilityNotSet": 10 + 1}
 
@@ -85,7 +85,7 @@ def test_a_command_goes_on_however_many_visibilities_cannot_be_set(
 
 
 def _no_more_than(calls: int, client: Meddler, arguments: dict[str, Any]) -> Any:
-    """The first calls fail whole, the later ones for their first entry."""
+    """Let the first calls fail as a whole, and later calls for their first entry."""
     if len(client.calls) <= calls:
         raise client_error("ServiceUnavailable", status=503)
     return {"Failed": [{"Id": arguments["Entries"][0]["Id"], "Code": "ReceiptHandleIsInvalid"}]}
