@@ -66,7 +66,7 @@ def dynamodb_once() -> "DynamoDBClient":
 
 @cache
 def sqs() -> "SQSClient":
-    """Return the client for sends, whose duplicates the ledger drops if a call is repeated, and visibility."""
+    """Return the client for visibility and sends: the ledger drops duplicates that a repeated send makes."""
     return boto3.client("sqs", config=_REPEATABLE)
 
 

@@ -1,1 +1,1 @@
-"""HTTP in and out: addresses that may be called, one request, what an answer proves, what arrived."""
+"""HTTP in both directions: allowed addresses, single requests, the proof of a response, and our own API."""

@@ -1,4 +1,4 @@
-"""A request of the HTTP API (payload format 2.0): read strictly, and bounded before anybody works on it."""
+"""A request of the HTTP API (payload format 2.0): read strictly, and limited in size before it is decoded."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class HttpError(Exception):
-    """Answered with `status`; the sentence is for the log and quotes nothing."""
+    """A request whose response is `status`. The reason is for the log, and never quotes the request."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -18,21 +18,21 @@ class HttpError(Exception):
 
 
 class Http(Struct, frozen=True):
-    """What the request line says."""
+    """The request line."""
 
     method: str = ""
 
 
 class Context(Struct, frozen=True, rename="camel"):
-    """What API Gateway says of the request. Neither header nor body can change it."""
+    """API Gateway's own data about the request, which neither headers nor body can change."""
 
     http: Http = Http()
     domain_name: str | None = None
-    """The host by which API Gateway found this API: its own, or a custom domain of it."""
+    """The host by which API Gateway found this API: the default host or a custom domain."""
 
 
 class HttpRequest(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The event, as far as all readers use it; a subclass adds what one of them needs."""
+    """The fields of the event that all readers use. A subclass adds the fields of one reader."""
 
     request_context: Context = Context()
     headers: dict[str, str] = {}
@@ -45,18 +45,18 @@ class HttpRequest(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def media_type(self) -> str:
-        """What the body says it is, in lower case and without parameters."""
+        """The content type in lower case, without parameters."""
         return self.header("content-type").partition(";")[0].strip().lower()
 
     def header(self, name: str) -> str:
-        """A header by its name in lower case; "": there is none."""
-        return next((value for each, value in self.headers.items() if each.lower() == name), "")
+        """Return a header by its name in lower case, or "" if it is missing."""
+        return next((value for key, value in self.headers.items() if key.lower() == name), "")
 
     def text(self, limit: int) -> str:
-        """The body. Raises HttpError: 413 over `limit` bytes, 400 where it is no text."""
+        """Return the body. Raises HttpError: 413 over `limit` bytes, 400 if the body is not text."""
         body = self.body or ""
         size = len(body.encode("utf-8", "surrogatepass"))
-        if self.is_base64_encoded:  # three bytes in four characters; what is too large is never decoded
+        if self.is_base64_encoded:  # at least; so a body over the limit is never decoded
             size = size // 4 * 3 - 2
         if size > limit:
             raise HttpError(413, "the body is too large")
@@ -70,25 +70,27 @@ R = TypeVar("R", bound=HttpRequest)
 
 
 def read(event: Mapping[str, Any], form: type[R]) -> R:
-    """The request of an event, in its reader's form. Raises HttpError with 400 for any other event."""
+    """Convert an event to its reader's form. Raises HttpError with 400 if it is not such a request."""
     try:
         return msgspec.convert(event, form)
     except msgspec.ValidationError as error:
         raise HttpError(400, f"not a request of an HTTP API: {error}") from None
 
 
-def urlencoded(text: str, most: int) -> list[tuple[str, str]]:
-    """The fields of a form, `most` of them. Raises HttpError with 400 for what cannot be read."""
+def urlencoded(text: str, max_fields: int) -> list[tuple[str, str]]:
+    """Parse a form of at most `max_fields` fields. Raises HttpError with 400 for an invalid form."""
     try:
-        return parse_qsl(text, keep_blank_values=True, max_num_fields=most, errors="strict")
+        return parse_qsl(text, keep_blank_values=True, max_num_fields=max_fields, errors="strict")
     except ValueError:
         raise HttpError(400, "the form cannot be read") from None
 
 
 def unique(fields: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The fields by name. Raises HttpError with 400 for a repeated field: no form of ours has one, and either
-    value would have to be believed."""
-    named = dict(fields)
-    if len(named) < len(fields):
+    """Return the fields by name. Raises HttpError with 400 for a repeated field.
+
+    Our forms never repeat a field, and either of its values could be the forged one.
+    """
+    by_name = dict(fields)
+    if len(by_name) < len(fields):
         raise HttpError(400, "a field stands in the form twice")
-    return named
+    return by_name

@@ -1,9 +1,9 @@
-"""One HTTP request out, to a checked target: pinned to its addresses, verified, bounded in time and size.
+"""Single HTTP requests to checked targets: pinned to their addresses, verified, limited in time and size.
 
-Plain sockets and the standard library's reader of bodies. `requests-hardened` 1.3.0 checks the first address
-only, and has neither a list of allowed networks nor a time-out for the whole request. urllib3 and http.client
-resolve the host themselves, and a server that drips bytes can hold them for ever. http.client takes any
-interim response but 100 for the answer, and has limits of its own for a head.
+The module uses plain sockets and the standard library's reader of bodies. `requests-hardened` 1.3.0 checks
+only the first address, and lacks both a list of allowed networks and a time-out for the whole request.
+urllib3 and http.client resolve the host themselves, and a server that drips bytes can block them for ever.
+http.client takes any interim response but 100 for the final response, and has limits of its own for a head.
 """
 
 import io
@@ -26,31 +26,31 @@ from mailroom.clock import Clock
 from mailroom.http.url_policy import RequestTarget
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Bytes of the heads of a response: its own, and those of interim responses before it."""
+"""Maximum bytes of the heads of a response and of the interim responses before it."""
 MAX_BODY_BYTES = 4 * 1024 * 1024
-"""Bytes of an answer that is wanted whole."""
+"""Maximum bytes of a body that the caller wants whole."""
 MAX_UNWANTED_BYTES = 16 * 1024
-"""Bytes of an answer whose status is enough; the rest stays unread."""
+"""Bytes that are read of a body if the caller wants only the status."""
 UNWANTED_SECONDS = 1.0
-"""What such a body may take once the status is known."""
+"""Seconds for reading such a body after the status has arrived."""
 
 Connect = Callable[[tuple[str, int], float], socket.socket]
 _HEADER = re.compile(r"[ -~]*")
-# 101 is not valid: no request asks to switch protocols, and what follows would be in another one.
+# 101 does not match: our requests never ask to switch protocols, and the bytes after 101 would not be HTTP.
 _STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] +(?!101)([1-9][0-9]{2})\s")
 _FRAMING = ("Transfer-Encoding", "Content-Length")
 
 
 class Unanswered(Exception):
-    """No usable answer. The sentence follows the other side's name, and holds no URL."""
+    """A request without a usable response. The text follows the server's name, and never has a URL."""
 
 
 class NotSent(Unanswered):
-    """No connection was made, so nothing went out."""
+    """A request that was not sent, because no connection was opened."""
 
 
 class Unclear(Unanswered):
-    """No answer, or one that cannot be understood: nobody knows what the request did."""
+    """A request whose effect is unknown: its response is missing or cannot be read."""
 
 
 class Deadline:
@@ -61,27 +61,27 @@ class Deadline:
         self._end = monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds, more than 0: fit for a socket's time-out. Raises TimeoutError."""
-        left = self._end - self._monotonic()
-        if left <= 0:
+        """Return the remaining seconds as a positive time-out for a socket. Raises TimeoutError."""
+        seconds = self._end - self._monotonic()
+        if seconds <= 0:
             raise TimeoutError
-        return left
+        return seconds
 
     def share(self, among: int) -> "Deadline":
-        """An equal share of the time that is left, for one of `among` tries."""
+        """Return the deadline of one of `among` tries, which share the time equally. Raises TimeoutError."""
         return Deadline(self.left() / among, self._monotonic)
 
     def within(self, seconds: float) -> "Deadline":
-        """A deadline in so many seconds, or this deadline if this one ends sooner. Raises TimeoutError."""
+        """Return a deadline in `seconds`, or at the end of this one if sooner. Raises TimeoutError."""
         return Deadline(min(seconds, self.left()), self._monotonic)
 
 
 class AnswerTooLong(HTTPException):
-    """More bytes than an answer may have."""
+    """A response with too many bytes."""
 
 
 class BoundedStream(io.RawIOBase):
-    """A socket's bytes, up to a number of them and to a deadline, however they drip."""
+    """The bytes of a socket, limited in number and by a deadline, however slowly they drip."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline, room: int) -> None:
         self._sock = sock
@@ -90,38 +90,42 @@ class BoundedStream(io.RawIOBase):
         """Bytes that may still be read."""
 
     def end_within(self, seconds: float) -> None:
-        """Move the deadline to so many seconds from now, unless it is sooner."""
+        """Move the deadline to `seconds` from now, unless it is sooner."""
         self._deadline = self._deadline.within(seconds)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # the type that BufferedReader passes
         if not self.room:
             raise AnswerTooLong
         self._sock.settimeout(self._deadline.left())
         size = self._sock.recv_into(buffer[: self.room])
-        self._deadline.left()  # the last bytes, too, have to come in time
+        self._deadline.left()  # recv_into may return late: the last bytes, too, must arrive in time
         self.room -= size
         return size
 
 
 class Answer(Struct, frozen=True):
-    """What the other side said; names of headers are in lower case."""
+    """The response of the other side."""
 
     status: int
     headers: dict[str, str] = {}
+    """Headers by their names in lower case."""
     body: bytes = b""
 
     @property
     def text(self) -> str:
-        """The body as UTF-8, as JSON is."""
+        """The body decoded as UTF-8, the encoding of JSON."""
         return self.body.decode("utf-8", "replace")
 
 
 class HttpClient:
-    """Makes the requests, each once. No redirect is followed, no cookie or connection kept, and neither proxy
-    nor credentials are taken from the environment."""
+    """A client that makes each request once.
+
+    It follows no redirect, keeps neither cookies nor connections, and ignores proxies and credentials of the
+    environment.
+    """
 
     def __init__(
         self,
@@ -129,7 +133,7 @@ class HttpClient:
         connect: Connect = socket.create_connection,
         connect_seconds: float = math.inf,
     ) -> None:
-        """`connect_seconds` is the longest that one address is tried."""
+        """`connect_seconds` is the maximum time for a connection to one address."""
         self._context = context
         self._connect = connect
         self._connect_seconds = connect_seconds
@@ -137,7 +141,7 @@ class HttpClient:
     def post(
         self, target: RequestTarget, headers: Mapping[str, str], body: bytes, deadline: Deadline
     ) -> Answer:
-        """The status and the headers that answer one POST. Raises NotSent or Unclear."""
+        """Make one POST, and return the response without its body. Raises NotSent or Unclear."""
         return self.request("POST", target, headers, body, deadline, whole=False)
 
     def request(
@@ -150,9 +154,9 @@ class HttpClient:
         *,
         whole: bool = True,
     ) -> Answer:
-        """The answer to one request, with its body if it is wanted `whole`. Raises NotSent or Unclear."""
+        """Make one request, and return the response, with its body if `whole`. Raises NotSent or Unclear."""
         request = _head(method, target, headers, len(body)) + body
-        # `from None`: a cause may quote what was sent, and a log has no use for it.
+        # `from None`: a cause may quote the request, which must not reach a log.
         try:
             sock = self._open(target, deadline)
         except OSError as error:
@@ -165,7 +169,7 @@ class HttpClient:
             raise Unclear(_reason(error, "broke off")) from None
 
     def _open(self, target: RequestTarget, deadline: Deadline) -> socket.socket:
-        """A connection to the first address that takes one; the others share what time is left."""
+        """Connect to the first address that accepts. The addresses not yet tried share the remaining time."""
         trouble: OSError = OSError("no address")
         for tried, address in enumerate(target.addresses):
             share = deadline.share(len(target.addresses) - tried)
@@ -189,7 +193,7 @@ class HttpClient:
 
 
 def tls() -> ssl.SSLContext:
-    """Certificates and names are verified, against what the system trusts."""
+    """Create a context that verifies certificates and names against the system's trusted certificates."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -198,7 +202,7 @@ def tls() -> ssl.SSLContext:
 
 @cache
 def _shared() -> ssl.SSLContext:
-    """Made once a process: reading what the system trusts takes some 20 ms, and no endpoint waits for it."""
+    """Return the process's context, loaded once: reading the trusted certificates takes some 20 ms."""
     return tls()
 
 
@@ -215,37 +219,37 @@ def _head(method: str, target: RequestTarget, headers: Mapping[str, str], length
 
 
 def _send(sock: socket.socket, data: bytes, deadline: Deadline) -> None:
-    """Piece by piece, as `sendall` of a TLS socket has a time-out for each piece, and not for all."""
-    rest = memoryview(data)
-    # Who answers before it has read everything (413, 410) may close on us: its answer is there to be read.
+    """Send pieces, because `sendall` of a TLS socket has a time-out for each piece instead of the whole."""
+    remaining = memoryview(data)
+    # A server may respond (413, 410) and close before it has read the request: we still read the response.
     with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
-        while rest:
+        while remaining:
             sock.settimeout(deadline.left())
-            rest = rest[sock.send(rest[:65536]) :]
+            remaining = remaining[sock.send(remaining[:65536]) :]
 
 
 def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) -> Answer:
-    most = MAX_BODY_BYTES if whole else MAX_UNWANTED_BYTES
+    max_bytes = MAX_BODY_BYTES if whole else MAX_UNWANTED_BYTES
     stream = BoundedStream(sock, deadline, MAX_HEAD_BYTES)
     reader: io.BufferedReader = io.BufferedReader(stream)
     with reader:
         status, headers = _final_head(reader)
-        stream.room += most
+        stream.room += max_bytes
         body = b""
         with _response(status, headers, method, reader) as response:
             if whole:
                 body = _whole(response)
             else:
-                # The status is the answer. A little of the rest is read: closing on it would look like a
-                # crash, waiting for all of it would keep a worker from the next endpoint.
-                with suppress(OSError, HTTPException, ValueError):  # the last: a chunk of negative length
+                # The status is enough. A little of the body is read: closing without that would look like a
+                # crash to the server, and waiting for the whole body would delay the next endpoint.
+                with suppress(OSError, HTTPException, ValueError):  # ValueError: a chunk of negative length
                     stream.end_within(UNWANTED_SECONDS)
-                    response.read(most)
+                    response.read(max_bytes)
         return Answer(status, {name.lower(): value for name, value in headers.items()}, body)
 
 
 def _final_head(reader: io.BufferedReader) -> tuple[int, Message]:
-    """Read heads to that of the final response, after any number of interim ones (RFC 9110, 15.2)."""
+    """Read the head of the final response, after any number of interim responses (RFC 9110, 15.2)."""
     while True:
         lines = [reader.readline()]
         match = _STATUS_LINE.match(lines[0])
@@ -260,7 +264,7 @@ def _final_head(reader: io.BufferedReader) -> tuple[int, Message]:
 
 
 def _response(status: int, headers: Message, method: str, reader: io.BufferedReader) -> HTTPResponse:
-    """Return http.client's reader of a body. Of the head it gets the framing alone (RFC 9112, 6.3)."""
+    """Return http.client's reader of a body, which gets only the head's fields of framing (RFC 9112, 6.3)."""
     framing = (f"{name}: {headers[name]}\r\n" for name in _FRAMING if headers[name])
     head = io.BytesIO(f"HTTP/1.1 {status}\r\n{''.join(framing)}\r\n".encode("latin-1"))
     response = HTTPResponse(SimpleNamespace(makefile=lambda _: head), method=method)  # type: ignore[arg-type]
@@ -270,7 +274,7 @@ def _response(status: int, headers: Message, method: str, reader: io.BufferedRea
 
 
 def _whole(response: HTTPResponse) -> bytes:
-    """Read the body in pieces: the memory that a length or a chunk announces is never set aside at once."""
+    """Read the body in pieces, so that memory is never allocated by the length that a server announces."""
     body = b""
     while piece := response.read1(65536):
         body += piece
@@ -281,8 +285,8 @@ def _whole(response: HTTPResponse) -> bytes:
     return body
 
 
-def _reason(error: Exception, what: str) -> str:
-    """For people; never what the other side wrote, which may echo the URL."""
+def _reason(error: Exception, fault: str) -> str:
+    """Describe an error without the server's own text, which may echo the URL."""
     match error:
         case TimeoutError():
             return "did not answer in time"
@@ -291,6 +295,6 @@ def _reason(error: Exception, what: str) -> str:
         case ssl.SSLError():
             return f"cannot be spoken to by TLS: {error.reason}"
         case OSError():
-            return f"{what}: {error.strerror or type(error).__name__}"
+            return f"{fault}: {error.strerror or type(error).__name__}"
         case _:
             return f"gave no usable HTTP answer ({type(error).__name__})"

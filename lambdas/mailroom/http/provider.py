@@ -1,4 +1,4 @@
-"""Requests to a provider's API: each goes out once, and its answer says what it proves."""
+"""Requests to a provider's API, each sent once, and what their responses prove."""
 
 import json
 import re
@@ -18,13 +18,12 @@ from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
 CONNECT_SECONDS = 3.0
-# The address of a provider stands in our settings, so it may be anywhere: on a developer's machine, too.
+# A provider's address comes from our settings, so it may be anywhere, such as on a developer's machine.
 _ANYWHERE = UrlPolicy(schemes=DEFAULT_PORTS, ports=(), networks=("0.0.0.0/0", "::/0"))
 
 
 class ProviderApi:
-    """A provider's HTTP API, asked with the same `headers` each time. A request takes at most `seconds`, with
-    the whole of its answer."""
+    """A provider's HTTP API. Each request has `headers`, and takes at most `seconds` with its response."""
 
     def __init__(
         self, seconds: float, headers: Mapping[str, str] | None = None, monotonic: Clock = time.monotonic
@@ -33,18 +32,18 @@ class ProviderApi:
         self._headers = {
             "User-Agent": "mailroom",
             "Accept": "application/json",
-            "Accept-Encoding": "identity",  # nothing here unpacks an answer
+            "Accept-Encoding": "identity",  # a compressed response could not be read here
             **(headers or {}),
         }
         self._monotonic = monotonic
         self._client = HttpClient(connect_seconds=CONNECT_SECONDS)
 
     def get(self, url: str, params: Mapping[str, object] | None = None) -> Answer:
-        """The answer to a GET. Raises NotSent, Unsendable or Unclear."""
+        """Return the response to a GET. Raises NotSent, Unsendable or Unclear."""
         return self.request("GET", url, params=params)
 
     def post(self, url: str, json: Mapping[str, Any] | None = None) -> Answer:
-        """The answer to a POST of JSON; None: of nothing. Raises NotSent, Unsendable or Unclear."""
+        """Return the response to a POST of JSON, or of an empty body. Raises NotSent, Unsendable, Unclear."""
         if json is None:
             return self.request("POST", url)
         body = encode(json).encode()
@@ -59,7 +58,7 @@ class ProviderApi:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> Answer:
-        """The answer to any request. Raises NotSent, Unsendable or Unclear."""
+        """Return the response to a request of any method. Raises NotSent, Unsendable or Unclear."""
         deadline = Deadline(self._seconds, self._monotonic)
         query = f"?{urlencode(params, doseq=True)}" if params else ""
         try:
@@ -67,12 +66,12 @@ class ProviderApi:
             return self._client.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
         except Unresolved as trouble:
             raise NotSent(f"cannot be reached: {trouble}") from None
-        except (BadUrl, ValueError) as fault:  # the last: a header that cannot be one
+        except (BadUrl, ValueError) as fault:  # ValueError: a header with invalid characters
             raise Unsendable(f"cannot be asked: {fault}") from None
 
 
 def body_of(status: int, text: str) -> dict[str, Any]:
-    """The JSON object of an answer. Raises Unclear for anything else."""
+    """Return the JSON object in a response. Raises Unclear for any other text."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
@@ -83,7 +82,7 @@ def body_of(status: int, text: str) -> dict[str, Any]:
 
 
 def object_in(status: int, text: str) -> dict[str, Any]:
-    """The JSON object that a refusal comes with; {}: with none."""
+    """Return the JSON object in a refusal, or an empty object if the text is not one."""
     try:
         return body_of(status, text)
     except Unclear:
@@ -91,7 +90,7 @@ def object_in(status: int, text: str) -> dict[str, Any]:
 
 
 def text_of(answer: dict[str, Any], name: str) -> str:
-    """A value that has to be there. Raises Unclear where it is not."""
+    """Return a required text. Raises Unclear if it is missing."""
     value = answer.get(name)
     if not isinstance(value, str) or not value:
         raise Unclear(f"an answer without {name}")
@@ -101,41 +100,44 @@ def text_of(answer: dict[str, Any], name: str) -> str:
 def refusal(status: int, headers: Mapping[str, str], reason: str, *, own: bool = False) -> Outcome:
     """Classify a response outside 2xx to a submit.
 
-    `own`: its code, or its code and field, is on the provider's list of the message's own faults. Every other
-    refusal is ours: codes for credentials, accounts and settings are many and new ones come, and a message
-    that ends as failed because of one is lost in silence. Raises Unclear for a response that does not prove
-    that nothing was sent.
+    `own` means that the code, or the code and the field, is on the provider's list of faults of the message.
+    Every other refusal is a fault of ours: there are many codes for credentials, accounts and settings, new
+    codes come, and a message that fails because of one is lost in silence. Raises Unclear for a response that
+    does not prove that the message was not sent.
     """
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Retry(reason, retry_after(headers))
     if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
         return Rejected(reason) if own else Misconfigured(reason)
-    raise Unclear(reason)  # a redirect may well follow what was done
+    raise Unclear(reason)  # the provider may have acted before it redirected
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """The wait that a provider asks for, in seconds; 0 where its words cannot be understood."""
+    """Return the wait in seconds that a provider requests, or 0 if its headers cannot be read."""
     return seconds_until(headers.get("retry-after") or headers.get("x-ratelimit-reset", ""), headers)
 
 
-def seconds_until(text: str, headers: Mapping[str, str], now: float | None = None) -> float:
-    """The wait that a value like that of Retry-After means: seconds, or a date by the answer's own clock, as
-    ours may differ; `now` is for an answer without one. 0 for what cannot be understood."""
+def seconds_until(text: str, headers: Mapping[str, str], moment: float | None = None) -> float:
+    """Convert a value such as that of Retry-After to a wait in seconds, or 0 if it cannot be read.
+
+    A date counts from the Date of the response, because our clock may differ. `moment`, the epoch seconds of
+    our clock, replaces a missing Date.
+    """
     if re.fullmatch(r" *[0-9]{1,9} *", text):
         return float(text)
     try:
-        sent = now if now is not None and "date" not in headers else epoch(headers.get("date", ""))
+        sent = moment if moment is not None and "date" not in headers else epoch(headers.get("date", ""))
         return max(0.0, epoch(text) - sent)
     except Unclear:
         return 0.0
 
 
 def epoch(text: str) -> float:
-    """Epoch seconds of a date as providers write it: ISO 8601 or RFC 9110; UTC where it names no zone."""
+    """Return the epoch seconds of a date of ISO 8601 or RFC 9110, by default in UTC. Raises Unclear."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
-            moment = read(text)
+            date = read(text)
         except (ValueError, OverflowError):
             continue
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     raise Unclear("a date that cannot be read")

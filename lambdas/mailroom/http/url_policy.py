@@ -1,8 +1,8 @@
-"""Where a request of ours may go: from a URL that somebody else chose to the addresses to connect to.
+"""The rules for URLs that somebody else chose: they lead from a URL to the addresses to connect to.
 
-A request made for others must not reach what only we can reach. So the text is read here once, strictly,
-and everything after works with the parts. A name is resolved once, and the connection goes to the addresses
-that were checked, never to the name: so a name cannot change its meaning in between.
+A request made for others must not reach a host that only we can reach. So the URL is parsed here once,
+strictly, and later code uses the parts. A name is resolved once, and the connection goes to the checked
+addresses instead of the name: so the name cannot change its meaning in between.
 """
 
 import re
@@ -25,7 +25,7 @@ from msgspec import Struct
 from mailroom.errors import Invalid
 
 MAX_URL = 2000
-"""Characters of a URL."""
+"""Maximum characters of a URL."""
 DEFAULT_PORTS = {"https": 443, "http": 80}
 
 _HOST_OF = re.compile(
@@ -41,57 +41,64 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _MAX_HOST = 253
 
 Resolve = Callable[[str, float], list[str]]
-"""All addresses of a name, found within so many seconds. Raises Unresolved."""
+"""Function that returns every address of a name, within some seconds. Raises Unresolved."""
 
 
 class Unresolved(Exception):
-    """The name has no address now: the names' servers may be at fault, so it may have one later."""
+    """A name without an address now. DNS servers may be at fault, so the name may have an address later."""
 
 
 def resolve(host: str, seconds: float) -> list[str]:
-    """The system's answer. It is asked in a thread of its own, for it keeps no time-out but its own, which is
-    longer than a request may take; a thread that is given up ends with that."""
-    answer: SimpleQueue[list[str] | Exception] = SimpleQueue()
-    Thread(target=lambda: answer.put(_ask(host)), name="resolve", daemon=True).start()
+    """Return the addresses that the system finds. Raises Unresolved.
+
+    The system's time-out is longer than a request may take. So a thread asks the system, and goes on until
+    that time-out if its result is late.
+    """
+    results: SimpleQueue[list[str] | Exception] = SimpleQueue()
+    Thread(target=lambda: results.put(_look_up(host)), name="resolve", daemon=True).start()
     try:
-        found = answer.get(timeout=max(0.0, seconds))
+        result = results.get(timeout=max(0.0, seconds))
     except Empty:
         raise Unresolved(f"the name {host} was not resolved in time") from None
-    if isinstance(found, OSError):
-        raise Unresolved(f"the name {host} does not resolve: {found.strerror}") from None
-    if isinstance(found, Exception):
-        raise found
-    return found
+    if isinstance(result, OSError):
+        raise Unresolved(f"the name {host} does not resolve: {result.strerror}") from None
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
-def _ask(host: str) -> list[str] | Exception:
+def _look_up(host: str) -> list[str] | Exception:
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except Exception as error:  # noqa: BLE001 - raised where somebody waits for it
+        results = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except Exception as error:  # noqa: BLE001 - `resolve` raises it, in the thread that waits
         return error
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    return list(dict.fromkeys(str(address[0]) for *_, address in results))
 
 
 def host_of(url: str) -> str:
-    """The host of an http or https URL in lower case; "" where there is none. The URL is not checked:
-    `UrlPolicy` does that."""
-    found = _HOST_OF.fullmatch(url)
-    host = found[1].lower() if found else ""
+    """Return the host of an http or https URL in lower case, or "" if it lacks a host.
+
+    The URL is not checked: `UrlPolicy` does that.
+    """
+    match = _HOST_OF.fullmatch(url)
+    host = match[1].lower() if match else ""
     return host if _PRINTABLE.fullmatch(host) else ""
 
 
 class BadUrl(Exception):
-    """The URL is at fault, now and at every later try; the sentence says what would be right."""
+    """A URL that is wrong now and at every later try. The text explains what would be right."""
 
 
 class RequestTarget(Struct, frozen=True):
-    """Where a request goes. `host` is only for TLS and the Host header: connect to an address."""
+    """The parts of a checked URL."""
 
     scheme: str
     host: str
+    """The host for TLS and the Host header. Never connect to it."""
     port: int
     path_and_query: str
     addresses: tuple[str, ...] = ()
+    """The checked addresses to connect to. They are empty until `UrlPolicy.check`."""
 
     @property
     def authority(self) -> str:
@@ -101,8 +108,7 @@ class RequestTarget(Struct, frozen=True):
 
 
 class UrlPolicy:
-    """The rules of a stage. `ports` empty: any port; `networks`: open though they are not public. Raises
-    ValueError for one that is no network."""
+    """The rules of a stage for the URLs that it calls."""
 
     def __init__(
         self,
@@ -112,13 +118,17 @@ class UrlPolicy:
         networks: Iterable[str] = (),
         resolve: Resolve = resolve,
     ) -> None:
-        self._schemes = [each for each in schemes if each in DEFAULT_PORTS]
+        """Allow any port if `ports` is empty, and `networks` although they are not public.
+
+        Raises ValueError for a text that is not a network.
+        """
+        self._schemes = [scheme for scheme in schemes if scheme in DEFAULT_PORTS]
         self._ports = ports
         self._networks = _networks(*networks)
         self._resolve = resolve
 
     def read(self, url: str) -> RequestTarget:
-        """The URL's parts, still without addresses; nothing is asked of the network. Raises BadUrl."""
+        """Parse a URL without using the network, so that its addresses are still empty. Raises BadUrl."""
         if len(url) > MAX_URL:
             raise BadUrl(f"has {len(url)} characters; use at most {MAX_URL}")
         if not _TEXT.fullmatch(url):
@@ -126,17 +136,17 @@ class UrlPolicy:
                 "holds a space, control character, backslash or one beyond ASCII; percent-encode it, "
                 "and write a host's name in its xn-- form"
             )
-        found = _URL.fullmatch(url)
-        if found is None:
+        match = _URL.fullmatch(url)
+        if match is None:
             raise BadUrl("is not a URL; use one like https://hooks.example.com/path")
-        scheme, authority, rest = found[1].lower(), found[2], found[3]
+        scheme, authority, path = match[1].lower(), match[2], match[3]
         if scheme not in self._schemes:
             raise BadUrl(f"has the scheme {scheme!r:.20}; use {' or '.join(self._schemes)}")
         host, port = self._authority(authority, DEFAULT_PORTS[scheme])
-        return RequestTarget(scheme, host, port, rest if rest.startswith("/") else f"/{rest}")
+        return RequestTarget(scheme, host, port, path if path.startswith("/") else f"/{path}")
 
     def validate(self, field: str, url: str | None) -> None:
-        """Raise Invalid for a URL that can never be sent to; its host's addresses are checked when it is."""
+        """Raise Invalid for a URL that is refused at any time. Only `check` checks the addresses."""
         if url is not None:
             try:
                 self.read(url)
@@ -144,19 +154,19 @@ class UrlPolicy:
                 raise Invalid(field, str(fault)) from None
 
     def check(self, url: str, seconds: float) -> RequestTarget:
-        """The target with its addresses, every one of them checked; `seconds` is the time to resolve in.
+        """Parse a URL, resolve the host within `seconds`, and check each address.
 
-        Raises BadUrl, and Unresolved where it may go well later.
+        Raises BadUrl, or Unresolved if a later try may succeed.
         """
         target = self.read(url)
         literal = ":" in target.host or _NUMBER.fullmatch(target.host.rpartition(".")[2])
         addresses = [target.host] if literal else self._resolve(target.host, seconds)
         if not addresses:
             raise Unresolved(f"the name {target.host} has no address")
-        for each in addresses:
-            # One bad address among good ones refuses the name: its owner chose them all. The address is not
-            # quoted: the sentence may reach the URL's author, who must not map our inner names.
-            problem = self._problem(each)
+        for address in addresses:
+            # A bad address among good addresses refuses the name: its owner chose all of them. The error does
+            # not quote the address, because the URL's author may read it and must not map our inner names.
+            problem = self._problem(address)
             if problem is not None:
                 raise BadUrl(
                     f"{target.host} {problem}" if literal else f"an address of {target.host} {problem}"
@@ -166,28 +176,28 @@ class UrlPolicy:
     def _authority(self, authority: str, default_port: int) -> tuple[str, int]:
         if "@" in authority:
             raise BadUrl("carries a user's name or password; leave them out and check the signature instead")
-        found = _AUTHORITY.fullmatch(authority)
-        if found is None:
+        match = _AUTHORITY.fullmatch(authority)
+        if match is None:
             raise BadUrl("has no usable host; use one like https://hooks.example.com/path")
-        if found[2] is not None and not (_PORT.fullmatch(found[2]) and int(found[2]) < 65536):
+        if match[2] is not None and not (_PORT.fullmatch(match[2]) and int(match[2]) < 65536):
             raise BadUrl("has no valid port; use one from 1 to 65535, or leave it out with its colon")
-        port = default_port if found[2] is None else int(found[2])
+        port = default_port if match[2] is None else int(match[2])
         if self._ports and port not in self._ports:
             raise BadUrl(f"has the port {port}; use {' or '.join(map(str, sorted(self._ports)))}")
-        return _host(found[1].lower()), port
+        return _host(match[1].lower()), port
 
     def _problem(self, text: str) -> str | None:
-        """What speaks against an address: the rest of a sentence; None: nothing does."""
+        """Return why an address is refused, as the end of a sentence, or None if it is allowed."""
         reached = _reached(ip_address(text))
-        if any(_in(each, _NEVER) for each in reached):
+        if any(_in(address, _NEVER) for address in reached):
             return "is link-local or a cloud's metadata service, which no setting allows; use a public host"
-        if not all(_in(each, self._networks) or _public(each) for each in reached):
+        if not all(_in(address, self._networks) or _public(address) for address in reached):
             return "is not public; use a host on the internet, or have its network put on allowed_networks"
         return None
 
 
 def _host(text: str) -> str:
-    """A host in the one spelling that means the same to everybody."""
+    """Return a host in the spelling that every reader of URLs understands alike. Raises BadUrl."""
     if text.startswith("["):
         return _ipv6(text[1:-1])
     labels = text.split(".")
@@ -197,7 +207,7 @@ def _host(text: str) -> str:
             return str(IPv4Address(text))
         except AddressValueError:
             raise BadUrl("has a host that ends in a number; write an IPv4 address as 203.0.113.7") from None
-    if len(text) > _MAX_HOST or not all(_LABEL.fullmatch(each) for each in labels):
+    if len(text) > _MAX_HOST or not all(_LABEL.fullmatch(label) for label in labels):
         raise BadUrl(
             "has a host that is not a DNS name; use one like hooks.example.com, of labels of up to 63 "
             f"letters, digits and hyphens, {_MAX_HOST} characters in all, with no dot at its end"
@@ -206,7 +216,7 @@ def _host(text: str) -> str:
 
 
 def _ipv6(text: str) -> str:
-    """Any full spelling is taken: they have one meaning, and it is our own spelling that is used."""
+    """Return an address in our spelling. Any full spelling is valid, because readers agree on its meaning."""
     try:
         address = IPv6Address(text)
     except AddressValueError:
@@ -221,12 +231,12 @@ Network = IPv4Network | IPv6Network
 
 
 def _networks(*texts: str) -> tuple[Network, ...]:
-    return tuple(ip_network(each) for each in texts)
+    return tuple(ip_network(text) for text in texts)
 
 
-# Link-local as a whole, and AWS's own corner of fd00::/8: metadata and credentials (169.254.169.254,
-# .170.2, .170.23, fd00:ec2::254, ::23), name and time servers, Lambda's runtime. What answers there speaks
-# for the machine that asks; nobody's receiver is there, so no setting opens it.
+# Link-local addresses, and AWS's part of fd00::/8: metadata and credentials (169.254.169.254, .170.2,
+# .170.23, fd00:ec2::254, ::23), name and time servers, Lambda's runtime. Such services trust every caller on
+# the machine, and a receiver never has such an address, so no setting allows these networks.
 _NEVER = _networks("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")
 _NOT_PUBLIC = _networks(
     "0.0.0.0/8",  # this network
@@ -248,17 +258,17 @@ _NOT_PUBLIC = _networks(
     "2002::/16",  # 6to4, given up by RFC 7526
     "3fff::/20",  # documentation
 )
-# All that IANA gives out for use; loopback, unique local, site-local, multicast, 5f00::/16 lie outside.
+# IANA assigns every public address from it: no loopback, (unique) local, site-local, multicast, 5f00::/16.
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 _MAPPED, _NAT64 = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
-_TEREDO, _6TO4, _LOCAL_NAT64 = (IPv6Network(each) for each in ("2001::/32", "2002::/16", "64:ff9b:1::/48"))
+_TEREDO, _6TO4, _LOCAL_NAT64 = (IPv6Network(text) for text in ("2001::/32", "2002::/16", "64:ff9b:1::/48"))
 _LAST_FOUR = _networks("::/96", "::ffff:0:0:0/96")  # IPv4-compatible, IPv4-translated
 _ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
 
 
 def _in(address: Address, networks: tuple[Network, ...]) -> bool:
-    return any(address in each for each in networks)
+    return any(address in network for network in networks)
 
 
 def _public(address: Address) -> bool:
@@ -268,24 +278,24 @@ def _public(address: Address) -> bool:
 
 
 def _reached(address: Address) -> list[Address]:
-    """All addresses that a packet for this one may end at: itself, and those it carries inside."""
+    """Return every address that a packet for `address` may end at: `address` and those embedded in it."""
     if isinstance(address, IPv4Address):
         return [address]
-    inside: list[Address] = [IPv4Address(each) for each in _inside(address)]
-    # These two are only other spellings of the IPv4 address: the kernel or a NAT gateway sends IPv4.
-    return inside if address in _MAPPED or address in _NAT64 else [address, *inside]
+    embedded: list[Address] = [IPv4Address(packed) for packed in _embedded(address)]
+    # An address in these networks is another spelling of IPv4: the kernel or a NAT gateway sends IPv4.
+    return embedded if address in _MAPPED or address in _NAT64 else [address, *embedded]
 
 
-def _inside(address: IPv6Address) -> list[bytes]:
+def _embedded(address: IPv6Address) -> list[bytes]:
     packed = address.packed
     last = packed[12:]
     if address in _MAPPED or address in _NAT64 or _in(address, _LAST_FOUR):
         return [last]
     if address in _6TO4:
         return [packed[2:6]]
-    if address in _TEREDO:  # its server, and its client with all bits turned
-        return [packed[4:8], bytes(each ^ 0xFF for each in last)]
-    if address in _LOCAL_NAT64:  # RFC 6052: which of its forms a network uses cannot be told from outside
+    if address in _TEREDO:  # the server's address, and the client's with all bits inverted
+        return [packed[4:8], bytes(byte ^ 0xFF for byte in last)]
+    if address in _LOCAL_NAT64:  # a network may use any form of RFC 6052
         without_u = packed[:8] + packed[9:]
         return [last, *(without_u[start : start + 4] for start in (6, 7, 8))]
     return [last] if packed[8:12] in _ISATAP else []
