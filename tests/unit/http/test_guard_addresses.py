@@ -1,4 +1,4 @@
-"""Which addresses the guard lets a request go to."""
+"""The addresses to which the guard allows a request."""
 
 import pytest
 
@@ -81,7 +81,7 @@ def no_resolver(host: str, seconds: float) -> list[str]:
 
 
 def found(*addresses: str, networks: tuple[str, ...] = ()) -> RequestTarget:
-    """The target of a name with those addresses."""
+    """Return the target of a name with these addresses."""
     return UrlPolicy(networks=networks, resolve=lambda _host, _seconds: [*addresses]).check(
         "https://a.example/x", 5
     )
@@ -104,13 +104,13 @@ NEVER_SENTENCE = (
 
 
 @pytest.mark.parametrize("address", PUBLIC + PUBLIC_6)
-def test_a_public_address_passes_by_name_and_as_it_is(address: str) -> None:
+def test_a_public_address_is_allowed_by_name_and_as_a_literal(address: str) -> None:
     assert found(address).addresses == (address,)
     assert len(UrlPolicy(resolve=no_resolver).check(url(address), 5).addresses) == 1
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC + NOT_PUBLIC_6)
-def test_an_address_that_is_not_public_is_refused_by_name_and_as_it_is(address: str) -> None:
+def test_an_address_that_is_not_public_is_refused_by_name_and_as_a_literal(address: str) -> None:
     assert reason(address) == NOT_PUBLIC_SENTENCE
     with pytest.raises(BadUrl):
         UrlPolicy(resolve=no_resolver).check(url(address), 5)
@@ -136,7 +136,7 @@ def test_link_local_and_metadata_addresses_are_refused_whatever_is_allowed(addre
         ("2002::/16", ["2002:808:808::1"], ["2002:a00:1::1"]),
     ],
 )
-def test_a_listed_network_is_let_through_and_nothing_beside_it(
+def test_only_the_addresses_of_a_listed_network_are_allowed(
     network: str, inside: list[str], outside: list[str]
 ) -> None:
     for each in inside:
@@ -153,7 +153,7 @@ def test_one_bad_address_among_good_ones_refuses_the_name() -> None:
     assert found("8.8.8.8", "2600::1").addresses == ("8.8.8.8", "2600::1")
 
 
-def test_a_refusal_does_not_tell_what_an_inner_name_resolves_to() -> None:
+def test_a_refusal_does_not_quote_the_address_of_an_inner_name() -> None:
     assert "10.0.0.1" not in reason("10.0.0.1")
 
 
@@ -162,7 +162,7 @@ def test_a_name_without_an_address_may_have_one_later() -> None:
         found()
 
 
-def test_the_resolver_is_asked_once_with_the_time_there_is() -> None:
+def test_the_resolver_is_called_once_with_the_remaining_time() -> None:
     asked = []
 
     def resolve(host: str, seconds: float) -> list[str]:
@@ -174,6 +174,6 @@ def test_the_resolver_is_asked_once_with_the_time_there_is() -> None:
 
 
 @pytest.mark.parametrize("network", ["10.0.0.1/8", "ten", "10.0.0.0/33", ""])
-def test_a_network_that_is_none_stops_the_function_at_its_start(network: str) -> None:
+def test_an_invalid_network_stops_the_function_at_its_start(network: str) -> None:
     with pytest.raises(ValueError, match=r"does not appear|has host bits"):
         UrlPolicy(networks=[network])

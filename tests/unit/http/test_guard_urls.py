@@ -1,4 +1,4 @@
-"""What the guard reads in a URL, and what it refuses before anything is asked of the network."""
+"""The guard parses a URL, or refuses it before it uses the network."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -52,7 +52,7 @@ def test_a_url_is_read_into_its_parts(url: str, target: RequestTarget) -> None:
         (RequestTarget("https", "2001:db8::1", 8443, "/"), "[2001:db8::1]:8443"),
     ],
 )
-def test_the_host_header_has_the_port_where_it_is_not_the_schemes_own(
+def test_the_host_header_has_the_port_unless_it_is_the_default_of_the_scheme(
     target: RequestTarget, header: str
 ) -> None:
     assert target.authority == header
@@ -73,7 +73,7 @@ BRACKETS = "has a host in brackets that is no IPv6 address; use one like [2001:d
 @pytest.mark.parametrize(
     "url", ["", "hooks.example.com", "//hooks.example.com/", "https:/a.example", "https:a"]
 )
-def test_what_is_no_url_is_refused(url: str) -> None:
+def test_a_text_that_is_not_a_url_is_refused(url: str) -> None:
     assert reason(url) == NO_URL
 
 
@@ -120,11 +120,11 @@ def test_a_user_in_the_url_is_refused(authority: str) -> None:
 @pytest.mark.parametrize(
     "port", ["", "0", "00443", "65536", "99999", "-1", "+443", "4 4", "443:80", "https", "0x50"]
 )
-def test_a_port_that_is_none_is_refused(port: str) -> None:
+def test_an_invalid_port_is_refused(port: str) -> None:
     assert reason(f"https://a.example:{port}/") in {PORT, ENCODE}
 
 
-def test_a_port_that_is_not_allowed_is_refused_the_schemes_own_too() -> None:
+def test_a_port_off_the_list_is_refused_even_if_it_is_the_default_of_the_scheme() -> None:
     guard = UrlPolicy(schemes=["https", "http"], ports=[443, 8443])
     assert guard.read("https://a.example:8443/").port == 8443
     for url, port in [
@@ -173,13 +173,13 @@ def test_an_ipv4_address_in_another_spelling_is_refused(host: str) -> None:
         *("a" * 64 + ".example", ".".join(["a" * 49] * 6)),
     ],
 )
-def test_a_host_that_is_no_name_is_refused(host: str) -> None:
+def test_a_host_that_is_not_a_dns_name_is_refused(host: str) -> None:
     assert reason(f"https://{host}/").startswith(
         "has a host that is not a DNS name; use one like hooks.example.com"
     )
 
 
-def test_the_longest_name_and_the_longest_url_are_taken() -> None:
+def test_the_longest_name_and_the_longest_url_are_valid() -> None:
     name = ".".join(["a" * 49] * 5) + ".aaa"
     assert len(name) == 253
     assert GUARD.read(f"https://{name}/").host == name
@@ -213,7 +213,7 @@ PIECES = [
 
 @settings(max_examples=1000)
 @given(st.sampled_from(["https://", "http://", ""]), st.lists(st.sampled_from(PIECES), max_size=6))
-def test_what_the_guard_reads_any_other_reader_reads_the_same(scheme: str, pieces: list[str]) -> None:
+def test_the_guard_and_the_standard_library_read_a_url_alike(scheme: str, pieces: list[str]) -> None:
     url = scheme + "".join(pieces)
     try:
         target = GUARD.read(url)

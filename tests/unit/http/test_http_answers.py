@@ -1,4 +1,4 @@
-"""What providers' answers prove, and how their words are kept."""
+"""The proof in the responses of providers, and the redaction of their reasons."""
 
 import pytest
 
@@ -24,14 +24,14 @@ from tests.support.unit.shared import NOW
         (422, True, Rejected("why")),
     ],
 )
-def test_a_refusal_is_the_messages_only_if_it_is_on_the_providers_list(
+def test_a_refusal_rejects_the_message_only_if_its_code_is_on_the_providers_list(
     status: int, own: bool, outcome: Outcome
 ) -> None:
     assert refusal(status, {}, "why", own=own) == outcome
 
 
 @pytest.mark.parametrize("status", [204, 301, 303, 408, 500, 502, 503, 504])
-def test_any_other_status_leaves_it_unknown(status: int) -> None:
+def test_any_other_status_leaves_the_outcome_unknown(status: int) -> None:
     with pytest.raises(Unclear, match="why"):
         refusal(status, {}, "why", own=True)
 
@@ -55,7 +55,7 @@ def test_any_other_status_leaves_it_unknown(status: int) -> None:
         ({"retry-after": "Sat, 21 Nov 2026 09:01:30 GMT"}, 0),
     ],
 )
-def test_the_wait_that_an_answer_asks_for(headers: dict[str, str], seconds: float) -> None:
+def test_the_wait_comes_from_the_headers_of_a_response(headers: dict[str, str], seconds: float) -> None:
     assert retry_after(headers) == seconds
 
 
@@ -79,13 +79,13 @@ def test_a_date_that_cannot_be_read_is_not_guessed() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "<html>", "[1]", '"text"', "null", "[" * 9000])
-def test_an_answer_that_is_no_object_is_unclear(text: str) -> None:
+def test_a_response_that_is_not_a_json_object_is_unclear(text: str) -> None:
     with pytest.raises(Unclear, match="200"):
         body_of(200, text)
 
 
 @pytest.mark.parametrize("answer", [{}, {"sid": None}, {"sid": ""}, {"sid": 7}])
-def test_a_value_that_is_missing_is_unclear(answer: dict[str, object]) -> None:
+def test_a_missing_value_is_unclear(answer: dict[str, object]) -> None:
     with pytest.raises(Unclear, match="sid"):
         text_of(answer, "sid")
 
@@ -100,5 +100,5 @@ def test_a_value_that_is_missing_is_unclear(answer: dict[str, object]) -> None:
         ("x" * 400, "x" * 299 + "…"),
     ],
 )
-def test_a_providers_words_are_kept_without_numbers_and_urls(text: str, shown: str) -> None:
+def test_a_providers_reason_is_redacted_of_numbers_and_urls(text: str, shown: str) -> None:
     assert redact(text) == shown

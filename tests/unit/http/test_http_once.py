@@ -36,7 +36,7 @@ def test_a_name_that_does_not_resolve_proves_that_nothing_went_out(monkeypatch: 
         ProviderApi(5).post("http://fax.invalid" + SECRET)
 
 
-def test_a_connection_that_was_not_made_in_time_proves_it_too() -> None:
+def test_a_connection_that_was_not_made_in_time_proves_that_nothing_went_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(NotSent, match=LATE):
         ProviderApi(0.2).post(f"https://127.0.0.1:{silent.getsockname()[1]}{SECRET}")
 
@@ -56,14 +56,14 @@ def test_an_answer_that_does_not_come_in_time_proves_nothing_and_is_not_tried_ag
     assert text == LATE
 
 
-def test_a_body_that_comes_in_drops_is_over_at_the_deadline() -> None:
+def test_a_body_that_drips_ends_at_the_deadline() -> None:
     clock = FakeClock()
     drops = Answer(200, b"drip, drop", halfway=lambda: clock.advance(6))
     with scripted(drops) as server, pytest.raises(Unclear, match=LATE):
         ProviderApi(5, monotonic=clock).get(server.url)
 
 
-def test_a_body_of_which_no_more_comes_is_over_at_the_deadline() -> None:
+def test_a_body_that_stops_half_way_ends_at_the_deadline() -> None:
     stopped = Event()
     with scripted(Answer(200, b"drip, drop", halfway=lambda: stopped.wait(10))) as server:
         with pytest.raises(Unclear, match=LATE):
@@ -130,14 +130,14 @@ def test_a_query_belongs_to_the_url() -> None:
         assert server.asked[0].query == {"To": "+15555550100", "page[size]": "7"}
 
 
-def test_a_key_that_no_header_can_hold_is_a_fault_of_ours_and_nothing_went_out() -> None:
+def test_a_key_with_invalid_characters_is_a_fault_of_ours_and_nothing_went_out() -> None:
     with scripted(Answer()) as server, pytest.raises(Unsendable, match="not a header's value") as caught:
         ProviderApi(5, {"Authorization": "Bearer key\nX-A: b"}).get(server.url)
     assert server.asked == []
     assert "key" not in str(caught.value)
 
 
-def test_an_address_that_no_provider_has_is_a_fault_of_ours() -> None:
+def test_a_forbidden_provider_url_is_a_fault_of_ours() -> None:
     for url in ("ftp://fax.example", "http://169.254.169.254/latest"):
         with pytest.raises(Unsendable, match="cannot be asked: "):
             ProviderApi(5).get(url)

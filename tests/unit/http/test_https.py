@@ -31,7 +31,7 @@ def trouble(server: Server, deadline: Deadline | None = None) -> str:
     return str(fault.value)
 
 
-def test_the_request_is_a_plain_post_with_its_host_and_nothing_of_ours_beside(
+def test_the_request_is_a_plain_post_without_cookies_or_a_proxy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
@@ -69,7 +69,7 @@ def test_the_status_is_the_answer(code: int) -> None:
         "\r\nhello",
     ],
 )
-def test_what_is_wrong_with_a_body_changes_nothing_of_the_status(rest: str) -> None:
+def test_a_broken_body_does_not_change_the_status(rest: str) -> None:
     with serving(saying(f"HTTP/1.1 200 OK\r\n{rest}".encode())) as server:
         assert post(server).status == 200
 
@@ -106,29 +106,27 @@ def test_retry_after_is_seconds_or_a_date(header: str, seconds: float) -> None:
 
 
 def silent(sock: socket.socket) -> None:
-    """Waits for the other side to give up."""
+    """Wait until the client gives up."""
     sock.recv(1)
 
 
-def test_a_server_that_says_nothing_holds_it_no_longer_than_the_deadline() -> None:
+def test_a_silent_server_delays_a_request_only_until_the_deadline() -> None:
     with serving(silent) as server:
         assert trouble(server, Deadline(0.2)) == "did not answer in time"
 
 
 @pytest.mark.parametrize("first", [b"", b"HTTP/1.1 200 OK\r\nX-Long: ", b"HTTP/1.1 100 Continue\r\n"])
-def test_a_server_that_takes_its_time_holds_it_no_longer_than_the_deadline(
-    clock: FakeClock, first: bytes
-) -> None:
+def test_a_slow_server_delays_a_request_only_until_the_deadline(clock: FakeClock, first: bytes) -> None:
     with serving(drips(first, clock)) as server:
         assert trouble(server, Deadline(5, clock)) == "did not answer in time"
 
 
-def test_a_body_that_drips_changes_nothing_of_the_status_and_holds_it_no_longer(clock: FakeClock) -> None:
+def test_a_body_that_drips_neither_changes_the_status_nor_delays_it(clock: FakeClock) -> None:
     with serving(drips(b"HTTP/1.1 200 OK\r\n\r\n", clock)) as server:
         assert post(server, Deadline(1_000_000, clock)).status == 200
 
 
-def test_a_server_that_does_not_read_holds_it_no_longer_either() -> None:
+def test_a_server_that_does_not_read_delays_a_request_only_until_the_deadline() -> None:
     full = socket.create_server(("127.0.0.1", 0))
     target = RequestTarget("http", "hooks.example", full.getsockname()[1], "/", ("127.0.0.1",))
     with full, pytest.raises(Unanswered, match="did not answer in time"):
@@ -163,7 +161,7 @@ def test_no_more_of_a_body_is_read_than_is_needed_to_end_it_well() -> None:
         (b"\x00\xff" * 100, "BadStatusLine"),
     ],
 )
-def test_an_answer_that_is_no_http_or_has_no_end_is_none(answer: bytes, kind: str) -> None:
+def test_a_response_that_is_not_http_or_is_endless_is_an_error(answer: bytes, kind: str) -> None:
     with serving(saying(answer)) as server:
         said = trouble(server)
     assert said == f"gave no usable HTTP answer ({kind})"
@@ -172,7 +170,7 @@ def test_an_answer_that_is_no_http_or_has_no_end_is_none(answer: bytes, kind: st
 @pytest.mark.parametrize(
     "answer", [b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-A: b\r\n"]
 )
-def test_a_connection_that_breaks_before_the_head_has_ended_is_no_answer(answer: bytes) -> None:
+def test_a_connection_that_breaks_within_the_head_is_an_error(answer: bytes) -> None:
     with serving(saying(answer)) as server:
         assert trouble(server) == "broke off: RemoteDisconnected"
 
@@ -216,7 +214,7 @@ def test_heads_have_as_many_bytes_as_the_limit_and_not_one_more(field: str) -> N
 
 
 @pytest.mark.parametrize("first", [b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"])
-def test_interim_heads_without_end_hold_it_no_longer_than_the_deadline(
+def test_endless_interim_heads_delay_a_request_only_until_the_deadline(
     clock: FakeClock, first: bytes
 ) -> None:
     def hinting(sock: socket.socket) -> None:
@@ -238,7 +236,7 @@ def test_interim_heads_without_end_hold_it_no_longer_than_the_deadline(
         ("204 No Content", "Content-Length: 5", b""),
     ],
 )
-def test_a_body_after_interim_heads_ends_as_its_own_head_says(
+def test_the_final_head_determines_the_end_of_a_body_after_interim_heads(
     status_line: str, framing: str, body: bytes
 ) -> None:
     content = b"5\r\nhello\r\n0\r\n\r\nrest" if "Content-Length" not in framing else b"hello rest"
@@ -247,7 +245,7 @@ def test_a_body_after_interim_heads_ends_as_its_own_head_says(
         assert whole(server).body == body
 
 
-def test_who_answers_and_closes_before_the_end_of_the_request_is_heard() -> None:
+def test_a_response_before_the_end_of_the_request_is_read_although_the_server_closes() -> None:
     ours, theirs = socket.socketpair()
     theirs.sendall(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
     theirs.close()
@@ -256,14 +254,14 @@ def test_who_answers_and_closes_before_the_end_of_the_request_is_heard() -> None
     assert answer.status == 410
 
 
-def test_a_port_where_nobody_listens_is_no_answer() -> None:
+def test_a_closed_port_is_an_error() -> None:
     with serving(status(200)) as server:
         pass
     assert trouble(server) == "cannot be reached: Connection refused"
 
 
 def connecting(*troubles: OSError | None, port: int) -> tuple[HttpClient, list[tuple[str, float]]]:
-    """Connects to the server under any address, or fails as told; and what it was asked to connect to."""
+    """Return a client that raises `troubles` in turn and then connects to `port`, and its connections."""
     asked: list[tuple[str, float]] = []
     left = [*troubles]
 
@@ -288,7 +286,7 @@ def test_the_checked_addresses_are_tried_in_order_and_share_the_time() -> None:
     assert [round(seconds) for _, seconds in asked] == [2, 3, 4]
 
 
-def test_a_request_that_went_out_is_not_made_again_at_the_next_address() -> None:
+def test_a_request_that_was_sent_is_not_repeated_at_the_next_address() -> None:
     with serving(saying(b"")) as server:
         https, asked = connecting(port=server.port)
         target = RequestTarget("http", "hooks.example", server.port, "/", ("8.8.8.8", "1.1.1.1"))

@@ -65,7 +65,7 @@ def test_an_address_in_the_url_is_verified_as_an_address(folder: Path) -> None:
         ("late.example", "late.example", "late.example", "certificate has expired"),
     ],
 )
-def test_a_certificate_that_does_not_hold_gets_no_request(
+def test_an_invalid_certificate_gets_no_request(
     folder: Path, presented: str, trusted: str | None, host: str, reason: str
 ) -> None:
     with serving(status(200), server_tls(folder / f"{presented}.pem")) as server:
@@ -75,7 +75,7 @@ def test_a_certificate_that_does_not_hold_gets_no_request(
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
-def test_nothing_below_tls_1_2_is_spoken(folder: Path) -> None:
+def test_versions_before_tls_1_2_are_refused(folder: Path) -> None:
     file = folder / "hooks.example.pem"
     with serving(status(200), server_tls(file, highest=ssl.TLSVersion.TLSv1_1)) as server:
         assert trouble(server, "hooks.example", file).startswith("cannot be spoken to by TLS: ")
@@ -90,14 +90,16 @@ def test_a_server_without_tls_gets_no_request() -> None:
     assert b"POST" not in b"".join(server.requests)
 
 
-def test_a_handshake_that_never_ends_holds_it_no_longer_than_the_deadline() -> None:
+def test_an_endless_handshake_delays_a_request_only_until_the_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         target = RequestTarget("https", "hooks.example", listener.getsockname()[1], "/", ("127.0.0.1",))
         with pytest.raises(Unanswered, match="did not answer in time"):
             HttpClient().post(target, {}, b"{}", Deadline(0.2))
 
 
-def test_an_answer_that_drips_through_tls_holds_it_no_longer(folder: Path, clock: FakeClock) -> None:
+def test_a_response_that_drips_through_tls_delays_a_request_only_until_the_deadline(
+    folder: Path, clock: FakeClock
+) -> None:
     file = folder / "hooks.example.pem"
     slow = drips(b"HTTP/1.1 200 OK\r\nX-Slow: ", clock)
     late = pytest.raises(Unanswered, match="did not answer in time")

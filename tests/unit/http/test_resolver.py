@@ -1,4 +1,4 @@
-"""Names are looked up by the system, within a time of our own."""
+"""The system looks up names, within a time limit of ours."""
 
 import socket
 import threading
@@ -26,7 +26,7 @@ def test_a_name_without_addresses_is_unresolved(monkeypatch: pytest.MonkeyPatch)
         resolve("a.example", 5)
 
 
-def test_a_resolver_that_does_not_answer_is_waited_for_no_longer_than_told(
+def test_a_silent_resolver_delays_a_request_only_for_the_time_allowed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answered = threading.Event()
@@ -41,7 +41,7 @@ def test_a_resolver_that_does_not_answer_is_waited_for_no_longer_than_told(
     answered.set()
 
 
-def test_a_fault_of_another_kind_is_not_taken_for_a_missing_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_of_the_resolver_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("broken")
 
