@@ -58,8 +58,8 @@ class Session(Protocol[M_contra, R_contra]):
     def look_up(self, message: M_contra, since: int, other_ids: Container[str]) -> Evidence:
         """Look for a try that began at `since` (epoch milliseconds) and whose outcome is unknown.
 
-        `other_ids` holds provider ids of other messages and of other attempts: none of them is this one. Raises
-        if the provider cannot answer this time.
+        `other_ids` holds provider ids of other messages and of other attempts: none of them is this one.
+        Raises if the provider cannot answer this time.
         """
 
     def submit(self, request: R_contra) -> Outcome:

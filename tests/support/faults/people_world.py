@@ -89,7 +89,7 @@ class Carrier:
             for sid, each, at in reversed(self.accepted)
             if each.to == request.to
         ]
-        return evidence(request, shown, since, known)
+        return evidence(request, shown, since, other_ids)
 
     def _tell(self, name: str, sid: str, request: SmsRequest) -> None:
         if "silent" in name:

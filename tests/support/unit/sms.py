@@ -79,7 +79,7 @@ class FakeSms:
         return said
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
-        self.searches.append((request, since, known))
+        self.searches.append((request, since, other_ids))
         if isinstance(self._found, Exception):
             raise self._found
         return self._found

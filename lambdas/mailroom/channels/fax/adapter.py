@@ -52,7 +52,9 @@ class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
     def find(self, api: FaxProvider, message: Fax, since: int, other_ids: Container[str]) -> Evidence:
         """Look for the fax among those to its number; `other_ids` are other messages' faxes."""
         oldest = since / 1000 - self._settings.clock_skew_seconds
-        candidates = [id_ for id_ in api.find(message.line, _reference(message), oldest) if id_ not in other_ids]
+        candidates = [
+            id_ for id_ in api.find(message.line, _reference(message), oldest) if id_ not in other_ids
+        ]
         if not candidates:
             return NotFound()
         # Of several candidates each could be this fax: another program uses the account.
