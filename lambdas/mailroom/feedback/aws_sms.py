@@ -1,7 +1,7 @@
 """Events of AWS End User Messaging for SMS, MMS, and the RCS that a pool with an RCS agent tries first.
 
-Their contents and types stand in its user guide: "Example event data" and "Event types for SMS, MMS, and
-voice"; those of RCS are the types RCS_… of the service's model (botocore 1.44.5).
+Sources: "Example event data" and "Event types for SMS, MMS, and voice" in the service's user guide; for RCS,
+the event types RCS_… of the service's model (botocore 1.44.5).
 """
 
 from collections.abc import Mapping
@@ -17,17 +17,18 @@ from mailroom.telemetry import count, logger
 
 PREFIXES = ("TEXT_", "MEDIA_", "RCS_")
 CONTEXT = "reference"
-"""The key of our reference in the context that a message is submitted with."""
+"""Key of Mailroom's reference in the context that the SMS was submitted with."""
 
 _ON_ITS_WAY = {"QUEUED", "PENDING", "SENT", "FALLEN_BACK_TO_SMS"}
 _ARRIVED = {"DELIVERED", "READ"}
 
 
 class SmsEvent(Struct, frozen=True, rename="camel"):
-    """An event, as far as it is used; times are epoch milliseconds."""
+    """The fields of an event that Mailroom reads; times are epoch milliseconds."""
 
     event_type: str
-    event_timestamp: int = -1  # no time: what names a message and has none is malformed
+    event_timestamp: int = -1
+    """Time of the event. The default, -1, makes an event without a time malformed."""
     is_final: bool = False
     message_id: str | None = None
     destination_phone_number: str | None = None
@@ -36,37 +37,40 @@ class SmsEvent(Struct, frozen=True, rename="camel"):
     context: dict[str, Any] | None = None
 
 
-def read(words: Mapping[str, Any], region: str) -> list[Event]:
-    """The event of a type that begins with one of PREFIXES; [] where it carries no reference of Mailroom's.
-    Raises Malformed for an event of such an SMS that cannot be understood, and for values that no event of
-    an SMS has."""
-    event = values.convert("an event of an SMS", words, SmsEvent)
-    found = _reference(event)
-    if found is None:
+def read(payload: Mapping[str, Any], region: str) -> list[Event]:
+    """Read an event whose type begins with one of PREFIXES; the list is empty if it is about another
+    program's SMS.
+
+    Raises Malformed if a field has a wrong type, or if the time of an event about Mailroom's SMS is invalid.
+    """
+    event = values.convert("an event of an SMS", payload, SmsEvent)
+    reference = _reference(event)
+    if reference is None:
         logger.info("event of an SMS that is not Mailroom's", kind=values.word(event.event_type))
         count("EventsUncorrelated")
         return []
-    at = values.milliseconds("eventTimestamp", event.event_timestamp)
+    time_ms = values.milliseconds("eventTimestamp", event.event_timestamp)
     status = _status(event)
     return [
         Event(
-            key=Key(found.id, "sms"),
-            attempt=found.attempt,
+            key=Key(reference.id, "sms"),
+            attempt=reference.attempt,
             provider="aws",
             provider_id=values.provider_id(event.message_id),
             kind=values.word(event.event_type),
             status=status,
-            facts=_facts(event, status, at),
+            facts=_facts(event, status, time_ms),
             recipients=values.number(event.destination_phone_number, region),
             found_by_number=True,
-            at=at,
+            at=time_ms,
             detail=_detail(event) if status == "undelivered" else "",
         )
     ]
 
 
 def _reference(event: SmsEvent) -> Reference | None:
-    """None: the SMS is another program's, whose context may have the same key."""
+    """Return the SMS's reference, or None if another program sent the SMS; its context may use the same
+    key."""
     text = (event.context or {}).get(CONTEXT)
     try:
         return Reference.read(text if isinstance(text, str) else "")
@@ -75,24 +79,28 @@ def _reference(event: SmsEvent) -> Reference | None:
 
 
 def _status(event: SmsEvent) -> Status:
-    """SUCCESSFUL is the carrier's acceptance. In countries where nothing follows it, it is final and stands
-    for DELIVERED. An RCS that failed may go on as an SMS, whose delivery then counts."""
-    ending = event.event_type.partition("_")[2]
-    if ending in _ON_ITS_WAY:
+    """Translate the event's type into a status.
+
+    SUCCESSFUL means that the carrier accepted the SMS. In countries without delivery reports this event is
+    final and counts as DELIVERED. After a failed RCS, AWS may send the message as an SMS, whose delivery then
+    counts.
+    """
+    result = event.event_type.partition("_")[2]
+    if result in _ON_ITS_WAY:
         return "sent"
-    if ending == "SUCCESSFUL":
+    if result == "SUCCESSFUL":
         return "delivered" if event.is_final else "sent"
-    return "delivered" if ending in _ARRIVED else "undelivered"
+    return "delivered" if result in _ARRIVED else "undelivered"
 
 
-def _facts(event: SmsEvent, status: Status, at: int) -> Facts:
+def _facts(event: SmsEvent, status: Status, time_ms: int) -> Facts:
     facts: Facts = {}
     if event.message_request_timestamp is not None:
         facts["sentAt"] = values.milliseconds("messageRequestTimestamp", event.message_request_timestamp)
     if status == "delivered":
-        facts["readAt" if event.event_type == "RCS_READ" else "deliveredAt"] = at
+        facts["readAt" if event.event_type == "RCS_READ" else "deliveredAt"] = time_ms
     if status == "undelivered":
-        facts |= {"undeliveredAt": at, "error_code": values.word(event.event_type)}
+        facts |= {"undeliveredAt": time_ms, "error_code": values.word(event.event_type)}
     return facts
 
 

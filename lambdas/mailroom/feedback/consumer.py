@@ -1,7 +1,7 @@
-"""Takes providers' events from their queue into the ledger, and hard failures and STOP into the suppression
-list.
+"""Reads providers' events from the feedback queue, writes them into the ledger, and adds recipients who
+bounced, complained or sent STOP to the suppression list.
 
-All events of a batch about one attempt are one write. Repeating any of it is harmless: see `observer`.
+Events of a batch about the same attempt become one write. Repeating a write is harmless: see `observer`.
 """
 
 from collections import defaultdict
@@ -30,21 +30,24 @@ if TYPE_CHECKING:
 
 
 Attempt = tuple[Key, int]
-"""What events are gathered by."""
+"""A message's key and the number of one of its attempts."""
 
 
-class Gathered(Struct):
-    """A batch, read: the events of each attempt, the ids of the records that they came in, texts with the
-    ids of theirs, and by their ids the receipts of malformed records."""
+class Batch(Struct):
+    """A batch of the feedback queue after parsing."""
 
     events: dict[Attempt, list[Event]]
+    """Events by the attempt that each is about."""
     records: dict[Attempt, set[str]]
+    """Ids of the records that an attempt's events came in."""
     texts: list[tuple[KeywordText, str]]
+    """STOP and START, each with the id of its record."""
     malformed: dict[str, str]
+    """Receipt handles of malformed records, by the records' ids."""
 
 
 class Feedback(Struct, frozen=True):
-    """Works for the feedback queue."""
+    """Handles batches of the feedback queue."""
 
     settings: FeedbackSettings
     ledger: Ledger
@@ -53,13 +56,17 @@ class Feedback(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: FeedbackSettings) -> "Feedback":
-        """What a function's settings describe."""
-        list_ = Suppressions.of(settings.suppressions_table)
-        return cls(settings, Ledger.of(settings), list_, clients.sqs())
+        """Create the handler from the settings of the function `feedback`."""
+        suppressions = Suppressions.of(settings.suppressions_table)
+        return cls(settings, Ledger.of(settings), suppressions, clients.sqs())
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
-        """One batch; the records that must come back. `remaining` is the time left, in milliseconds."""
-        batch = self._gather(event["Records"])
+        """Handle a batch of the feedback queue, and return the ids of the records that SQS must deliver
+        again.
+
+        `remaining` returns the milliseconds until the function's time-out.
+        """
+        batch = self._parsed(event["Records"])
         failed = {
             id_
             for attempt, events in batch.events.items()
@@ -67,20 +74,21 @@ class Feedback(Struct, frozen=True):
             for id_ in batch.records[attempt]
         }
         failed |= {id_ for text, id_ in batch.texts if not self._heed(text, remaining)}
-        # What failed for want of DynamoDB waits out its visibility.
+        # A malformed record stays malformed, so it returns at once and soon is a dead letter. Records that
+        # DynamoDB did not take return only after the queue's visibility time-out.
         receipts = [(receipt, queues.AT_ONCE) for receipt in batch.malformed.values()]
         queues.set_visibility(self.sqs, self.settings.queue_url, receipts)
-        back = sorted(failed | batch.malformed.keys())
-        return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in back]}
+        returned = sorted(failed | batch.malformed.keys())
+        return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in returned]}
 
-    def _gather(self, records: Iterable[Mapping[str, Any]]) -> Gathered:
+    def _parsed(self, records: Iterable[Mapping[str, Any]]) -> Batch:
         topics, region = self.settings.feedback_topics, self.settings.default_region
-        words = Keywords.of(self.settings.stop_words, self.settings.start_words)
-        batch = Gathered(defaultdict(list), defaultdict(set), [], {})
+        keywords = Keywords.of(self.settings.stop_words, self.settings.start_words)
+        batch = Batch(defaultdict(list), defaultdict(set), [], {})
         for record in records:
             id_ = record["messageId"]
             try:
-                events = read(record["body"], topics, region, words)
+                events = read(record["body"], topics, region, keywords)
             except Malformed as fault:
                 logger.error("not an event", reason=str(fault), message_id=id_)
                 count("Malformed")
@@ -96,14 +104,14 @@ class Feedback(Struct, frozen=True):
         return batch
 
     def _record(self, events: list[Event], remaining: Callable[[], int]) -> bool:
-        """Bring the events of one attempt into the ledger. False: their records must come back."""
+        """Write the events of one attempt into the ledger, and return whether that succeeded."""
         if remaining() < FEEDBACK_KEPT_BACK_SECONDS * 1000:
             return False
         key = events[0].key
         try:
             observed = observe(self.ledger, events)
             if not isinstance(observed, Foreign):
-                # Also of an attempt that is over: who complained then wants nothing now either.
+                # An outdated attempt counts too: a recipient who complained about it wants no later message.
                 self._suppress(events, observed.item)
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
             logger.exception("an event was not recorded; it is tried again", extra=about(key))
@@ -111,60 +119,63 @@ class Feedback(Struct, frozen=True):
         count("Events", len(events))
         if isinstance(observed, Foreign | Outdated):
             kinds = sorted({event.kind for event in events})
-            what = type(observed).__name__
-            logger.info("events that change nothing", extra=about(key), found=what, kinds=kinds)
-            count(f"Events{what}", len(events))
+            reason = type(observed).__name__
+            logger.info("events that change nothing", extra=about(key), found=reason, kinds=kinds)
+            count(f"Events{reason}", len(events))
         return True
 
     def _heed(self, text: KeywordText, remaining: Callable[[], int]) -> bool:
-        """Stop all texts to a number, or end that. False: the record must come back."""
+        """Write a STOP or START into the suppression list, and return whether that succeeded."""
         if remaining() < FEEDBACK_KEPT_BACK_SECONDS * 1000:
             return False
         try:
             if text.wish == "stop":
                 detail = f"STOP sent to {text.sent_to}"
-                news = self.suppressions.mark(Suppression(text.number, "sms", "stop", text.at, detail))
+                changed = self.suppressions.mark(Suppression(text.number, "sms", "stop", text.at, detail))
             else:
-                # A provider may have refused a message to another form of the number.
-                starts = [self.suppressions.start(each, "sms", text.at) for each in spellings(text.number)]
-                news = any(starts)
+                # The STOP may be listed under another spelling, to which a provider refused a message.
+                starts = [
+                    self.suppressions.start(number, "sms", text.at) for number in spellings(text.number)
+                ]
+                changed = any(starts)
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
             logger.exception("a text was not heeded; it is tried again", wish=text.wish)
             return False
-        if news:
+        if changed:
             count("TextsStop" if text.wish == "stop" else "TextsStart")
         return True
 
     def _suppress(self, events: Iterable[Event], item: Mapping[str, Any]) -> None:
-        """Mark recipients that nothing will reach, or who want nothing more.
+        """Add recipients who bounced, complained or opted out to the suppression list.
 
-        Only the message's own recipients: what a provider says of others is not believed. Of a message that
-        was redirected they got nothing, and who got it has not done anything to be marked for.
+        An event counts only for recipients of its own message: a provider may name other addresses. A
+        redirected message adds neither its recipients, who did not get it, nor the address that got it.
         """
         if REDIRECTED_TO in item:
             return
         for event in events:
             if event.suppress is None:
                 continue
-            own = self._own(event.key, item)
-            named = event.recipients or (() if event.several else own)
-            for recipient in named:
-                if own.isdisjoint(spellings(recipient)):
+            own_recipients = self._recipients(event.key, item)
+            for recipient in event.recipients or (() if event.several else own_recipients):
+                if own_recipients.isdisjoint(spellings(recipient)):
                     logger.warning("an event names somebody else's recipient", extra=about(event.key))
                     continue
-                at = _first_time(event, item.get("recipients", {}).get(recipient, item))
+                since_ms = _first_time(event, item.get("recipients", {}).get(recipient, item))
                 channel, message_id = event.key.event_type, event.key.id
-                mark = Suppression(recipient, channel, event.suppress, at, event.detail, message_id)
-                if self.suppressions.mark(mark):
+                suppression = Suppression(
+                    recipient, channel, event.suppress, since_ms, event.detail, message_id
+                )
+                if self.suppressions.mark(suppression):
                     count("SuppressionsMarked")
 
-    def _own(self, key: Key, item: Mapping[str, Any]) -> set[str]:
-        """The message's recipients, by the ledger."""
+    def _recipients(self, key: Key, item: Mapping[str, Any]) -> set[str]:
+        """Return the recipients that the message's ledger item lists, in canonical form."""
         several = item.get("recipients")
         if several:
             return {*several}
         to = item.get("to", [])
-        return {self._canonical(key, each) for each in ([to] if isinstance(to, str) else to)}
+        return {self._canonical(key, recipient) for recipient in ([to] if isinstance(to, str) else to)}
 
     def _canonical(self, key: Key, recipient: str) -> str:
         if key.event_type == "sms":
@@ -172,8 +183,11 @@ class Feedback(Struct, frozen=True):
         return address.bare(recipient)
 
 
-def _first_time(event: Event, known: Mapping[str, Any]) -> int:
-    """When this was known first. A callback that is posted again has the time of that, and would undo what an
-    operator has lifted meanwhile."""
+def _first_time(event: Event, facts: Mapping[str, Any]) -> int:
+    """Return the earliest time at which the event was reported; `facts` are the ledger's so far.
+
+    A callback of Twilio that is posted again has the time of its repetition. With that later time it would
+    suppress again a recipient whom an operator has taken off the list since the first report.
+    """
     names = [name for name in event.facts if name.endswith("At") and name != "sentAt"]
-    return min([event.at, *(int(known[name]) for name in names if name in known)])
+    return min([event.at, *(int(facts[name]) for name in names if name in facts)])

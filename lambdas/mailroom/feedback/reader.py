@@ -1,4 +1,5 @@
-"""Reads a record of the feedback queue into events: out of its envelopes, by its provider's reader."""
+"""Parses the body of a feedback queue message into events: unwraps SNS's envelopes, then calls the reader of
+the provider."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,15 +15,15 @@ from mailroom.message.outcome import Event
 from mailroom.telemetry import count, logger
 
 VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
-"""What SES publishes once, to a topic that becomes the destination of a configuration set."""
-_OF_THE_SUBSCRIPTION = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
+"""Message that SES publishes to a topic when the topic becomes the destination of a configuration set."""
+_SUBSCRIPTION_TYPES = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
 
 
 FeedbackItem = Event | KeywordText
 
 
 class PartlyMalformed(Malformed):
-    """A part of a batch cannot be understood; `events` are those of the rest, and good."""
+    """Raised if a part of a body is malformed; `events` are the valid events of the other parts."""
 
     def __init__(self, fault: Malformed, events: list[FeedbackItem]) -> None:
         super().__init__(str(fault))
@@ -30,22 +31,22 @@ class PartlyMalformed(Malformed):
 
 
 def read(body: str, topics: Container[str], region: str = "", words: Keywords = KNOWN) -> list[FeedbackItem]:
-    """The events in a body, and the texts to us that are one of `words`; [] for what needs no action, which
-    is logged or counted.
+    """Return the events in a body, and the texts of people that are one of `words`. Events that need no
+    action are left out, and logged or counted.
 
-    `topics` are the SNS topics that are believed, `region` is where a number without a country belongs.
-    Raises Malformed for what cannot be understood, PartlyMalformed where that is a part of a batch. No fault
-    and no log line quotes the body.
+    `topics` are the ARNs of the SNS topics whose notifications are accepted, `region` is the country of a
+    number without country code. Raises Malformed, or PartlyMalformed if other parts of the body are valid.
+    Neither errors nor log lines quote the body.
     """
     events: list[FeedbackItem] = []
-    fault: Malformed | None = None
-    for each in contents(body):
+    first_fault: Malformed | None = None
+    for part in _parts(body):
         try:
-            events += _read(each, topics, region, words)
-        except Malformed as malformed:
-            fault = fault or malformed
-    if fault is not None:
-        raise PartlyMalformed(fault, events) if events else fault
+            events += _read(part, topics, region, words)
+        except Malformed as fault:
+            first_fault = first_fault or fault
+    if first_fault is not None:
+        raise PartlyMalformed(first_fault, events) if events else first_fault
     return events
 
 
@@ -57,45 +58,47 @@ def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> S
             return resend.read(value)
         case {"source": keywords.SOURCE}:
             return keywords.read_twilio(value, region)
-    message, sent = opened(value, topics)
-    if message is None:
+    payload, published = _unwrapped(value, topics)
+    if payload is None:
         return []
-    if "inboundMessageId" in message:
-        return keywords.read_aws(message, sent, words, region)
-    return _by_type(message, region)
+    if "inboundMessageId" in payload:
+        return keywords.read_aws(payload, published, words, region)
+    return _by_type(payload, region)
 
 
-def _by_type(words: Mapping[str, Any], region: str) -> list[Event]:
-    kind = words.get("eventType", words.get("notificationType"))
+def _by_type(payload: Mapping[str, Any], region: str) -> list[Event]:
+    kind = payload.get("eventType", payload.get("notificationType"))
     if not isinstance(kind, str):
         raise Malformed("neither an event of SES nor one of an SMS nor a callback of Twilio")
     if kind in READERS:
-        return ses.read(kind, words)
+        return ses.read(kind, payload)
     if kind.startswith(aws_sms.PREFIXES):
-        return aws_sms.read(words, region)
+        return aws_sms.read(payload, region)
     logger.warning("an event of a type that is not known", kind=values.word(kind))
     count("EventsUnknown")
     return []
 
 
 class _Notification(Struct, frozen=True, rename="pascal"):
+    """SNS's envelope around a message; Lambda's SNS event has the same fields."""
+
     topic_arn: str
     message: str
     timestamp: str = ""
-    type: str = "Notification"  # Lambda's own form has no type that matters
+    type: str = "Notification"
 
 
-def contents(body: str) -> Iterator[Any]:
-    """The single things that a body holds: itself, the elements of an array, or the notifications of Lambda's
-    SNS event. Raises Malformed for what is no JSON, and for nothing at all."""
-    if body.strip() == VALIDATED:  # as a queue gets it with raw delivery
+def _parts(body: str) -> Iterator[Any]:
+    """Yield the JSON values to be read: the elements of an array or the notifications of Lambda's SNS event,
+    otherwise the whole body. Raises Malformed if the body is not JSON, or an empty array."""
+    if body.strip() == VALIDATED:  # with raw message delivery, SNS sends it without an envelope
         return
     value = _json("the body", body)
     elements = value if isinstance(value, list) else [value]
     if not elements:
         raise Malformed("the body is empty")
-    for each in elements:
-        yield from _notifications(each)
+    for element in elements:
+        yield from _notifications(element)
 
 
 def _notifications(value: Any) -> Iterator[Any]:
@@ -103,14 +106,16 @@ def _notifications(value: Any) -> Iterator[Any]:
     if not isinstance(records, list) or not records:
         yield value
         return
-    for each in records:
-        yield each.get("Sns") if isinstance(each, dict) else each
+    for record in records:
+        yield record.get("Sns") if isinstance(record, dict) else record
 
 
-def opened(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | None, str]:
-    """A provider's words, without SNS's envelope where there is one, and when SNS got them, as it writes
-    that; None: SNS or SES speaks of the topic itself. Raises Malformed, also for a topic that is not among
-    `topics`: anybody may have one."""
+def _unwrapped(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | None, str]:
+    """Return a provider's payload without SNS's envelope, and the envelope's timestamp.
+
+    The payload is None if the notification is about the topic itself. The timestamp is empty for a payload
+    without envelope. Raises Malformed, also if the topic is not in `topics`: anybody can create an SNS topic.
+    """
     if not isinstance(value, dict):
         raise Malformed("not a JSON object")
     if "TopicArn" not in value:
@@ -118,13 +123,13 @@ def opened(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | None
     envelope = values.convert("SNS's envelope", value, _Notification)
     if envelope.topic_arn not in topics:
         raise Malformed("from an SNS topic that is not one of the stage's")
-    if envelope.type in _OF_THE_SUBSCRIPTION or envelope.message.strip() == VALIDATED:
+    if envelope.type in _SUBSCRIPTION_TYPES or envelope.message.strip() == VALIDATED:
         logger.info("a notice about the topic itself", kind=values.word(envelope.type))
         return None, ""
-    words = _json("SNS's message", envelope.message)
-    if not isinstance(words, dict):
+    payload = _json("SNS's message", envelope.message)
+    if not isinstance(payload, dict):
         raise Malformed("SNS's message is not a JSON object")
-    return words, envelope.timestamp
+    return payload, envelope.timestamp
 
 
 def _json(name: str, text: str) -> Any:

@@ -1,6 +1,6 @@
-"""Events of Resend, as the function that takes them puts them into the feedback queue.
+"""Events of Resend, in the form in which the function `resend_events` queues them.
 
-Types and fields: `WebhookEventPayload` of Resend's SDK for Node 6.38.0.
+Source of types and fields: `WebhookEventPayload` in Resend's SDK for Node 6.38.0.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,10 +16,11 @@ from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 SOURCE = "resend"
+"""Value of `source` in a queue message that holds an event of Resend."""
 
 
-class Why(Struct, frozen=True, rename="camel"):
-    """What an event says of its reason: `bounce`, `failed` and `suppressed` have some of these."""
+class Cause(Struct, frozen=True, rename="camel"):
+    """The cause of an event; `bounce`, `failed` and `suppressed` each use some of the fields."""
 
     type: str = ""
     sub_type: str = ""
@@ -32,13 +33,13 @@ class Data(Struct, frozen=True):
 
     email_id: str = ""
     tags: dict[str, str] = {}
-    bounce: Why = Why()
-    failed: Why = Why()
-    suppressed: Why = Why()
+    bounce: Cause = Cause()
+    failed: Cause = Cause()
+    suppressed: Cause = Cause()
 
 
 class ResendEvent(Struct, frozen=True):
-    """The body of one of Resend's webhooks, as far as it goes on."""
+    """The fields of a webhook's body that go into the feedback queue."""
 
     type: str
     created_at: str = ""
@@ -46,37 +47,40 @@ class ResendEvent(Struct, frozen=True):
 
 
 class Meaning(Struct, frozen=True):
-    """What an event means for the mail's recipient."""
+    """The effect of an event on the mail's recipient."""
 
     status: Status | None
+    """Status that the event proves; None for an event that only adds facts."""
     facts: Facts = {}
     suppress: Literal["bounce", "complaint"] | None = None
+    """Reason to put the recipient on the suppression list."""
     detail: str = ""
 
 
-def read(value: Mapping[str, Any]) -> list[Event]:
-    """The event in a message of the queue; [] where it is not about a mail of Mailroom's. Raises Malformed.
+def read(message: Mapping[str, Any]) -> list[Event]:
+    """Read the event in a queue message; the list is empty if the event is about another program's mail, or
+    of an unknown type. Raises Malformed.
 
-    A mail to several has events that do not say whom they are about: each proves that Resend has the mail,
-    and no more.
+    Events of a mail to several recipients do not name the recipient. Such an event only proves that Resend
+    has accepted the mail.
     """
-    event = values.convert("`event` of Resend", value.get("event"), ResendEvent)
-    meant = READERS.get(event.type)
-    if meant is None:
+    event = values.convert("`event` of Resend", message.get("event"), ResendEvent)
+    reader = READERS.get(event.type)
+    if reader is None:
         logger.warning("an event of a type that is not known", kind=word(event.type))
         count("EventsUnknown")
         return []
-    found = Reference.of_tags(event.data.tags)
-    if found is None:
+    reference = Reference.of_tags(event.data.tags)
+    if reference is None:
         logger.info("event of a mail that is not Mailroom's", kind=event.type)
         count("EventsUncorrelated")
         return []
-    at, several = values.time("created_at", event.created_at), SEVERAL_TAG in event.data.tags
-    meaning = Meaning("sent") if several else meant(event.data, at)
+    time_ms, several = values.time("created_at", event.created_at), SEVERAL_TAG in event.data.tags
+    meaning = Meaning("sent") if several else reader(event.data, time_ms)
     return [
         Event(
-            key=Key(found.id, "mail"),
-            attempt=found.attempt,
+            key=Key(reference.id, "mail"),
+            attempt=reference.attempt,
             provider=SOURCE,
             provider_id=values.provider_id(event.data.email_id),
             kind=event.type,
@@ -85,56 +89,61 @@ def read(value: Mapping[str, Any]) -> list[Event]:
             recipients=(),
             several=several,
             suppress=meaning.suppress,
-            at=at,
+            at=time_ms,
             detail=sentence(meaning.detail),
         )
     ]
 
 
-def _bounced(data: Data, at: int) -> Meaning:
-    """Permanent is a hard bounce; Transient may work later; Undetermined is a bounce, of an address that may
-    be good."""
-    why = data.bounce
-    if not why.type:
+def _bounced(data: Data, time_ms: int) -> Meaning:
+    """Read a bounce: Permanent is a hard bounce; after Transient a later mail may arrive; after Undetermined
+    the address may be valid."""
+    cause = data.bounce
+    if not cause.type:
         raise Malformed("an email.bounced of Resend without `bounce.type`")
-    soft = why.type == "Transient"
+    soft = cause.type == "Transient"
     facts: Facts = {
-        "undeliveredAt" if soft else "bouncedAt": at,
-        "bounce_type": word(why.type),
-        "bounce_subtype": word(why.sub_type),
-        "diagnostic_code": sentence(why.message),
+        "undeliveredAt" if soft else "bouncedAt": time_ms,
+        "bounce_type": word(cause.type),
+        "bounce_subtype": word(cause.sub_type),
+        "diagnostic_code": sentence(cause.message),
     }
-    name = {"Permanent": "hard bounce", "Transient": "soft bounce"}.get(why.type, "bounce")
+    name = {"Permanent": "hard bounce", "Transient": "soft bounce"}.get(cause.type, "bounce")
     return Meaning(
         "undelivered" if soft else "bounced",
         facts,
-        "bounce" if why.type == "Permanent" else None,
-        f"{name} ({word(why.sub_type) or 'no subtype'}): {why.message}",
+        "bounce" if cause.type == "Permanent" else None,
+        f"{name} ({word(cause.sub_type) or 'no subtype'}): {cause.message}",
     )
 
 
-def _suppressed(data: Data, at: int) -> Meaning:
-    """The address is on Resend's own list, and got nothing; SES calls the same a hard bounce."""
+def _suppressed(data: Data, time_ms: int) -> Meaning:
+    """Read a suppression: Resend did not send the mail because the address is on Resend's suppression list.
+    SES reports this as a hard bounce."""
     kind = word(data.suppressed.type)
-    facts: Facts = {"bouncedAt": at, "bounce_type": "Suppressed", "bounce_subtype": kind}
+    facts: Facts = {"bouncedAt": time_ms, "bounce_type": "Suppressed", "bounce_subtype": kind}
     return Meaning("bounced", facts, "bounce", f"on Resend's suppression list: {data.suppressed.message}")
 
 
-def _failed(data: Data, at: int) -> Meaning:
-    facts: Facts = {"undeliveredAt": at, "error_code": "failed"}
+def _failed(data: Data, time_ms: int) -> Meaning:
+    facts: Facts = {"undeliveredAt": time_ms, "error_code": "failed"}
     return Meaning("undelivered", facts, detail=f"failed at Resend: {data.failed.reason}")
 
 
-def _complained(_data: Data, at: int) -> Meaning:
-    return Meaning("complained", {"complainedAt": at}, "complaint", "complaint")
+def _complained(_data: Data, time_ms: int) -> Meaning:
+    return Meaning("complained", {"complainedAt": time_ms}, "complaint", "complaint")
 
 
-def _always(status: Status | None, fact: str) -> Callable[[Data, int], Meaning]:
-    """The same of every event of its type, whose time is `fact`."""
-    return lambda _data, at: Meaning(status, {fact: at})
+Reader = Callable[[Data, int], Meaning]
+"""Reads an event's data; the number is the event's time in epoch milliseconds."""
 
 
-READERS: dict[str, Callable[[Data, int], Meaning]] = {
+def _always(status: Status | None, fact: str) -> Reader:
+    """Create a reader that returns `status`, and writes the event's time into the attribute `fact`."""
+    return lambda _data, time_ms: Meaning(status, {fact: time_ms})
+
+
+READERS: dict[str, Reader] = {
     "email.sent": _always("sent", "sentAt"),
     "email.delivered": _always("delivered", "deliveredAt"),
     "email.delivery_delayed": _always(None, "delayedAt"),
@@ -145,4 +154,4 @@ READERS: dict[str, Callable[[Data, int], Meaning]] = {
     "email.opened": _always(None, "openedAt"),
     "email.clicked": _always(None, "clickedAt"),
 }
-"""What each type of event means."""
+"""Readers of the events' data, by the events' types."""

@@ -1,6 +1,6 @@
-"""Takes in Resend's webhooks: checks that Resend has signed them, and queues what they say of our mails.
+"""Receives Resend's webhooks: verifies their signatures, and puts the events into the feedback queue.
 
-Resend sends by Svix, whose signature is that of Standard Webhooks under names of its own:
+Resend sends webhooks by Svix. Svix signs as Standard Webhooks does, but its headers have other names:
 https://docs.svix.com/receiving/verifying-payloads/how-manual.
 """
 
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 SECRET_SECONDS = 30
-"""For as long a webhook may be refused after its secret was replaced; Resend sends it again."""
+"""Seconds for which the secret is cached. After a change of the secret, webhooks may be refused for that
+long; Resend retries them."""
 TOLERANCE_SECONDS = 300
-"""How old a signature may be, as Svix's own libraries have it."""
+"""Greatest age of a signature. Svix's libraries have the same limit."""
 MAX_BODY_BYTES = 256 * 1024
-"""An event has some 2 KB, and the addresses of 50 recipients."""
+"""Limit of a request's body. An event has some 2 KB, plus the addresses of up to 50 recipients."""
 _SHAPE = '{"api_key": "re_…", "webhook_secret": "whsec_…"}'
 
 
@@ -43,7 +44,7 @@ class _Credentials(Struct, frozen=True):
 
 
 class ResendEvents(Struct, frozen=True):
-    """Answers the requests of an HTTP API (payload format 2.0)."""
+    """Handles the requests of an HTTP API (payload format 2.0)."""
 
     settings: ResendEventsSettings
     secret: CachedSecret
@@ -52,21 +53,21 @@ class ResendEvents(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: ResendEventsSettings) -> "ResendEvents":
-        """What a function's settings describe."""
+        """Create the handler from the settings of the function `resend_events`."""
         secret = CachedSecret(clients.secretsmanager(), settings.resend_secret_arn, time.time, SECRET_SECONDS)
         return cls(settings, secret, clients.sqs())
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The response: 204 once the event is in the queue. A refusal has no body. After 500 and 503, where
-        the fault is ours, Resend tries again for hours."""
+        """Handle a request, and return the response: 204 when the event is in the queue, otherwise an error's
+        status without a body. After 500 and 503, faults of the stage, Resend retries for hours."""
         try:
             request = http_event.read(event, HttpRequest)
             body = request.text(MAX_BODY_BYTES)
             self._check(request, body)
-            said = _event(body)
+            resend_event = _event(body)
             self.sqs.send_message(
                 QueueUrl=self.settings.feedback_queue_url,
-                MessageBody=encode({"source": SOURCE, "event": msgspec.to_builtins(said)}),
+                MessageBody=encode({"source": SOURCE, "event": msgspec.to_builtins(resend_event)}),
             )
         except HttpError as fault:
             logger.warning("event refused", status=fault.status, reason=str(fault))
@@ -82,16 +83,16 @@ class ResendEvents(Struct, frozen=True):
         return {"statusCode": 204}
 
     def _check(self, request: HttpRequest, body: str) -> None:
-        """Raise HttpError for what Resend has not signed, or not now; Unconfigured."""
+        """Verify the signature and its age. Raises HttpError with 401, or Unconfigured."""
         id_, timestamp = request.header("svix-id"), request.header("svix-timestamp")
         if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):
             raise HttpError(401, "the signature has no time")
         if abs(self.clock() - int(timestamp)) > TOLERANCE_SECONDS:
             raise HttpError(401, "the signature is too old, or of a time to come")
         expected = self._signature().sign(id_, datetime.fromtimestamp(int(timestamp), UTC), body).encode()
-        # Several stand there while a secret is replaced.
-        given = request.header("svix-signature").encode("utf-8", "replace").split(b" ")
-        if not any(hmac.compare_digest(expected, each) for each in given):
+        # While a secret is being replaced, the header has several signatures, one for each secret.
+        signatures = request.header("svix-signature").encode("utf-8", "replace").split(b" ")
+        if not any(hmac.compare_digest(expected, signature) for signature in signatures):
             raise HttpError(401, "the signature is missing or wrong")
 
     def _signature(self) -> Signature:
@@ -102,14 +103,14 @@ class ResendEvents(Struct, frozen=True):
         try:
             return Signature(msgspec.json.decode(text, type=_Credentials).webhook_secret)
         except (msgspec.DecodeError, ValueError, RecursionError):
-            # Its words may quote the secret.
+            # Without the decoder's message, which may quote the secret.
             raise Unconfigured(
                 f"Resend's secret is not {_SHAPE}; put the webhook's signing secret there"
             ) from None
 
 
 def _event(body: str) -> ResendEvent:
-    """Raises HttpError with 400."""
+    """Parse a body. Raises HttpError with 400."""
     try:
         return msgspec.json.decode(body, type=ResendEvent)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -14,35 +14,39 @@ from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 HEADER = "x-correlation-id"
+"""Header of Mailroom's mails that holds the reference, in lower case."""
 
 
 class Header(Struct, frozen=True):
-    """A header of the mail as it was handed to SES."""
+    """A header of the submitted mail."""
 
     name: str = ""
     value: str | None = None
 
 
 class MailObject(Struct, frozen=True, rename="camel"):
-    """The mail that an event is about. An identity's notices have no tags, and headers where asked for."""
+    """The mail that an event is about. Notifications of an identity lack tags, and have headers only if the
+    identity is configured to include them."""
 
     timestamp: str = ""
     message_id: str | None = None
     destination: list[str] | None = None
     headers: list[Header] | None = None
-    headers_truncated: bool | str | None = None  # the guide says a string, its examples have a boolean
+    headers_truncated: bool | str | None = None
+    """True or "true": SES's user guide describes a string, but its examples have a boolean."""
     tags: dict[str, list[str]] | None = None
 
 
 class EventRecipient(Struct, frozen=True, rename="camel"):
-    """One that bounced, complained or waits; the code is there where a delivery status notification was."""
+    """A recipient who bounced, complained or whose mail is delayed."""
 
     email_address: str = ""
     diagnostic_code: str | None = None
+    """Error of the last mail server, present only if that server sent a delivery status notification."""
 
 
 class EventObject(Struct, frozen=True, rename="camel"):
-    """The object that describes the event: what any of the types may hold, as far as it is used."""
+    """The object that describes the event; a union of the fields that Mailroom reads, of all event types."""
 
     timestamp: str | None = None
     recipients: list[str] | None = None
@@ -59,111 +63,120 @@ class EventObject(Struct, frozen=True, rename="camel"):
 
 
 class Meaning(Struct, frozen=True):
-    """What an event means for those that it names; None: it names nobody and is about the whole mail."""
+    """The effect of an event on recipients."""
 
     status: Status | None
+    """Status that the event proves; None for an event that only adds facts."""
     facts: Facts
-    named: list[str] | None = None
+    addresses: list[str] | None = None
+    """Recipients that the event lists, or None if it is about the whole mail."""
     suppress: Literal["bounce", "complaint"] | None = None
+    """Reason to put the recipients on the suppression list."""
     detail: str = ""
 
 
 Reader = Callable[[EventObject, int], Iterator[Meaning]]
-"""Reads an event's object, at the event's time in epoch milliseconds."""
+"""Reads an event's object; the number is the event's time in epoch milliseconds."""
 
 
 class Destination:
-    """Whom a mail went to; `several`: to more than one mailbox.
+    """The recipients of a mail, by the `destination` of the event.
 
-    A bounce names the address that the last server on the way tried, the Final-Recipient of RFC 3464. After a
-    forwarding that is somebody to whom the mail was never sent, so an event counts only for the mail's own
-    recipients. Of a mail to one mailbox every event is about that one. Where SES does not say who the
-    recipients are, the event is taken at its word.
+    A bounce lists the address that the last mail server tried, the Final-Recipient of RFC 3464. After a
+    forwarding this may be a person to whom Mailroom sent no mail, so an event counts only for recipients in
+    the destination. If the destination is one mailbox, the event is about that mailbox, whatever it lists. If
+    the destination is empty, the event counts for the recipients that it lists.
     """
 
     def __init__(self, destination: Iterable[str]) -> None:
-        read = {each: _mailbox(each) for each in destination}
-        self.known = tuple(dict.fromkeys(each for each in read.values() if each is not None))
-        self.several = len({form or text for text, form in read.items()}) > 1
-        self._known = frozenset(self.known)
-        self._named = bool(read)
+        mailboxes = {address: _mailbox(address) for address in destination}
+        self.mailboxes = dict.fromkeys(mailbox for mailbox in mailboxes.values() if mailbox is not None)
+        self.several = len({mailbox or address for address, mailbox in mailboxes.items()}) > 1
+        self._listed = bool(mailboxes)
 
-    def among(self, named: Iterable[str]) -> tuple[str, ...]:
-        """The mail's recipients among `named`, each once."""
-        if self._named and not self.several:
-            return self.known
-        read = {each: _mailbox(each) for each in named}
-        meant = {
-            each: form for each, form in read.items() if form and (form in self._known or not self._named)
-        }
-        if len(meant) < len(read):
-            logger.warning("recipients of an event left out", recipients=len(read) - len(meant))
-        return tuple(dict.fromkeys(meant.values()))
+    def recipients(self, addresses: Iterable[str]) -> tuple[str, ...]:
+        """Return the mail's recipients among the addresses that an event lists, without duplicates."""
+        if self._listed and not self.several:
+            return tuple(self.mailboxes)
+        mailboxes = {address: _mailbox(address) for address in addresses}
+        recipients = [
+            mailbox
+            for mailbox in mailboxes.values()
+            if mailbox and (mailbox in self.mailboxes or not self._listed)
+        ]
+        if len(recipients) < len(mailboxes):
+            logger.warning("recipients of an event left out", recipients=len(mailboxes) - len(recipients))
+        return tuple(dict.fromkeys(recipients))
 
 
 def _mailbox(text: str) -> str | None:
-    """A mail address bare and in lower case, its domain in ASCII; None: it cannot be read."""
+    """Return a mail address without name, in lower case and with its domain in ASCII, or None if the text is
+    invalid as an address."""
     try:
         return address.bare(text)
     except ValueError:
         return None
 
 
-def read(kind: str, words: Mapping[str, Any]) -> list[Event]:
-    """What an event of a type in READERS says: one Event, or for a bounce of several recipients one for each
-    reason; [] where nothing names a mail of Mailroom's. Raises Malformed for an event of such a mail that
-    cannot be understood, and for values that no event of SES has.
+def read(kind: str, payload: Mapping[str, Any]) -> list[Event]:
+    """Read an event whose type is in READERS: one Event, or one for each reason if several recipients
+    bounced. The list is empty if the event is about another program's mail.
 
-    Whatever its tags say, it is a mail's: no event of SES reaches another channel's item.
+    Whatever the tags contain, the event is about a mail: SES's events never change another channel's item.
+    Raises Malformed if a field has a wrong type, or if an event about Mailroom's mail lacks a required field.
     """
-    raw = words.get("mail")
+    raw = payload.get("mail")
     mail = MailObject() if raw is None else values.convert("`mail` of an SES event", raw, MailObject)
     truncated = mail.headers_truncated in {True, "true"}
-    found = find(mail.headers or (), mail.tags or {}, truncated=truncated)
-    if found is None:
+    reference = find(mail.headers or (), mail.tags or {}, truncated=truncated)
+    if reference is None:
         logger.info("event of a mail that is not Mailroom's", kind=kind)
         count("EventsUncorrelated")
         return []
-    section, telling = _section(kind, words)
-    sent_at = values.time("mail.timestamp", mail.timestamp)
-    at = values.time("timestamp", section.timestamp) if section.timestamp else sent_at
+    section, reader = _section(kind, payload)
+    sent_ms = values.time("mail.timestamp", mail.timestamp)
+    time_ms = values.time("timestamp", section.timestamp) if section.timestamp else sent_ms
     destination = Destination(mail.destination or ())
     events = []
-    for each in telling(section, at):
-        meaning, recipients = _concerned(each, destination)
+    for reported in reader(section, time_ms):
+        meaning, recipients = _provable(reported, destination)
         events.append(
             Event(
-                key=Key(found.id, "mail"),
-                attempt=found.attempt,
+                key=Key(reference.id, "mail"),
+                attempt=reference.attempt,
                 provider="ses",
                 provider_id=values.provider_id(mail.message_id),
                 kind=kind,
                 status=meaning.status,
-                facts={"sentAt": sent_at, **meaning.facts},
+                facts={"sentAt": sent_ms, **meaning.facts},
                 recipients=recipients,
                 several=destination.several or len(recipients) > 1,
                 suppress=meaning.suppress,
-                at=at,
-                detail=values.sentence(meaning.detail),
+                at=time_ms,
+                detail=sentence(meaning.detail),
             )
         )
     return events
 
 
-def _section(kind: str, words: Mapping[str, Any]) -> tuple[EventObject, Reader]:
-    name, telling = READERS[kind]
-    found = words.get(name)
-    if found is None and kind not in TELLING:
-        return EventObject(), telling
-    return values.convert(f"`{name}` of an SES event", found, EventObject), telling
+def _section(kind: str, payload: Mapping[str, Any]) -> tuple[EventObject, Reader]:
+    name, reader = READERS[kind]
+    section = payload.get(name)
+    if section is None and kind not in OBJECT_REQUIRED:
+        return EventObject(), reader
+    return values.convert(f"`{name}` of an SES event", section, EventObject), reader
 
 
-def _concerned(meaning: Meaning, destination: Destination) -> tuple[Meaning, tuple[str, ...]]:
-    """Whom it is about; () is all of the mail's recipients. So an event that is about some of several, and
-    does not say whom, is taken for what it still proves: that SES has the mail."""
-    if meaning.named is None:
-        return meaning, () if destination.several else destination.known
-    recipients = destination.among(meaning.named)
+def _provable(meaning: Meaning, destination: Destination) -> tuple[Meaning, tuple[str, ...]]:
+    """Return the part of the meaning that is certain, and the recipients; an empty tuple stands for the whole
+    mail.
+
+    If an event is about some of several recipients, but lists only unknown addresses, it still proves that
+    SES has accepted the mail.
+    """
+    if meaning.addresses is None:
+        return meaning, () if destination.several else tuple(destination.mailboxes)
+    recipients = destination.recipients(meaning.addresses)
     if recipients or not destination.several:
         return meaning, recipients
     return Meaning("sent", {}), ()
@@ -172,59 +185,52 @@ def _concerned(meaning: Meaning, destination: Destination) -> tuple[Meaning, tup
 def find(
     headers: Sequence[Header], tags: Mapping[str, Sequence[str]], *, truncated: bool
 ) -> Reference | None:
-    """The reference in a mail's header, else in its tags; None: the mail is not Mailroom's.
+    """Return the reference in a mail's header or else in its tags, or None if another program sent the mail.
 
-    The header wins where the two disagree: it is in the mail itself and no contract lets a producer write it,
-    while a tag may come from elsewhere, such as a default of the configuration set. Several headers that
-    differ count as none. The last of a `truncated` list is not read: it may be cut, and half a reference is
-    another's.
+    Mailroom writes both. The header wins if they differ: it is in the mail itself, and the contract does not
+    let a producer write it, while a tag may be a default of the configuration set. Several different
+    references in headers are ignored. The last header of a `truncated` list is ignored too: it may be cut,
+    and a part of a reference could be the reference of another message.
 
-    What cannot be read is another program's: many write an X-Correlation-ID of their own, and their mails go
-    through the stage's configuration set where it is their identity's default. Every mail of Mailroom's has a
-    reference in both.
+    A header that does not parse comes from another program: many write an X-Correlation-ID, and their mails
+    use the stage's configuration set if it is the default of their identity.
     """
-    whole = headers[:-1] if truncated else headers
-    written = [each.value.strip() for each in whole if each.name.lower() == HEADER and each.value]
-    by_header = _only(_readable(written))
-    by_tags = Reference.of_tags({name: values[0] for name, values in tags.items() if values})
+    complete = headers[:-1] if truncated else headers
+    texts = {header.value.strip() for header in complete if header.name.lower() == HEADER and header.value}
+    by_headers = {reference for reference in map(_parsed, texts) if reference is not None}
+    by_header = by_headers.pop() if len(by_headers) == 1 else None
+    by_tags = Reference.of_tags({name: tag_values[0] for name, tag_values in tags.items() if tag_values})
     if by_header is not None and by_tags is not None and by_header.id == by_tags.id:
-        return max(by_header, by_tags, key=lambda each: each.attempt)
+        return max(by_header, by_tags, key=lambda reference: reference.attempt)
     return by_header or by_tags
 
 
-def _readable(texts: Iterable[str]) -> set[Reference]:
-    found = set()
-    for each in texts:
-        try:
-            found.add(Reference.read(each))
-        except Malformed:
-            continue
-    return found
+def _parsed(text: str) -> Reference | None:
+    try:
+        return Reference.read(text)
+    except Malformed:
+        return None
 
 
-def _only(references: set[Reference]) -> Reference | None:
-    return references.pop() if len(references) == 1 else None
+def _delivery(section: EventObject, time_ms: int) -> Iterator[Meaning]:
+    yield Meaning("delivered", {"deliveredAt": time_ms}, section.recipients or [])
 
 
-def _delivery(section: EventObject, at: int) -> Iterator[Meaning]:
-    yield Meaning("delivered", {"deliveredAt": at}, section.recipients or [])
+def _bounce(section: EventObject, time_ms: int) -> Iterator[Meaning]:
+    """Yield one meaning for each diagnostic code: a mail's recipients may bounce for different reasons.
 
-
-def _bounce(section: EventObject, at: int) -> Iterator[Meaning]:
-    """One for each diagnostic code: a mail's recipients may bounce for different reasons.
-
-    Permanent is a hard bounce. Transient is SES having given up for now, or an out-of-office reply.
-    Undetermined is a bounce, of an address that may be good.
+    Permanent is a hard bounce. Transient means that SES gave up for now, or that an out-of-office reply came.
+    After Undetermined the address may be valid.
     """
     kind, subtype = word(section.bounce_type), word(section.bounce_sub_type)
     soft = kind == "Transient"
     types: Facts = {"bounce_type": kind, "bounce_subtype": subtype}
     name = {"Permanent": "hard bounce", "Transient": "soft bounce"}.get(kind, "bounce")
-    for code, named in _by_code(section.bounced_recipients or []).items():
+    for code, addresses in _by_code(section.bounced_recipients or []).items():
         yield Meaning(
             "undelivered" if soft else "bounced",
-            _filled({"undeliveredAt" if soft else "bouncedAt": at, **types, "diagnostic_code": code}),
-            named,
+            _filled({"undeliveredAt" if soft else "bouncedAt": time_ms, **types, "diagnostic_code": code}),
+            addresses,
             "bounce" if kind == "Permanent" else None,
             f"{name} ({subtype or 'no subtype'})" + (f": {code}" if code else ""),
         )
@@ -232,48 +238,50 @@ def _bounce(section: EventObject, at: int) -> Iterator[Meaning]:
 
 def _by_code(recipients: list[EventRecipient]) -> dict[str, list[str]]:
     codes: dict[str, list[str]] = {}
-    for each in recipients:
-        codes.setdefault(sentence(each.diagnostic_code or ""), []).append(each.email_address)
+    for recipient in recipients:
+        codes.setdefault(sentence(recipient.diagnostic_code or ""), []).append(recipient.email_address)
     return codes or {"": []}
 
 
-def _complaint(section: EventObject, at: int) -> Iterator[Meaning]:
-    """`not-spam` is the opposite of a complaint: somebody took the mail out of the spam folder (RFC 6430).
+def _complaint(section: EventObject, time_ms: int) -> Iterator[Meaning]:
+    """Read a complaint. `not-spam` is the opposite: a person took the mail out of the spam folder (RFC 6430).
 
-    The time is the report's own, `timestamp`; `arrivalDate` is when the mail had arrived (RFC 5965).
+    The complaint's time is `timestamp`; `arrivalDate` is when the mail arrived (RFC 5965).
     """
     kind = word(section.complaint_feedback_type)
     types: Facts = {"complaint_type": kind, "complaint_subtype": word(section.complaint_sub_type)}
-    named = [each.email_address for each in section.complained_recipients or []]
+    addresses = [recipient.email_address for recipient in section.complained_recipients or []]
     if kind == "not-spam":
-        yield Meaning(None, _filled(types), named, detail="reported as not spam")
+        yield Meaning(None, _filled(types), addresses, detail="reported as not spam")
         return
-    facts = _filled({"complainedAt": at, **types})
-    # Of several, one complained and SES does not say which: nobody is suppressed for another.
-    suppress: Literal["complaint"] | None = "complaint" if len(set(named)) == 1 else None
-    yield Meaning("complained", facts, named, suppress, f"complaint ({kind or 'no type'})")
+    facts = _filled({"complainedAt": time_ms, **types})
+    # Several addresses are candidates for the one recipient who complained, so none is suppressed.
+    suppress: Literal["complaint"] | None = "complaint" if len(set(addresses)) == 1 else None
+    yield Meaning("complained", facts, addresses, suppress, f"complaint ({kind or 'no type'})")
 
 
-def _delay(section: EventObject, at: int) -> Iterator[Meaning]:
+def _delay(section: EventObject, time_ms: int) -> Iterator[Meaning]:
     kind = word(section.delay_type)
-    named = [each.email_address for each in section.delayed_recipients or []]
-    yield Meaning(None, _filled({"delayedAt": at, "delay_type": kind}), named, detail=f"delayed ({kind})")
+    addresses = [recipient.email_address for recipient in section.delayed_recipients or []]
+    facts = _filled({"delayedAt": time_ms, "delay_type": kind})
+    yield Meaning(None, facts, addresses, detail=f"delayed ({kind})")
 
 
-def _refused(code: str, what: str) -> Reader:
-    def read(section: EventObject, at: int) -> Iterator[Meaning]:
+def _not_sent(code: str, problem: str) -> Reader:
+    def read(section: EventObject, time_ms: int) -> Iterator[Meaning]:
         reason = section.reason or section.error_message
-        facts: Facts = {"undeliveredAt": at, "error_code": code}
-        yield Meaning("undelivered", facts, detail=f"{what}: {reason}" if reason else what)
+        facts: Facts = {"undeliveredAt": time_ms, "error_code": code}
+        yield Meaning("undelivered", facts, detail=f"{problem}: {reason}" if reason else problem)
 
     return read
 
 
 def _always(status: Status | None, fact: str = "") -> Reader:
-    """The same of every event of its type. The time of the event is written under `fact`."""
+    """Create a reader that returns `status`, and writes the event's time into the attribute `fact`, if
+    any."""
 
-    def read(_section: EventObject, at: int) -> Iterator[Meaning]:
-        yield Meaning(status, {fact: at} if fact else {})
+    def read(_section: EventObject, time_ms: int) -> Iterator[Meaning]:
+        yield Meaning(status, {fact: time_ms} if fact else {})
 
     return read
 
@@ -287,13 +295,13 @@ READERS: dict[str, tuple[str, Reader]] = {
     "Delivery": ("delivery", _delivery),
     "Bounce": ("bounce", _bounce),
     "Complaint": ("complaint", _complaint),
-    "Reject": ("reject", _refused("Reject", "rejected by SES")),
-    "Rendering Failure": ("failure", _refused("Rendering Failure", "template not rendered by SES")),
+    "Reject": ("reject", _not_sent("Reject", "rejected by SES")),
+    "Rendering Failure": ("failure", _not_sent("Rendering Failure", "template not rendered by SES")),
     "DeliveryDelay": ("deliveryDelay", _delay),
     "Open": ("open", _always(None, "openedAt")),
     "Click": ("click", _always(None, "clickedAt")),
-    "Subscription": ("subscription", _always(None)),  # of the mail it says only that it was sent
+    "Subscription": ("subscription", _always(None)),  # proves only that the mail was sent
 }
-"""Each type of event, the object that describes it, and what that means."""
-TELLING = {"Delivery", "Bounce", "Complaint"}
-"""Types that say nothing without their object."""
+"""Name of the object that describes the event, and its reader, by the event's type."""
+OBJECT_REQUIRED = {"Delivery", "Bounce", "Complaint"}
+"""Types whose events are malformed without that object."""

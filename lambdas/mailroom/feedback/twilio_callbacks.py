@@ -1,12 +1,12 @@
-"""Takes Twilio's status callbacks, and the texts that people send to our numbers: what is signed goes into
-the feedback queue, everything else nowhere.
+"""Receives Twilio's status callbacks and the texts that people send to the stage's numbers. Requests with a
+valid signature go into the feedback queue; the function refuses the others.
 
-The rules of the signature: "Webhooks security" in Twilio's usage guide. A callback that was captured cannot
-be turned against another message, for the URL is signed and names the message. Posted again to its own URL it
-is taken again and changes nothing, like any event that comes twice. Nor does a text: its time is asked of
-Twilio, by the id that is signed.
+Source of the signature's rules: "Webhooks security" in Twilio's usage guide. The signature covers the URL,
+which names the message, so a captured callback cannot be used for another message. A callback posted again
+changes as little as an event that arrives twice. Neither does a text posted again: Twilio's API returns its
+time, by the id that the signature covers.
 
-Of texts only STOP and START go on, as that word; nobody here reads what else people write.
+STOP and START are queued as that word. Other texts are ignored, and no text's content is stored.
 """
 
 import hmac
@@ -43,9 +43,10 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 SECRET_SECONDS = 30
-"""Twilio signs with a new auth token from one moment to the next."""
-KEPT = ("MessageSid", "MessageStatus", "ErrorCode", "To", "From", "RawDlrDoneDate")
-"""The fields that go on: never a message's text."""
+"""Seconds for which the secret is cached. Twilio signs with a new auth token at once, so callbacks may be
+refused for that long after a change."""
+CALLBACK_FIELDS = ("MessageSid", "MessageStatus", "ErrorCode", "To", "From", "RawDlrDoneDate")
+"""Fields of a status callback that are queued. A message's text is not among them."""
 
 INBOUND_PATH = "/twilio/inbound"
 NO_ANSWER = {
@@ -53,14 +54,15 @@ NO_ANSWER = {
     "headers": {"content-type": "text/xml"},
     "body": "<Response></Response>",
 }
-"""How Twilio is told to send nothing back: "Messaging Webhooks" in its usage guide."""
+"""Response to a text, with which Twilio sends no reply. Source: "Messaging Webhooks" in Twilio's usage
+guide."""
 LOOK_UP_SECONDS = 4.0
-"""Twilio waits 15 s for our answer."""
+"""Time-out of the look-up of a text's time. Twilio waits 15 s for the function's response."""
 
 MAX_BODY_BYTES = 64 * 1024
-"""A callback has less than 1 KB, a text 1,600 characters."""
+"""Limit of a request's body. A callback has less than 1 KB, a text 1,600 characters."""
 MAX_FIELDS = 100
-"""A callback has some twenty."""
+"""Limit of a form's fields. A callback has some twenty."""
 FORM = "application/x-www-form-urlencoded"
 _PATH = re.compile(r"/callbacks/twilio/([A-Za-z0-9_.-]{1,256})", re.ASCII)
 _SID = re.compile(r"[A-Za-z0-9]{34}", re.ASCII)
@@ -69,67 +71,74 @@ _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+", re.ASC
 
 
 class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
-    """What a request says, nothing of which is proved. The API hands the path on decoded; no path that is
-    taken here has anything to decode."""
+    """A request whose signature has not been verified yet.
+
+    API Gateway percent-decodes the path; the paths of this API do not contain encoded characters.
+    """
 
     raw_path: str
     raw_query_string: str = ""
 
     @property
     def reference(self) -> Reference | None:
-        """The message that a callback is about; None: it is a text to us. Raises HttpError with 404 for a
-        path of neither."""
+        """Reference of the message that a callback is about, or None if the request brings a text. Raises
+        HttpError with 404 for other paths."""
         if self.raw_path == INBOUND_PATH:
             return None
-        found = _PATH.fullmatch(self.raw_path)
+        match = _PATH.fullmatch(self.raw_path)
         try:
-            return Reference.read(found[1] if found else "")
+            return Reference.read(match[1] if match else "")
         except Malformed:
             raise HttpError(404, "the path names no message") from None
 
     @property
     def path(self) -> str:
-        """Path and query as they were signed. Raises HttpError with 400 for a query that no URL has."""
+        """Path and query, as Twilio signed them. Raises HttpError with 400 if the query is invalid in a
+        URL."""
         if not _QUERY.fullmatch(self.raw_query_string):
             raise HttpError(400, "the query is not printable ASCII")
         return f"{self.raw_path}?{self.raw_query_string}" if self.raw_query_string else self.raw_path
 
     @property
     def host(self) -> str:
-        """Not the request's own word but API Gateway's, who found this API by it; "": it names none."""
-        # What is signed is one text, without marks between its parts: nothing but a name may pass for one.
+        """Host by which API Gateway found this API, empty if it is invalid as a host. API Gateway sets it,
+        not the sender of the request."""
+        # Twilio signs URL and fields as one text without separators. A host with other characters could shift
+        # the border between them.
         name = self.request_context.domain_name or ""
         return name if _HOST.fullmatch(name) else ""
 
     def fields(self) -> dict[str, str]:
-        """What was posted. Raises HttpError: 415 no form, 413 too large, 400 one that cannot be read."""
+        """Return the form's fields. Raises HttpError: 415 if the body is not a form, 413 if it is too large,
+        400 if it is malformed."""
         if self.media_type != FORM:
             raise HttpError(415, "not a form")
         fields = http_event.unique(http_event.urlencoded(self.text(MAX_BODY_BYTES), MAX_FIELDS))
         try:
             "".join(f"{name}{value}" for name, value in fields.items()).encode()
-        except ValueError:  # characters that UTF-8 has none for: no signature is made of them
+        except ValueError:  # lone surrogates, which UTF-8 cannot encode, so that a signature is impossible
             raise HttpError(400, "the form cannot be read") from None
         return fields
 
 
 class SentTimeUnknown(RuntimeError):
-    """Twilio did not say when a text was sent."""
+    """Raised if Twilio's API did not return when a text was sent."""
 
 
 def message_created(account: TwilioAccount, base_url: str, sid: str) -> float:
-    """When Twilio made a message, in whole epoch seconds. Raises NotSent, Unclear or Unsendable."""
+    """Ask Twilio's API when a message was created, in whole epoch seconds. Raises NotSent, Unclear or
+    Unsendable."""
     login = b64encode(":".join(account.login).encode()).decode()
     api = ProviderApi(LOOK_UP_SECONDS, {"Authorization": f"Basic {login}"})
     owner = quote(account.account_sid, safe="")
-    answer = api.get(f"{base_url.rstrip('/')}/2010-04-01/Accounts/{owner}/Messages/{sid}.json")
-    if answer.status != 200:
-        raise Unclear(f"Twilio answered {answer.status}")
-    return epoch(text_of(body_of(answer.status, answer.text), "date_created"))
+    response = api.get(f"{base_url.rstrip('/')}/2010-04-01/Accounts/{owner}/Messages/{sid}.json")
+    if response.status != 200:
+        raise Unclear(f"Twilio answered {response.status}")
+    return epoch(text_of(body_of(response.status, response.text), "date_created"))
 
 
 class TwilioCallbacks(Struct, frozen=True):
-    """Answers the requests of an HTTP API (payload format 2.0)."""
+    """Handles the requests of an HTTP API (payload format 2.0)."""
 
     settings: TwilioCallbacksSettings
     secret: CachedSecret
@@ -139,16 +148,16 @@ class TwilioCallbacks(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: TwilioCallbacksSettings) -> "TwilioCallbacks":
-        """What a function's settings describe."""
+        """Create the handler from the settings of the function `twilio_callbacks`."""
         secret = CachedSecret(clients.secretsmanager(), settings.twilio_secret_arn, time.time, SECRET_SECONDS)
         return cls(settings, secret, clients.sqs())
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The response: 204 once the callback is in the queue; for a text to us, that nothing is to be sent
-        back. A refusal has no body.
+        """Handle a request, and return the response: 204 when a callback is in the queue, NO_ANSWER for a
+        text, otherwise an error's status without a body.
 
-        500 and 503 say that the fault is ours: after these Twilio tries again, a few times within 15 s, as
-        the sender asks it to, and the URL that it has for texts.
+        500 and 503 are faults of the stage. Twilio then retries a few times within 15 s, as the sender's
+        callback URL and the configured URL for texts request.
         """
         try:
             request = http_event.read(event, CallbackRequest)
@@ -174,11 +183,12 @@ class TwilioCallbacks(Struct, frozen=True):
         return {"statusCode": 204}
 
     def _check(self, request: CallbackRequest, path: str, fields: dict[str, str]) -> TwilioAccount:
-        """Our account. Raises HttpError for what Twilio has not signed, or signed for another account."""
+        """Verify the signature, and return the stage's account. Raises HttpError with 403, or
+        Unconfigured."""
         account = self._account()
         validator = RequestValidator(account.auth_token)
         signature = request.header("x-twilio-signature").encode("utf-8", "replace")
-        # All are always compared, and in constant time.
+        # A list, not a generator: every origin is compared, so that the time does not depend on the match.
         matches = [
             hmac.compare_digest(validator.compute_signature(origin + path, fields).encode(), signature)
             for origin in (*_origins(self.settings.public_url), *_own_origins(request))
@@ -196,37 +206,41 @@ class TwilioCallbacks(Struct, frozen=True):
             raise Unconfigured(f"Twilio's secret cannot be read: {error}; let the function read it") from None
 
     def _take_text(self, fields: Mapping[str, str], account: TwilioAccount) -> None:
-        """Queue STOP or START. Raises HttpError if it is no text, SentTimeUnknown and botocore's errors."""
+        """Put a STOP or START into the queue; other texts are ignored. Raises HttpError with 400,
+        SentTimeUnknown or botocore's errors."""
         sid, number, sent_to = (fields.get(name, "") for name in ("MessageSid", "From", "To"))
-        # A STOP without a number goes on too: it becomes a dead letter, and is not lost.
+        # A STOP without the sender's number is queued too: as a dead letter it reaches a person.
         if not (_SID.fullmatch(sid) and sent_to):
             raise HttpError(400, "signed, but without MessageSid or To")
-        # The type is what a Messaging Service with words of its own (Advanced Opt-Out) takes the text for.
+        # Twilio sets OptOutType if its Messaging Service has keywords of its own (Advanced Opt-Out).
         words = Keywords.of(self.settings.stop_words, self.settings.start_words)
         wish = words.wish(fields.get("Body", ""), fields.get("OptOutType", ""))
         if wish is None:
             return
-        at = self._sent_at(account, sid, wish)
-        text = {"source": keywords.SOURCE, "number": number, "sent_to": sent_to, "wish": wish, "at": at}
+        sent_ms = self._sent_ms(account, sid, wish)
+        text = {"source": keywords.SOURCE, "number": number, "sent_to": sent_to, "wish": wish, "at": sent_ms}
         self.sqs.send_message(QueueUrl=self.settings.feedback_queue_url, MessageBody=encode(text))
         logger.info("text taken", message_sid=sid, wish=wish)
 
-    def _sent_at(self, account: TwilioAccount, sid: str, wish: Wish) -> int:
-        """When a text was sent, in epoch milliseconds. Twilio counts seconds: a STOP is of the last moment of
-        its second and a START of the first. Where Twilio cannot say, a STOP is of now. A START is refused: it
-        might be an old one, posted again after a later STOP. Raises SentTimeUnknown."""
+    def _sent_ms(self, account: TwilioAccount, sid: str, wish: Wish) -> int:
+        """Return when a text was sent, in epoch milliseconds.
+
+        Twilio has whole seconds: a STOP counts as sent in the last millisecond of its second, a START in the
+        first. If Twilio's API fails, a STOP counts as sent at this moment. A START then raises
+        SentTimeUnknown, because it may be an old text, posted again after a later STOP.
+        """
         try:
             second = int(self.created(account, self.settings.sms_base_url, sid)) * 1000
-        except (NotSent, Unclear, Unsendable) as trouble:
+        except (NotSent, Unclear, Unsendable) as error:
             if wish == "start":
-                raise SentTimeUnknown(str(trouble)) from None
-            logger.warning("a STOP counts as of now: Twilio does not say its time", reason=str(trouble))
+                raise SentTimeUnknown(str(error)) from None
+            logger.warning("a STOP counts as of now: Twilio does not say its time", reason=str(error))
             return milliseconds(self.clock())
         return second + 999 if wish == "stop" else second
 
-    def _send(self, reference: Reference, said: Mapping[str, str]) -> None:
-        """Raises HttpError for a callback without a status, and botocore's errors."""
-        fields = {name: said[name] for name in KEPT if said.get(name)}
+    def _send(self, reference: Reference, form: Mapping[str, str]) -> None:
+        """Put a status callback into the queue. Raises HttpError with 400, or botocore's errors."""
+        fields = {name: form[name] for name in CALLBACK_FIELDS if form.get(name)}
         if not {"MessageSid", "MessageStatus"} <= fields.keys():
             raise HttpError(400, "signed, but without MessageSid or MessageStatus")
         callback = {
@@ -247,17 +261,18 @@ class TwilioCallbacks(Struct, frozen=True):
 
 
 def _origins(url: str) -> tuple[str, str]:
-    """A URL's origin without a port and with one, as in Twilio's own library: either may have been signed."""
+    """Return the URL's origin without a port and with a port. Twilio may have signed either, as its library
+    shows."""
     parsed = urlparse(url)
     return remove_port(parsed), add_port(parsed)
 
 
 def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
-    """The origins of the host by which the callback came to this API.
+    """Return the origins of the host by which API Gateway found this API.
 
-    A message that was sent before the stage's public URL became another one has its callbacks signed for the
-    API's own host. API Gateway finds the API by this name, so it is the API's own or a custom domain of
-    it, whatever the headers say; and without the token a signature for it proves nothing.
+    For a message sent before a change of the stage's public URL, Twilio signs the callbacks with the previous
+    URL, which may be the API's own host. API Gateway finds the API by this name, so it is the API's host or
+    one of its custom domains, whatever the headers contain. A forger would need the auth token for it too.
     """
     return _origins(f"https://{request.host}") if request.host else ()
 
