@@ -1,4 +1,5 @@
-"""Collects a campaign's audience: one page of it an invocation, its people out, the next page's cursor on."""
+"""Collects a campaign's audience: an invocation reads one page, and queues its people and the cursor of the
+next page."""
 
 from typing import Any
 
@@ -12,7 +13,8 @@ collector = Collector.of(environment.read(CollectSettings))
 
 @instrumented
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """A batch of the collect queue, and the records that must come back; or an operator's dry run."""
+    """Handle a batch of the collect queue and return the records that SQS must deliver again, or do an
+    operator's dry run."""
     if "dry_run" in event:
         return collector.dry_run(event["dry_run"])
     return collector.handle(event)

@@ -1,4 +1,4 @@
-"""Composes a campaign's messages: people of its audience in, items of the mailbox out."""
+"""Composes a campaign's messages: reads people of its audience, and writes items into the mailbox."""
 
 from typing import Any
 
@@ -12,7 +12,8 @@ composer = Composer.of(environment.read(ComposeSettings))
 
 @instrumented
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """A batch of the audience queue, and the records that must come back; or an operator's dry run."""
+    """Handle a batch of the audience queue and return the records that SQS must deliver again, or do an
+    operator's dry run."""
     if "dry_run" in event:
         return composer.dry_run(event["dry_run"], context.get_remaining_time_in_millis)
     return composer.handle(event, context.get_remaining_time_in_millis)

@@ -1,4 +1,4 @@
-"""Looks through the dead-letter queues: logs each dead letter once, and marks its message in the ledger."""
+"""Reads the dead-letter queues: logs each dead letter once, and marks its message in the ledger."""
 
 from mailroom import environment
 from mailroom.dead_letters.passes import DeadLetterInspector
@@ -6,4 +6,4 @@ from mailroom.telemetry import instrumented
 
 inspector = DeadLetterInspector.of(environment.read(environment.DeadLettersSettings))
 handler = instrumented(lambda _event, context: inspector.handle(context.get_remaining_time_in_millis))
-"""One pass; how many dead letters were seen and how many of them are new, by queue."""
+"""Handle one pass, and return the number of dead letters and of new dead letters by queue."""

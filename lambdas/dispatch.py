@@ -1,4 +1,5 @@
-"""Turns requests into work: new mailbox items in, queue messages out."""
+"""Dispatches messages: reads new items from the mailbox's stream, and puts messages into the channels'
+queues."""
 
 from typing import Any
 
@@ -13,19 +14,17 @@ dispatcher = Dispatcher.of(environment.read(DispatchSettings))
 
 @instrumented
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """One batch of the mailbox's stream; the failed records by sequence number, as Lambda wants them."""
-    # The mapping's filter lets INSERT alone through; a replay by hand might not.
+    """Handle a batch of the mailbox's stream, and return the sequence numbers of failed records in Lambda's
+    form."""
+    # The event source mapping passes only INSERT. A replay by hand may contain other records.
     records = [record["dynamodb"] for record in event["Records"] if record["eventName"] == "INSERT"]
     failed = dispatcher.dispatch(
-        ((each["SequenceNumber"], plain(each["NewImage"])) for each in records),
+        ((record["SequenceNumber"], plain(record["NewImage"])) for record in records),
         {
-            each["SequenceNumber"]: each["ApproximateCreationDateTime"]
-            for each in records
-            if "ApproximateCreationDateTime" in each
+            record["SequenceNumber"]: record["ApproximateCreationDateTime"]
+            for record in records
+            if "ApproximateCreationDateTime" in record
         },
     )
-    return {
-        "batchItemFailures": [
-            {"itemIdentifier": each["SequenceNumber"]} for each in records if each["SequenceNumber"] in failed
-        ]
-    }
+    numbers = (record["SequenceNumber"] for record in records)
+    return {"batchItemFailures": [{"itemIdentifier": number} for number in numbers if number in failed]}

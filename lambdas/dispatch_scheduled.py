@@ -1,4 +1,5 @@
-"""Dispatches messages whose `send_at` has come: keys in, queue messages out."""
+"""Dispatches messages when their `send_at` comes: receives keys, and puts messages into the channels'
+queues."""
 
 from mailroom import environment
 from mailroom.dispatch.due import DueDispatcher

@@ -1,5 +1,5 @@
-"""Takes in what providers say became of messages: one batch of the feedback queue in, those that must come
-back out."""
+"""Handles a batch of the feedback queue: writes providers' events into the ledger, and returns the records
+that SQS must deliver again."""
 
 from mailroom import environment
 from mailroom.environment import FeedbackSettings

@@ -1,4 +1,4 @@
-"""Makes messages findable: changes of the ledger in, rows of the table `search` out."""
+"""Indexes messages: reads changes from the ledger's stream, and writes rows of the table `search`."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ indexer = Indexer.of(environment.read(IndexSettings))
 
 @instrumented
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """One batch of the ledger's stream. If something was not written, this raises, and the whole batch comes
-    again."""
+    """Handle a batch of the ledger's stream. Raises an exception if a row was not written; Lambda then
+    repeats the batch."""
     indexer.handle(event["Records"])
     return {"batchItemFailures": []}

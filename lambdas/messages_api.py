@@ -1,4 +1,4 @@
-"""The HTTP API: messages in, what became of them out."""
+"""The HTTP API: accepts messages, and returns their statuses."""
 
 from mailroom import environment
 from mailroom.api.application import Application

@@ -1,4 +1,5 @@
-"""Turns outcomes into consequences: changes of the ledger in, callbacks and further attempts out."""
+"""Turns outcomes into consequences: reads changes from the ledger's stream, and queues callbacks and further
+attempts."""
 
 from typing import Any
 
@@ -12,7 +13,8 @@ outcomes = Outcomes.of(environment.read(OutcomesSettings))
 
 @instrumented
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """One batch of the ledger's stream; the failed records by sequence number, as Lambda wants them."""
+    """Handle a batch of the ledger's stream, and return the sequence numbers of failed records in Lambda's
+    form."""
     failed = outcomes.handle(event["Records"])
     numbers = (record["dynamodb"]["SequenceNumber"] for record in event["Records"])
-    return {"batchItemFailures": [{"itemIdentifier": each} for each in numbers if each in failed]}
+    return {"batchItemFailures": [{"itemIdentifier": number} for number in numbers if number in failed]}

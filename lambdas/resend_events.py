@@ -1,4 +1,5 @@
-"""Takes Resend's webhooks: a request of the HTTP API in, a message of the feedback queue out."""
+"""Receives Resend's webhooks: verifies a request of the HTTP API, and puts the event into the feedback
+queue."""
 
 from mailroom import environment
 from mailroom.environment import ResendEventsSettings

@@ -1,4 +1,4 @@
-"""Moves faxes whose wait is over from the retry queue into the fax queue."""
+"""Moves faxes whose wait has ended from the retry queue into the fax queue."""
 
 from mailroom import environment
 from mailroom.channels.fax.retry_mover import RetryMover

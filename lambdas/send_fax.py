@@ -1,4 +1,5 @@
-"""Sends faxes: one record of the fax queue in, followed until the fax ends or goes to the next invocation."""
+"""Sends faxes: submits the fax of one record of the fax queue, and polls it until it ends or the next
+invocation continues."""
 
 from mailroom import environment
 from mailroom.channels.fax.adapter import FaxAdapter
@@ -10,4 +11,4 @@ from mailroom.telemetry import instrumented
 settings = environment.read(FaxSender)
 worker = Worker.of(settings, FaxAdapter.of(settings), FaxDelivery)
 handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
-"""One record of the fax queue; it comes back until its fax has ended."""
+"""Handle a record of the fax queue. SQS delivers the record again until the fax has ended."""

@@ -1,4 +1,4 @@
-"""Sends mail by SES: one queue batch in, the records that must come back out."""
+"""Sends mail by SES: handles a queue's batch, and returns the records that SQS must deliver again."""
 
 from mailroom import environment
 from mailroom.channels.mail.ses import SesMail
@@ -10,4 +10,4 @@ from mailroom.telemetry import instrumented
 settings = environment.read(SesSender)
 worker = Worker.of(settings, SesMail.of(settings), to_people)
 handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
-"""One batch of the mail or the mail-bulk queue, whichever the function is set up for."""
+"""Handle a batch of the function's queue, which is mail or mail-bulk."""

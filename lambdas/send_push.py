@@ -1,4 +1,4 @@
-"""Sends push notifications: one queue batch in, the records that must come back out."""
+"""Sends push notifications: handles a queue's batch, and returns the records that SQS must deliver again."""
 
 from mailroom import environment
 from mailroom.channels.push.sns import SnsPush

@@ -1,4 +1,4 @@
-"""Sends text messages: one queue batch in, the records that must come back out."""
+"""Sends text messages: handles a queue's batch, and returns the records that SQS must deliver again."""
 
 from mailroom import environment
 from mailroom.channels.sms.adapter import SmsAdapter, text_delivery

@@ -1,4 +1,5 @@
-"""Sends webhooks, messages and status callbacks: one queue batch in, the records that must come back out."""
+"""Sends webhooks (messages and status callbacks): handles a queue's batch, and returns the records that SQS
+must deliver again."""
 
 from mailroom import environment
 from mailroom.channels.webhook.delivery import WebhookDelivery

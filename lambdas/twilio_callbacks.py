@@ -1,4 +1,5 @@
-"""Takes Twilio's status callbacks: a request of the HTTP API in, a message of the feedback queue out."""
+"""Receives Twilio's status callbacks and the texts of people: verifies a request of the HTTP API, and puts a
+callback, STOP or START into the feedback queue."""
 
 from mailroom import environment
 from mailroom.environment import TwilioCallbacksSettings

@@ -1,4 +1,4 @@
-"""Lets people opt out of a topic, and in again: a request of the HTTP API in, a page out."""
+"""Lets people opt out of a topic and in again: handles a request of the HTTP API, and returns a page."""
 
 from mailroom import environment
 from mailroom.environment import UnsubscribeSettings

@@ -1,4 +1,4 @@
-"""Send messages from any Python that has boto3: no CDK, and nothing else of ours.
+"""Send messages from any Python program. Besides Python, the client needs only boto3.
 
     from mailroom.client import Mailroom
 
@@ -6,8 +6,8 @@
     mailroom.send({"id": "welcome-17", "event_type": "mail", "to": "ada@example.com", "template": "welcome"})
     mailroom.status("welcome-17")
 
-An item is checked here for its key alone; dispatch judges the rest, and the ledger says what it thought.
-Sending the same again, after a crash or an answer that was lost, is always safe.
+The client validates only an item's key. Dispatch validates the other attributes, and writes the result into
+the ledger. Sending the same item again, after a crash or a lost response, is always safe.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from mailroom.clock import epoch
 from mailroom.errors import Invalid
 from mailroom.ledger.reader import READY, REMEMBERED_SECONDS, LedgerReader, MessageStatus
 from mailroom.ledger.withdrawal import Withdrawals
-from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, in_order, said
+from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, error_summary, in_order
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -34,23 +34,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Ambiguous", "Invalid", "Mailroom", "MessageStatus", "NotCancelled", "SendResult", "Summary"]
 
-KEPT_PROBLEMS = 1000
-"""How many problems a summary lists; it counts all."""
+MAX_PROBLEMS = 1000
+"""Greatest number of problems in a summary's list. Its counts include the further ones."""
 
 
 @dataclass(frozen=True)
 class SendResult:
-    """What became of one item.
-
-    accepted: it lies in the mailbox. existed: the very same lay there. conflict: its id and event_type stand
-    for another message, which stays. refused: it can never be put as it is; `error` names the attribute.
-    failed: AWS could not be reached or refused us; send it again.
-    """
+    """The result of sending an item."""
 
     id: str
     event_type: str
     state: PutState
+    """`accepted`: the item is in the mailbox now. `existed`: the mailbox had the identical item. `conflict`:
+    another message has this id and event_type, and is unchanged. `refused`: the item is invalid; `error`
+    names the attribute. `failed`: AWS could not be reached or denied the request; send the item again."""
     error: str = ""
+    """The problem in a sentence, empty if the item is in the mailbox."""
 
     @property
     def ok(self) -> bool:
@@ -60,7 +59,7 @@ class SendResult:
 
 @dataclass
 class Summary:
-    """How many items there were, and what became of them. `problems` lists the first that are not `ok`."""
+    """Counts of the results of many items, by `SendResult.state`."""
 
     accepted: int = 0
     existed: int = 0
@@ -68,16 +67,17 @@ class Summary:
     refused: int = 0
     failed: int = 0
     problems: list[SendResult] = field(default_factory=list)
+    """The first results that are not `ok`, at most MAX_PROBLEMS."""
 
     @property
     def total(self) -> int:
-        """All items."""
+        """Number of results."""
         return self.accepted + self.existed + self.conflict + self.refused + self.failed
 
     def add(self, result: SendResult) -> None:
-        """Count one more."""
+        """Count a result."""
         setattr(self, result.state, getattr(self, result.state) + 1)
-        if not result.ok and len(self.problems) < KEPT_PROBLEMS:
+        if not result.ok and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(result)
 
 
@@ -85,7 +85,7 @@ MAX_ID_BYTES = 180
 
 
 class Ambiguous(LookupError):
-    """Raised if several messages have an id; `event_types` says which there are."""
+    """Raised if several messages have the same id; `event_types` lists their event types."""
 
     def __init__(self, id_: str, event_types: list[str]) -> None:
         super().__init__(f"{id_!r} is the id of several messages; name one of {', '.join(event_types)}")
@@ -93,27 +93,21 @@ class Ambiguous(LookupError):
 
 
 class NotCancelled(Exception):
-    """Raised if a message cannot be taken back. `status` is where it is; None: there is no such message."""
+    """Raised if a message cannot be cancelled. `status` is the message's status, or None if the message is
+    unknown."""
 
     def __init__(self, id_: str, status: MessageStatus | None) -> None:
-        stands = "there is no such message" if status is None else f"it is {status.status}"
-        super().__init__(f"{id_!r} was not cancelled: {stands}; only what waits can be")
+        state = "there is no such message" if status is None else f"it is {status.status}"
+        super().__init__(f"{id_!r} was not cancelled: {state}; only what waits can be")
         self.status = status
 
 
 class Mailroom:
-    """The mailbox and ledger of one stage, with credentials and region of `session` (default: boto3's).
+    """The mailbox and the ledger of a stage.
 
-    It needs dynamodb:PutItem on the mailbox, GetItem and Query on mailbox and ledger; to cancel UpdateItem on
-    the ledger; and for items over 400 KB and for attachments' content s3:PutObject on the payload bucket,
-    whose name is made from the account's number unless `payload_bucket` gives it. `workers` is how many puts
-    `send_many` may have under way.
-
-    `mailbox_days` is for how long an item stays in the mailbox that has no ttl of its own, counted from its
-    send_at; None: for ever. With less than 15, dispatch refuses items that wait for a send_at. Where the
-    stage bounds that, its output MailboxTtlSeconds says it, in seconds.
-    `payload_days` is for how long the payload bucket keeps an object: the stage's `retention.payload_days`.
-    An item over 400 KB may wait for 15 days less than that.
+    Permissions: dynamodb:PutItem on the mailbox; dynamodb:GetItem and dynamodb:Query on mailbox and ledger;
+    to cancel messages, dynamodb:UpdateItem on the ledger; for items over 400 KB and the content of
+    attachments, s3:PutObject on the payload bucket.
     """
 
     def __init__(
@@ -126,11 +120,22 @@ class Mailroom:
         mailbox_days: int | None = None,
         payload_days: int = 90,
     ) -> None:
+        """Create clients for a stage.
+
+        session: credentials and region; by default a new boto3 session.
+        payload_bucket: name of the payload bucket; by default it is made from the number of the account.
+        workers: greatest number of concurrent puts of `send_many`.
+        mailbox_days: how long an item without ttl stays in the mailbox after its send_at; default: for ever.
+            With less than 15, dispatch refuses items that wait for a send_at. If the stage has a limit, its
+            output MailboxTtlSeconds is the limit in seconds.
+        payload_days: how long the payload bucket keeps an object, the stage's `retention.payload_days`. An
+            item over 400 KB may wait for 15 days less.
+        """
         self.stage = stage
         self.workers = workers
         self._session = session or boto3.Session()
         self._payload_bucket = payload_bucket
-        # A retried put finds the item that the first one wrote.
+        # Retries are safe: a put that is repeated finds the item of the first try, and returns `existed`.
         retries: Any = {"mode": "standard", "total_max_attempts": 5}
         config = Config(retries=retries, max_pool_connections=workers, user_agent_extra="mailroom-client")
         self._config = config
@@ -147,63 +152,64 @@ class Mailroom:
 
     @cached_property
     def _bucket(self) -> str:
-        """The payload bucket, as the stage's stacks name it."""
+        """Name of the payload bucket, by default the name that the stage's stacks give it."""
         if self._payload_bucket:
             return self._payload_bucket
         account = self._session.client("sts", config=self._config).get_caller_identity()["Account"]
         return f"mailroom-{self.stage}-payloads-{account}-{self._session.region_name}"
 
     def send(self, item: Mapping[str, Any], *, if_new: bool = True) -> SendResult:
-        """Put one item into the mailbox; never raises for what is wrong with it, nor for AWS's errors.
+        """Put an item into the mailbox. Problems, including AWS's errors, are in the result, and not raised.
 
-        A mail's attachment may have its `content` as bytes, beside its `filename`, in place of a `ref`: it is
-        put into the payload bucket first.
+        An attachment of a mail may have its `content` as bytes, besides its `filename`, instead of a `ref`.
+        The content is put into the payload bucket first.
 
-        `if_new=False` replaces what stands under its key. Dispatch reads new items alone, so that this is
-        heeded only where the message waits for a send_at that was more than 15 minutes ahead, and not before
-        that old time comes: then the item counts as it stands there, and waits again where its send_at is
-        later. An earlier send_at comes too late. What waited for less goes as it was, and what was sent is
-        not sent again.
+        `if_new=False` replaces the item that has the same key. Dispatch does not read a replaced item, so the
+        replacement has an effect only if the message waits for a send_at that was more than 15 minutes ahead.
+        When that earlier time comes, the new item counts, and waits again if its send_at is later; an earlier
+        send_at is ignored. A message with a shorter wait is sent with its previous content, and a message
+        that was sent is not sent again.
         """
-        if fault := _fault(item):
+        if fault := _key_fault(item):
             return SendResult(str(item.get("id")), str(item.get("event_type")), "refused", str(fault))
         try:
-            item = self._attached(item)
+            item = self._uploaded(item)
         except (ClientError, BotoCoreError) as error:
-            return SendResult(item["id"], item["event_type"], "failed", said(error))
-        written = self._writer.put(item, if_new=if_new)
-        return SendResult(item["id"], item["event_type"], written.state, written.error)
+            return SendResult(item["id"], item["event_type"], "failed", error_summary(error))
+        result = self._writer.put(item, if_new=if_new)
+        return SendResult(item["id"], item["event_type"], result.state, result.error)
 
     def entry(self, item: Mapping[str, Any]) -> "TransactWriteItemTypeDef":
-        """The message as one entry of your own `TransactWriteItems`: it is put if your transaction commits,
-        and only then. docs/transactions.md has examples, and what a cancelled transaction answers.
+        """Return the message as an entry of your own `TransactWriteItems`: the message is put if, and only
+        if, your transaction commits. docs/transactions.md has examples, and describes cancelled transactions.
 
             boto3.client("dynamodb").transact_write_items(TransactItems=[order, mailroom.entry(confirmation)])
 
-        Its shape is the low-level client's. It needs dynamodb:PutItem on the mailbox, as `send` does. Content
-        over 400 KB and attachments' `content` are put into the payload bucket now, whatever becomes of the
-        transaction. Raises `Invalid`, whose `field` is at fault, for what can never be put, and botocore's
-        errors.
+        The entry has the shape of boto3's low-level client. The transaction needs dynamodb:PutItem on the
+        mailbox, as `send` does. Content over 400 KB and attachments' `content` are put into the payload
+        bucket now, even if the transaction is cancelled later. Raises `Invalid`, whose `field` is the invalid
+        attribute, and botocore's errors.
         """
-        if fault := _fault(item):
+        if fault := _key_fault(item):
             raise fault
-        return self._writer.entry(self._attached(item))
+        return self._writer.entry(self._uploaded(item))
 
-    def _attached(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The item, with each attachment's `content` in the payload bucket and named by its `ref`."""
+    def _uploaded(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Put the attachments' `content` into the payload bucket, and return the item with a `ref`
+        instead."""
         attachments = item.get("attachments")
         if not isinstance(attachments, list):
             return item
-        return {**item, "attachments": [self._kept(each) for each in attachments]}
+        return {**item, "attachments": [self._upload(attachment) for attachment in attachments]}
 
-    def _kept(self, attachment: Any) -> Any:
+    def _upload(self, attachment: Any) -> Any:
         if not isinstance(attachment, Mapping) or not isinstance(attachment.get("content"), bytes):
             return attachment
-        # Named by its content, so that the same item, sent again, is the same item.
+        # The key is a hash of the content, so that an item sent again is identical to the first one.
         key = f"attachments/{hashlib.sha256(attachment['content']).hexdigest()}"
         self._s3.put_object(Bucket=self._bucket, Key=key, Body=attachment["content"])
-        rest = {name: value for name, value in attachment.items() if name != "content"}
-        return {"filename": "attachment", **rest, "ref": f"s3://{self._bucket}/{key}"}
+        attributes = {name: value for name, value in attachment.items() if name != "content"}
+        return {"filename": "attachment", **attributes, "ref": f"s3://{self._bucket}/{key}"}
 
     def send_many(
         self,
@@ -212,10 +218,11 @@ class Mailroom:
         *,
         on_result: Callable[[SendResult], None] | None = None,
     ) -> Summary:
-        """Put all of an iterable of any length, a few at a time and never all of it in memory.
+        """Put the items of an iterable of any length, `workers` at a time and without loading them all.
 
-        `progress` is told after each how many are done; `on_result` hears of each, in the items' order. Both
-        are called here, never in another thread. Items that failed are in the summary: send them again.
+        `progress` is called with the number of finished items after every item, `on_result` with the result
+        of every item, in their order. Both are called in the calling thread. Send the items that failed
+        again: the summary lists them.
 
             summary = mailroom.send_many(items(), progress=lambda done: print(done, end="\\r"))
             assert not summary.problems, summary.problems[0]
@@ -230,54 +237,55 @@ class Mailroom:
         return summary
 
     def status(self, id: str, event_type: str | None = None) -> MessageStatus | None:  # noqa: A002
-        """Where a message is; None: there is no such message.
+        """Return the status of a message, or None if neither ledger nor mailbox has the message.
 
-        `ready`: it is in the mailbox, and the ledger does not know it, so nobody has claimed it yet. The
-        ledger forgets a message after `retention.ledger_days` (90 or more): one that was put before that may
-        have been sent, and is `ready` again, or `forgotten` where its `send_at`, `expires_at` or `ttl` says
-        that it is so old. Neither is a reason to send it again.
+        `ready` means that the message is in the mailbox but not in the ledger: it is not claimed yet. The
+        ledger deletes a message after `retention.ledger_days` (90 or more). An older message may have been
+        sent, and is `ready` again, or `forgotten` if its `send_at`, `expires_at` or `ttl` proves its age. Do
+        not send a message again because of either status.
 
-        Raises Ambiguous where several channels have messages with that id and none was named, and botocore's
-        errors.
+        Raises Ambiguous if messages of several channels have this id and `event_type` is missing, and
+        botocore's errors.
         """
-        found = self._reader.find(id, event_type)
-        if len(found) > 1:
-            raise Ambiguous(id, [each.event_type for each in found])
-        return found[0] if found else None
+        statuses = self._reader.find(id, event_type)
+        if len(statuses) > 1:
+            raise Ambiguous(id, [status.event_type for status in statuses])
+        return statuses[0] if statuses else None
 
     def cancel(self, id: str, event_type: str | None = None) -> MessageStatus:  # noqa: A002
-        """Take back a message that waits for its time; once more changes nothing. Returns where it is then.
+        """Cancel a message that waits for its time, and return its new status. Repeating this is harmless.
 
-        The ledger's condition and a sender's claim exclude each other, so a message that is cancelled is not
-        sent. Raises NotCancelled where there is no such message, or it waits for nothing; Ambiguous and
-        botocore's errors as `status`.
+        The ledger's condition and a sender's claim exclude each other, so a cancelled message is not sent.
+        Raises NotCancelled if the message is unknown or does not wait; Ambiguous and botocore's errors as
+        `status` does.
         """
-        found = self.status(id, event_type)
-        if found is not None and found.status in (READY, "scheduled"):
-            self._withdraw(found)
-            found = self.status(id, found.event_type)
-        if found is None or found.status != "cancelled":
-            raise NotCancelled(id, found)
-        return found
+        status = self.status(id, event_type)
+        if status is not None and status.status in (READY, "scheduled"):
+            self._withdraw(status)
+            status = self.status(id, status.event_type)
+        if status is None or status.status != "cancelled":
+            raise NotCancelled(id, status)
+        return status
 
-    def _withdraw(self, found: MessageStatus) -> None:
-        item = self._reader.item(found.id, found.event_type) or {}
+    def _withdraw(self, status: MessageStatus) -> None:
+        item = self._reader.item(status.id, status.event_type) or {}
         callback_url = item.get("callback_url")
-        due = epoch(found.scheduled_for) if found.scheduled_for else 0.0
-        # What is due goes to its sender at once; what waits with its content does so whatever its item says.
-        if item and due <= time.time() and not found.waits_with_content:
+        due = epoch(status.scheduled_for) if status.scheduled_for else 0.0
+        # A due message is on its way to the sender, too late to be cancelled. A message that waits with its
+        # content in the queue can be cancelled, even if its item is due.
+        if item and due <= time.time() and not status.waits_with_content:
             return
         Withdrawals(self._dynamodb, self._ledger, REMEMBERED_SECONDS, time.time).withdraw(
-            found.id,
-            found.event_type,
-            to=found.to,
+            status.id,
+            status.event_type,
+            to=status.to,
             callback_url=callback_url if isinstance(callback_url, str) else None,
             due=due,
         )
 
 
-def _fault(item: Mapping[str, Any]) -> Invalid | None:
-    """What is wrong with an item's key; None: nothing."""
+def _key_fault(item: Mapping[str, Any]) -> Invalid | None:
+    """Return the fault of an item's key, or None if the key is valid."""
     for name in ("id", "event_type"):
         value = item.get(name)
         if not isinstance(value, str) or not value:

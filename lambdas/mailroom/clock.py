@@ -1,32 +1,35 @@
-"""Time, as tests inject it."""
+"""The type of injected clocks, and conversions of times."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 
 Clock = Callable[[], float]
-"""Seconds since the epoch, like `time.time`."""
+"""A function that returns epoch seconds, such as `time.time`."""
 END_OF_TIME = 1e11
-"""Epoch seconds, in some 3,000 years: beyond it stands a mistake, or a number that no clock can hold."""
+"""Epoch seconds some 3,000 years from today. A greater number is a mistake, and may be too large for a
+date."""
 
 
 def milliseconds(seconds: float) -> int:
-    """Epoch milliseconds, the unit of `startedAt` and `completedAt`."""
+    """Convert epoch seconds to epoch milliseconds, the unit of `startedAt` and `completedAt`."""
     return int(seconds * 1000)
 
 
 def iso(seconds: float) -> str:
-    """ISO 8601 in UTC with milliseconds, the form of `updatedAt`. Raises ValueError, OverflowError or OSError
-    for a year before 1 or after 9999."""
+    """Format epoch seconds as ISO 8601 in UTC with milliseconds, the form of `updatedAt`. Raises ValueError,
+    OverflowError or OSError for a year before 1 or after 9999."""
     return f"{_second(int(seconds))}.{int(seconds * 1000) % 1000:03d}Z"
 
 
 @lru_cache(maxsize=4)  # many writes share a second
 def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]  # strftime cuts the zeros of early years
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[
+        :19
+    ]  # strftime omits leading zeros of early years
 
 
 def epoch(text: str) -> float:
-    """Epoch seconds of an ISO 8601 time; one without an offset is UTC. Raises ValueError."""
+    """Parse an ISO 8601 time into epoch seconds; without an offset it is UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

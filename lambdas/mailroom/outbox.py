@@ -1,8 +1,8 @@
-"""An outbox: messages that an application writes into its own PostgreSQL, in the transaction of what they
-tell.
+"""An outbox: a table of messages in an application's own PostgreSQL. The application writes a message in the
+transaction of the change that the message is about.
 
-`relay` puts them into the mailbox, and marks each row once its message is there. Where it dies in between,
-the rows are put again, and the mailbox knows their ids. See docs/transactions.md.
+`relay` puts the messages into the mailbox, and then marks their rows. After a crash in between, the rows are
+put again, and the mailbox recognizes their ids. See docs/transactions.md.
 """
 
 import json
@@ -26,11 +26,13 @@ CREATE TABLE mailroom_outbox (
 );
 CREATE INDEX mailroom_outbox_waiting ON mailroom_outbox (row_id) WHERE put_at IS NULL AND problem IS NULL;
 """
-"""`item` is the message. `put_at`: when it was put. `problem`: why it can never be. Neither: it waits."""
+"""SQL that creates the outbox. `item` is the message, `put_at` the time when it was put into the mailbox, and
+`problem` the reason why that is impossible. A row without the latter two waits."""
 ROWS = 500
-"""Rows of one transaction: a crash puts so many again."""
+"""Rows in one transaction. After a crash, as many rows are put again."""
 
-# Two that run at once get different rows. The item is text: psycopg would decode all rows or none.
+# SKIP LOCKED gives concurrent relays different rows. The item is read as text, because one item that psycopg
+# cannot decode would make the whole query fail.
 _WAITING = """
 SELECT row_id, item::text, item->>'id', item->>'event_type'
 FROM mailroom_outbox WHERE put_at IS NULL AND problem IS NULL
@@ -43,27 +45,28 @@ _REFUSED = "UPDATE mailroom_outbox SET problem = %s WHERE row_id = %s"
 def relay(
     connect: Callable[[], "AbstractContextManager[Connection[Any]]"], mailroom: Mailroom, rows: int = ROWS
 ) -> Summary:
-    """Put the messages of all rows that wait, `rows` in one transaction.
+    """Put the messages of all waiting rows into the mailbox, `rows` in one transaction.
 
-    `connect` opens a connection that commits when its context ends, and rolls back where that is an error:
-    psycopg's own, or one of `mailroom.campaigns.databases`. What can never be put is marked with its problem
-    and holds nothing up. What AWS did not take (`failed` in the answer) waits for the next call, and ends
-    this one. Raises psycopg's errors.
+    `connect` opens a connection that commits when its context ends, and rolls back after an exception:
+    `psycopg.connect`, or a connection of `mailroom.campaigns.databases`. The row of an invalid message gets
+    its problem, and does not delay other rows. If AWS did not accept a message (`failed` in the summary), its
+    row waits for the next call, and this call ends. Raises psycopg's errors.
     """
-    summary, more = Summary(), True
-    while more and not summary.failed:
+    summary, unfinished = Summary(), True
+    while unfinished and not summary.failed:
         with connect() as connection:
-            more = _relay(connection, mailroom, rows, summary)
+            unfinished = _relay(connection, mailroom, rows, summary)
     return summary
 
 
-def _relay(connection: "Connection[Any]", mailroom: Mailroom, rows: int, summary: Summary) -> bool:
-    """One transaction's rows; whether there may be more."""
-    found = connection.execute(_WAITING, [rows]).fetchall()
+def _relay(connection: "Connection[Any]", mailroom: Mailroom, limit: int, summary: Summary) -> bool:
+    """Put the messages of up to `limit` rows, and return whether more rows may be waiting."""
+    rows = connection.execute(_WAITING, [limit]).fetchall()
     items, results = dict[int, Any](), dict[int, SendResult]()
-    for row_id, text, id_, event_type in found:
+    for row_id, text, id_, event_type in rows:
         try:
-            # PostgreSQL's numbers have up to 131,072 digits; who stores an item names the one at fault.
+            # As Decimal, because PostgreSQL's numbers have up to 131,072 digits. The mailbox's writer refuses
+            # those that are too long, and names the attribute.
             items[row_id] = json.loads(text, parse_int=Decimal, parse_float=Decimal)
         except RecursionError:
             problem = f"item: has too many levels of lists and maps; use at most {MAX_LEVELS}"
@@ -71,12 +74,9 @@ def _relay(connection: "Connection[Any]", mailroom: Mailroom, rows: int, summary
     sent: list[SendResult] = []
     mailroom.send_many(items.values(), on_result=sent.append)
     results |= zip(items, sent, strict=True)
-    put = []
     for row_id, result in results.items():
         summary.add(result)
-        if result.ok:
-            put.append(row_id)
-        elif result.state != "failed":
+        if not result.ok and result.state != "failed":
             connection.execute(_REFUSED, [result.error, row_id])
-    connection.execute(_PUT, [put])
-    return len(found) == rows
+    connection.execute(_PUT, [[row_id for row_id, result in results.items() if result.ok]])
+    return len(rows) == limit

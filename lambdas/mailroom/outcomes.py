@@ -1,5 +1,5 @@
-"""Turns changes of the ledger into consequences: callbacks, a fax's next attempt, events on EventBridge, the
-count of failures."""
+"""Turns changes of the ledger into consequences: callbacks, the next attempts of faxes, events on
+EventBridge, and the metric `Failed`."""
 
 import hashlib
 import math
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 OF_THE_LINE = "Fax status: "
-"""How the error of a fax begins whose line, not whose request, was at fault."""
+"""Beginning of a fax's error if the line or the receiving machine was at fault, and not the request."""
 
 _SENTENCES = {
     "sent": "{channel} sent successfully",
@@ -45,34 +45,31 @@ _FAX_STATUSES = {"retrying": "tmp_fail", **dict.fromkeys(("failed", "cancelled",
 
 
 class Callback(Struct, frozen=True):
-    """One body of the webhook queue. `name` is its key in the ledger item's `callbacks`.
-
-    `webhook_id` is derived from what it tells, so that a repeat has the same and a receiver can drop it.
-    """
+    """The body of a message of the webhook queue that reports an outcome."""
 
     webhook_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+    """Id of the outcome, the same in a repetition, so that a receiver can ignore repetitions."""
     url: str
     id: Annotated[str, Meta(min_length=1)]
     event_type: Annotated[str, Meta(min_length=1)]
     name: Annotated[str, Meta(min_length=1)]
+    """Key of this callback in `callbacks` of the ledger item."""
     payload: Any
 
     @property
     def key(self) -> Key:
-        """The message that it tells of."""
+        """Key of the message whose outcome this is."""
         return Key(self.id, self.event_type)
 
     @property
     def group(self) -> str:
-        """The endpoint: one that is dead or slow must not hold up the others."""
+        """Message group in the queue: the receiver's host, so that a slow receiver does not delay others."""
         return host_of(self.url)[:MAX_GROUP] or "unknown"
 
 
 def callback_of(change: LedgerChange, max_attempts: int) -> Callback | None:
-    """What to tell of a change; None where nobody asked, or where it is no outcome.
-
-    `max_attempts` is a fax's, for the sentences.
-    """
+    """Return the callback for a change, or None if the change is not an outcome or the item has an empty or
+    missing `callback_url`. `max_attempts` is the stage's limit of attempts for a fax."""
     url = change.new.get("callback_url")
     if not url or not _is_outcome(change):
         return None
@@ -86,13 +83,13 @@ def _is_outcome(change: LedgerChange) -> bool:
 
 
 def _name(change: LedgerChange) -> str:
-    """Tells the outcomes of one message apart."""
+    """Return a name of the outcome that is unique within its message."""
     name = f"{change.status}.{change.attempts}"
     return f"{name}.{change.generation}" if change.generation else name
 
 
 def _event_id(change: LedgerChange) -> str:
-    """Tells the outcomes of all messages apart, and is the same for each repeat of one."""
+    """Return an id of the outcome that is unique in the stage, and the same in a repetition."""
     key = change.key
     digest = hashlib.sha256("\0".join((key.event_type, key.id, _name(change))).encode()).hexdigest()
     return f"msg_{digest[:40]}"
@@ -104,64 +101,55 @@ def _common(change: LedgerChange) -> dict[str, Any]:
         "event_type": change.key.event_type,
         "status": change.status,
         "message": _sentence(change),
-        **_told_by(change),
+        **_shared_fields(change),
     }
 
 
-def _told_by(change: LedgerChange) -> dict[str, Any]:
-    """What each callback ends with: when, of which published template, and which attribute of the item was at
-    fault."""
+def _shared_fields(change: LedgerChange) -> dict[str, Any]:
+    """Return the last fields of every callback: the time, the published template, and for a failed message
+    the invalid attribute of the item."""
+    fields: dict[str, Any] = {"timestamp": int(change.at), "timestamp_ms": round(change.at * 1000)}
+    if "template_version" in change.new:
+        names = ("template", "template_version")
+        fields |= {name: change.new[name] for name in names if name in change.new}
     field = _error(change).get("field")
-    at_fault = {"field": field} if field and change.status == "failed" else {}
-    more = {**_template(change), **at_fault}
-    return {"timestamp": int(change.at), "timestamp_ms": round(change.at * 1000), **more}
-
-
-def _template(change: LedgerChange) -> dict[str, Any]:
-    """The template and its version, where that was published."""
-    names = ("template", "template_version") if "template_version" in change.new else ()
-    return {name: change.new[name] for name in names if name in change.new}
+    return {**fields, "field": field} if field and change.status == "failed" else fields
 
 
 def _sentence(change: LedgerChange) -> str:
     channel = change.key.event_type
-    default = _SENTENCES.get(change.status, "{channel}: {status}")
-    titled = channel.upper() if channel == "sms" else channel.capitalize()
-    said = default.format(channel=titled, lower=channel, status=change.status)
+    template = _SENTENCES.get(change.status, "{channel}: {status}")
+    title = channel.upper() if channel == "sms" else channel.capitalize()
+    sentence = template.format(channel=title, lower=channel, status=change.status)
     reason = _error(change).get("message")
-    return f"{said}: {reason}" if reason and change.status not in {"sent", "delivered"} else said
+    return f"{sentence}: {reason}" if reason and change.status not in {"sent", "delivered"} else sentence
 
 
 def _fax(change: LedgerChange, max_attempts: int) -> dict[str, Any]:
-    """A fax's callback, in the words that users of a fax gateway know."""
+    """Return a fax's callback, with the fields and statuses of a fax gateway."""
     return {
         "fax_id": change.key.id,
         "status": _FAX_STATUSES.get(change.status, change.status),
         "message": _fax_sentence(change, max_attempts),
-        **_told_by(change),
+        **_shared_fields(change),
     }
 
 
 def _fax_sentence(change: LedgerChange, max_attempts: int) -> str:
     error = _error(change)
-    made = change.attempts + int(change.new.get("retry_count", 0))
+    attempts = change.attempts + int(change.new.get("retry_count", 0))
     match change.status:
         case "sent":
             return "Fax sent successfully"
         case "retrying":
-            attempt = f"attempt {made} of {max_attempts}"
+            attempt = f"attempt {attempts} of {max_attempts}"
             return f"Failed to deliver fax ({attempt}). Fax status: {error.get('code')}"
-        case "failed" if change.attempts and _of_the_line(error):
-            tries = "try" if made == 1 else "tries"
-            return f"Failed to deliver fax after {made} {tries}. Last attempt status: {error.get('code')}"
+        case "failed" if change.attempts and str(error.get("message", "")).startswith(OF_THE_LINE):
+            tries = "try" if attempts == 1 else "tries"
+            return f"Failed to deliver fax after {attempts} {tries}. Last attempt status: {error.get('code')}"
         case "failed":
             return f"Failed to deliver fax: {error.get('message')}"
     return _sentence(change)
-
-
-def _of_the_line(error: Mapping[str, Any]) -> bool:
-    """Whether an attempt's own end is the reason, and not something that ended it before it began."""
-    return str(error.get("message", "")).startswith(OF_THE_LINE)
 
 
 def _error(change: LedgerChange) -> Mapping[str, Any]:
@@ -170,11 +158,11 @@ def _error(change: LedgerChange) -> Mapping[str, Any]:
 
 
 class OutcomeEvent(Struct, frozen=True):
-    """The `detail` of an event: what became of a message, without its recipients and its content. What is not
-    known is left out."""
+    """The `detail` of an event: the outcome of a message, without its recipients and its content. Unknown
+    fields are left out."""
 
     event_id: Annotated[str, Meta(description="the same for each repeat; the `webhook-id` of the callback")]
-    id: Annotated[str, Meta(description="the message's, as its producer gave it")]
+    id: Annotated[str, Meta(description="the message's id, as its producer gave it")]
     event_type: Annotated[str, Meta(description="the message's channel")]
     status: str
     attempt: Annotated[int, Meta(description="how many attempts have ended")]
@@ -188,23 +176,24 @@ class OutcomeEvent(Struct, frozen=True):
 
 
 MAX_EVENTS = 10
-"""Entries of one PutEvents. They need no count of bytes: none of ours has 20 KB, and a call takes 1 MB."""
+"""Entries of one PutEvents call. Mailroom's entries have less than 20 KB each, and the call's limit is 1 MB,
+so that their bytes need not be counted."""
 
 
 class EventBus:
-    """EventBridge's bus, as the settings name it."""
+    """The event bus on EventBridge that the settings name."""
 
     def __init__(self, client: "EventBridgeClient", settings: OutcomesSettings) -> None:
         self._client = client
         self._settings = settings
 
     def event_of(self, change: LedgerChange) -> OutcomeEvent | None:
-        """What the bus is told of a change; None where it is no outcome."""
+        """Return the event for a change, or None if the change is not an outcome."""
         if not _is_outcome(change):
             return None
         item, key = change.new, change.key
         campaign = key.id.partition("#")[0]
-        facts = (item.get(name) for name in CODES.get(change.status, ()))
+        codes = (item.get(name) for name in CODES.get(change.status, ()))
         return OutcomeEvent(
             event_id=_event_id(change),
             id=key.id,
@@ -215,14 +204,14 @@ class EventBus:
             provider=item.get("provider", UNSET),
             topic=item.get("topic", UNSET),
             campaign=campaign if campaign in self._settings.campaigns else UNSET,
-            code=next(filter(None, facts), _error(change).get("code", UNSET)),
+            code=next(filter(None, codes), _error(change).get("code", UNSET)),
         )
 
     def put(self, events: Sequence[tuple[str, OutcomeEvent]]) -> set[str]:
-        """Put events, each behind a reference of the caller's own; the references of those that EventBridge
-        did not take.
+        """Put pairs of a reference and an event, and return the references of events that EventBridge did not
+        accept.
 
-        A call that fails as a whole is the last one: the next ones would only use up the function's time.
+        After a call that fails as a whole, further calls are not made: they would use up the function's time.
         """
         failed: set[str] = set()
         for start in range(0, len(events), MAX_EVENTS):
@@ -232,13 +221,14 @@ class EventBus:
             except (ClientError, BotoCoreError) as error:
                 logger.warning("events not put on the bus", entries=len(events) - start, error=str(error))
                 return failed | {reference for reference, _ in events[start:]}
-            answers = zip(batch, reply["Entries"], strict=True)
-            refused = {
-                reference: each["ErrorCode"] for (reference, _), each in answers if "ErrorCode" in each
+            codes = {
+                reference: result["ErrorCode"]
+                for (reference, _), result in zip(batch, reply["Entries"], strict=True)
+                if "ErrorCode" in result
             }
-            if refused:
-                logger.warning("events refused by the bus", codes=sorted({*refused.values()}))
-            failed |= refused.keys()
+            if codes:
+                logger.warning("events refused by the bus", codes=sorted({*codes.values()}))
+            failed |= codes.keys()
         return failed
 
     def _entry(self, event: OutcomeEvent) -> "PutEventsRequestEntryTypeDef":
@@ -253,60 +243,66 @@ class EventBus:
 
 REASON_CHARACTERS = 64
 UNKNOWN = "unknown"
-"""The channel of what named one that there is not."""
+"""The metric's channel for items whose `event_type` is not a channel of the stage."""
 
 
 class Failures:
-    """Counts the failures in one batch of the ledger's stream, of a stage with these channels. A record that
-    the stream repeats is counted again."""
+    """Counts the failures in one batch of the ledger's stream. A record that the stream repeats is counted
+    again."""
 
     def __init__(self, channels: Container[str]) -> None:
+        """Set up the count for a stage with these channels."""
         self._channels = channels
-        self._seen: Counter[tuple[str, str]] = Counter()
+        self._counts: Counter[tuple[str, str]] = Counter()
 
-    def see(self, change: LedgerChange) -> None:
-        """Count a change, if it tells of a failure."""
+    def add(self, change: LedgerChange) -> None:
+        """Count a change if it is a failure."""
         if change.moved and change.status in FAILED:
-            # A producer may write anything there, and each name would be a metric.
+            # A producer may write any event_type, and every value would become a metric.
             channel = change.key.event_type if change.key.event_type in self._channels else UNKNOWN
-            self._seen[channel, _reason(change)] += 1
+            self._counts[channel, _reason(change)] += 1
 
-    def count(self) -> None:
-        """Write what was seen: `Failed`, by channel and by channel and reason."""
-        for (channel, reason), times in self._seen.items():
-            count_by("Failed", times, {"channel": channel}, {"channel": channel, "reason": reason})
+    def write(self) -> None:
+        """Write the metric `Failed` by channel, and by channel and reason."""
+        for (channel, reason), failures in self._counts.items():
+            count_by("Failed", failures, {"channel": channel}, {"channel": channel, "reason": reason})
 
 
 def _reason(change: LedgerChange) -> str:
-    """The error's code; what a provider told later is its own reason. There are a few dozen at most, and each
-    is a metric to be paid for."""
-    error = change.new.get("error")
-    code = error.get("code") if change.status == "failed" and isinstance(error, dict) else None
+    """Return the error's code for a failed message, and the status for failures that a provider reported
+    later.
+
+    There are a few dozen reasons at most: each is a metric that costs money.
+    """
+    code = _error(change).get("code") if change.status == "failed" else None
     return str(code or change.status)[:REASON_CHARACTERS]
 
 
-_SAID_AGAIN = ("to", "pdf_url", "payload_ref", "from", "expires_at", "retry_count", "callback_url")
+_RETRY_ATTRIBUTES = ("to", "pdf_url", "payload_ref", "from", "expires_at", "retry_count", "callback_url")
 
 
 def retry_of(change: LedgerChange, delay: float) -> dict[str, Any] | None:
-    """The body of the fax queue for what comes next, `delay` seconds after this attempt; None where this
-    change calls for no attempt. An item that is new and has ended an attempt was lost and put back: later
-    attempts, of which it does not know, may have been made."""
+    """Return the body of the fax queue's message for the next attempt, `delay` seconds after this one, or
+    None if the change requires no attempt.
+
+    A new item with an attempt that has ended was lost and restored. It requires no attempt, because later
+    attempts than the item's may have been made.
+    """
     if change.key.event_type != "fax" or change.status != "retrying" or not (change.old and change.moved):
         return None
-    again = {name: change.new[name] for name in _SAID_AGAIN if name in change.new}
+    attributes = {name: change.new[name] for name in _RETRY_ATTRIBUTES if name in change.new}
     wait = 0.0 if change.reopened else delay
     return {
         "fax_id": change.key.id,
-        **again,
+        **attributes,
         "attempt": change.attempts + 1,
         "not_before": round(change.at + wait, 3),
     }
 
 
 class Outcomes:
-    """Works for the ledger's stream. Repeating it is harmless: a callback and an event keep their id, and a
-    second copy of an attempt is dropped by the claim."""
+    """Handles batches of the ledger's stream. Repeating a batch is harmless: callbacks and events keep their
+    ids, and the claim drops a second copy of a fax's attempt."""
 
     def __init__(
         self,
@@ -315,20 +311,20 @@ class Outcomes:
         clock: Clock = time.time,
         bus: EventBus | None = None,
     ) -> None:
-        """`bus`: where outcomes go as events; None: nowhere."""
+        """Set up the handler. Without `bus`, outcomes are not put on EventBridge."""
         self._settings = settings
         self._sqs = sqs
         self._clock = clock
         self._bus = bus
-        self._retry_delay = settings.retry_delay_seconds
 
     @classmethod
     def of(cls, settings: OutcomesSettings) -> "Outcomes":
+        """Create the handler from the settings of the function `outcomes`."""
         bus = EventBus(clients.events(), settings) if settings.event_bus else None
         return cls(settings, clients.sqs(), bus=bus)
 
     def handle(self, records: Iterable[Mapping[str, Any]]) -> set[str]:
-        """The sequence numbers of the records that must be handled again."""
+        """Handle a batch, and return the sequence numbers of the records that must be handled again."""
         entries: dict[str, list[Entry]] = defaultdict(list)
         events: list[tuple[str, OutcomeEvent]] = []
         failed: set[str] = set()
@@ -341,16 +337,16 @@ class Outcomes:
                     self._follow(change, sequence, entries)
                     if self._bus is not None and (event := self._bus.event_of(change)):
                         events.append((sequence, event))
-                    failures.see(change)
+                    failures.add(change)
             except Exception:  # noqa: BLE001 - logged, and the stream keeps the record
                 logger.exception("no consequence drawn; it is tried again", sequence=sequence)
                 failed.add(sequence)
         for url, batch in entries.items():
             failed |= queues.send(self._sqs, url, batch)
         if self._bus is not None:
-            # Behind the queues: what waits for a bus that does not answer may be cut off by the time-out.
+            # After the queues: if the bus does not respond, the function's time-out may end this call.
             failed |= self._bus.put(events)
-        failures.count()
+        failures.write()
         return failed
 
     def _follow(self, change: LedgerChange, sequence: str, entries: dict[str, list[Entry]]) -> None:
@@ -359,9 +355,9 @@ class Outcomes:
             entry = Entry(sequence, encode(callback), group=callback.group)
             entries[self._settings.webhook_queue_url].append(entry)
             count("Callbacks")
-        retry = retry_of(change, self._retry_delay)
+        retry = retry_of(change, self._settings.retry_delay_seconds)
         if retry is not None:
-            # What a queue cannot delay any longer, the mover waits for.
+            # A wait beyond SQS's longest delay is left to the function `retry_fax`.
             wait = math.ceil(retry["not_before"] - self._clock())
             entry = Entry(sequence, encode(retry), delay=max(0, min(queues.MAX_DELAY_SECONDS, wait)))
             entries[self._settings.retry_queue_url].append(entry)

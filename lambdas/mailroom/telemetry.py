@@ -1,4 +1,4 @@
-"""What the functions say of themselves: JSON log lines and embedded metrics, without personal data."""
+"""Logs and metrics of the functions: JSON log lines and embedded metrics, without personal data."""
 
 import os
 import re
@@ -12,8 +12,8 @@ from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 
-class Named(Protocol):
-    """What a log line is about: a message's key."""
+class MessageKey(Protocol):
+    """The key of the message that a log line is about."""
 
     @property
     def id(self) -> str: ...
@@ -25,33 +25,35 @@ class Named(Protocol):
 Handler = Callable[[dict[str, Any], Any], Any]
 
 _MARKS = r".!#$%&'*+/=?^`{|}~-"
-# From its beginning on or not at all: were it tried from each letter on, a long text would take minutes.
-# A line is masked as JSON, where letters beyond ASCII and control characters are escapes: each stays whole.
+# The pattern matches only from an address's first character on: with every letter as a possible beginning, a
+# long text would take minutes. Log lines are masked as JSON, in which control characters and letters beyond
+# ASCII are escapes such as \u00e9; the pattern never splits an escape.
 _ESCAPE = r"\\u[0-9a-f]{4}"
 _ADDRESS = re.compile(
     rf"((?:\\[^u]|(?<![\w\\{_MARKS}]))[{_MARKS}]*+(?:\w|{_ESCAPE}))(?:[\w{_MARKS}]|{_ESCAPE})*+@(?=[\w\\-])"
 )
 MAX_READ = 4000
-"""Characters of a provider's words that are looked at: over ten times what is shown, for a URL becomes one
-word."""
-# Bounded: no scheme is longer, and each place of a long text could begin one.
+"""Characters of a provider's text that are read. Over ten times as many as are shown, because long URLs are
+replaced by one word."""
+# The scheme's length is limited, because the search tries every place of a text as the beginning of a URL.
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 _NUMBER = re.compile(r"\+?\d(?:[ ().-]{0,2}\d){6,}")
 
 
 def redact(text: str) -> str:
-    """A provider's words as they may stand in the ledger and in a log: no numbers, no URLs, not endless."""
-    shown = _numbers_masked(_URL.sub("(URL)", text[:MAX_READ]))
-    return shown if len(shown) <= 300 else f"{shown[:299]}…"
+    """Return a provider's text for the ledger and for logs: without URLs, with telephone numbers masked, and
+    at most 300 characters long."""
+    redacted = _numbers_masked(_URL.sub("(URL)", text[:MAX_READ]))
+    return redacted if len(redacted) <= 300 else f"{redacted[:299]}…"
 
 
 def masked(text: str) -> str:
-    """The text with every mail address shortened: `vincent@example.com` becomes `v***@example.com`."""
+    """Mask every mail address in the text: `vincent@example.com` becomes `v***@example.com`."""
     return _ADDRESS.sub(r"\1***@", text) if "@" in text else text
 
 
 def impersonal(text: str) -> str:
-    """The text with every mail address and telephone number shortened."""
+    """Mask every mail address and telephone number in the text."""
     return _numbers_masked(masked(text))
 
 
@@ -59,12 +61,13 @@ def _numbers_masked(text: str) -> str:
     return _NUMBER.sub(lambda number: f"…{number[0][-2:]}", text)
 
 
-_message: ContextVar[Named | None] = ContextVar("message", default=None)
-"""What is worked on, by each thread for itself."""
+_message: ContextVar[MessageKey | None] = ContextVar("message", default=None)
+"""The message that the current thread is processing."""
 
 
 class _Formatter(LambdaPowertoolsFormatter):
-    """Adds the message that is worked on, and masks all: providers' errors quote addresses too."""
+    """Adds the current message to log lines, and masks addresses everywhere, also in quoted errors of
+    providers."""
 
     def serialize(self, log: Any) -> str:
         if (message := _message.get()) is not None:
@@ -73,78 +76,81 @@ class _Formatter(LambdaPowertoolsFormatter):
 
 
 logger = Logger(logger_formatter=_Formatter(), location=None)
-"""What a log line says beside its message is given by keyword, and as `extra` only where it is a mapping
-already, such as `about(key)`. The formatter masks both."""
+"""The logger of all functions. Fields of a log line are keyword arguments, or `extra` for a mapping such as
+`about(key)`. The formatter masks both."""
 _stage = {"stage": os.environ["MAILROOM_STAGE"]} if os.environ.get("MAILROOM_STAGE") else {}
-"""The dimension of every metric, because an account may have several stages; outside of functions none."""
+"""The dimension of every metric, because an account may have several stages. Empty outside of functions."""
 metrics = Metrics()
 metrics.set_default_dimensions(**_stage)
 
 
-def about(key: Named) -> dict[str, str]:
-    """What every log line about a message carries."""
+def about(key: MessageKey) -> dict[str, str]:
+    """Return the fields of every log line about a message."""
     return {"id": key.id, "event_type": key.event_type}
 
 
-def working_on(key: Named | None) -> None:
-    """From here on every log line of this thread is about this message (None: about none)."""
+def working_on(key: MessageKey | None) -> None:
+    """Set the message of the current thread's next log lines; None ends that."""
     _message.set(key)
 
 
-class _Muted:
-    """Whether nobody wants metrics: of the whole process, with all its threads."""
+class _Metrics:
+    """Whether metrics are switched off, for the whole process and its threads."""
 
-    now = False
+    muted = False
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Within, nothing is counted, and nothing is logged of what goes well: an operator's command has neither
-    an invocation at whose end metrics are written nor a namespace, and says itself what it has done."""
-    before, _Muted.now = _Muted.now, True
+    """Switch off metrics, and log lines below WARNING.
+
+    For an operator's command: it reports its results itself, and has neither a namespace for metrics nor an
+    invocation at whose end they are written.
+    """
+    was_muted, _Metrics.muted = _Metrics.muted, True
     level = logger.log_level
     logger.setLevel("WARNING")
     try:
         yield
     finally:
-        _Muted.now = before
+        _Metrics.muted = was_muted
         logger.setLevel(level)
 
 
 def count(name: str, value: int = 1) -> None:
-    """Add to a metric of this invocation."""
-    if _Muted.now:
-        return
-    metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+    """Add a number to a metric of the current invocation."""
+    if not _Metrics.muted:
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
 
 
 def record_duration(name: str, seconds: float) -> None:
-    """Add a time to a metric of this invocation, which keeps each: percentiles can be asked of it."""
-    if _Muted.now:
-        return
-    metrics.add_metric(name=name, unit=MetricUnit.Milliseconds, value=round(seconds * 1000))
+    """Add a duration to a metric of the current invocation. CloudWatch gets every value, so that it can
+    compute percentiles."""
+    if not _Metrics.muted:
+        metrics.add_metric(name=name, unit=MetricUnit.Milliseconds, value=round(seconds * 1000))
 
 
 def count_by(name: str, value: int, *dimensions: Mapping[str, str]) -> None:
-    """Write a metric at once, under each of these sets of dimensions beside those that all metrics have."""
-    if _Muted.now:
+    """Write a metric at once, under each of these sets of dimensions in addition to the dimensions of every
+    metric."""
+    if _Metrics.muted:
         return
-    own = EphemeralMetrics()
-    own.set_default_dimensions(**_stage)
-    own.add_metric(name=name, unit=MetricUnit.Count, value=value)
-    for each in dimensions:
-        own.add_dimensions(**each)
-    own.flush_metrics()
+    metric = EphemeralMetrics()
+    metric.set_default_dimensions(**_stage)
+    metric.add_metric(name=name, unit=MetricUnit.Count, value=value)
+    for dimension_set in dimensions:
+        metric.add_dimensions(**dimension_set)
+    metric.flush_metrics()
 
 
 def instrumented(handler: Handler) -> Handler:
-    """The handler with the request's id on each log line, and its metrics written when it ends."""
+    """Wrap a handler: log lines get the request's id, and metrics are written when the handler ends."""
 
     def measured(event: dict[str, Any], context: Any) -> Any:
         try:
             return handler(event, context)
         finally:
-            # Powertools' own decorator warns where there is nothing to write, as after a batch in progress.
+            # Powertools' own decorator would warn if an invocation has counted nothing.
             if metrics.metric_set:
                 metrics.flush_metrics()
 

@@ -15,10 +15,10 @@ from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import (
+    KEPT_ATTRIBUTES,
     MAX_ITEM_BYTES,
     MAX_QUEUED_BYTES,
     NEEDED_AFTER,
-    STAYS,
     Oversize,
     encoded,
 )
@@ -118,8 +118,8 @@ def test_what_cannot_be_divided_is_refused_with_a_remedy(
 
 
 def test_what_dispatch_acts_on_stays_in_the_item() -> None:
-    assert set(ROUTING) <= STAYS | {"payload_ref"}
-    assert {name for contract in CONTRACTS.values() for name in contract.addressing} <= STAYS
+    assert set(ROUTING) <= KEPT_ATTRIBUTES | {"payload_ref"}
+    assert {name for contract in CONTRACTS.values() for name in contract.addressing} <= KEPT_ATTRIBUTES
     assert set(ROUTING) == SAID.keys()
 
 

@@ -21,8 +21,8 @@ def told(old: str | None, new: str, event_type: str = "mail", **attributes: Any)
 def counted(capsys: pytest.CaptureFixture[str], *changes: LedgerChange) -> dict[tuple[str, str], float]:
     failures = Failures(CHANNELS)
     for each in changes:
-        failures.see(each)
-    failures.count()
+        failures.add(each)
+    failures.write()
     blobs = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return {(each["channel"], each["reason"]): sum(each["Failed"]) for each in blobs}
 
@@ -70,8 +70,8 @@ def test_the_metric_stands_under_the_channel_and_under_channel_and_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     failures = Failures(CHANNELS)
-    failures.see(told(None, "failed", error=INVALID))
-    failures.count()
+    failures.add(told(None, "failed", error=INVALID))
+    failures.write()
     blob = json.loads(capsys.readouterr().out)
     (directive,) = blob["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Mailroom"
