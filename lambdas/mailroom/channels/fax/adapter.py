@@ -1,4 +1,4 @@
-"""Fax by the provider that the settings name: what all providers have in common."""
+"""Fax by the provider of the settings: the parts that all providers share."""
 
 from collections.abc import Callable, Container
 from functools import partial
@@ -12,23 +12,25 @@ from mailroom.environment import FaxSender
 from mailroom.message.message import encoded
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 
-SECRET = "the fax provider's secret"  # noqa: S105 - what it is called in sentences
+SECRET = "the fax provider's secret"  # noqa: S105 - the secret's name in sentences
 
 
 class FaxProvider(Provider[FaxRequest], Protocol):
     """A fax provider's API."""
 
     def fetch(self, provider_id: str) -> FaxState:
-        """How it stands. Raises whatever went wrong: that says nothing about the fax."""
+        """Fetch the state of a fax. Raises if the provider does not answer; the fax may still be on the
+        line."""
 
     def find(self, to: str, reference: str, since: float) -> list[str]:
-        """The ids of faxes that may be the one: to that number, created at `since` (epoch seconds) or later;
-        only with that reference where the provider keeps it. Oldest first. Raises where it cannot tell.
+        """Find the ids of faxes to a number that were created at `since` (epoch seconds) or later, oldest
+        first; only those with the reference if the provider keeps one. Raises if the provider cannot answer.
 
-        By nothing that the settings say, such as our own number: they may have changed since."""
+        The search uses none of the settings, such as our own number: they may have changed since."""
 
     def cancel(self, provider_id: str) -> None:
-        """Ask for it to be stopped; whether it was, `fetch` tells. Raises whatever went wrong."""
+        """Request that a fax be stopped; `fetch` returns whether it was. Raises if the provider does not
+        answer."""
 
 
 class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
@@ -46,7 +48,7 @@ class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Fax) -> FaxRequest:
-        """The request, with a URL for a PDF in our bucket that is made now: a retry hours later works too."""
+        """Make the request. The URL of a PDF in our bucket is made now, so that it works hours later too."""
         return FaxRequest(message.line, self._sender(message), self._media_url(message), _reference(message))
 
     def find(self, api: FaxProvider, message: Fax, since: int, other_ids: Container[str]) -> Evidence:
@@ -75,7 +77,7 @@ def _reference(message: Fax) -> str:
 
 
 def _open(settings: FaxSender) -> FaxProvider:
-    """The provider of the settings. Only its own package is imported."""
+    """Open the provider of the settings. Only the package of this provider is imported."""
     common: dict[str, Any] = {
         "base_url": settings.fax_base_url,
         "quality": settings.fax_quality,

@@ -1,4 +1,4 @@
-"""How a fax goes: submitted once, followed until it ends, its line kept free of the next one until then.
+"""Delivery of a fax: it is submitted once and followed until it ends, and its line waits until then.
 
 claim ── submit ── checkpoint ── poll … poll ── hand back ┐        one function's time
       ┌───────────────────────────────────────────────────┘
@@ -34,30 +34,32 @@ from mailroom.telemetry import logger
 
 _HOUR = 3600
 EARLY_SECONDS = 60
-"""A fax may be sent before its `send_at` by as much: the clock that let it wait may be ahead of this one."""
+"""Seconds by which a fax may be sent before its `send_at`: the clock that let it wait may be ahead of
+ours."""
 
 
 class FaxDelivery(Delivery[Fax, FaxRequest]):
-    """Works for a FIFO queue whose groups are lines: what is not finished locks its line. A fax that was
-    submitted is followed: that is what `accepted` and `already_submitted` do."""
+    """Delivers faxes of a FIFO queue whose groups are lines: an unfinished fax locks its line. `accepted` and
+    `already_submitted` follow a fax that was submitted."""
 
     _settings: FaxSender
     _adapter: FaxAdapter
     _session: ProviderSession[FaxProvider, Fax] | Refusal
     payload_is_content = True
-    """The PDF, which the provider fetches."""
+    """The payload is the PDF, which the provider fetches."""
 
     def __init__(self, settings: FaxSender, adapter: FaxAdapter, tools: Tools) -> None:
-        # What was on the line before may have been submitted long before it ended.
+        # The fax before on the line may have been submitted long before it ended.
         super().__init__(settings, adapter, tools, line_seconds=settings.longest_fax_seconds + _HOUR)
         self._callbacks = UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Fax | Invalid]:
-        """The item and its fax. Bodies of an upstream application have a `fax_id`. Raises Malformed."""
+        """Read a queue's body: the item and its fax. Bodies of an upstream application have a `fax_id`.
+        Raises Malformed."""
         return super().read(item_of(body))
 
     def deliver(self, message: Fax | Invalid, record: QueueRecord) -> Result:
-        """Take a fax as far as it goes: as any message, but under the group of its line, and no other."""
+        """Take a fax as far as it goes, as any message, but only under the group of its line."""
         if isinstance(message, Invalid):
             return self.fail_invalid(message, record)
         if record.group not in (None, message.group):
@@ -72,7 +74,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
     def _send_on(self, fax: Fax, record: QueueRecord) -> Result:
         """Queue a fax under its own group: under another, it could be sent beside one on the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
-        if entry.size > queues.MAX_BYTES:  # nobody takes it, and to wait for that would lock its line
+        if entry.size > queues.MAX_BYTES:  # SQS refuses it for ever, and retries would lock the line
             too_large = Invalid("item", "is over 1 MiB as JSON; leave out what no fax needs")
             return self.fail_invalid(too_large, record)
         if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
@@ -81,16 +83,17 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return DONE
 
     def screen(self, claim: Claimed, message: Fax) -> Fax | Blocked:
-        """What came straight to the queue has passed no dispatch that looked at its callback's URL, or let it
-        wait for its time. That is asked before the first submit and never again: settings may change while a
-        fax is on the line, and it is seen through, and tried again, as it was taken. Raises Invalid."""
+        """Check the callback's URL and the time as well, for a fax that came straight to the queue has not
+        passed dispatch. Both are checked before the first submit only: settings may change while a fax is on
+        the line, and its later attempts go by the settings of the first. Raises Invalid."""
         if message.attempt == 1:
             self._callbacks.validate("callback_url", message.callback_url)
             self._check_time(message)
         return super().screen(claim, message)
 
     def _check_time(self, fax: Fax) -> None:
-        """Raise Invalid where its time is to come: here it would lock its line until then."""
+        """Raise Invalid if the fax's time is in the future: in this queue the fax would lock its line until
+        then."""
         if (fax.due() or 0.0) > self._tools.clock() + EARLY_SECONDS:
             raise Invalid(
                 "send_at",
@@ -110,30 +113,31 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         """Keep the provider's id, and follow the fax until it ends."""
         provider_id = sent.provider_id
         self._tally.add("Submitted")
-        now = int(self._tools.clock() * 1000)
+        submitted = int(self._tools.clock() * 1000)
         try:
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
         except Exception:
             logger.error("submitted, but not recorded", provider_id=provider_id)
             raise
         self.measure(message, record)
-        return self._follow(claim, message, provider_id, now, record)
+        return self._follow(claim, message, provider_id, submitted, record)
 
     def already_submitted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Result:
-        """Follow the fax where an earlier invocation has left it."""
+        """Follow a fax that an earlier invocation submitted."""
         provider_id = sent.provider_id
         if claim.checkpoint is not None and claim.checkpoint.provider != self._adapter.provider:
             return self._elsewhere(claim, claim.checkpoint)
         if claim.checkpoint is None:
             self._tally.note("Recovered", "an earlier try was accepted", provider_id=provider_id)
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
-        # Found by a look-up, it was submitted some time after `since`: later than it was is the safe side.
+        # The time of a submit that a look-up found is unknown; too late is the safe side.
         submitted = claim.checkpoint.submitted_at if claim.checkpoint else None
         return self._follow(claim, message, provider_id, submitted or int(self._tools.clock() * 1000), record)
 
     def _elsewhere(self, claim: Claimed, checkpoint: Checkpoint) -> Result:
-        """Another provider has it, so the settings were changed with faxes under way. Nobody can be asked;
-        its line stays locked for as long as it may be in use, and then a person has to look."""
+        """Let a fax wait that another provider has, because the settings were changed with faxes under way.
+        That provider cannot be asked; the line stays locked for as long as it may be in use, and then an
+        operator has to look."""
         logger.error("submitted to another provider; ask there how it ended", provider=checkpoint.provider)
         self._tally.add("Misconfigured")
         self._ledger.hand_back(claim)
@@ -143,7 +147,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
     def _follow(
         self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: QueueRecord
     ) -> Result:
-        """Ask how it stands until it ends, or until the function's time does."""
+        """Poll the fax until it ends, or until the function's time does."""
         while True:
             state = self._state(provider_id)
             if not isinstance(state, Pending):
@@ -157,7 +161,8 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             self._tools.sleep(self._settings.poll_seconds)
 
     def _state(self, provider_id: str) -> FaxState:
-        """How it stands. No answer says nothing about the fax: it may still be on the line."""
+        """Fetch the fax's state. Without a response the fax counts as pending: it may still be on the
+        line."""
         try:
             return self._line().ask(lambda api: api.fetch(provider_id))
         except Exception:  # noqa: BLE001 - logged, and asked again
@@ -177,7 +182,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return ComeBack(self.retry_wait(record.receives))
 
     def _time_to_poll(self, record: QueueRecord) -> bool:
-        """Whether another poll, and the record of what it finds, are over in time."""
+        """Tell whether another poll, and the record of its result, would be over in time."""
         settings = self._settings
         needed = settings.poll_seconds + settings.submit_seconds + settings.record_seconds
         return record.remaining() / 1000 > needed
@@ -190,18 +195,18 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             self._tally.add("Sent")
             return DONE
         detail = "" if state.detail == state.status else state.detail
-        said = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
+        reason = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
         if state.again and message.attempt + message.retry_count < self._settings.max_attempts:
-            self._ledger.retry_later(claim, state.status, said)
+            self._ledger.retry_later(claim, state.status, reason)
             self._tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
             return DONE
-        self._ledger.fail(claim, state.status, said)
+        self._ledger.fail(claim, state.status, reason)
         self._tally.note("Rejected", "not delivered, for good", status=state.status)
         return DONE
 
     def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Result:
-        """Stop a fax that has taken longer than any fax does. Where nobody knows whether it was, the record
-        goes the way of an outage, with the checkpoint kept for whoever redrives it."""
+        """Stop a fax that has taken longer than any fax does. If it is still pending after that, the record
+        comes back as in an outage; the checkpoint stays for an operator's redrive."""
         try:
             self._line().ask(lambda api: api.cancel(provider_id))
         except Exception:  # noqa: BLE001 - logged; how it stands is asked next, whatever became of this

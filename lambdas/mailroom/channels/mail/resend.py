@@ -25,22 +25,26 @@ from mailroom.message.outcome import Conflict, DayUsedUp, Evidence, Outcome, Rep
 from mailroom.telemetry import masked, redact
 
 KEY_SECONDS = 24 * 3600
-"""How long Resend knows a request by its key."""
+"""Lifetime of an idempotency key."""
 MARGIN_SECONDS = 900
-"""Kept of that for clocks that disagree and for a worker that waits for its turn: no function runs longer."""
-SECRET = "the secret of Resend"  # noqa: S105 - what it is called in sentences
+"""Part of the lifetime that is kept back, for clocks that disagree and for a worker that waits for its turn:
+no function runs longer."""
+SECRET = "the secret of Resend"  # noqa: S105 - the secret's name in sentences
 
 
 class Request(Struct, frozen=True):
-    """A request, whole. `subject` is kept in the ledger."""
+    """Whole request of a mail."""
 
     key: str
+    """Idempotency key."""
     body: bytes
+    """JSON of the mail."""
     subject: str
+    """Subject for the ledger."""
 
 
 class Resend:
-    """Resend's API, with one key."""
+    """API of Resend with one key."""
 
     def __init__(self, api_key: str, base_url: str, seconds: float) -> None:
         """`seconds` is the longest that one request may take."""
@@ -50,8 +54,8 @@ class Resend:
         self._emails = f"{base_url.rstrip('/')}/emails"
 
     def submit(self, request: Request) -> Outcome:
-        """Ask for the mail. Raises where nobody knows: a 5xx, no answer, one that cannot be read, or that an
-        earlier request under its key is still worked on."""
+        """Submit a mail. Raises if the outcome is unknown: a 5xx, no response, one that cannot be read, or
+        one that says that an earlier request under this key is still in progress."""
         headers = {"Content-Type": "application/json", "Idempotency-Key": request.key}
         try:
             answer = self._api.request("POST", self._emails, headers=headers, body=request.body)
@@ -59,11 +63,11 @@ class Resend:
             return Retry(f"Resend {error}")
         if 200 <= answer.status < 300:
             subject = request.subject[:MAX_SUBJECT]
-            sent = text_of(body_of(answer.status, answer.text), "id")
-            return Sent(sent, {"subject": subject} if subject else {})
-        said = object_in(answer.status, answer.text)
-        name = str(said.get("name", ""))
-        words = masked(redact(f"{name}: {said.get('message', '')}"))
+            id_ = text_of(body_of(answer.status, answer.text), "id")
+            return Sent(id_, {"subject": subject} if subject else {})
+        content = object_in(answer.status, answer.text)
+        name = str(content.get("name", ""))
+        words = masked(redact(f"{name}: {content.get('message', '')}"))
         reason = f"Resend answered {answer.status} {words}"
         match name:
             case "invalid_idempotent_request":
@@ -83,7 +87,8 @@ class ResendMail(ProviderAdapter[Resend, Mail]):
     contract = Mail
 
     def __init__(self, open_: Callable[[], Resend], renderer: MailRenderer, scope: str) -> None:
-        """`scope` is what no other stage has that may use the same account of Resend's."""
+        """Set up the adapter. `scope` is part of each key, and differs in every stage that may use the same
+        account at Resend."""
         super().__init__("resend", SECRET, open_)
         self._renderer = renderer
         self._scope = scope
@@ -94,12 +99,12 @@ class ResendMail(ProviderAdapter[Resend, Mail]):
         return cls(partial(_open, settings), MailRenderer.of(settings), settings.payload_bucket)
 
     def prepare(self, message: Mail, since: float | None = None) -> Request:
-        """The request, with its key; `since` (epoch seconds): as it was made then. Raises what
-        `MailRenderer.render` does."""
+        """Make the request with its key, as it was made at `since` (epoch seconds), or now. Raises the
+        errors of `MailRenderer.render`."""
         mail = self._renderer.render(message, since)
         reference = message.reference
         key = hashlib.sha256(f"{self._scope}\n{reference.attempt}\n{reference.id}".encode()).hexdigest()
-        # In one order whatever the item's is: an object of a queue's message has none.
+        # Sorted, because the order of an item's attributes differs from receive to receive.
         return Request(key, msgspec.json.encode(_email(mail), order="sorted"), mail.content.subject)
 
     def find(self, api: Resend, message: Mail, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the key is enough
@@ -114,7 +119,7 @@ def _open(settings: ResendSender) -> Resend:
 
 
 def _email(mail: RenderedMail) -> dict[str, Any]:
-    """The body of `POST /emails`."""
+    """Make the body of `POST /emails`."""
     several = {SEVERAL_TAG: "true"} if len(mail.to) + len(mail.cc) + len(mail.bcc) > 1 else {}
     optional = {
         "cc": mail.cc,
@@ -122,7 +127,8 @@ def _email(mail: RenderedMail) -> dict[str, Any]:
         "reply_to": mail.reply_to,
         "html": mail.content.html,
         "text": mail.content.text,
-        # By their content, not by a URL: Resend would fetch that later, when the object may be another one.
+        # Attachments go by content, not by URL: Resend would fetch a URL later, when the object may have
+        # changed.
         "attachments": [_attachment(each) for each in mail.attachments],
     }
     return {
@@ -146,8 +152,8 @@ def _attachment(attachment: LoadedAttachment) -> dict[str, str]:
 
 _OWN_CODES = {"invalid_attachment"}
 _CODES_WITH_A_FIELD = {"validation_error", "missing_required_field"}
-"""The names that say nothing by themselves: Resend answers a bad recipient and a revoked key ("API key is
-invalid", 400; resend/resend-node#617) by the same one."""
+"""Names that need a field to be classified: Resend answers a bad recipient and a revoked key ("API key is
+invalid", 400; resend/resend-node#617) by the same name."""
 _OWN_FIELD = re.compile(r"[^`]*`(?:to|cc|bcc|reply_to|subject|html|text|attachments)`")
-"""A message that names first a field which comes from the item, as "Invalid `to` field." does; all other
-fields come from our settings."""
+"""Message whose first field comes from the item, such as "Invalid `to` field."; all other fields come from
+our settings."""

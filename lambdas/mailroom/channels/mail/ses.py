@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
 
 Request = dict[str, Any]
-"""The arguments of `send_email`."""
+"""Arguments of `send_email`."""
 
 
 class SesMail(WithoutLookUp):
-    """Adapter of SES, which has no idempotency key."""
+    """Adapter of SES, which knows neither idempotency keys nor look-ups."""
 
     provider = "ses"
     contract = Mail
@@ -57,7 +57,7 @@ class SesMail(WithoutLookUp):
         return request
 
     def submit(self, request: Request) -> Outcome:
-        """Submit it to SES. Raises Unclear for a 5xx response, or none."""
+        """Submit the mail to SES. Raises Unclear for a 5xx response, or none."""
         try:
             reply = self._client.send_email(**request)
         except (ClientError, BotoCoreError) as error:
@@ -90,27 +90,27 @@ def _part(attachment: LoadedAttachment) -> dict[str, Any]:
         "FileName": attachment.filename,
         "ContentType": "application/octet-stream" if composite else attachment.content_type,
         "RawContent": attachment.content,
-        "ContentTransferEncoding": "BASE64",  # else SES writes the bytes as they are, and calls them 7bit
+        "ContentTransferEncoding": "BASE64",  # by default SES writes raw bytes and calls them 7bit
     }
     inline = {"ContentId": attachment.content_id, "ContentDisposition": "INLINE"}
     return part if attachment.content_id is None else {**part, **inline}
 
 
 _OWN_CODES = {"MessageRejected", "BadRequestException"}
-"""The codes of messages that SES does not take; but also of settings: "Email address is not verified"."""
+"""Codes of messages that SES refuses, but also of settings: "Email address is not verified"."""
 _OWN_WORDS = re.compile(
     r"address blacklisted|(?:illegal|invalid) (?:email )?address|missing (?:final '@domain'|domain)"
     r"|(?:local address|domain) (?:contains|starts|ends)|recipient count exceeds|message length is more than"
     r"|(?:invalid|illegal|empty) header|header section too long",
     re.IGNORECASE,
 )
-"""The words that blame a recipient, a header or the size: SES names no field. Senders and tags
+"""Words that blame a recipient, a header or the size, because SES does not name a field. Senders and tags
 come from our settings, which are checked when they are deployed. Sources: reports of SES's responses
 (aws/aws-sdk-php#981, brave/accounts#35, soto-project/soto#331, medplum/medplum#5320; 2026-11-26)."""
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """Classify a refusal by SES: nothing was sent."""
+    """Classify a refusal by SES: the mail was not sent."""
     code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
     reason = f"{code}: {text}"
     if code == "LimitExceededException" or "daily message quota" in text.lower():

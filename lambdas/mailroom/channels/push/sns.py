@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
 
 MAX_BYTES = 4096
-"""FCM's and Apple's limit of one notification."""
+"""Limit of FCM and of Apple for one notification."""
 VALID_SECONDS = (1, 2_419_200)
-"""For how long a platform may try: the most is FCM's, four weeks, and SNS's default."""
+"""Shortest and longest time for which a platform may try, in seconds; the longest, four weeks, is the limit
+of FCM and the default of SNS."""
 
 _ATTRIBUTE = "AWS.SNS.MOBILE."
 _TTLS = ("FCM.TTL", "APNS.TTL", "APNS_SANDBOX.TTL")
@@ -41,17 +42,18 @@ Json = dict[str, Any]
 
 
 def identity(key: Key) -> str:
-    """An id that every try at a message has: on the device the later one replaces the earlier.
+    """Return the id that all tries of a message share: on the device a later push replaces an earlier one.
 
-    32 characters: Apple takes 64 bytes.
+    The id has 32 characters; Apple takes 64 bytes.
     """
     return hashlib.sha256(f"{key.event_type}\0{key.id}".encode()).hexdigest()[:32]
 
 
 def message_for(push: Push, platforms: Iterable[str]) -> str:
-    """SNS's `Message`: a payload for each of the platforms, and a text for whatever else a topic may have.
+    """Make the parameter `Message` of SNS: a payload for each of the platforms, and a text for other
+    subscribers of a topic.
 
-    Raises Invalid, naming the largest part, where one is too large.
+    Raises Invalid, which names the largest part, if a payload is too large.
     """
     payloads = {name: encode(PLATFORMS[name](push)) for name in platforms}
     for name, payload in payloads.items():
@@ -64,11 +66,12 @@ def message_for(push: Push, platforms: Iterable[str]) -> str:
 
 
 def attributes_of(push: Push, valid: int | None) -> dict[str, Json]:
-    """SNS's `MessageAttributes`: Apple's headers, and for how long a platform may try."""
+    """Make the parameter `MessageAttributes` of SNS: headers for Apple, and the time for which a platform may
+    try."""
     values = {
         "APNS.COLLAPSE_ID": identity(push.key),
         "APNS.PUSH_TYPE": "background" if push.silent else "alert",
-        # Apple refuses 10 for what shows nothing.
+        # Apple refuses priority 10 for a silent push.
         "APNS.PRIORITY": "5" if push.silent else "10",
     }
     if valid is not None:
@@ -82,7 +85,7 @@ def _shown(push: Push) -> dict[str, str]:
 
 def _fcm(push: Push) -> Json:
     id_ = identity(push.key)
-    # Its iOS apps get Apple's headers by Google, not by SNS's attributes.
+    # iOS apps of FCM get the headers for Apple from Google, not from the attributes of SNS.
     apns: Json = {"headers": {"apns-collapse-id": id_}}
     android: Json = {"collapse_key": id_}
     message: Json = {"android": android, "apns": apns}
@@ -91,7 +94,8 @@ def _fcm(push: Push) -> Json:
         apns["payload"] = {"aps": {"content-available": 1}}
     else:
         message["notification"] = _shown(push)
-        # FCM's collapse key is for what waits at Google; what is shown already goes by its tag.
+        # The collapse key replaces a push that waits at Google; the tag replaces one that is displayed
+        # already.
         android |= {"priority": "high", "notification": {"tag": id_}}
     if push.data:
         message["data"] = {name: _string(value) for name, value in push.data.items()}
@@ -104,7 +108,7 @@ def _apns(push: Push) -> Json:
 
 
 PLATFORMS: dict[str, Callable[[Push], Json]] = {"GCM": _fcm, "APNS": _apns, "APNS_SANDBOX": _apns}
-"""The payloads by the platforms' names in ARNs and in SNS's `Message`. GCM is FCM's old name."""
+"""Payloads by the names of platforms in ARNs and in the parameter `Message`. GCM is the old name of FCM."""
 
 
 def _string(value: Any) -> str:
@@ -121,14 +125,17 @@ def _largest(push: Push) -> str:
 
 
 class PushRequest(Struct, frozen=True):
-    """The arguments of `publish`, and what the ledger keeps of them."""
+    """Whole request of a push."""
 
     arguments: dict[str, Any]
+    """Arguments of `publish`."""
     facts: Facts = {}
+    """Facts for the ledger."""
 
 
 class SnsPush(WithoutLookUp):
-    """Adapter of SNS, which has no idempotency for pushes; on the device a second push replaces the first."""
+    """Adapter of SNS, which knows neither idempotency keys nor look-ups. On the device a second push replaces
+    the first."""
 
     provider = "sns"
 
@@ -141,8 +148,8 @@ class SnsPush(WithoutLookUp):
         region: str = "",
         clock: Clock = time.time,
     ) -> None:
-        """`applications` are the ARNs of platform applications by the names that items call them by; `region`
-        is the client's own ("": not known here)."""
+        """Set up the adapter. `applications` are the ARNs of platform applications by their names in items;
+        `region` is the client's region, empty if it is unknown."""
         self.contract = push_to(applications)
         self._client = client
         self._applications = dict(applications)
@@ -161,8 +168,8 @@ class SnsPush(WithoutLookUp):
         )
 
     def prepare(self, message: Push) -> PushRequest:
-        """The whole request. A token becomes its endpoint, last of all and as often as one likes. Raises
-        Invalid, and NotReady where SNS makes no endpoint of a token."""
+        """Make the whole request. A token is exchanged for its endpoint last; that may be repeated. Raises
+        Invalid, and NotReady if SNS makes no endpoint for a token."""
         valid = seconds_left(message.expiry(), self._clock(), VALID_SECONDS)
         arguments = {
             "Message": message_for(message, self._platforms(message)),
@@ -175,7 +182,7 @@ class SnsPush(WithoutLookUp):
         return PushRequest({to: message.recipient, **arguments})
 
     def submit(self, request: PushRequest) -> Outcome:
-        """Submit it to SNS. Raises Unclear for a 5xx response, or none."""
+        """Submit the push to SNS. Raises Unclear for a 5xx response, or none."""
         try:
             reply = self._client.publish(**request.arguments)
         except (ClientError, BotoCoreError) as error:
@@ -184,7 +191,8 @@ class SnsPush(WithoutLookUp):
         return Sent(reply["MessageId"], request.facts)
 
     def _platforms(self, message: Push) -> Sequence[str]:
-        """The platforms that it may reach. Raises Invalid for what is not the stage's."""
+        """Return the platforms that a push may reach. Raises Invalid if the stage does not have its topic or
+        application."""
         if message.is_token:
             return (self._applications[message.application].rpartition(":app/")[2].partition("/")[0],)
         self._check_region(message.recipient)
@@ -201,7 +209,7 @@ class SnsPush(WithoutLookUp):
         return (endpoint["platform"],)
 
     def _check_region(self, arn: str) -> None:
-        """Raise Invalid for an ARN of another region, in which SNS does not publish."""
+        """Raise Invalid for an ARN of another region, to which SNS does not publish."""
         region = arn.split(":")[3]
         if self._region and region != self._region:
             raise Invalid("to", f"is in region {region}, not in the stage's; use an ARN in {self._region}")
@@ -230,18 +238,18 @@ class SnsPush(WithoutLookUp):
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")
 _INVALID = {"InvalidParameter", "InvalidParameterValue", "ParameterValueInvalid", "Validation"}
 _OWN_WORDS = re.compile(r"Invalid parameter: (?:Token\b|Message too long)")
-"""The parameters at fault that come from the item, in SNS's words; all others come from our settings."""
+"""Messages of SNS about parameters that come from the item; all other parameters come from our settings."""
 
 
 def existing_endpoint(error: ClientError) -> str | None:
-    """The endpoint that a token has already, where its other attributes are not ours to change."""
-    found = _EXISTS.search(error.response["Error"].get("Message", ""))
-    return found[1] if found else None
+    """Return the endpoint that a token has already, with attributes that we must not change."""
+    match = _EXISTS.search(error.response["Error"].get("Message", ""))
+    return match[1] if match else None
 
 
 def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
-    """What an answer to `publish` means. An endpoint that is disabled or deleted stays so until its app
-    registers again: nothing later reaches it either."""
+    """Classify a refusal of `publish`. An endpoint that is disabled or deleted stays so until its app
+    registers again, so later pushes do not reach it either."""
     code, text = code_of(error), error.response["Error"].get("Message", "")
     if code == "EndpointDisabled" or (code == "NotFound" and to_endpoint) or "No endpoint found" in text:
         return Rejected(reason_of(error), gone=True)
@@ -249,7 +257,7 @@ def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """Classify any other refusal: the message, or its token, is invalid; or it is ours to put right."""
+    """Classify any other refusal: the message or its token is invalid, or a setting of ours is wrong."""
     text = error.response["Error"].get("Message", "")
     own = code_of(error) in _INVALID and _OWN_WORDS.match(text) is not None
     return refused(error, reason_of(error), own=own)

@@ -1,4 +1,4 @@
-"""Text messages by the provider that the settings name: what all providers have in common."""
+"""Text messages by the provider of the settings: the parts that all providers share."""
 
 from collections.abc import Callable, Container
 from functools import cached_property, partial
@@ -26,8 +26,8 @@ class SmsProvider(Provider[SmsRequest], Protocol):
     """An SMS provider's API."""
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
-        """Whether it has this message, created at `since` (epoch seconds) or later. `other_ids` are other
-        messages'. Raises where it cannot answer this time."""
+        """Look for a message that was created at `since` (epoch seconds) or later. `other_ids` are ids of
+        other messages. Raises if the provider cannot answer this time."""
 
 
 class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
@@ -44,7 +44,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Sms) -> SmsRequest:
-        """The request: number, rendered text and its segments, and URLs of media that are made now."""
+        """Make the request: number, rendered text and its segments, and URLs of media that are made now."""
         media = tuple(self._medium(f"media_urls[{at}]", url) for at, url in enumerate(message.media_urls))
         if self.provider == "aws" and len(media) > 1:
             raise Invalid("media_urls", f"has {len(media)} entries; AWS takes one a message")
@@ -56,7 +56,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
             whole = self._whole(message)
             request = self._request(whole, tuple(whole.media_urls))
         except Invalid:
-            return Unknowable()  # its template or payload is there no more
+            return Unknowable()  # the template or the payload was deleted
         oldest = since / 1000 - self._settings.clock_skew_seconds
         return api.find(request, oldest, other_ids)
 
@@ -100,7 +100,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
 
 
 def _open(settings: SmsSender) -> SmsProvider:
-    """The provider of the settings. Only its own package is imported."""
+    """Open the provider of the settings. Only the package of this provider is imported."""
     if settings.sms_provider == "aws":
         from mailroom.channels.sms.aws import AwsSms
 
@@ -128,10 +128,10 @@ _HOUR = 3600
 def text_delivery(
     settings: SmsSender, adapter: Adapter[Sms, SmsRequest], tools: Tools
 ) -> Delivery[Sms, SmsRequest]:
-    """A look-up finds a message by its number and its text, and two that are alike may be on their way: those
-    that the ledger knows as others' are none of it.
+    """Build the delivery of text messages. A look-up finds a message by its number and its text, and two
+    alike may be on their way, so the ledger's ids of other messages are left out.
 
-    The ledger goes by our own clock, and records after the submit: an hour is generous, for an id that is
-    missing would be taken for this message's, and this message would be lost.
+    The ledger has our own clock's times, and records after the submit. An hour is generous on purpose: the id
+    of another message that is missing there would be taken for this message, and this message would be lost.
     """
     return to_people(settings, adapter, tools, line_seconds=settings.clock_skew_seconds + _HOUR)

@@ -1,6 +1,7 @@
-"""A webhook record's way: a message is claimed as everywhere, a status callback is just sent.
+"""Delivery of webhooks: a message is claimed as in every channel, and a status callback is sent at least
+once.
 
-Callbacks are at least once: they have no claim, and their receiver drops the webhook-id that it has had.
+Callbacks need no claim, because receivers drop a repeated webhook-id.
 """
 
 from collections.abc import Sequence
@@ -22,13 +23,14 @@ from mailroom.outcomes import Callback
 from mailroom.telemetry import logger
 
 JITTER = 0.2
-"""The part of a delay that chance may take away. It never adds: retention is derived from the whole."""
+"""Largest random part that is taken off a delay. Jitter never adds: retention is derived from the whole
+delay."""
 MAX_REASON = 300
-"""Characters of a reason that the ledger keeps for each callback."""
+"""Maximum length of a callback's reason in the ledger."""
 
 
 class MessageDelivery(Delivery[Webhook, Post]):
-    """Delivers messages, with the written-down delays between tries."""
+    """Delivers messages with the delays of the settings between tries."""
 
     def __init__(self, settings: WebhookSender, adapter: StandardWebhooks, tools: Tools) -> None:
         super().__init__(settings, adapter, tools)
@@ -37,26 +39,27 @@ class MessageDelivery(Delivery[Webhook, Post]):
         self._may_fail = tries_that_may_fail(len(settings.delays) + 1)
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Seconds until the next try after the n-th receive; after the last one none, so that the record is
-        a dead letter at once."""
+        """Return the seconds until the next try after the n-th receive; 0 after the last one, so that the
+        record becomes a dead letter at once."""
         if self.is_last(receives):
             return 0
         delay = self._delays[receives - 1] * (1 - JITTER * self._tools.jitter())
         return max(delay, min(least, self._cap))
 
     def retried(self, message: Webhook | Callback, record: QueueRecord) -> None:
-        """Said of an endpoint long before its webhooks are dead letters, so that somebody can ask there."""
+        """Report an endpoint that keeps failing long before its webhooks are dead letters, so that an
+        operator can contact its owner."""
         if record.receives > self._may_fail:
             logger.warning("an endpoint keeps failing", host=message.group, tries=record.receives)
             self._tally.add("WebhooksFailing")
 
     def is_last(self, receives: int) -> bool:
-        """Whether no try follows this receive."""
+        """Tell whether this receive is the last one."""
         return receives > len(self._delays)
 
 
 class WebhookDelivery:
-    """Delivers both kinds."""
+    """Delivers messages and status callbacks."""
 
     def __init__(self, settings: WebhookSender, adapter: StandardWebhooks, tools: Tools) -> None:
         self._settings = settings
@@ -66,12 +69,14 @@ class WebhookDelivery:
         self._messages = MessageDelivery(settings, adapter, tools)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Webhook | Callback | Invalid]:
-        """The item and its message, or the callback that a body is. Raises Malformed."""
+        """Read a queue's body: the item and its message, or a callback. Raises Malformed."""
         return (body, _callback(body)) if "webhook_id" in body else self._messages.read(body)
 
     def begin(self, messages: Sequence[tuple[Webhook | Callback, QueueRecord]]) -> None:
         """Begin with the messages; callbacks need no beginning."""
-        self._messages.begin([(each, at) for each, at in messages if isinstance(each, Webhook)])
+        self._messages.begin(
+            [(message, record) for message, record in messages if isinstance(message, Webhook)]
+        )
 
     def deliver(self, message: Webhook | Callback | Invalid, record: QueueRecord) -> Result:
         if isinstance(message, Callback):
@@ -79,10 +84,10 @@ class WebhookDelivery:
         return self._messages.deliver(message, record)
 
     def end(self) -> None:
-        """Nothing is counted."""
+        """End the batch; a webhook counts against no budget."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """As of messages."""
+        """Return the seconds until the next try, by the delays of messages."""
         return self._messages.retry_wait(receives, least)
 
     def _call_back(self, callback: Callback, record: QueueRecord) -> Result:
@@ -95,7 +100,7 @@ class WebhookDelivery:
                 self._note_safely(callback, "delivered", result, record)
                 return DONE
             case Rejected(reason):
-                # Nothing is left to do but to say so: where that fails the record comes back for it.
+                # Only the note is left to write: if that fails, the record comes back for it.
                 self._note(callback, "failed", result, record)
                 self._tally.note(
                     "CallbacksRefused", "callback given up", reason=reason, callback=callback.name
@@ -117,8 +122,8 @@ class WebhookDelivery:
         return ComeBack(wait)
 
     def _note_safely(self, callback: Callback, status: str, result: PostResult, record: QueueRecord) -> None:
-        """Note the result, but raise nothing: the record's way is settled, and a lost note is worth neither a
-        second delivery nor a missing dead letter."""
+        """Note the result, and raise nothing: a lost note is worth neither a second delivery nor a missing
+        dead letter."""
         try:
             self._note(callback, status, result, record)
         except Exception:  # noqa: BLE001 - logged; what became of the callback stands
@@ -137,7 +142,8 @@ class WebhookDelivery:
 
 
 def _callback(body: dict[str, Any]) -> Callback:
-    """No message has a `webhook_id`: its contract refuses it. Raises Malformed where something is missing."""
+    """Read a callback. Only callbacks have a `webhook_id`: the contract of messages refuses it. Raises
+    Malformed if an attribute is missing."""
     try:
         return msgspec.convert(body, Callback)
     except msgspec.ValidationError as error:
