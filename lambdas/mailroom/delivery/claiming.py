@@ -45,7 +45,7 @@ class Claiming(Generic[M]):
         self._claims: dict[Key, Claimed] = {}
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]], account: str | None) -> None:
-        """Claim the first attempts of a batch in one call. Raises nothing: a claim that fails here is taken
+        """Claim the first attempts of a batch in one call. Never raises: a claim that fails here is taken
         alone when the message's turn comes. A message that is in the batch twice is left out, so that each
         copy claims for itself.
 
@@ -83,7 +83,7 @@ class Claiming(Generic[M]):
         return NoTimeLeft()
 
     def _give_back(self, claim: Claimed) -> None:
-        """Release a claim before anything was submitted. Raises nothing."""
+        """Release a claim before anything was submitted. Never raises."""
         try:
             self._ledger.release(claim)
         except ClaimLost:
@@ -106,6 +106,6 @@ def account_for(account: str, redirected_to: str | None) -> str:
 
 
 def _is_new(message: Message, record: QueueRecord) -> bool:
-    """Tell whether the ledger probably has no item of a message. A message that waited for its time has
-    one."""
+    """Tell whether a claim is probably the first write of a message's item. A message that waited for its
+    time has an item."""
     return record.receives == 1 and message.attempt == 1 and message.send_at is None

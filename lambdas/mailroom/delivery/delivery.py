@@ -83,7 +83,7 @@ class Adapter(Protocol[M, R]):
 
     def prepare(self, message: M) -> R:
         """Make the request: all that comes before the submit. Raises Invalid and NotReady; any other error
-        proves as well that nothing was sent, and lets the message wait."""
+        lets the message wait, because it comes before the submit."""
 
 
 class Delivery(Generic[M, R]):
@@ -91,7 +91,7 @@ class Delivery(Generic[M, R]):
     see FaxDelivery."""
 
     payload_is_content = False
-    """Whether the provider takes the payload itself, so that it holds no attributes of the message."""
+    """Whether the provider takes the payload itself, instead of attributes of the message in it."""
 
     def __init__(
         self,
@@ -134,8 +134,8 @@ class Delivery(Generic[M, R]):
             return body, fault
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
-        """Open the account for a batch, and ask and claim together for all of its messages. Raises
-        nothing."""
+        """Open the account for a batch, and ask and claim together for all of its messages. Never
+        raises."""
         if not messages:
             return
         try:
@@ -152,12 +152,12 @@ class Delivery(Generic[M, R]):
         self._claiming.begin(ready, None if isinstance(self._session, Refusal) else self._session.account)
 
     def end(self) -> None:
-        """Count what was sent for the day's budget. Raises nothing."""
+        """Count what was sent for the day's budget. Never raises."""
         self._timing.end()
 
     def deliver(self, message: M | Invalid, record: QueueRecord) -> Result:
-        """Take one message as far as it goes. Raises ClaimLost, and what the ledger raises: then nothing was
-        submitted, or it was not recorded and the claim stands."""
+        """Take one message as far as it goes. Raises ClaimLost and errors of the ledger: then the message was
+        not submitted, or its outcome was not recorded and the claim stands."""
         if isinstance(message, Invalid):
             return self.fail_invalid(message, record)
         if (postponed := self._timing.postponed(message.key)) is not None:
@@ -207,7 +207,7 @@ class Delivery(Generic[M, R]):
             return ComeBack(self._settings.lease_seconds + 1)
 
     def _doubt(self, claim: Claimed, error: Exception) -> None:
-        """Record why the outcome is unknown. Raises nothing: without it a dead letter has a less exact
+        """Record why the outcome is unknown. Never raises: without it a dead letter has a less exact
         cause."""
         try:
             self._ledger.doubt(claim, "unanswered", _cause(error))
@@ -234,8 +234,8 @@ class Delivery(Generic[M, R]):
         return self._session
 
     def _evidence(self, claim: Claimed, message: M, record: QueueRecord) -> Evidence | Result:
-        """Find out whether an earlier try arrived. If the provider cannot be asked, the message comes back:
-        a look-up submits nothing, so the claim is released."""
+        """Find out whether an earlier try arrived. If the provider cannot be asked, the message comes back,
+        and its claim is released: a look-up is not a submit."""
         # The provider's id in the ledger proves acceptance, which a look-up might not.
         if claim.checkpoint is not None:
             return Sent(claim.checkpoint.provider_id)
@@ -327,7 +327,7 @@ class Delivery(Generic[M, R]):
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
     def screen(self, claim: Claimed, message: M) -> M | Blocked:
-        """Leave out the recipients that must not get the message; Blocked if nobody is left. Raises
+        """Leave out the recipients that must not get the message; Blocked if it has none left. Raises
         Invalid."""
         blocked = self._blocked(message)
         if claim.redirected_to is not None:
@@ -386,10 +386,10 @@ class Delivery(Generic[M, R]):
         self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, line)
 
     def measure(self, message: M, record: QueueRecord) -> None:
-        """Measure the time from the put, or from the message's own time, to the acceptance. A later attempt
-        has no such time.
+        """Measure the time from the put, or from the message's own time, to the acceptance, for
+        first attempts only.
 
-        Nothing may fail between the provider's acceptance and its record, so this comes after both.
+        This comes after the record, so that a fault here cannot keep the acceptance from being recorded.
         """
         if record.since is not None and message.attempt == 1:
             seconds = self._tools.clock() - max(record.since, message.due() or 0.0)

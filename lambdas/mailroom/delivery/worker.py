@@ -46,12 +46,12 @@ class ComeBack(Result, frozen=True):
 
 DONE = Done()
 TO_DEAD_LETTERS = ComeBack(queues.AT_ONCE)
-"""Result of a record that no time heals: it comes back at once, receive after receive, until it is a dead
-letter, and locks nothing on its way."""
+"""Result of a record that waiting does not help: it comes back at once, receive after receive, until it is a
+dead letter, and locks nothing on its way."""
 
 
 class QueueRecord(Struct, frozen=True):
-    """One record of a queue."""
+    """Record of a queue."""
 
     item: dict[str, Any]
     key: Key
@@ -75,13 +75,13 @@ class ChannelDelivery(Protocol[T]):
         Malformed."""
 
     def begin(self, messages: Sequence[tuple[T, QueueRecord]]) -> None:
-        """Begin a batch of these messages. Raises nothing."""
+        """Begin a batch of these messages. Never raises."""
 
     def deliver(self, message: T | Invalid, record: QueueRecord) -> Result:
         """Take one message as far as it goes."""
 
     def end(self) -> None:
-        """End the batch. Raises nothing."""
+        """End the batch. Never raises."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
         """Return the seconds until the next try after the n-th receive, `least` of them if possible."""
@@ -293,7 +293,7 @@ class Worker:
             return [*threads.map(self._work, batch)]
 
     def _work(self, entry: Read | None) -> Result:
-        """Work on one record. Raises nothing: its fault must not end the batch."""
+        """Work on one record. Never raises: its fault must not end the batch."""
         if entry is None:
             self._tools.tally.add("Malformed")
             return TO_DEAD_LETTERS
