@@ -42,7 +42,7 @@ class _Trivial:
     """An adapter that makes the smallest request."""
 
     provider = "ses"
-    account = None
+    account = ""
 
     def __init__(self, client: Any) -> None:
         from mailroom.message.message import Message
@@ -52,6 +52,9 @@ class _Trivial:
 
         self.contract = Bare
         self._client = client
+
+    def open(self) -> "_Trivial":
+        return self
 
     def prepare(self, message: Any) -> dict[str, Any]:
         return {"Content": message}

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from mailroom.delivery.backoff import backoff
 from mailroom.delivery.claiming import Claiming, NoTimeLeft, account_for
-from mailroom.delivery.timing import Timing
+from mailroom.delivery.timing import SendingTime
 from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid
@@ -122,7 +122,7 @@ class Delivery(Generic[M, R]):
         self._allowed = (
             None if only is None else AllowedRecipients(settings.channel, only, settings.redirect_to)
         )
-        self._timing = Timing(settings, tools, lambda receives: self.retry_wait(receives))
+        self._timing = SendingTime(settings, tools, lambda receives: self.retry_wait(receives))
         self._claiming = Claiming[M](settings, tools, self._allowed, together=line_seconds is None)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], M | Invalid]:

@@ -30,7 +30,7 @@ _WAITS = {
 Asking = tuple[Message, QueueRecord]
 
 
-class Timing:
+class SendingTime:
     """Whether the messages of a batch may go out now. What is outside of its window waits until that opens.
     Bulk asks for its part of the day, once for the batch and before its submits; other lanes never ask: what
     they have sent is counted when their batch is over.
@@ -121,7 +121,7 @@ class Timing:
                     slots = self._budget.line_up([message.recipient_count])
             except Exception:  # noqa: BLE001 - logged; bulk finds out by itself that the day is used up
                 logger.warning("the day could not be closed for bulk", exc_info=True)
-        return self._hold([(message, record)], slots)[message.key]
+        return self._postpone([(message, record)], slots)[message.key]
 
     def end(self) -> None:
         """Count what a normal lane has sent; what bulk did not need is for its next batch. Raises nothing."""
@@ -154,13 +154,13 @@ class Timing:
                 yield message, record
         if outside:
             those, opens_at = zip(*outside.values(), strict=True)
-            self._kept |= self._hold(those, opens_at, OUTSIDE_WINDOW)
+            self._kept |= self._postpone(those, opens_at, OUTSIDE_WINDOW)
 
     def _closed(self, messages: Sequence[Asking], now: float) -> list[Asking]:
         """Let new messages wait while bulk is closed; the messages that go on."""
         new = [each for each in messages if each[1].receives == 1 and not each[0].expired(now)]
         if new:
-            self._kept |= self._hold(new, [self._closed_until] * len(new), PROVIDER_REFUSES)
+            self._kept |= self._postpone(new, [self._closed_until] * len(new), PROVIDER_REFUSES)
         return [each for each in messages if each[0].key not in self._kept]
 
     def _judge(self) -> None:
@@ -185,9 +185,9 @@ class Timing:
             else:
                 self._promised += size
         if over:
-            self._kept |= self._hold(over, budget.line_up([each.recipient_count for each, _ in over]))
+            self._kept |= self._postpone(over, budget.line_up([each.recipient_count for each, _ in over]))
 
-    def _hold(
+    def _postpone(
         self, messages: Sequence[Asking], slots: Sequence[float], code: str = DAY_USED_UP
     ) -> dict[Key, Result]:
         """Let each wait until its slot, or until it expires. What the queue does not take comes back."""
