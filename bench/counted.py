@@ -8,7 +8,7 @@ from typing import Any
 
 from bench import size
 from bench.functions import answer_at_once, context, in_a_process, queue_batch, report, stream_batch
-from mailroom.aws.dynamo import size_of
+from mailroom.aws.dynamo_values import size_of
 
 MAILS = size(1000, 100)
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from bench import size
 from bench.emulator import PUT_BATCH, WORKSPACE, client, running_stage
-from mailroom.aws.dynamo import image_of
+from mailroom.aws.dynamo_values import image_of
 from mailroom.clock import iso
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import LEDGER, MAILBOX, State

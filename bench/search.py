@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench import size
-from mailroom.aws.dynamo import batch_put, image_of
+from mailroom.aws.dynamo_batches import batch_put
+from mailroom.aws.dynamo_values import image_of
 from mailroom.environment import IndexSettings
 from mailroom.search.finder import Filter, Finder
 from mailroom.search.indexer import Indexer

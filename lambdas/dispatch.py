@@ -4,7 +4,7 @@ queues."""
 from typing import Any
 
 from mailroom import environment
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import DispatchSettings
 from mailroom.telemetry import instrumented

@@ -17,7 +17,8 @@ import typer
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
-from mailroom.aws.dynamo import batch_get, item_of
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_updates import item_of
 from mailroom.ledger.items import where
 from mailroom.mailbox import RESTORED
 from mailroom.message.message import Key, encode

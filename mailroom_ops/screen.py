@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Column, Table
 from rich.text import Text
 
-from mailroom.aws.dynamo import UnprocessedKeys
+from mailroom.aws.dynamo_batches import UnprocessedKeys
 from mailroom_ops.terminal import Terminal, escaped, printable
 
 screen = Terminal()

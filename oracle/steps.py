@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from mailroom.aws.dynamo import plain, string
+from mailroom.aws.dynamo_values import plain, string
 from mailroom.channels.mail.contract import Mail
 from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed

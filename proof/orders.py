@@ -13,7 +13,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.channels.mail.resend import Request
 from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import Reference

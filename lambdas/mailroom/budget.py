@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mailroom.aws.dynamo import ConditionFailed, Sets, number, plain, string, try_update, update
+from mailroom.aws.dynamo_updates import ConditionFailed, try_update, update
+from mailroom.aws.dynamo_values import Sets, number, plain, string
 from mailroom.clock import Clock
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom.aws.dynamo import Value, image_of, plain, same, size_of
+from mailroom.aws.dynamo_values import Value, image_of, plain, same, size_of
 from mailroom.clock import Clock, epoch
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, OVERSIZE, values_in
 from mailroom.errors import Invalid

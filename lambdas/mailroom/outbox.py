@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from mailroom.aws.dynamo import MAX_LEVELS
+from mailroom.aws.dynamo_values import MAX_LEVELS
 from mailroom.client import Mailroom, SendResult, Summary
 
 if TYPE_CHECKING:

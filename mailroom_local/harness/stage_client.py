@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.types import TypeSerializer
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.recipients.choices import Suppressions
 from mailroom_local.aws import ACCOUNT, REGION, STAGE, LocalSession, fetch, patient
 from mailroom_local.harness.expected import Expected, Item, Key

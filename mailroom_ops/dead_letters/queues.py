@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import batch_get, string
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_values import string
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
 from mailroom.ledger.items import where

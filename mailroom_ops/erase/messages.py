@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import epoch
 from mailroom.content.payloads import OVERSIZE

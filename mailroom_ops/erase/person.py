@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from mailroom.aws.dynamo import Value
+from mailroom.aws.dynamo_values import Value
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.ledger.erasure import ERASED
 from mailroom.message.address import bare, readable, spellings, to_e164

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mailroom.aws.dynamo import string
+from mailroom.aws.dynamo_values import string
 from mailroom.message.address import spellings
 from mailroom.search.rows import NEWEST, Row
 from mailroom_ops.erase.stage import ErasurePlace, ErasureRun, Read, StageData

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import Value
+from mailroom.aws.dynamo_values import Value
 from mailroom.clock import Clock
 from mailroom.ledger.items import where
 from mailroom.message.message import Key

@@ -15,7 +15,7 @@ import typer
 from msgspec import Struct, structs
 from rich.text import Text
 
-from mailroom.aws.dynamo import MAX_KEYS, batch_get
+from mailroom.aws.dynamo_batches import MAX_KEYS, batch_get
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso
 from mailroom.ledger.items import where

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from msgspec import Struct
 
-from mailroom.aws.dynamo import plain as plain_item
-from mailroom.aws.dynamo import string
+from mailroom.aws.dynamo_values import plain as plain_item
+from mailroom.aws.dynamo_values import string
 from mailroom.clock import iso
 from mailroom.message.address import bare, to_e164
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of

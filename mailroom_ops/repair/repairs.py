@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct, structs
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.message.message import Key
 from mailroom_ops.dead_letters.queues import DeadQueue, dead_queues
 from mailroom_ops.repair.dead_letters import DeadLetterMover

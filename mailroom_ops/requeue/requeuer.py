@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import queues
-from mailroom.aws.dynamo import image_of
+from mailroom.aws.dynamo_values import image_of
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid

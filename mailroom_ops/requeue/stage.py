@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import batch_get, plain, string
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_values import plain, string
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.versions import CurrentVersions

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from msgspec import Struct, structs
 
-from mailroom.aws.dynamo import UnprocessedKeys
+from mailroom.aws.dynamo_batches import UnprocessedKeys
 from mailroom.aws.queues import Entry
 from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT

@@ -13,7 +13,7 @@ from mailroom.api.answers import Refusal
 from mailroom.api.callers import Caller
 from mailroom.api.messages import Intake, States
 from mailroom.aws import clients
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.budget import Budget
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mailroom.aws.dynamo import image_of
+from mailroom.aws.dynamo_values import image_of
 from mailroom.message.message import run_of
 from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN, CampaignWorld, address
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mailroom.aws.dynamo import image_of, plain
+from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.mailbox import RESTORED, MailboxWriter
 from mailroom_ops import cli
 from mailroom_ops.requeue.selection import selected

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import image_of
+from mailroom.aws.dynamo_values import image_of
 from mailroom_ops.campaigns.dry_run import Sample
 from mailroom_ops.repair.dead_letters import DeadLetterMover
 from mailroom_ops.requeue.requeuer import Requeuer

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom_ops.console.pages import form
 from mailroom_ops.console.site import Asked, Goto, Shown, Site

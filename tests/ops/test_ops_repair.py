@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.clock import iso
 from mailroom.message.message import Key
 from mailroom_local.harness.stage_client import typed

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from mailroom.aws.dynamo import UnprocessedKeys
+from mailroom.aws.dynamo_batches import UnprocessedKeys
 from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail

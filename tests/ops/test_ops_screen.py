@@ -5,7 +5,7 @@ import pytest
 import typer
 from botocore.parsers import ResponseParserError
 
-from mailroom.aws.dynamo import UnprocessedKeys
+from mailroom.aws.dynamo_batches import UnprocessedKeys
 from mailroom_ops.screen import aws_faults
 from tests.support.unit.fakes import client_error
 

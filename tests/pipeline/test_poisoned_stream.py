@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from tests.support import ROOT
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed

@@ -10,7 +10,7 @@ from botocore.exceptions import EndpointConnectionError
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.campaigns.databases import Databases
 from mailroom.client import Mailroom
 from mailroom.outbox import TABLE, relay

@@ -16,20 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct, convert, field
 
-from mailroom.aws.dynamo import (
-    ConditionFailed,
-    Sets,
-    Value,
-    also,
-    assigned,
-    image_of,
-    number,
-    plain,
-    string,
-    strings,
-    update,
-    values_of,
-)
+from mailroom.aws.dynamo_updates import ConditionFailed, also, assigned, update, values_of
+from mailroom.aws.dynamo_values import Sets, Value, image_of, number, plain, string, strings
 from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.clock import Clock, epoch, iso, milliseconds
 from mailroom.errors import ClaimLost, Malformed

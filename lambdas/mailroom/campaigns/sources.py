@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.campaigns.audience import Audience, Connections, Found, Page, Rows, name_of
 from mailroom.campaigns.definition import Csv, Definition, DynamoTable, JsonLines, Modules, Postgresql
 from mailroom.environment import DatabaseSettings

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import Sets, batch_get, number, string
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.aws import clients, queues
-from mailroom.aws.dynamo import batch_get, string
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_values import string
 from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduledSettings

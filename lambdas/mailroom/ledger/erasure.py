@@ -7,7 +7,8 @@ key, its status and `completedAt`; so these stay until the item's own `ttl`, and
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mailroom.aws.dynamo import Sets, Value, assigned, assigned_once, number, string, values_of
+from mailroom.aws.dynamo_updates import assigned, assigned_once, values_of
+from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.clock import milliseconds
 from mailroom.ledger.items import ERASED_AT, error_of
 from mailroom.ledger.table import LedgerTable

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import Sets, Value, number, plain, string, strings
+from mailroom.aws.dynamo_values import Sets, Value, number, plain, string, strings
 from mailroom.clock import epoch
 from mailroom.message.message import Key, Message
 from mailroom.message.outcome import Status, before

@@ -9,18 +9,8 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import (
-    ConditionFailed,
-    Sets,
-    also,
-    assigned,
-    assigned_once,
-    image_of,
-    number,
-    plain,
-    string,
-    values_of,
-)
+from mailroom.aws.dynamo_updates import ConditionFailed, also, assigned, assigned_once, values_of
+from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost

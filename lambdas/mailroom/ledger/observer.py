@@ -9,7 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import ConditionFailed, Sets, also, assigned_once, number, string, values_of
+from mailroom.aws.dynamo_updates import ConditionFailed, also, assigned_once, values_of
+from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.ledger.items import earlier_than, error_of, facts_of
 from mailroom.ledger.table import LedgerTable
 from mailroom.message.outcome import FAILED, Event, Facts, Status, rank

@@ -4,20 +4,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from mailroom.aws.dynamo import (
-    ConditionFailed,
-    Sets,
-    Value,
-    also,
-    assigned_once,
-    insert,
-    number,
-    plain,
-    string,
-    try_update,
-    update,
-    values_of,
-)
+from mailroom.aws.dynamo_batches import insert
+from mailroom.aws.dynamo_updates import ConditionFailed, also, assigned_once, try_update, update, values_of
+from mailroom.aws.dynamo_values import Sets, Value, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.ledger.items import LINES, MAX_ERROR, MAX_HISTORY, earlier_than, facts_of, where
 from mailroom.message.message import Key

@@ -6,7 +6,8 @@ Producers use this as well, so it needs boto3 and no more.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mailroom.aws.dynamo import Sets, number, string, strings, try_update
+from mailroom.aws.dynamo_updates import try_update
+from mailroom.aws.dynamo_values import Sets, number, string, strings
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.ledger import UNCLAIMED
 

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from msgspec import Struct, convert
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import Sets, batch_get, number, plain, string, try_update, values_of
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_updates import try_update, values_of
+from mailroom.aws.dynamo_values import Sets, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.message.address import spellings
 from mailroom.telemetry import logger

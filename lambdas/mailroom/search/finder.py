@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import MAX_KEYS, batch_get, plain, string
+from mailroom.aws.dynamo_batches import MAX_KEYS, batch_get
+from mailroom.aws.dynamo_values import plain, string
 from mailroom.errors import Invalid
 from mailroom.ledger.items import where
 from mailroom.ledger.reader import MessageStatus, of_ledger

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import batch_get, batch_put, plain
+from mailroom.aws.dynamo_batches import batch_get, batch_put
+from mailroom.aws.dynamo_values import plain
 from mailroom.aws.secret import CachedSecret
 from mailroom.environment import IndexSettings
 from mailroom.ledger.items import where

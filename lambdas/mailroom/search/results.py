@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import batch_get, number, plain, string
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_values import number, plain, string
 from mailroom.message.message import Key, begun_of, run_of
 from mailroom.search.rows import Row, run_row
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from mailroom.aws.dynamo import Sets, number, string
+from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.aws.secret import CachedSecret
 from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO
 from mailroom.message.address import bare, spellings, to_e164

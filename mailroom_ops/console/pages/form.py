@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from mailroom.aws.dynamo import image_of
+from mailroom.aws.dynamo_values import image_of
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from standardwebhooks import Webhook
 
-from mailroom.aws.dynamo import string
+from mailroom.aws.dynamo_values import string
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
 from mailroom.message.message import run_of

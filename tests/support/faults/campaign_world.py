@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from mailroom.aws.dynamo import image_of, plain
+from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.campaigns.audience import Fault, Found, Page, Recipient, Recipients
 from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.budget import Budget
 from mailroom.campaigns.definition import Definition, Module
 from mailroom.campaigns.room import PageRoom

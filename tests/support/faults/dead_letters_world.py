@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mailroom import telemetry
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
 from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.retry_mover import RetryMover

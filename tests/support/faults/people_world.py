@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ReadTimeoutError
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.channels.push.sns import SnsPush
 from mailroom.channels.sms.adapter import SmsAdapter, text_delivery
 from mailroom.channels.sms.contract import SmsRequest

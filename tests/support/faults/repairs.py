@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import DispatchSettings, OutcomesSettings
 from mailroom.message.message import Reference

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from msgspec import structs
 from standardwebhooks import Webhook as Signature
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.webhook.delivery import WebhookDelivery
 from mailroom.channels.webhook.standard_webhooks import Signer, StandardWebhooks

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from mailroom.aws.dynamo import image_of, plain
+from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.rendering import MailRenderer
 from mailroom.channels.mail.resend import ResendMail

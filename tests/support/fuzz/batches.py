@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import structs
 
-from mailroom.aws.dynamo import image_of, plain
+from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.campaigns.bodies import collect_body
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.fax.adapter import FaxAdapter

@@ -3,7 +3,7 @@
 import itertools
 from typing import Any, Literal, cast
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed, Try
 from mailroom.ledger.ledger import Ledger, NewClaim

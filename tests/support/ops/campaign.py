@@ -10,7 +10,7 @@ import boto3
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
-from mailroom.aws.dynamo import image_of
+from mailroom.aws.dynamo_values import image_of
 from mailroom.budget import Budget, PerDay
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import PageClaim, Runs

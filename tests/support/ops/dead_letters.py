@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from mailroom.aws.dynamo import image_of, plain
+from mailroom.aws.dynamo_values import image_of, plain
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from mailroom_local.harness.stage_client import typed

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.channels.webhook.standard_webhooks import host_key
 from mailroom.http.url_policy import host_of
 from mailroom_local.aws import LocalSession, patient

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import plenty

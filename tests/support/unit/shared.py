@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.client import BaseClient
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.claims import Claim, Claimed
 from mailroom.ledger.ledger import Ledger

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.budget import Budget, Busy
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import CallerLimit

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from boto3.dynamodb.types import Binary, TypeSerializer
 
-from mailroom.aws.dynamo import image_of, plain, same, size_of
+from mailroom.aws.dynamo_values import image_of, plain, same, size_of
 from mailroom.errors import Invalid
 
 VALUES: list[Any] = [

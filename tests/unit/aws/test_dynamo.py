@@ -5,18 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import (
-    ConditionFailed,
-    also,
-    assigned,
-    assigned_once,
-    number,
-    plain,
-    string,
-    strings,
-    update,
-    values_of,
-)
+from mailroom.aws.dynamo_updates import ConditionFailed, also, assigned, assigned_once, update, values_of
+from mailroom.aws.dynamo_values import number, plain, string, strings
 from mailroom.message.message import decode, encode
 from tests.support.unit.shared import LEDGER, Aws, image
 

@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.client import Ambiguous, Invalid, Mailroom, NotCancelled, SendResult, Summary
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws import queues
-from mailroom.aws.dynamo import image_of, plain
+from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, ROUTING, Payloads

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import size_of
+from mailroom.aws.dynamo_values import size_of
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.provider import ProviderAdapter
 from mailroom.clock import iso

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.dispatch.dispatcher import Dispatcher, name_of
 from tests.support.unit.dispatching import Counted, at, made, numbered
 from tests.support.unit.fakes import Meddler, client_error, failing

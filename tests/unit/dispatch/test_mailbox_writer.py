@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.errors import Invalid
 from mailroom.mailbox import MailboxWriter
 from tests.support.unit.shared import MAILBOX, NOW, RUNS, Aws, FakeClock, before_each_call, item

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import number
+from mailroom.aws.dynamo_values import number
 from mailroom.ledger.claims import Completed
 from mailroom.ledger.erasure import KEPT, Erasure
 from mailroom.ledger.items import LedgerChange

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import number, string
+from mailroom.aws.dynamo_values import number, string
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import UnprocessedKeys, plain
+from mailroom.aws.dynamo_batches import UnprocessedKeys
+from mailroom.aws.dynamo_values import plain
 from mailroom.recipients.choices import OptOut, Preferences, choice_key, opt_out_of
 from tests.support.unit.aws_models import problems
 from tests.support.unit.fakes import Meddler, asked_twice

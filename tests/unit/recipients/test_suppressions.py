@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import UnprocessedKeys
+from mailroom.aws.dynamo_batches import UnprocessedKeys
 from mailroom.recipients.choices import Suppression, Suppressions
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.shared import NOW_MS, SUPPRESSIONS, Aws, FakeClock

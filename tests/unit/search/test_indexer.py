@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import UnprocessedKeys, plain
+from mailroom.aws.dynamo_batches import UnprocessedKeys
+from mailroom.aws.dynamo_values import plain
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
 from mailroom.ledger.erasure import Erasure

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 from pydantic import ValidationError
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.environment import IndexSettings
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger

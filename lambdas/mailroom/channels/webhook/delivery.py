@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from mailroom.aws.dynamo import Sets, number, string
+from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.channels.webhook.contract import Webhook, tries_that_may_fail
 from mailroom.channels.webhook.standard_webhooks import Post, PostResult, StandardWebhooks
 from mailroom.clock import milliseconds

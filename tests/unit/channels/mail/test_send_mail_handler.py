@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.content.templates import Templates
 from tests.support.unit.events import failures, lambda_context, sqs_event, stream_event
 from tests.support.unit.functions import Load

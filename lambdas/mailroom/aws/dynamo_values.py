@@ -1,0 +1,182 @@
+"""DynamoDB's attribute values: encoded from Python, decoded to Python, compared and measured.
+
+Producers import this module as well, so it needs boto3 only.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, DecimalException
+from typing import Any
+
+from mailroom.errors import NUMBERS, Invalid
+
+Value = dict[str, Any]
+"""An attribute value in DynamoDB's form: `{"S": "text"}`."""
+Sets = dict[str, Value]
+"""Attribute values by attribute."""
+MAX_LEVELS = 32
+"""How deep DynamoDB lets lists and maps lie in each other."""
+_MAX_PLAIN_DIGITS = 18
+"""Digits of a whole number that is portable as a JSON integer."""
+
+
+def image_of(item: Mapping[str, Any]) -> dict[str, Value]:
+    """An item in DynamoDB's form; floats become decimals. Raises Invalid for what DynamoDB cannot hold."""
+    return {_name("item", name): _value(name, value, 1) for name, value in item.items()}
+
+
+def _value(path: str, value: Any, level: int) -> Value:
+    if isinstance(value, (list, tuple, Mapping)):
+        return _nested(path, value, level)
+    match value:
+        case None:
+            return {"NULL": True}
+        case bool():
+            return {"BOOL": value}
+        case str():
+            return {"S": _text(path, value)}
+        case int() | float() | Decimal():
+            return {"N": _number(path, value)}
+    return _odd(path, value)
+
+
+def _odd(path: str, value: Any) -> Value:
+    """What JSON knows nothing of."""
+    from boto3.dynamodb.types import Binary  # half of what a command needs to start, and seldom asked for
+
+    if isinstance(value, (bytes, bytearray, Binary)):
+        return {"B": bytes(value)}  # type: ignore[arg-type]  # boto3's own type knows how, its stub does not
+    if isinstance(value, (set, frozenset)):
+        return _set(path, value)
+    raise Invalid(path, f"is a {type(value).__name__}, which DynamoDB has no type for")
+
+
+def _nested(path: str, value: Sequence[Any] | Mapping[Any, Any], level: int) -> Value:
+    if level > MAX_LEVELS:
+        raise Invalid(path, f"lies too deep; use at most {MAX_LEVELS} levels")
+    if not isinstance(value, Mapping):
+        return {"L": [_value(f"{path}[{at}]", each, level + 1) for at, each in enumerate(value)]}
+    named = {_name(path, name): each for name, each in value.items()}
+    return {"M": {name: _value(f"{path}.{name:.60}", each, level + 1) for name, each in named.items()}}
+
+
+def _name(path: str, name: Any) -> str:
+    if not isinstance(name, str):
+        raise Invalid(path, f"has the name {name!r:.60}, which is no string")
+    return _text(path, name)
+
+
+def _text(path: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Invalid(path, "holds half of a surrogate pair, which UTF-8 has no bytes for") from None
+    return text
+
+
+def _number(path: str, value: int | float | Decimal) -> str:
+    # A float's shortest text is what its writer meant: 0.1, and not the 55 digits of its binary value.
+    exact = Decimal(float.__repr__(value)) if isinstance(value, float) else value
+    try:
+        number = NUMBERS.create_decimal(exact)
+    except DecimalException:
+        raise Invalid(path, "is no number that DynamoDB takes: 38 digits, 1E-130 to 1E+125") from None
+    if not number.is_finite():
+        raise Invalid(path, "is no finite number")
+    return str(number)
+
+
+def _set(path: str, values: set[Any] | frozenset[Any]) -> Value:
+    members = [_value(path, each, 1) for each in values]
+    kinds = {kind for member in members for kind in member}
+    if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
+        raise Invalid(path, "is no set for DynamoDB: give it strings, or numbers, or bytes, one at least")
+    (kind,) = kinds
+    return {f"{kind}S": sorted(member[kind] for member in members)}
+
+
+def plain(image: Mapping[str, Any]) -> dict[str, Any]:
+    """An item as JSON could carry it: whole numbers as int, binary as base64, sets as sorted lists."""
+    return {name: _plain(value) for name, value in image.items()}
+
+
+def _plain(value: Value) -> Any:
+    ((kind, held),) = value.items()
+    match kind:
+        case "N":
+            return _plain_number(held)
+        case "B":
+            # A stream record has base64 already; boto3 hands out bytes.
+            return held if isinstance(held, str) else base64.b64encode(bytes(held)).decode()
+        case "NULL":
+            return None
+        case "L":
+            return [_plain(each) for each in held]
+        case "M":
+            return plain(held)
+        case "SS" | "NS" | "BS":
+            return sorted(_plain({kind[0]: each}) for each in held)
+    return held  # a string or a bool
+
+
+def _plain_number(text: str) -> int | Decimal:
+    whole = len(text) <= _MAX_PLAIN_DIGITS and text.lstrip("-").isdigit()
+    return int(text) if whole else Decimal(text)
+
+
+def same(one: Mapping[str, Value], other: Mapping[str, Value]) -> bool:
+    """Whether two items say the same: numbers by value, sets in any order, true and 1 apart."""
+    return bool(_canonical({"M": one}) == _canonical({"M": other}))
+
+
+def _canonical(value: Value) -> Any:
+    ((kind, held),) = value.items()
+    match kind:
+        case "N":
+            return kind, Decimal(held)
+        case "B":
+            return kind, bytes(held)
+        case "L":
+            return kind, [_canonical(each) for each in held]
+        case "M":
+            return kind, {name: _canonical(each) for name, each in held.items()}
+        case "SS" | "NS" | "BS":
+            return kind, {_canonical({kind[0]: each}) for each in held}
+    return kind, held  # a string, a bool or null
+
+
+def size_of(image: Mapping[str, Value]) -> int:
+    """The bytes that DynamoDB counts, by "Item sizes and formats" of its developer guide; numbers a little
+    above, as the guide gives them by a rule of thumb."""
+    return sum(len(name.encode()) + _size(value) for name, value in image.items())
+
+
+def _size(value: Value) -> int:
+    ((kind, held),) = value.items()
+    match kind:
+        case "S":
+            return len(held.encode())
+        case "N":
+            return len(held) // 2 + 2
+        case "B":
+            return len(held)
+        case "L":
+            return 3 + sum(1 + _size(each) for each in held)
+        case "M":
+            return 3 + len(held) + size_of(held)
+        case "SS" | "NS" | "BS":
+            return sum(_size({kind[0]: each}) for each in held)
+    return 1  # null or a bool
+
+
+def string(value: str) -> Value:
+    return {"S": value}
+
+
+def number(value: int | float) -> Value:
+    return {"N": str(int(value))}
+
+
+def strings(value: str | list[str]) -> Value:
+    """One string, or a list of them."""
+    return {"S": value} if isinstance(value, str) else {"L": [{"S": each} for each in value]}
