@@ -5,9 +5,8 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from mailroom.delivery.backoff import backoff
 from mailroom_stacks.settings.load import load
-from mailroom_stacks.settings.queues import DAY, SHORTEST_JITTER, Waits, worker_rules
+from mailroom_stacks.settings.queues import DAY, Waits, worker_rules
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
 from tests.support.stacks.refusals import STAGES
@@ -77,11 +76,6 @@ def test_all_workers_of_all_lanes_together_keep_to_the_channels_rate(stage: dict
     rows = list(chosen.lane_rows())
     fastest = sum(row.polling.maximum_concurrency / row.pace for row in rows)
     assert fastest <= rows[0].channel.messages_per_second * (1 + 1e-6)
-
-
-@given(st.integers(1, 1000), st.integers(1, 900), st.integers(1, 43_200))
-def test_a_worker_never_waits_less_than_the_queue_reckons_with(receive: int, base: int, cap: int) -> None:
-    assert backoff(receive, base, cap, lambda: 0.0) == SHORTEST_JITTER * Waits(base, cap).after(receive)
 
 
 def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:

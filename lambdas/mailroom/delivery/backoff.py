@@ -1,13 +1,16 @@
-"""Waits between two receives of a record."""
+"""The wait between two receives of a record. Workers wait so long, and the queues' settings count on it."""
 
 from collections.abc import Callable
 
+_SHARE = 0.5
+"""Share of a wait that is the same for all workers; the rest is random."""
+
 
 def backoff(receives: int, base: float, cap: float, random: Callable[[], float]) -> float:
-    """Seconds to wait after the n-th receive: base, 2·base, 4·base … up to cap, of which 50 to 100 %, so that
-    what failed together does not come back together.
+    """Return the seconds to wait after receive number `receives`: 50 to 100 % of base, 2·base, 4·base … cap.
 
-    At least half, because the queue's maxReceiveCount is derived from the shortest sum of these waits.
+    The random part keeps records that failed together from coming back together. The fixed part is what a
+    queue's maxReceiveCount is derived from: the shortest sum of these waits.
     """
-    whole = min(cap, base * 2.0 ** min(receives - 1, 32))
-    return whole * (0.5 + random() / 2)
+    longest = min(cap, base * 2.0 ** min(receives - 1, 32))
+    return longest * (_SHARE + random() * (1 - _SHARE))

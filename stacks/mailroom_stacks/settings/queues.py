@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from mailroom.delivery.backoff import backoff
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom_stacks.settings.sections import Backoff, Function, QueueWorker, Redelivery, Section, fixed
 
@@ -71,7 +72,6 @@ class Retention(Section):
 
 
 DAY = 86_400
-SHORTEST_JITTER = 0.5  # a worker waits 50 to 100 % of the nominal wait
 SQS_RECEIVES = 1000  # the highest maxReceiveCount
 RECEIVES_OVER = SQS_RECEIVES + 1
 
@@ -84,17 +84,17 @@ class Waits:
     cap: int
 
     @classmethod
-    def of(cls, backoff: Backoff) -> "Waits":
+    def of(cls, section: Backoff) -> "Waits":
         """The waits that a section sets."""
-        return cls(backoff.backoff_seconds, backoff.backoff_cap_seconds)
+        return cls(section.backoff_seconds, section.backoff_cap_seconds)
 
     def after(self, receive: int) -> int:
-        """The nominal wait after receive number `receive`, counted from 1."""
-        return min(self.cap, self.base << min(receive - 1, 32))
+        """The longest wait after receive number `receive`, counted from 1."""
+        return int(backoff(receive, self.base, self.cap, lambda: 1.0))
 
     def shortest_after(self, receive: int) -> float:
         """The shortest wait after receive number `receive`."""
-        return SHORTEST_JITTER * self.after(receive)
+        return backoff(receive, self.base, self.cap, lambda: 0.0)
 
     def receives_to_cover(self, seconds: int) -> int:
         """The fewest receives whose shortest total lasts `seconds`; RECEIVES_OVER where 1000 do not."""
