@@ -12,11 +12,10 @@ from mailroom.aws.dynamo_values import plain, string
 from mailroom.channels.mail.contract import Mail
 from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed
-from mailroom.ledger.erasure import Erasure
+from mailroom.ledger.erasure import ERASED_UNSENT, UNSENT, Erasure
 from mailroom.ledger.items import LINES, where
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
-from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
 from tests.support.told import WORDS, told
@@ -95,7 +94,6 @@ class Side:
         self._tokens = 0
         self.ledger = Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock, new_token=self._token)
         self.erasure = Erasure(client, LEDGER, TTL, clock)
-        self.withdrawals = Withdrawals(client, LEDGER, TTL, clock)
         self.claims: list[Claimed] = []
         self._seen: dict[Key, dict[str, Any]] = {}
 
@@ -212,6 +210,7 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
     "fail": lambda side, call: side.ledger.fail(side.claim_of(call), "invalid", call.word, "subject"),
     "suppress": lambda side, call: side.ledger.suppress(side.claim_of(call), "suppressed", call.word),
     "suppress_one": lambda side, call: side.ledger.suppress_one(side.claim_of(call), call.to, call.word),
+    "doubt": lambda side, call: side.ledger.doubt(side.claim_of(call), "unanswered", call.word),
     "release": lambda side, call: side.ledger.release(side.claim_of(call), call.account or "", call.word),
     "hand_back": lambda side, call: side.ledger.hand_back(side.claim_of(call)),
     "retry_later": lambda side, call: side.ledger.retry_later(side.claim_of(call), "busy", call.word),
@@ -225,13 +224,12 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
     ),
     "refuse": lambda side, call: side.ledger.refuse(_items(call), "invalid", call.word, "to"),
     "schedule": lambda side, call: side.ledger.schedule(call.message, side.clock.now + call.moment),
-    "cancel": lambda side, call: side.ledger.cancel(
-        call.message.key, call.word, side.clock.now + call.moment
+    "cancel, scheduled": lambda side, call: side.ledger.cancel(
+        call.message.key, call.word, since=side.clock.now + call.moment
     ),
     "lose": lambda side, call: side.ledger.lose(call.message.key, call.word),
-    "withdraw": lambda side, call: side.withdrawals.withdraw(
-        call.message.id,
-        call.message.event_type,
+    "cancel": lambda side, call: side.ledger.cancel(
+        call.message.key,
         call.word,
         to=call.to,
         callback_url=call.message.callback_url,
@@ -243,8 +241,10 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
     "reopen": lambda side, call: side.ledger.reopen(call.message.key, side.seen(call)),
     "settle": _settle,
     "observe": _observe,
-    "erase, not sent": lambda side, call: side.erasure.withdraw(call.message.key, side.clock.now),
-    "erase, over": _empty,
+    "cancel, erased": lambda side, call: side.erasure.cancel(
+        call.message.key, ERASED_UNSENT, condition=UNSENT, due=side.clock.now
+    ),
+    "erase": _empty,
     "ids_on_line": lambda side, call: sorted(
         side.ledger.ids_on_line(LINE, (side.clock.now + min(call.moment, 0)) * 1000)
     ),
@@ -257,7 +257,7 @@ _OFTEN = {
     "reopen": 3,
     "retry_later": 2,
     "complete": 2,
-} | dict.fromkeys(("checkpoint", "hand_back", "schedule", "cancel", "lose"), 3)
+} | dict.fromkeys(("checkpoint", "hand_back", "schedule", "cancel, scheduled", "lose"), 3)
 
 
 def calls(seed: int) -> Iterator[tuple[Call, float]]:

@@ -24,7 +24,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
 from mailroom.ledger.reader import READY, REMEMBERED_SECONDS, LedgerReader, MessageStatus
-from mailroom.ledger.withdrawal import Withdrawals
+from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, error_summary, in_order
 
 if TYPE_CHECKING:
@@ -261,13 +261,13 @@ class Mailroom:
         """
         status = self.status(id, event_type)
         if status is not None and status.status in (READY, "scheduled"):
-            self._withdraw(status)
+            self._cancel(status)
             status = self.status(id, status.event_type)
         if status is None or status.status != "cancelled":
             raise NotCancelled(id, status)
         return status
 
-    def _withdraw(self, status: MessageStatus) -> None:
+    def _cancel(self, status: MessageStatus) -> None:
         item = self._reader.item(status.id, status.event_type) or {}
         callback_url = item.get("callback_url")
         due = epoch(status.scheduled_for) if status.scheduled_for else 0.0
@@ -275,9 +275,8 @@ class Mailroom:
         # content in the queue can be cancelled, even if its item is due.
         if item and due <= time.time() and not status.waits_with_content:
             return
-        Withdrawals(self._dynamodb, self._ledger, REMEMBERED_SECONDS, time.time).withdraw(
-            status.id,
-            status.event_type,
+        LedgerTable(self._dynamodb, self._ledger, REMEMBERED_SECONDS).cancel(
+            status,
             to=status.to,
             callback_url=callback_url if isinstance(callback_url, str) else None,
             due=due,

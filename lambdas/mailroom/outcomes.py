@@ -17,7 +17,7 @@ from mailroom.aws.queues import Entry
 from mailroom.clock import Clock
 from mailroom.environment import OutcomesSettings
 from mailroom.http.url_policy import host_of
-from mailroom.ledger.items import LedgerChange, change_of
+from mailroom.ledger.change import LedgerChange, change_of
 from mailroom.message.message import MAX_GROUP, Key, encode
 from mailroom.message.outcome import CODES, DETAIL_TYPE, FAILED, SILENT
 from mailroom.telemetry import about, count, count_by, logger

@@ -14,7 +14,7 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import epoch
 from mailroom.content.payloads import OVERSIZE
-from mailroom.ledger.erasure import Erasure
+from mailroom.ledger.erasure import ERASED_UNSENT, UNSENT, Erasure
 from mailroom.ledger.items import ERASED_AT, where
 from mailroom.mailbox import due
 from mailroom.message.message import Key
@@ -170,7 +170,8 @@ class MessageErasure:
         if item is not None and "completedAt" in item:
             return True
         request = self._data.item("mailbox", key)
-        if self._erasure.withdraw(key, due(request) if request else 0):
+        send_at = due(request) if request else 0
+        if self._erasure.cancel(key, ERASED_UNSENT, condition=UNSENT, due=send_at):
             self.cancelled += 1
             return True
         item = self._data.item("ledger", key) or {}

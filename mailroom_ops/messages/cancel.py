@@ -8,7 +8,7 @@ import typer
 from mailroom.api.answers import Refusal
 from mailroom.api.messages import States
 from mailroom.clock import Clock
-from mailroom.ledger.withdrawal import Withdrawals
+from mailroom.ledger.table import LedgerTable
 from mailroom_ops.messages.status import MessageView, reader_of, show, view_of
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.requeue.stage import DeployedStage
@@ -54,5 +54,5 @@ def cancel(
 def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:
     """What takes a stage's messages back, as its API does."""
     ttl = deployed.dispatch.ledger_ttl_seconds
-    withdrawals = Withdrawals(deployed.dynamodb, deployed.name("ledger"), ttl, clock)
-    return States(reader_of(session, deployed.stage), withdrawals, deployed.contracts, clock)
+    ledger = LedgerTable(deployed.dynamodb, deployed.name("ledger"), ttl, clock)
+    return States(reader_of(session, deployed.stage), ledger, deployed.contracts, clock)

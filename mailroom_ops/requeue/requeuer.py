@@ -27,7 +27,7 @@ from mailroom.aws.dynamo_values import image_of
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
-from mailroom.ledger.items import LedgerChange
+from mailroom.ledger.change import LedgerChange
 from mailroom.mailbox import original
 from mailroom.message.message import Message, encode, parse
 from mailroom.outcomes import retry_of

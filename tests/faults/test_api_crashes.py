@@ -20,7 +20,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.reader import LedgerReader
-from mailroom.ledger.withdrawal import Withdrawals
+from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.message.message import parse
 from tests.support.faults.outside import Outside, Side, Stopped
@@ -54,8 +54,8 @@ class Api:
         writer = MailboxWriter(watched, "mailbox", oversize=Oversize(payloads, lambda: "payloads"))
         self.intake = Intake(validator, writer, workers=4 if threads else 1)
         reader = LedgerReader(watched, "ledger", "mailbox", world.clock)
-        withdrawals = Withdrawals(outside.watch(self.dynamodb, "update_item"), "ledger", 1e6, world.clock)
-        self.states = States(reader, withdrawals, CONTRACTS, world.clock)
+        ledger = LedgerTable(outside.watch(self.dynamodb, "update_item"), "ledger", 1e6, world.clock)
+        self.states = States(reader, ledger, CONTRACTS, world.clock)
 
     def mailbox(self) -> dict[str, Any]:
         return {each["id"]["S"]: plain(each) for each in self.dynamodb.scan(TableName="mailbox")["Items"]}

@@ -116,6 +116,15 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
             },
             "It was not sent so far: slow down (throttled)",
         ),
+        (
+            {
+                "status": "sending",
+                "startedAt": MS,
+                "trouble": {"code": "unanswered", "message": "SES: ReadTimeoutError"},
+                "updatedAt": "2026-11-21T13:59:58Z",
+            },
+            "It may have been sent, and the next worker looks for evidence first: SES: ReadTimeoutError",
+        ),
         ({"status": "sending", "dead_lettered_at": MS}, "mailroom dead-letters show m --stage dev"),
         ({"status": "retrying", "updatedAt": "2026-11-21T13:50:00Z"}, ""),
         ({"status": "retrying", "updatedAt": "2026-11-21T10:00:00Z"}, "Nothing has changed for 4 hours"),

@@ -28,7 +28,7 @@ from mailroom.dispatch.dispatcher import Validator
 from mailroom.environment import MessagesApiSettings
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.reader import LedgerReader
-from mailroom.ledger.withdrawal import Withdrawals
+from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.search.finder import Finder
 from mailroom.search.rows import Rows
@@ -149,8 +149,8 @@ def _previews(settings: MessagesApiSettings) -> "Previews":
 
 def _states(settings: MessagesApiSettings, clock: Clock) -> States:
     reader = LedgerReader(clients.dynamodb(), settings.ledger_table, settings.mailbox_table, clock)
-    withdrawals = Withdrawals(clients.dynamodb(), settings.ledger_table, settings.ledger_ttl_seconds, clock)
-    return States(reader, withdrawals, contracts_of(settings.default_region), clock)
+    ledger = LedgerTable(clients.dynamodb(), settings.ledger_table, settings.ledger_ttl_seconds, clock)
+    return States(reader, ledger, contracts_of(settings.default_region), clock)
 
 
 def _finder(settings: MessagesApiSettings, clock: Clock) -> Finder | None:

@@ -19,7 +19,7 @@ from mailroom.clock import Clock, epoch
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed, lies_too_deep
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
-from mailroom.ledger.withdrawal import Withdrawals
+from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import MailboxWriter, PutResult, in_order
 from mailroom.message.address import has_control
 from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
@@ -207,7 +207,7 @@ class States(Struct, frozen=True):
     """Answers for one stage."""
 
     reader: LedgerReader
-    withdrawals: Withdrawals
+    ledger: LedgerTable
     contracts: Mapping[str, type[Message]]
     clock: Clock = time.time
 
@@ -234,25 +234,25 @@ class States(Struct, frozen=True):
             return status
         if status.status not in WAITING:
             raise _past(status)
-        self._withdraw(status)
+        self._cancel(status)
         now = self.of(id_, status.event_type)
         if now.status != "cancelled":
             raise _past(now)
         return now
 
-    def _withdraw(self, status: MessageStatus) -> None:
+    def _cancel(self, status: MessageStatus) -> None:
         key = Key(status.id, status.event_type)
-        withdraw = partial(self.withdrawals.withdraw, key.id, key.event_type)
+        cancel = partial(self.ledger.cancel, key)
         if status.waits_with_content:
-            cancelled = withdraw(due=epoch(status.scheduled_for or ""))
+            cancelled = cancel(due=epoch(status.scheduled_for or ""))
         elif (item := self.reader.item(key.id, key.event_type)) is None:
             # Its producer took it back: that counts at its time, and may as well count now.
-            cancelled = withdraw()
+            cancelled = cancel()
         else:
             message = self.waiting(item)
             if message is None:
                 raise _past(status)
-            cancelled = withdraw(
+            cancelled = cancel(
                 to=message.recipient, callback_url=message.callback_url, due=message.due() or 0
             )
         if cancelled:

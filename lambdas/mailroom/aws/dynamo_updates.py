@@ -4,42 +4,63 @@ Producers import this module as well, so it needs boto3 only.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mailroom.aws.dynamo_values import Sets, Value, plain
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
+Returns = Literal["NONE", "ALL_OLD", "ALL_NEW"]
+"""Item that UpdateItem returns: none, the item before the update, or the item after it."""
 _ALIAS = re.compile(r"#(\w+)")
+_NO_ATTRIBUTES: Sets = {}
+
+
+class Update(NamedTuple):
+    """Changes of an item, by attribute."""
+
+    sets: Mapping[str, Value] = _NO_ATTRIBUTES
+    """New values."""
+    once: Mapping[str, Value] = _NO_ATTRIBUTES
+    """Values of attributes that have no value yet."""
+    appends: Mapping[str, Value] = _NO_ATTRIBUTES
+    """Lists of further entries."""
+    adds: Mapping[str, Value] = _NO_ATTRIBUTES
+    """Increments of numbers, and further members of sets."""
+    removes: Sequence[str] = ()
+
+    @property
+    def expression(self) -> str:
+        """The update in DynamoDB's words, in which `:name` is the value for the attribute `name`."""
+        once = [f"#{name} = if_not_exists(#{name}, :{name})" for name in self.once]
+        appends = [
+            f"#{name} = list_append(if_not_exists(#{name}, :no_entries), :{name})" for name in self.appends
+        ]
+        clauses = {
+            "SET": [*(f"#{name} = :{name}" for name in self.sets), *once, *appends],
+            "REMOVE": [f"#{name}" for name in self.removes],
+            "ADD": [f"#{name} :{name}" for name in self.adds],
+        }
+        return " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)
+
+    @property
+    def values(self) -> Sets:
+        """The values of the expression."""
+        values = values_of({**self.sets, **self.once, **self.appends, **self.adds})
+        return {**values, ":no_entries": {"L": []}} if self.appends else values
 
 
 def values_of(sets: Mapping[str, Value]) -> Sets:
-    """The values of an expression that calls an attribute's new value by the attribute's name: `:ttl`."""
+    """Return the values of an expression in which `:name` is the value for the attribute `name`."""
     return {f":{name}": value for name, value in sets.items()}
-
-
-def assigned(names: Iterable[str]) -> str:
-    """A SET clause's text for attributes that not every message has: `#to = :to, #topic = :topic`."""
-    return ", ".join(f"#{name} = :{name}" for name in names)
-
-
-def assigned_once(names: Iterable[str], within: str = "") -> str:
-    """The same for attributes that keep the value they have. `within` is the path of the map that has them:
-    `recipients.#recipient.`."""
-    return ", ".join(f"{within}#{name} = if_not_exists({within}#{name}, :{name})" for name in names)
-
-
-def also(text: str) -> str:
-    """The text as the end of a clause that has something else already."""
-    return f", {text}" if text else ""
 
 
 @lru_cache(maxsize=512)  # the verbs are few, and their texts are nearly always the same
 def _in_one_line(text: str) -> str:
-    """DynamoDB takes lines; moto and emulators do not."""
+    """Join the lines of a text: DynamoDB accepts several lines, but moto and emulators do not."""
     return " ".join(text.split())
 
 
@@ -49,7 +70,8 @@ def _aliases(*texts: str) -> dict[str, str]:
 
 
 class ConditionFailed(Exception):
-    """The condition did not hold; `item` is what stood there, in plain Python ({}: no item)."""
+    """Raised if the condition of an update is false. `item` is the item in plain Python; {} if there is
+    none."""
 
     def __init__(self, item: dict[str, Any]) -> None:
         super().__init__("the condition did not hold")
@@ -65,31 +87,30 @@ def update(
     values: Sets,
     *,
     names: Mapping[str, str] | None = None,
-    returns: Literal["NONE", "ALL_OLD", "ALL_NEW"] = "NONE",
+    returns: Returns = "NONE",
 ) -> dict[str, Any]:
-    """UpdateItem; what `returns` asks for, in plain Python. Raises ConditionFailed with the item.
+    """Call UpdateItem, and return the item that `returns` names, in plain Python. Raises ConditionFailed.
 
-    `#ttl` in a text is the attribute `ttl`, unless `names` says otherwise: DynamoDB has that word reserved
+    `#ttl` in a text is the attribute `ttl`, unless `names` has another one: DynamoDB reserves that word
     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html).
     """
     request: dict[str, Any] = {
         "UpdateExpression": _in_one_line(expression),
         "ConditionExpression": _in_one_line(condition),
         "ReturnValues": returns,
-        # The answer to a failed condition carries the item: no read is needed to tell why.
+        # The response to a failed condition brings the item, so that no read is needed.
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    # Neither may be there and empty.
+    # DynamoDB refuses both parameters if they are empty.
     if aliases := {**_aliases(expression, condition), **(names or {})}:
         request["ExpressionAttributeNames"] = aliases
     if values:
         request["ExpressionAttributeValues"] = values
     try:
-        reply = client.update_item(TableName=table, Key=key, **request)
-    except client.exceptions.ConditionalCheckFailedException as refusal:
-        raise ConditionFailed(plain(item_of(refusal.response))) from None
-    found = reply.get("Attributes")
-    return plain(found) if found else {}
+        response = client.update_item(TableName=table, Key=key, **request)
+    except client.exceptions.ConditionalCheckFailedException as failure:
+        raise ConditionFailed(plain(item_of(failure.response))) from None
+    return plain(response.get("Attributes") or {})
 
 
 def try_update(
@@ -99,19 +120,15 @@ def try_update(
     expression: str,
     condition: str,
     values: Sets,
-    *,
-    names: Mapping[str, str] | None = None,
-    returns: Literal["NONE", "ALL_NEW"] = "NONE",
 ) -> tuple[bool, dict[str, Any]]:
-    """UpdateItem; whether the condition held, and in plain Python what `returns` asks for, or the item that
-    the condition did not hold for."""
+    """Call UpdateItem, and return whether the condition was true, and the item if it was false."""
     try:
-        return True, update(client, table, key, expression, condition, values, names=names, returns=returns)
+        return True, update(client, table, key, expression, condition, values)
     except ConditionFailed as failed:
         return False, failed.item
 
 
 def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The item beside a failed condition; its type is missing from the client's own description."""
+    """Return the item beside a failed condition, which is missing from the client's own types."""
     item: Mapping[str, Any] = response.get("Item", {})
     return item

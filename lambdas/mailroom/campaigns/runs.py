@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct, convert, field
 
-from mailroom.aws.dynamo_updates import ConditionFailed, also, assigned, update, values_of
+from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, values_of
 from mailroom.aws.dynamo_values import Sets, Value, image_of, number, plain, string, strings
 from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.clock import Clock, epoch, iso, milliseconds
@@ -303,13 +303,11 @@ class Runs(Struct, frozen=True):
         """The page was not collected, and `trouble` says why: the next delivery claims the page at once, or
         ends if the run is over by this `state`."""
         over: Sets = {} if state is None else {"state": string(state)}
-        self._try(
-            claim.run.campaign,
-            claim.run.run,
-            f"SET trouble = :trouble{also(assigned(over))} REMOVE startedAt, claim_token",
-            _OWN,
-            {":trouble": string(trouble[:MAX_TROUBLE]), **values_of(over), **self._own(claim)},
+        released = Update(
+            {"trouble": string(trouble[:MAX_TROUBLE]), **over}, removes=("startedAt", "claim_token")
         )
+        values = {**released.values, **self._own(claim)}
+        self._try(claim.run.campaign, claim.run.run, released.expression, _OWN, values)
 
     def stop(self, campaign: str, run: str, by: str = "") -> bool:
         """Let nothing more of a run be collected or composed. A worker that is collecting a page does not
@@ -368,7 +366,7 @@ class Runs(Struct, frozen=True):
         dates: Sets = {"updatedAt": string(iso(now))}
         if self.ttl is not None:
             dates["ttl"] = number(now + self.ttl)
-        expression = f"SET {assigned(dates)}, {expression.removeprefix('SET ')}"
+        expression = f"{Update(dates).expression}, {expression.removeprefix('SET ')}"
         dated = {**values_of(dates), **values}
         return update(
             self.client, self.table, _key(campaign, run), expression, condition, dated, returns=returns

@@ -93,7 +93,7 @@ class DueDispatcher(Struct, frozen=True):
         return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(failed)]}
 
     def _gone(self, key: Key) -> None:
-        if self.ledger.cancel(key, _TAKEN_BACK, self.clock() - _LATE_SECONDS):
+        if self.ledger.cancel(key, _TAKEN_BACK, since=self.clock() - _LATE_SECONDS):
             logger.info("cancelled", extra=about(key))
             count("Cancelled")
         elif self.ledger.lose(key, _GONE):

@@ -1,9 +1,4 @@
-"""Results of a claim, the one conditional write that every delivery of a message begins with.
-
-worker A   claim ─────── submit ──✗ dies            lease = function time-out + 60 s
-queue            visibility time-out ────────────────────▶ redelivers
-worker B                                lease over ▶ claim ─ look for evidence ─ complete, or submit
-"""
+"""Results of a claim, the one conditional write that every delivery of a message begins with."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -67,7 +62,7 @@ class Claimed(Struct, frozen=True):
     @property
     def accounts(self) -> frozenset[str]:
         """Accounts at which an earlier try may have arrived."""
-        return frozenset(each.account for each in self.unsettled)
+        return frozenset(earlier.account for earlier in self.unsettled)
 
 
 class Completed(Struct, frozen=True):

@@ -1,22 +1,25 @@
-"""What erasing a person does to the ledger: a message of theirs is never deleted there, it is emptied.
+"""Erasure of a person in the ledger: an item of the person's messages is emptied, and never deleted.
 
-A copy of its queue message may lie somewhere for weeks. What keeps such a copy from being sent is the item's
-key, its status and `completedAt`; so these stay until the item's own `ttl`, and what tells of a person goes.
+A copy of its queue message may exist for weeks. The item's key, status and `completedAt` keep such a copy
+from being sent. So these stay until the item's own `ttl`, and the attributes about the person go.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from mailroom.aws.dynamo_updates import assigned, assigned_once, values_of
+from mailroom.aws.dynamo_updates import ConditionFailed, Update, update
 from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.clock import milliseconds
-from mailroom.ledger.items import ERASED_AT, error_of
-from mailroom.ledger.table import LedgerTable
-from mailroom.message.message import Key
+from mailroom.ledger.items import ERASED_AT, MessageKey, error_of, where
+from mailroom.ledger.table import NO_OUTCOME, LedgerTable
 
+UNSENT = f"""attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_tries)
+    AND attribute_not_exists(provider_id) AND {NO_OUTCOME}"""
+"""The message has not ended, and was certainly not sent: no worker holds it or died with it, and no provider
+has it. A worker may have put it back."""
 ERASED = "erased"
-"""Replaces a text that named the person."""
-WHY = "its recipient was erased before it was sent"
+"""Replacement of a text that named the person."""
+ERASED_UNSENT = "its recipient was erased before it was sent"
 KEPT = frozenset(
     (
         *("id", "event_type", "status", "attempts", "generation", "claim_token", "provider", "callbacks"),
@@ -26,41 +29,20 @@ KEPT = frozenset(
         *("error_code", "segments", "encoding", "error", "history", ERASED_AT, "erased_by"),
     )
 )
-"""What an emptied item may have. What is not named here goes, also what nobody has thought of yet."""
-_OF_HISTORY = ("at", "status", "code")
+"""Attributes that an emptied item may have. Any other attribute goes, even one that is new."""
+_HISTORY_FIELDS = ("at", "status", "code")
 
 
 class Erasure(LedgerTable):
-    """The two verbs. `ttl` is how long an item lives after its last change, in seconds."""
+    """The ledger as an erasure writes it: `cancel` under the condition UNSENT, then `empty`."""
 
-    def withdraw(self, key: Key, due: float = 0) -> bool:
-        """Cancel what was not sent, wherever its copies wait, also before there is an item: who comes to
-        claim it finds it completed. Who asked for callbacks is told, where the ledger knows of it. `due`
-        (epoch seconds; 0: at once) is its `send_at`.
+    def empty(self, key: MessageKey, item: Mapping[str, Any], by: str = "") -> bool:
+        """Remove the attributes about the person from an item (in plain Python) of a message that has ended.
 
-        False where it cannot be: a worker holds it or died with it, a provider has it, or it is over.
-        """
-        first = self.first_seen()
-        return self.try_write(
-            key,
-            f"""SET #status = :status, completedAt = :now, #error = :error, {assigned_once(first)}
-            REMOVE trouble, dead_lettered_at""",
-            """attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_tries)
-            AND attribute_not_exists(completedAt) AND attribute_not_exists(provider_id)""",
-            {
-                **self.ended(key, "cancelled"),
-                ":ttl": self.ttl_past(due),
-                **values_of({**error_of("cancelled", WHY), **first}),
-            },
-            entry="cancelled",
-        )
+        `by` is the operator, if known. False if the item has changed since, or its message has not ended.
 
-    def empty(self, key: Key, item: Mapping[str, Any], by: str = "") -> bool:
-        """Take what tells of the person out of what is over; `item` is what stands there, in plain Python,
-        and `by` says who erases ("": nobody can tell). False where it has changed since, or is not over.
-
-        The status stays, so it has no consequence; `updatedAt` and `ttl` stay as well. One attempt more
-        counts as ended, so that what its provider tells of the last one is outdated and brings nothing back.
+        The status stays, so no callback follows; `updatedAt` and `ttl` stay as well. One more attempt counts
+        as ended, so an event of the last attempt is outdated, and brings nothing of the person back.
         """
         erased = ERASED_AT in item
         sets: Sets = {
@@ -72,25 +54,21 @@ class Erasure(LedgerTable):
         if "error" in item:
             sets |= error_of(str(item["error"].get("code", "")), ERASED)
         if "history" in item:
-            sets["history"] = {"L": [_bare(each) for each in item["history"]]}
-        gone = sorted(name for name in item if name not in KEPT)
-        emptied, _ = self.change(
-            key,
-            f"SET {assigned(sets)} {_removing(gone)}",
-            "attribute_exists(completedAt) AND updatedAt = :seen",
-            {":seen": string(item["updatedAt"]), **values_of(sets)},
-        )
-        return emptied
+            sets["history"] = {"L": [_without_person(entry) for entry in item["history"]]}
+        emptied = Update(sets, removes=sorted(name for name in item if name not in KEPT))
+        condition = "attribute_exists(completedAt) AND updatedAt = :seen"
+        values = {":seen": string(item["updatedAt"]), **emptied.values}
+        try:
+            update(self._client, self._table, where(key), emptied.expression, condition, values)
+        except ConditionFailed:
+            return False
+        return True
 
 
-def _removing(names: Sequence[str]) -> str:
-    return "REMOVE " + ", ".join(f"#{name}" for name in names) if names else ""
-
-
-def _bare(entry: Mapping[str, Any]) -> Value:
-    kept: Sets = {}
-    for name in _OF_HISTORY:
+def _without_person(entry: Mapping[str, Any]) -> Value:
+    fields: Sets = {}
+    for name in _HISTORY_FIELDS:
         if name in entry:
             value = entry[name]
-            kept[name] = string(value) if isinstance(value, str) else number(value)
-    return {"M": kept}
+            fields[name] = string(value) if isinstance(value, str) else number(value)
+    return {"M": fields}

@@ -1,51 +1,67 @@
-"""The ledger: one item a message, saying what became of it. Every verb is one conditional write.
+"""The ledger: one item a message, with what became of it. Every verb is one conditional write.
 
 Two writes a message are the floor of an idempotent sender, `claim` and `complete`; stay there.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo_updates import ConditionFailed, also, assigned, assigned_once, values_of
+from mailroom.aws.dynamo_batches import insert
+from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, values_of
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
-from mailroom.ledger import UNCLAIMED
 from mailroom.ledger.claims import Checkpoint, Claim, Claimed, Try, tries_in, why_not_claimed
 from mailroom.ledger.items import (
+    LINES,
+    MAX_ERROR,
     PROVIDER_FACTS,
     REDIRECTED_TO,
     about_of,
     addressing_of,
     addressing_of_any,
-    each_of,
+    entries_of,
     error_of,
     facts_of,
     provider_of,
     trouble_of,
     where,
 )
-from mailroom.ledger.table import LedgerTable
+from mailroom.ledger.table import NO_OUTCOME, SETTLED, UNCLAIMED, LedgerTable
 from mailroom.message.message import Key, Message, key_of
-from mailroom.message.outcome import ANY_ACCOUNT, Facts, Status
+from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-_FIRST_CLAIM = """
-    (attribute_not_exists(startedAt) OR startedAt <= :lease_over)
-    AND attribute_not_exists(completedAt)
-    AND (attribute_not_exists(attempts) OR attempts = :ended)"""
-_NEXT_CLAIM = """
-    (attribute_not_exists(startedAt) OR startedAt <= :lease_over)
-    AND attribute_not_exists(completedAt)
-    AND attempts = :ended"""
-_OWN = "claim_token = :own AND attribute_not_exists(completedAt)"
+# The time-line of a claim. `startedAt` is the time of the claim; the lease is the function's time-out + 60 s.
+#
+# worker A   claim ─────── submit ──✗ dies            lease = function time-out + 60 s
+# queue            visibility time-out ────────────────────▶ redelivers
+# worker B                                lease over ▶ claim ─ look for evidence ─ complete, or submit
+NOT_HELD = "(attribute_not_exists(startedAt) OR startedAt <= :lease_over)"
+"""No worker holds the message, or the worker that holds it is dead: its lease is over."""
+FIRST = "(attribute_not_exists(attempts) OR attempts = :ended)"
+"""No attempt has ended yet. The message may have no item."""
+NEXT = "attempts = :ended"
+"""The attempt before this one has ended, and no other has begun."""
+OWN = f"claim_token = :own AND {NO_OUTCOME}"
+"""The caller's claim is the latest, and no event of the provider has ended the message meanwhile."""
+HELD = "attribute_exists(startedAt)"
+"""A worker holds the message."""
+SUBMITTED = "attribute_exists(provider_id)"
+"""The provider has accepted the attempt."""
+KNOWN = "attribute_exists(id)"
+"""The message has an item."""
+
 _ONE = number(1)
+_CLAIM_OVER = ("startedAt", "unsettled_tries")
+"""Attributes that go if the outcome of each try is known."""
 _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell any more how it ended"
 
 
@@ -64,9 +80,7 @@ class NewClaim(NamedTuple):
 
 
 class Ledger(LedgerTable):
-    """The verbs, each with its update in DynamoDB's own words. Beside those each write sets `updatedAt` and
-    `ttl`, and one with an `entry` adds to `history`. `lease` is how long a worker may hold a message before
-    it counts as crashed, `ttl` how long an item lives after its last change; both in seconds."""
+    """The verbs. Each write also sets `updatedAt` and `ttl`, and one with an `entry` adds to `history`."""
 
     def __init__(
         self,
@@ -78,13 +92,15 @@ class Ledger(LedgerTable):
         clock: Clock,
         new_token: Callable[[], str] = lambda: token_hex(16),
     ) -> None:
+        """`lease`: seconds for which a worker may hold a message before it counts as crashed. `ttl`: seconds
+        for which an item lives after its last change."""
         super().__init__(client, table, ttl, clock)
         self._lease_ms = int(lease * 1000)
         self.new_token = new_token
 
     @classmethod
     def of(cls, settings: Common, lease: float = 0) -> "Ledger":
-        """The ledger that a function's settings name; who never claims needs no lease."""
+        """Open the ledger that a function's settings name. A function that never claims needs no lease."""
         table, ttl = settings.ledger_table, settings.ledger_ttl_seconds
         return cls(clients.dynamodb(), table, lease=lease, ttl=ttl, clock=time.time)
 
@@ -96,88 +112,85 @@ class Ledger(LedgerTable):
         token: str | None = None,
         put_at: float | None = None,
     ) -> Claim:
-        """Take the message for this worker, or learn why not. The arguments are a `NewClaim`'s; without a
-        token, the claim gets one."""
-        now, wanted = (
-            self._now_ms(),
-            NewClaim(message, account, redirected_to, token or self.new_token(), put_at),
-        )
-        claim, stays, about = self._claim_of(wanted, now)
-        told = also(assigned(about)) + also(assigned_once(stays))
-        expression = f"""
-            SET #status = :status, claim_token = :claim_token, startedAt = :startedAt{told}
-            {"ADD unsettled_tries :unsettled_tries" if "unsettled_tries" in claim else ""}
-            REMOVE dead_lettered_at{"" if redirected_to else ", redirected_to"}"""
-        ended, lease_over = number(message.attempt - 1), number(now - self._lease_ms)
-        condition = _FIRST_CLAIM if message.attempt == 1 else _NEXT_CLAIM
-        values = values_of({**claim, **stays, **about, "ended": ended, "lease_over": lease_over})
+        """Claim the message for this worker, or return the reason why it cannot be claimed.
+
+        The arguments are the fields of `NewClaim`; by default the claim gets a new token.
+        """
+        new = NewClaim(message, account, redirected_to, token or self.new_token(), put_at)
+        now = self._clock()
+        now_ms = milliseconds(now)
+        condition = f"{NOT_HELD} AND {NO_OUTCOME} AND {FIRST if message.attempt == 1 else NEXT}"
+        values = {":lease_over": number(now_ms - self._lease_ms), ":ended": number(message.attempt - 1)}
         try:
-            old = self.write(message.key, expression, condition, values, returns="ALL_OLD")
+            item = self.write(message.key, self._claiming(new, now), condition, values, returns="ALL_OLD")
         except ConditionFailed as failed:
-            found = failed.item
-            # A try before this one has written it: the SDK's, or `claim_new`, whose answer was lost. An event
-            # that completed it in between still counts.
-            if found.get("claim_token") == wanted.token and "completedAt" not in found:
-                return _claimed(wanted, found)
-            return why_not_claimed(found, message.attempt, now, self._lease_ms)
-        return _claimed(wanted, old)
+            item = failed.item
+            # An earlier write of this claim whose response was lost: the SDK's own, or that of `claim_new`.
+            # An event that has completed the message meanwhile still counts.
+            if item.get("claim_token") != new.token or "completedAt" in item:
+                return why_not_claimed(item, message.attempt, now_ms, self._lease_ms)
+        return _claimed(new, item)
 
-    def claim_new(self, wanted: Sequence[NewClaim]) -> list[Claimed | str]:
-        """Take first attempts of which the ledger has no item, no key twice, in one call for 25 of them. A
-        code where that is not certain: see `insert`. Then `claim` will tell."""
-        now = self._now_ms()
-        items: list[tuple[Key, Sets]] = []
-        for each in wanted:
-            claim, stays, about = self._claim_of(each, now)
-            items.append((each.message.key, {**claim, **stays, **about}))
-        codes = self.write_new(items)
-        return [code or _claimed(each, {}) for each, code in zip(wanted, codes, strict=True)]
+    def claim_new(self, new_claims: Sequence[NewClaim]) -> list[Claimed | str]:
+        """Claim first attempts of messages without an item, in one call for every 25. No key may come twice.
 
-    def _claim_of(self, wanted: NewClaim, now: int) -> tuple[Sets, Sets, Sets]:
-        """What a claim writes: the claim itself, what stays as it was where it is there already, and what the
-        item says of the message."""
-        message = wanted.message
-        kept = message.kept
-        if wanted.redirected_to is not None:
-            kept = {**message.redirected(wanted.redirected_to).kept, REDIRECTED_TO: wanted.redirected_to}
-        claim: Sets = {
-            "status": string("sending"),
-            "claim_token": string(wanted.token),
-            "startedAt": number(now),
-        }
-        if wanted.account is not None:
-            # Stays over crashes, until a verb settles the outcome of each try.
-            claim["unsettled_tries"] = {"SS": [Try(now, wanted.account).text]}
-        about = {
-            **about_of(message),
-            **each_of(message.addressees),
-            **facts_of(kept),
-        }
-        stays: Sets = {name: about.pop(name) for name in ("callbacks", "recipients") if name in about}
-        stays |= self.first_seen(wanted.put_at)
-        return claim, stays, about
+        Returns an error's code if a claim is uncertain (see `insert`); then `claim` decides.
+        """
+        now = self._clock()
+        items: list[Sets] = []
+        for new in new_claims:
+            claiming = self._claiming(new, now)
+            attributes = {**claiming.sets, **claiming.once, **claiming.adds}
+            items.append({**where(new.message.key), **self.dates(now), **attributes})
+        codes = insert(self._client, self._table, items)
+        return [code or _claimed(new, {}) for new, code in zip(new_claims, codes, strict=True)]
+
+    def _claiming(self, new: NewClaim, now: float) -> Update:
+        """Return the changes of a claim. `trouble` and `dead_lettered_at` belong to the try before, so they
+        go."""
+        message, now_ms = new.message, milliseconds(now)
+        about, sent = about_of(message), message
+        removes, redirect = [*SETTLED], Sets()
+        if new.redirected_to is None:
+            removes.append(REDIRECTED_TO)
+        else:
+            sent = message.redirected(new.redirected_to)
+            redirect = {REDIRECTED_TO: string(new.redirected_to)}
+        # A try stays over crashes, until a verb settles its outcome.
+        tries = () if new.account is None else (Try(now_ms, new.account).text,)
+        return Update(
+            sets={
+                "status": string("sending"),
+                "claim_token": string(new.token),
+                "startedAt": number(now_ms),
+                **about,
+                **facts_of(sent.kept),
+                **redirect,
+            },
+            once={**entries_of(message.addressees), **self.first_values(about, new.put_at)},
+            adds={"unsettled_tries": {"SS": [*tries]}} if tries else {},
+            removes=removes,
+        )
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
-        """Keep the provider's id before waiting on it: from here on the attempt is resumed, never resent.
+        """Record the provider's acceptance of an attempt before waiting for its end: from here on the attempt
+        is resumed, and never submitted again.
 
-        `line`: what it occupies, such as a fax number; `ids_on_line` then finds it.
+        `line`: the line that the attempt occupies, such as a fax number, for `ids_on_line`.
         """
-        of_line = {} if line is None else {"line": string(line)}
-        told = also(assigned(of_line))
-        self._write_own(
-            claim,
-            f"""SET provider = :provider, provider_id = :provider_id, submittedAt = :submittedAt{told}
-            ADD provider_ids :provider_ids""",
-            _OWN,
-            values_of(
-                {
-                    **provider_of(provider, provider_id),
-                    **of_line,
-                    "submittedAt": number(self._now_ms()),
-                    "provider_ids": {"SS": [provider_id]},
-                }
-            ),
+        accepted = Update(
+            sets={
+                **provider_of(provider, provider_id),
+                "submittedAt": number(self._now_ms()),
+                **({} if line is None else {"line": string(line)}),
+            },
+            adds={"provider_ids": {"SS": [provider_id]}},
         )
+        self._write_own(claim, accepted)
+
+    def doubt(self, claim: Claimed, code: str, message: str) -> None:
+        """Record why the outcome of a submit is unknown. The claim stands, with its try."""
+        self._write_own(claim, Update(trouble_of(code, message)))
 
     def complete(
         self,
@@ -187,136 +200,117 @@ class Ledger(LedgerTable):
         facts: Facts | None = None,
         line: str | None = None,
     ) -> None:
-        """The provider accepted it. After an `observe` of the same fact only what it lacks is added.
+        """Record that the provider has accepted the message. If an event has recorded that already, add the
+        missing facts only.
 
-        `line`: the number that it went to, where `ids_on_line` has to know of it.
+        `line`: the recipient's number, if `ids_on_line` needs it.
         """
-        known: Facts = {"provider": provider, "provider_id": provider_id, **(facts or {})}
-        ids = Sets()
+        acceptance: Facts = {"provider": provider, "provider_id": provider_id, **(facts or {})}
+        ids: Sets = {}
         if line is not None:
-            known |= {"line": line, "submittedAt": self._now_ms()}
+            acceptance |= {"line": line, "submittedAt": self._now_ms()}
             ids = {"provider_ids": {"SS": [provider_id]}}
-        told, of_line = facts_of(known), "provider_ids :provider_ids" if ids else ""
+        sent = Update(
+            sets={**self.outcome(claim.key, "sent"), **facts_of(acceptance)},
+            adds={"attempts": _ONE, **ids},
+            removes=(*SETTLED, "error"),  # the error of an earlier attempt stays in the history
+        )
         try:
-            found = self._write_own(
-                claim,
-                # The error is an earlier attempt's, which the history keeps.
-                f"""SET #status = :status, completedAt = :now{also(assigned(told))}
-                REMOVE trouble, dead_lettered_at, #error
-                ADD attempts :one{also(of_line)}""",
-                _OWN,
-                {**self.ended(claim.key, "sent"), ":one": _ONE, **values_of({**told, **ids})},
-                entry="sent",
-            )
+            item = self._write_own(claim, sent, entry="sent")
         except ClaimLost as lost:
             raise ClaimLost(f"accepted as {provider_id}, but {lost}") from None
-        lacking = {name: value for name, value in known.items() if found.get(name) != value}
-        # Neither is worth a write of its own.
-        if found and lacking.keys() - {"submittedAt", "subject"}:
-            self.write(
-                claim.key,
-                f"SET {assigned(told)} {of_line and f'ADD {of_line}'}",
-                "claim_token = :own",
-                {**values_of({**told, **ids}), ":own": string(claim.token)},
-            )
+        if item:
+            self._add_missing(claim, item, acceptance, ids)
+
+    def _add_missing(self, claim: Claimed, item: Mapping[str, Any], facts: Facts, ids: Sets) -> None:
+        missing = {name for name, value in facts.items() if item.get(name) != value}
+        # A missing `submittedAt` or `subject` alone is not worth a second write.
+        if missing - {"submittedAt", "subject"}:
+            own = {":own": string(claim.token)}
+            self.write(claim.key, Update(facts_of(facts), adds=ids), "claim_token = :own", own)
 
     def fail(self, claim: Claimed, code: str, message: str, field: str = "") -> None:
-        """Record that the message will not be sent, by its own fault or its recipient's; `message` says what
-        would be right, `field` which attribute is at fault."""
-        self._write_own(
-            claim,
-            """SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error
-            REMOVE trouble, dead_lettered_at
-            ADD attempts :one""",
-            _OWN,
-            {**self.ended(claim.key, "failed"), ":one": _ONE, **values_of(error_of(code, message, field))},
-            entry="failed",
-            code=code,
-        )
+        """Record that the message will not be sent, by its own fault or its recipient's. `message` names the
+        remedy, `field` the attribute at fault."""
+        self._end_unsent(claim, "failed", code, message, field)
 
     def suppress(self, claim: Claimed, code: str, message: str) -> None:
-        """Record that the message will not be sent: no recipient wants it, or can be reached. `message` says
-        why."""
-        self._write_own(
-            claim,
-            """SET #status = :status, completedAt = :now, #error = :error
-            REMOVE trouble, dead_lettered_at
-            ADD attempts :one""",
-            _OWN,
-            {**self.ended(claim.key, "suppressed"), ":one": _ONE, **values_of(error_of(code, message))},
-            entry="suppressed",
-            code=code,
+        """Record that the message will not be sent because all recipients refuse it or are out of reach.
+        `message` is the reason."""
+        self._end_unsent(claim, "suppressed", code, message)
+
+    def _end_unsent(self, claim: Claimed, status: Status, code: str, message: str, field: str = "") -> None:
+        ended = Update(
+            sets={**self.outcome(claim.key, status), **error_of(code, message, field)},
+            adds={"attempts": _ONE},
+            removes=SETTLED,
         )
+        self._write_own(claim, ended, entry=status, code=code)
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
-        """Record that one of several recipients is left out: the others get the message."""
+        """Record that one of several recipients is left out; the other recipients get the message."""
         self.advance(claim.key, addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
-        """Record that the claim's holder has not sent the message: the next delivery claims at once. That
-        proves nothing of an earlier try whose outcome is unknown, so the next delivery hears
-        of that try.
+        """Record that the claim's holder has not sent the message: the next delivery claims at once.
 
-        `trouble` says what kept the message from being sent, until it is settled.
+        Earlier tries whose outcome is unknown stay. `code` and `message` are the `trouble` that kept the
+        message from being sent.
         """
-        trouble = trouble_of(code, message)
-        values = values_of(trouble)
-        if not claim.unsettled:
-            said = "SET trouble = :trouble" if trouble else ""
-            expression = f"{said} REMOVE startedAt, unsettled_tries"
+        sets, removes = trouble_of(code, message), ["startedAt"]
+        if claim.unsettled:
+            sets["unsettled_tries"] = {"SS": [earlier.text for earlier in claim.unsettled]}
         else:
-            expression = f"SET unsettled_tries = :earlier{also(assigned(trouble))} REMOVE startedAt"
-            values[":earlier"] = {"SS": [each.text for each in claim.unsettled]}
-        self._write_own(claim, expression, _OWN, values)
-
-    def doubt(self, claim: Claimed, code: str, message: str) -> None:
-        """Record why the outcome of a submit is unknown; the claim stands."""
-        self._write_own(claim, "SET trouble = :trouble", _OWN, values_of(trouble_of(code, message)))
+            removes.append("unsettled_tries")
+        self._write_own(claim, Update(sets, removes=removes))
 
     def hand_back(self, claim: Claimed) -> None:
-        """Give up a claim whose fax is not over: the next delivery claims at once and resumes from the
+        """Give up the claim of a fax under way: the next delivery claims at once, and resumes from the
         checkpoint."""
-        self._write_own(
-            claim,
-            "REMOVE startedAt, unsettled_tries",
-            f"{_OWN} AND attribute_exists(provider_id)",
-            {},
-        )
+        self._write_own(claim, Update(removes=_CLAIM_OVER), f"{OWN} AND {SUBMITTED}")
 
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:
-        """The attempt ended without success; the next one is claimed with `attempt` + 1."""
-        self._write_own(
-            claim,
-            """SET #status = :retrying, #error = :error
-            REMOVE startedAt, unsettled_tries, provider_id
-            ADD attempts :one""",
-            # Held still: an SDK's second try, after a lost answer, must not count the attempt twice.
-            f"{_OWN} AND attribute_exists(startedAt)",
-            {":retrying": string("retrying"), ":one": _ONE, **values_of(error_of(code, message))},
-            entry="retrying",
-            code=code,
+        """Record that the attempt has failed; the next claim is for `attempt` + 1."""
+        retrying = Update(
+            sets={"status": string("retrying"), **error_of(code, message)},
+            adds={"attempts": _ONE},
+            removes=(*_CLAIM_OVER, "provider_id"),
         )
+        # Without HELD, the SDK's repeat of the write after a lost response would count the attempt twice.
+        self._write_own(claim, retrying, f"{OWN} AND {HELD}", entry="retrying", code=code)
 
     def dead_lettered(self, key: Key) -> dict[str, Any]:
-        """Mark a message that lies in a dead-letter queue by `dead_lettered_at`, unless it is completed or
-        marked already. That is no verdict, so nothing else changes. Returns the item as it stands; {}: there
-        is none."""
+        """Mark a message in a dead-letter queue by `dead_lettered_at`, unless it has ended or has the mark.
+        That is not an outcome, so nothing else changes. Returns the item; {} if there is none."""
+        marked = Update({"dead_lettered_at": number(self._now_ms())})
+        condition = f"{KNOWN} AND {NO_OUTCOME} AND attribute_not_exists(dead_lettered_at)"
         try:
-            return self.write(
-                key,
-                "SET dead_lettered_at = :now",
-                """attribute_exists(id) AND attribute_not_exists(completedAt)
-                AND attribute_not_exists(dead_lettered_at)""",
-                {":now": number(self._now_ms())},
-                returns="ALL_NEW",
-            )
+            return self.write(key, marked, condition, returns="ALL_NEW")
         except ConditionFailed as failed:
             return failed.item
 
     def callbacks(self, key: Key) -> dict[str, Any]:
-        """A message's item with only `callbacks`: why they were not taken; {}: nothing is known."""
-        reply = self._client.get_item(TableName=self._table, Key=where(key), ProjectionExpression="callbacks")
-        return plain(reply.get("Item", {}))
+        """Read the attribute `callbacks` of a message's item: {} if there is none."""
+        response = self._client.get_item(
+            TableName=self._table, Key=where(key), ProjectionExpression="callbacks"
+        )
+        return plain(response.get("Item", {}))
+
+    def note_callback(self, key: Key, name: str, result: Sets) -> None:
+        """Record the result of a callback, by the callback's name, if the message wants callbacks.
+
+        The message itself does not change, so `updatedAt` and `ttl` stay.
+        """
+        with suppress(ConditionFailed):  # the message wants no callbacks, or the ledger has forgotten it
+            update(
+                self._client,
+                self._table,
+                where(key),
+                "SET callbacks.#name = :result",
+                "attribute_exists(callbacks)",
+                {":result": {"M": result}},
+                names={"#name": name},
+            )
 
     def refuse(
         self,
@@ -326,168 +320,204 @@ class Ledger(LedgerTable):
         field: str = "",
         put_at: float | None = None,
     ) -> bool:
-        """Record an item that can never be sent, before any claim. Nothing but its key needs to be right.
+        """Record an item that can never be sent, before any claim. Only its key needs to be valid.
         `put_at`: see `NewClaim`.
 
-        False where a better copy was claimed before: that one decides, so this record must come back.
+        False if a valid copy was claimed before: that one decides, so this record must come back.
         """
-        key, about, first = key_of(item), addressing_of_any(item), self.first_seen(put_at)
-        told = also(assigned(about)) + also(assigned_once(first))
+        error, about = error_of(code, message, field), addressing_of_any(item)
         try:
-            self.write(
-                key,
-                f"""SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error{told}
-                REMOVE trouble, dead_lettered_at""",
-                UNCLAIMED,
-                {
-                    **self.ended(key, "failed"),
-                    **values_of({**error_of(code, message, field), **about, **first}),
-                },
-                entry="failed",
-                code=code,
-            )
+            self._end_unclaimed(key_of(item), "failed", code, {**error, **about}, UNCLAIMED, put_at)
         except ConditionFailed as failed:
             return "completedAt" in failed.item
         return True
 
-    def schedule(
-        self, message: Message, due: float, code: str = "", why: str = "", put_at: float | None = None
-    ) -> bool:
-        """Record that the message waits for its time, `due` in epoch seconds; `code` and `why` say for what
-        it waits, where that is not its `send_at`; `put_at`: see `NewClaim`. False where it is past
-        waiting."""
-        about, first = about_of(message) | trouble_of(code, why), self.first_seen(put_at)
-        told = also(assigned(about)) + also(assigned_once(first))
-        return self.try_write(
-            message.key,
-            f"SET #status = :scheduled, scheduledFor = :due{told}",
-            UNCLAIMED,
-            {
-                ":scheduled": string("scheduled"),
-                ":due": string(iso(due)),
-                ":ttl": self.ttl_after(due),
-                **values_of({**about, **first}),
-            },
-        )
-
-    def cancel(self, key: Key, message: str, since: float = 0) -> bool:
-        """Record that the producer took the message back while it waited for its time. False where it is past
-        waiting, or was due before `since` (epoch seconds)."""
-        return self.try_write(
-            key,
-            """SET #status = :status, completedAt = :now, #error = :error
-            REMOVE trouble, dead_lettered_at""",
-            f"{UNCLAIMED} AND attribute_exists(id) AND scheduledFor >= :since",
-            {
-                **self.ended(key, "cancelled"),
-                ":since": string(iso(since)),
-                **values_of(error_of("cancelled", message)),
-            },
-            entry="cancelled",
-        )
-
     def lose(self, key: Key, message: str) -> bool:
-        """Record that the message waited for its time, and that its content is gone. False where it is past
-        waiting."""
-        return self.try_write(
-            key,
-            """SET #status = :status, completedAt = :now, failed_on = :failed_on, #error = :error
-            REMOVE trouble, dead_lettered_at""",
-            f"{UNCLAIMED} AND attribute_exists(id)",
-            {**self.ended(key, "failed"), **values_of(error_of("content_gone", message))},
-            entry="failed",
-            code="content_gone",
-        )
+        """Record that the content of a message that waited for its time is gone. False if the message waits
+        no longer."""
+        code = "content_gone"
+        try:
+            self._end_unclaimed(key, "failed", code, error_of(code, message), f"{UNCLAIMED} AND {KNOWN}")
+        except ConditionFailed:
+            return False
+        return True
 
     def leave_out(
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
     ) -> bool:
-        """Record a message that is not put into the mailbox, because its recipient does not want it;
-        `message` says so. False where it has an item already, which decides."""
-        about, first = addressing_of(to, None, topic), self.first_seen()
-        told = also(assigned(about)) + also(assigned_once(first))
-        return self.try_write(
-            key,
-            f"""SET #status = :status, completedAt = :now, #error = :error{told}
-            REMOVE trouble, dead_lettered_at""",
-            UNCLAIMED,
-            {**self.ended(key, "suppressed"), **values_of({**error_of(code, message), **about, **first})},
-            entry="suppressed",
-            code=code,
+        """Record a message that is not put into the mailbox because its recipient refuses it; `message` is
+        the reason. False if the message has been claimed or has ended."""
+        sets = {**error_of(code, message), **addressing_of(to, None, topic)}
+        try:
+            self._end_unclaimed(key, "suppressed", code, sets, UNCLAIMED)
+        except ConditionFailed:
+            return False
+        return True
+
+    def _end_unclaimed(
+        self, key: Key, status: Status, code: str, sets: Sets, condition: str, put_at: float | None = None
+    ) -> None:
+        ended = Update(
+            sets={**self.outcome(key, status), **sets},
+            once=self.first_values(sets, put_at),
+            removes=SETTLED,
         )
+        self.write(key, ended, condition, entry=status, code=code)
+
+    def schedule(
+        self, message: Message, due: float, code: str = "", why: str = "", put_at: float | None = None
+    ) -> bool:
+        """Record that the message waits for its time, `due` in epoch seconds. `code` and `why` are the
+        reason, if it is not the message's `send_at`; `put_at`: see `NewClaim`. False if the message has been
+        claimed or has ended."""
+        about = about_of(message)
+        waiting = Update(
+            sets={
+                "status": string("scheduled"),
+                "scheduledFor": string(iso(due)),
+                "ttl": self.ttl_after(due),
+                **about,
+                **trouble_of(code, why),
+            },
+            once=self.first_values(about, put_at),
+        )
+        try:
+            self.write(message.key, waiting, UNCLAIMED)
+        except ConditionFailed:
+            return False
+        return True
 
     def reopen(self, key: Key, seen: Mapping[str, Any], by: str = "") -> int | None:
-        """An operator's resend: clear the outcome. The number of the next attempt; None: no outcome yet, its
-        recipient was erased, or it is not as `seen` any more, the item by which the resend was judged right.
-        `by` is that operator ("": nobody can tell).
+        """Clear the outcome, for an operator's resend. Returns the number of the next attempt; None if the
+        message has no outcome, its recipient was erased, or it has changed since `seen`, the item that the
+        resend was judged by. `by` is the operator, if known.
 
-        The generation enters `webhook-id`, so that the second life's callbacks are no repeats of the first's.
+        The generation enters `webhook-id`: the callbacks of the second life do not repeat those of the first.
         """
-        same, values = _as_seen(seen)
-        operator: Sets = {"reopened_by": string(by)} if by else {}
+        unchanged, values = _unchanged_since(seen)
+        reopened = Update(
+            sets={
+                "status": string("retrying"),
+                # A worker that still holds the life before must not complete this one.
+                "claim_token": string(self.new_token()),
+                **({"reopened_by": string(by)} if by else {}),
+            },
+            adds={"generation": _ONE},
+            # The events of the life before are not about this one.
+            removes=(
+                *(*SETTLED, *_CLAIM_OVER, *PROVIDER_FACTS),
+                *("completedAt", "provider_id", "error", "failed_on"),
+            ),
+        )
+        condition = f"attribute_exists(completedAt) AND attribute_not_exists(erased_at) AND {unchanged}"
         try:
-            new = self.write(
-                key,
-                # A new token: whoever still holds the life before must not complete this one. What was told
-                # of that life says nothing about the next one.
-                f"""SET #status = :retrying, claim_token = :claim_token{also(assigned(operator))}
-                REMOVE completedAt, startedAt, unsettled_tries, trouble, dead_lettered_at,
-                    provider_id, #error, failed_on, {", ".join(PROVIDER_FACTS)}
-                ADD generation :one""",
-                f"attribute_exists(completedAt) AND attribute_not_exists(erased_at) AND {same}",
-                {
-                    ":retrying": string("retrying"),
-                    ":claim_token": string(self.new_token()),
-                    ":one": _ONE,
-                    **values,
-                    **values_of(operator),
-                },
-                entry="retrying",
-                code="reopened",
-                returns="ALL_NEW",
+            item = self.write(
+                key, reopened, condition, values, entry="retrying", code="reopened", returns="ALL_NEW"
             )
         except ConditionFailed:
             return None
-        return int(new.get("attempts", 0)) + 1
+        return int(item.get("attempts", 0)) + 1
 
     def settle(
         self, key: Key, seen: Mapping[str, Any], status: Literal["sent", "failed"], before: float
     ) -> bool:
-        """An operator's word on a message without an outcome, of which nobody else can tell it any more.
-        False where it is not as `seen` any more, the item by which that was judged, or where it was begun
-        after `before` (epoch seconds): a worker may hold it, or its provider be at it."""
-        same, values = _as_seen(seen)
+        """Record an operator's word on a message whose outcome cannot be found out any more. False if the
+        message has changed since `seen`, the item that it was judged by, or if its try began after `before`
+        (epoch seconds): then a worker may hold it, or its provider may work on it."""
+        unchanged, values = _unchanged_since(seen)
         submitted = "provider_id" in seen
-        # Without an id any worker may submit it, so it must be the same one's; with one it is followed alone.
+        # A message with a provider's id is followed only. Without one any worker may submit it, so the latest
+        # claim must be the one that was seen.
         for name in ("provider_id",) if submitted else ("provider_id", "claim_token"):
             if name in seen:
-                same += f" AND {name} = :seen_{name}"
+                unchanged += f" AND {name} = :seen_{name}"
                 values[f":seen_{name}"] = string(str(seen[name]))
             else:
-                same += f" AND attribute_not_exists({name})"
-        begun = "submittedAt" if submitted else "startedAt"
-        # A new token: a worker that follows it still must not complete it otherwise.
-        told: Sets = {"claim_token": string(self.new_token())}
-        of_failure = also("failed_on = :failed_on, #error = :error") if status == "failed" else ""
-        if status == "failed":
-            told |= error_of("settled", _SETTLED_BY_OPERATOR)
-        return self.try_write(
-            key,
-            f"""SET #status = :status, completedAt = :now, claim_token = :claim_token{of_failure}
-            REMOVE trouble, dead_lettered_at{"" if of_failure else ", #error"}
-            ADD attempts :one""",
-            f"""attribute_not_exists(completedAt)
-            AND (attribute_not_exists({begun}) OR {begun} <= :before) AND {same}""",
-            {
-                **self.ended(key, status),
-                ":one": _ONE,
-                ":before": number(milliseconds(before)),
-                **values_of(told),
-                **values,
+                unchanged += f" AND attribute_not_exists({name})"
+        began = "submittedAt" if submitted else "startedAt"
+        idle = f"(attribute_not_exists({began}) OR {began} <= :before)"
+        values[":before"] = number(milliseconds(before))
+        failed = status == "failed"
+        settled = Update(
+            sets={
+                **self.outcome(key, status),
+                # A worker that still follows the message must not complete it.
+                "claim_token": string(self.new_token()),
+                **(error_of("settled", _SETTLED_BY_OPERATOR) if failed else {}),
             },
-            entry=status,
-            code="settled",
+            adds={"attempts": _ONE},
+            removes=SETTLED if failed else (*SETTLED, "error"),
         )
+        condition = f"{NO_OUTCOME} AND {idle} AND {unchanged}"
+        try:
+            self.write(key, settled, condition, values, entry=status, code="settled")
+        except ConditionFailed:
+            return False
+        return True
+
+    def advance(
+        self,
+        key: Key,
+        recipient: str,
+        status: Status | None,
+        facts: Facts,
+        error: str = "",
+        token: str | None = None,
+    ) -> dict[str, Any] | None:
+        """Change the entry of one of several recipients: its status only forward, with the `error` that
+        belongs to it, and the `facts` that are new. With `token`, only as the holder of that claim.
+
+        Returns the item after the change; None if the item has no such entry. The dates stay.
+        """
+        entry, own = "recipients.#recipient", Sets()
+        condition = f"attribute_exists({entry})"
+        if token is not None:
+            condition, own = f"{condition} AND claim_token = :own", {":own": string(token)}
+        new_facts = [f"{entry}.#{fact} = if_not_exists({entry}.#{fact}, :{fact})" for fact in facts]
+        values = {**values_of(facts_of(facts)), **own}
+        changes: list[tuple[str, str, Sets]] = []
+        if status is not None:
+            earlier = earlier_than(status)
+            sets, removes = [f"{entry}.#status = :status", *new_facts], f" REMOVE {entry}.#error"
+            moved = {":status": string(status), **earlier, **values}
+            if error:
+                sets, removes = [*sets, f"{entry}.#error = :error"], ""
+                moved[":error"] = string(error[:MAX_ERROR])
+            forward = f"(attribute_not_exists({entry}.#status) OR {entry}.#status IN ({', '.join(earlier)}))"
+            changes.append((f"SET {', '.join(sets)}{removes}", f"{condition} AND {forward}", moved))
+        if facts:
+            missing = " OR ".join(f"attribute_not_exists({entry}.#{fact})" for fact in facts)
+            changes.append((f"SET {', '.join(new_facts)}", f"{condition} AND ({missing})", values))
+        item: dict[str, Any] = {}
+        names = {"#recipient": recipient}
+        for change in changes:
+            try:
+                item = update(self._client, self._table, where(key), *change, names=names, returns="ALL_NEW")
+                break
+            except ConditionFailed as failed:
+                item = failed.item
+        return item if recipient in item.get("recipients", {}) else None
+
+    def ids_on_line(self, line: str, since: float) -> set[str]:
+        """Return the `provider_ids` of all messages on a line that were submitted since then (epoch ms)."""
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            IndexName=LINES,
+            KeyConditionExpression="#line = :line AND submittedAt >= :since",
+            ExpressionAttributeNames={"#line": "line"},
+            ExpressionAttributeValues={":line": string(line), ":since": number(since)},
+        )
+        items = (plain(item) for page in pages for item in page["Items"])
+        return {provider_id for item in items for provider_id in item.get("provider_ids", ())}
+
+    def outcome(self, key: Key, status: Status) -> Sets:
+        """Return the attributes of a message that ends now. A failure also enters `failed_on`, the sparse
+        index by day and channel."""
+        now = self._clock()
+        sets = {"status": string(status), "completedAt": number(milliseconds(now))}
+        if status in FAILED:
+            sets["failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
+        return sets
 
     def _now_ms(self) -> int:
         return milliseconds(self._clock())
@@ -495,56 +525,60 @@ class Ledger(LedgerTable):
     def _write_own(
         self,
         claim: Claimed,
-        expression: str,
-        condition: str,
-        values: Sets,
+        changes: Update,
+        condition: str = OWN,
         *,
         entry: Status | None = None,
         code: str | None = None,
     ) -> dict[str, Any]:
-        """Write as the claim's holder. What stood there where it was done already ({}: written now).
+        """Write as the claim's holder. Returns {}; or the item, if the condition is false for it.
 
-        Raises ClaimLost where another worker has claimed the message since.
+        Raises ClaimLost if another worker has claimed the message since.
         """
-        own = {**values, ":own": string(claim.token)}
+        own = {":own": string(claim.token)}
         try:
-            return self.write(claim.key, expression, condition, own, entry=entry, code=code)
+            return self.write(claim.key, changes, condition, own, entry=entry, code=code)
         except ConditionFailed as failed:
             if failed.item.get("claim_token") != claim.token:
                 raise ClaimLost("another worker has claimed the message since") from None
             return failed.item
 
 
-def _claimed(wanted: NewClaim, item: Mapping[str, Any]) -> Claimed:
-    """Build the claim from the item before it. A repeat of the write sees the item after it, with its own
+def earlier_than(status: Status) -> Sets:
+    """Return the statuses that `status` may replace, by placeholder of a condition."""
+    return {f":before{place}": string(earlier) for place, earlier in enumerate(before(status))}
+
+
+def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
+    """Build the claim from the item before it. A repeat of the write gets the item after it, with its own
     try."""
     tries = tries_in(item.get("unsettled_tries", ()))
-    if item.get("claim_token") == wanted.token:
-        tries = tuple(each for each in tries if each.began != item["startedAt"])
+    if item.get("claim_token") == new.token:
+        tries = tuple(earlier for earlier in tries if earlier.began != item["startedAt"])
     checkpoint = None
     if "provider_id" in item:
         checkpoint = Checkpoint(item["provider_id"], item["provider"], item.get("submittedAt", 0))
     return Claimed(
-        wanted.message.key,
-        wanted.token,
-        wanted.account,
+        new.message.key,
+        new.token,
+        new.account,
         tries,
         checkpoint,
-        wanted.redirected_to,
+        new.redirected_to,
         "dead_lettered_at" in item,
     )
 
 
-def _as_seen(seen: Mapping[str, Any]) -> tuple[str, Sets]:
-    """A condition, and its values: the message has had no other life, attempt or event since."""
-    same, values = ["#status = :seen_status"], {":seen_status": string(str(seen.get("status", "")))}
+def _unchanged_since(seen: Mapping[str, Any]) -> tuple[str, Sets]:
+    """Return a condition and its values: the message has had no other life, attempt or event since."""
+    parts, values = ["#status = :seen_status"], {":seen_status": string(str(seen.get("status", "")))}
     for counter in ("attempts", "generation"):
         count = int(seen.get(counter, 0))
         values[f":seen_{counter}"] = number(count)
         equal = f"{counter} = :seen_{counter}"
-        same.append(equal if count else f"(attribute_not_exists({counter}) OR {equal})")
+        parts.append(equal if count else f"(attribute_not_exists({counter}) OR {equal})")
     if "recipients" in seen:
-        # An event may move one of several, and leave the whole where it is.
-        same.append("recipients = :seen_recipients")
+        # An event may change one of several recipients, and leave the status of the message.
+        parts.append("recipients = :seen_recipients")
         values[":seen_recipients"] = image_of({"recipients": seen["recipients"]})["recipients"]
-    return " AND ".join(same), values
+    return " AND ".join(parts), values

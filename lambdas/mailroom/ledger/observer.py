@@ -1,7 +1,7 @@
-"""Brings a provider's events into the ledger: any order, any number of them ends the same.
+"""Brings a provider's events into the ledger: events in any order and any number end the same.
 
-Two rules make it so. A status is replaced by one of a higher rank alone (see `status`), and a fact is written
-where it is new. What is said of an attempt that the message has left behind changes nothing.
+Two rules make that so. A status is replaced only by a status of a higher rank (see `Status`), and a fact is
+written only if it is new. An event of an attempt that the message has left behind changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,159 +9,153 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo_updates import ConditionFailed, also, assigned_once, values_of
+from mailroom.aws.dynamo_updates import ConditionFailed, Update
 from mailroom.aws.dynamo_values import Sets, number, string
-from mailroom.ledger.items import earlier_than, error_of, facts_of
-from mailroom.ledger.table import LedgerTable
+from mailroom.ledger.items import error_of, facts_of
+from mailroom.ledger.ledger import KNOWN, Ledger, earlier_than
+from mailroom.ledger.table import SETTLED
 from mailroom.message.outcome import FAILED, Event, Facts, Status, rank
 
 _GOOD = (None, "sent", "delivered")
-_KNOWN = ("undelivered", "delivered")
+_FINAL = ("undelivered", "delivered")
 _SOME = "for one of its recipients at least; `recipients` in the ledger says for whom, and why"
 
 
 class Seen(Struct, frozen=True):
-    """The message is in the ledger, as `item` (plain Python)."""
+    """Result of events whose message is in the ledger."""
 
     item: dict[str, Any]
+    """Item of the message, in plain Python."""
 
 
 class Foreign(Struct, frozen=True):
-    """The ledger has no such message: it never was, or is long over."""
+    """Result of events whose message is not in the ledger: it never was, or ended long ago."""
 
 
 class Outdated(Struct, frozen=True):
-    """The message, `item`, has left that attempt behind: it was retried, or reopened."""
+    """Result of events whose message has left their attempt behind: it was retried, or reopened."""
 
     item: dict[str, Any]
+    """Item of the message, in plain Python."""
 
 
 Observed = Seen | Foreign | Outdated
 
 
 class Verdict(Struct, frozen=True):
-    """The status that a message comes to by some events: `kind` for the history, `code` and `detail` for its
-    error."""
+    """Status of a message by some events."""
 
     status: Status
     kind: str
+    """Kind of the decisive event, for the history and the error's code."""
     detail: str = ""
+    """Sentence for the error; empty if there is none."""
 
     @property
     def code(self) -> str:
         return self.kind.lower().replace(" ", "_")
 
 
-def observe(items: LedgerTable, events: Sequence[Event]) -> Observed:
-    """Write what a provider says of one attempt at one message.
+def observe(ledger: Ledger, events: Sequence[Event]) -> Observed:
+    """Write a provider's events of one attempt at one message.
 
-    The message has an item, for a claim precedes every submit: an event without one is foreign, or long over.
+    The message has an item, because a claim precedes every submit. Without an item, it is foreign.
     """
     ordered = sorted(events, key=lambda event: event.at)
     foremost = max(ordered, key=lambda event: rank(_status(event)))
-    said = Verdict(_status(foremost), foremost.kind, foremost.detail)
+    verdict = Verdict(_status(foremost), foremost.kind, foremost.detail)
     if any(event.several for event in ordered):
-        # Where it went to several, their entries say how it stands; only that it was sent is sure.
-        said = Verdict("sent", foremost.kind)
-    observed = _message(items, ordered, said)
+        # The entries of several recipients decide the status later. Only the acceptance is sure now.
+        verdict = Verdict("sent", foremost.kind)
+    observed = _message(ledger, ordered, verdict)
     if isinstance(observed, Seen) and observed.item.get("recipients"):
-        return _entries(items, ordered, observed.item)
+        return _entries(ledger, ordered, observed.item)
     return observed
 
 
-def _message(items: LedgerTable, events: Sequence[Event], said: Verdict) -> Observed:
+def _message(ledger: Ledger, events: Sequence[Event], verdict: Verdict) -> Observed:
     first = events[0]
-    news: Sets = {**facts_of(_facts(events)), **_proved(first)}
+    facts: Sets = {**facts_of(_facts(events)), **_proved(first)}
     try:
-        return Seen(_move(items, first, said, news))
+        return Seen(_move(ledger, first, verdict, facts))
     except ConditionFailed as failed:
-        found = failed.item
-    if not found:
+        item = failed.item
+    if not item:
         return Foreign()
-    if not _is_current(found, first.attempt):
-        return Outdated(found)
-    lacking = {name: value for name, value in news.items() if name not in found}
-    return _note(items, first, lacking) if lacking else Seen(found)
+    if not _is_current(item, first.attempt):
+        return Outdated(item)
+    missing = {name: value for name, value in facts.items() if name not in item}
+    return _note(ledger, first, missing) if missing else Seen(item)
 
 
-def _move(items: LedgerTable, event: Event, said: Verdict, news: Sets) -> dict[str, Any]:
-    """The item after its status went forward, with all that is new. Raises ConditionFailed."""
+def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[str, Any]:
+    """Move the status forward, and add the facts that are new. Returns the item. Raises ConditionFailed."""
     current, values = _current(event.attempt)
-    earlier = earlier_than(said.status)
-    told, ids = "", ""
-    gone = "" if said.status in FAILED else ", failed_on"
-    new = {**news, "attempts": number(event.attempt)}
-    if said.status in _GOOD or not said.detail:
-        gone += ", #error"
+    earlier = earlier_than(verdict.status)
+    outcome = ledger.outcome(event.key, verdict.status)
+    once = {"completedAt": outcome.pop("completedAt"), **facts}
+    # The attempt's number is set: a sender that this event has overtaken does not count its attempt any more.
+    sets: Sets = {**outcome, "attempts": number(event.attempt)}
+    adds, removes = Sets(), [*SETTLED]
+    if verdict.status not in FAILED:
+        removes.append("failed_on")
+    if verdict.status in _GOOD or not verdict.detail:
+        removes.append("error")
     else:
-        told = ", #error = :error"
-        new |= error_of(said.code, said.detail)
-    if said.status in FAILED:
-        told += ", failed_on = :failed_on"
+        sets |= error_of(verdict.code, verdict.detail)
     if event.found_by_number and event.provider_id is not None:
-        # Its sender may have crashed before it could say so: a look-up for another message must not
+        # The sender may have crashed before it recorded this id, and a look-up for another message must not
         # take this one for its own.
-        told += ", submittedAt = :submittedAt"
-        ids = "ADD provider_ids :provider_ids"
-        new |= {"submittedAt": number(event.at), "provider_ids": {"SS": [event.provider_id]}}
-    return items.write(
+        sets["submittedAt"] = number(event.at)
+        adds = {"provider_ids": {"SS": [event.provider_id]}}
+    return ledger.write(
         event.key,
-        # Set, not counted on: a sender that was overtaken by this event will not count its attempt any more.
-        f"""SET #status = :status, attempts = :attempts, completedAt = if_not_exists(completedAt, :now){told}{
-            also(assigned_once(news))
-        }
-        REMOVE trouble, dead_lettered_at{gone}
-        {ids}""",
+        Update(sets, once=once, adds=adds, removes=removes),
         f"{current} AND #status IN ({', '.join(earlier)})",
-        {**items.ended(event.key, said.status), **values_of(new), **values, **earlier},
-        entry=said.status,
-        code=said.kind,
+        {**values, **earlier},
+        entry=verdict.status,
+        code=verdict.kind,
         returns="ALL_NEW",
     )
 
 
-def _note(items: LedgerTable, event: Event, news: Sets) -> Observed:
-    """What is new, where the status stays."""
+def _note(ledger: Ledger, event: Event, facts: Sets) -> Observed:
+    """Add the facts that are new; the status stays."""
     current, values = _current(event.attempt)
     try:
-        item = items.write(
-            event.key,
-            f"SET {assigned_once(news)}",
-            f"attribute_exists(id) AND {current}",
-            {**values_of(news), **values},
-            returns="ALL_NEW",
+        item = ledger.write(
+            event.key, Update(once=facts), f"{KNOWN} AND {current}", values, returns="ALL_NEW"
         )
         return Seen(item)
     except ConditionFailed as failed:
         return Outdated(failed.item) if failed.item else Foreign()
 
 
-def _entries(items: LedgerTable, events: Sequence[Event], item: dict[str, Any]) -> Observed:
-    """Move each recipient's status, and then the message's by all of theirs."""
+def _entries(ledger: Ledger, events: Sequence[Event], item: dict[str, Any]) -> Observed:
+    """Move the status of each recipient, and then that of the message by all recipients."""
     for event in events:
         for recipient in _concerned(event, item):
-            status, error = event.status, "" if event.status in _GOOD else event.detail
-            moved = items.advance(event.key, recipient, status, event.facts, error)
-            item = moved or item  # whoever writes last sees what all have written
-    said = _of_all(item["recipients"])
-    if rank(said.status) <= rank(item["status"]):
+            error = "" if event.status in _GOOD else event.detail
+            moved = ledger.advance(event.key, recipient, event.status, event.facts, error)
+            item = moved or item  # the last writer sees the entries of all writers
+    verdict = _of_all(item["recipients"])
+    if rank(verdict.status) <= rank(item["status"]):
         return Seen(item)
-    first = events[0]
     try:
-        return Seen(_move(items, first, said, {}))
+        return Seen(_move(ledger, events[0], verdict, {}))
     except ConditionFailed as failed:
-        return Seen(failed.item)  # somebody who knew more was faster
+        return Seen(failed.item)  # another writer knew more, and was faster
 
 
 def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
-    """How a message to several stands: as soon as one bounced or complained, so; delivered or undelivered
-    when all of them are known, for until then either could be wrong and a status never moves back."""
+    """Return the status of a message to several recipients: bounced or complained as soon as one recipient
+    is; delivered or undelivered when all are known, because a status never moves back."""
     sent = [entry for _, entry in sorted(entries.items()) if entry.get("status") != "suppressed"]
     worst: tuple[Status, ...] = ("complained", "bounced")
     for status in worst:
         if any(entry.get("status") == status for entry in sent):
             return Verdict(status, status, _SOME)
-    if not sent or any(entry.get("status") not in _KNOWN for entry in sent):
+    if not sent or any(entry.get("status") not in _FINAL for entry in sent):
         return Verdict("sent", "sent")
     if any(entry["status"] == "undelivered" for entry in sent):
         return Verdict("undelivered", "undelivered", _SOME)
@@ -169,15 +163,15 @@ def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
 
 
 def _concerned(event: Event, item: Mapping[str, Any]) -> Sequence[str]:
-    """The recipients whose entries an event moves. One about the whole mail moves all of them, save that it
-    was sent: so much the message says."""
+    """Return the recipients whose entries an event changes. An event about the whole mail changes all, unless
+    it only proves that the mail was sent: the message's own status has that already."""
     if event.recipients or event.status in (None, "sent"):
         return event.recipients
     return sorted(item["recipients"])
 
 
 def _status(event: Event) -> Status:
-    """Where an event brings the message: whatever it tells, it proves that the provider has it."""
+    """Return the message's status by an event: every event proves that the provider has the message."""
     return event.status or "sent"
 
 
@@ -189,7 +183,8 @@ def _proved(event: Event) -> Sets:
 
 
 def _facts(events: Sequence[Event]) -> Facts:
-    """The facts of a message; with several recipients, one recipient's facts are in that one's entry."""
+    """Return the facts about the message. The facts about one of several recipients are in that recipient's
+    entry."""
     facts: Facts = {}
     for event in events:
         for name, value in event.facts.items():
@@ -199,7 +194,8 @@ def _facts(events: Sequence[Event]) -> Facts:
 
 
 def _current(attempt: int) -> tuple[str, Sets]:
-    """The condition that this attempt is the message's latest: under way, or the one that completed it."""
+    """Return the condition that this attempt is the latest: under way, or the one that completed the
+    message."""
     under_way = "attempts = :before_it"
     if attempt == 1:
         under_way = "attribute_not_exists(attempts) OR attempts = :before_it"
@@ -208,6 +204,6 @@ def _current(attempt: int) -> tuple[str, Sets]:
 
 
 def _is_current(item: Mapping[str, Any], attempt: int) -> bool:
-    """Whether `attempt` is the latest of an item that was read: under way, or the one that completed it."""
+    """Return whether the condition of `_current` is true for an item that was read."""
     ended = int(item.get("attempts", 0))
     return ended == attempt - 1 or (ended == attempt and "completedAt" in item)

@@ -1,28 +1,35 @@
-"""One conditional write of the ledger: each dates its item, and most add to its history."""
+"""The ledger's table: the dated write that all verbs make, and `cancel`, which producers call as well.
+
+Producers import this module, so it needs boto3 only.
+"""
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from mailroom.aws.dynamo_batches import insert
-from mailroom.aws.dynamo_updates import ConditionFailed, also, assigned_once, try_update, update, values_of
-from mailroom.aws.dynamo_values import Sets, Value, number, plain, string
+from mailroom.aws.dynamo_updates import ConditionFailed, Returns, Update, update
+from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.clock import Clock, iso, milliseconds
-from mailroom.ledger.items import LINES, MAX_ERROR, MAX_HISTORY, earlier_than, facts_of, where
-from mailroom.message.message import Key
-from mailroom.message.outcome import FAILED, Facts, Status
+from mailroom.ledger.items import MAX_HISTORY, MessageKey, addressing_of, error_of, where
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-_DATED = "SET updatedAt = :updatedAt, #ttl = :ttl"
-_NOTED = ", history = list_append(if_not_exists(history, :no_history), :entry)"
-_ROOM = "attribute_not_exists(history) OR size(history) < :room"
-_OF_HISTORY: Sets = {":no_history": {"L": []}, ":room": number(MAX_HISTORY)}
+    from mailroom.message.outcome import Status
+
+NO_OUTCOME = "attribute_not_exists(completedAt)"
+"""The message has not ended."""
+UNCLAIMED = f"attribute_not_exists(startedAt) AND attribute_not_exists(claim_token) AND {NO_OUTCOME}"
+"""The message has not ended, and no worker has ever claimed it: a claim's token outlives its release."""
+_ROOM = "(attribute_not_exists(history) OR size(history) < :room)"
+"""The history has room for an entry."""
+SETTLED = ("trouble", "dead_lettered_at")
+"""Attributes that go when a message ends."""
+TAKEN_BACK = "it was taken back before its send_at"
 
 
 class LedgerTable:
-    """Writes items of one table. `ttl` is how long one lives after its last change, in seconds."""
+    """Writes items of one table. An item lives for `ttl` seconds after its last change."""
 
     def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock = time.time) -> None:
         self._client = client
@@ -32,190 +39,100 @@ class LedgerTable:
 
     def write(
         self,
-        key: Key,
-        expression: str,
+        key: MessageKey,
+        changes: Update,
         condition: str,
-        values: Sets,
+        values: Sets | None = None,
         *,
-        entry: Status | None = None,
+        entry: "Status | None" = None,
         code: str | None = None,
-        returns: Literal["NONE", "ALL_OLD", "ALL_NEW"] = "NONE",
+        returns: Returns = "NONE",
     ) -> dict[str, Any]:
-        """One update, which also dates the item; with an `entry` in the bounded history where that names a
-        status. Raises ConditionFailed.
+        """Write changes, date the item, and add the status `entry` and its `code` to the bounded history.
 
-        A full history is no reason to lose the fact itself: then it is written without its entry.
+        `condition` is a chain of ANDs, and `values` are its values. Returns the item that `returns` names.
+        Raises ConditionFailed.
         """
         now = self._clock()
-        said = expression.strip()
-        # An expression has one SET clause, and this one comes first.
-        said = f", {said.removeprefix('SET ')}" if said.startswith("SET ") else f" {said}"
-        dated = {":updatedAt": string(iso(now)), ":ttl": self.ttl_after(now), **values}
-        if entry is None:
-            return self._update(key, f"{_DATED}{said}", condition, dated, returns)
-        noted = {**dated, **_OF_HISTORY, ":entry": {"L": [_entry(now, entry, code)]}}
-        try:
-            return self._update(
-                key, f"{_DATED}{_NOTED}{said}", f"({condition}) AND ({_ROOM})", noted, returns
-            )
-        except ConditionFailed as failed:
-            if len(failed.item.get("history", ())) < MAX_HISTORY:
-                raise
-            return self._update(key, f"{_DATED}{said}", condition, dated, returns)
+        dated = changes._replace(sets={**self.dates(now), **changes.sets})
+        values = values or {}
+        write = partial(update, self._client, self._table, where(key), returns=returns)
+        if entry is not None:
+            noted = dated._replace(appends={"history": {"L": [_entry(now, entry, code)]}})
+            room = {":room": number(MAX_HISTORY)}
+            try:
+                return write(noted.expression, f"{condition} AND {_ROOM}", {**noted.values, **values, **room})
+            except ConditionFailed as failed:
+                if len(failed.item.get("history", ())) < MAX_HISTORY:
+                    raise
+                # The history is full: the fact itself must not be lost, so it is written without an entry.
+        return write(dated.expression, condition, {**dated.values, **values})
 
-    def _update(
+    def cancel(
         self,
-        key: Key,
-        expression: str,
-        condition: str,
-        values: Sets,
-        returns: Literal["NONE", "ALL_OLD", "ALL_NEW"],
-    ) -> dict[str, Any]:
-        return update(self._client, self._table, where(key), expression, condition, values, returns=returns)
-
-    def try_write(
-        self,
-        key: Key,
-        expression: str,
-        condition: str,
-        values: Sets,
+        key: MessageKey,
+        message: str = TAKEN_BACK,
         *,
-        entry: Status | None = None,
-        code: str | None = None,
+        condition: str = UNCLAIMED,
+        since: float | None = None,
+        to: str | list[str] | None = None,
+        callback_url: str | None = None,
+        due: float = 0,
     ) -> bool:
-        """Write as `write` does; False where the condition did not hold."""
+        """End a message before it is sent, even if the ledger has no item of it yet: workers drop its copies.
+
+        `message` is the reason, for people. The condition and a worker's claim exclude each other. With
+        `since` (epoch seconds), the message must have an item that is scheduled for that time or later. The
+        item gets `to` and `callback_url`. Its `ttl` counts from `due`, the time of the message's schedule in
+        epoch seconds: nothing deletes the schedule, and a message that the ledger has forgotten is sent.
+
+        False if the condition is false.
+        """
+        now = self._clock()
+        about = addressing_of(to, callback_url)
+        values: Sets = {}
+        if since is not None:
+            condition, values = f"{condition} AND scheduledFor >= :since", {":since": string(iso(since))}
+        cancelled = Update(
+            sets={
+                "status": string("cancelled"),
+                "completedAt": number(milliseconds(now)),
+                "ttl": self.ttl_after(max(due, now)),
+                **error_of("cancelled", message),
+                **about,
+            },
+            once=self.first_values(about),
+            removes=SETTLED,
+        )
         try:
-            self.write(key, expression, condition, values, entry=entry, code=code)
+            self.write(key, cancelled, condition, values, entry="cancelled")
         except ConditionFailed:
             return False
         return True
 
-    def write_new(self, items: Sequence[tuple[Key, Sets]]) -> list[str | None]:
-        """Put items that are new, in few calls. A code where that is not certain: see `insert`."""
-        now = self._clock()
-        dates = {"updatedAt": string(iso(now)), "ttl": self.ttl_after(now)}
-        new = [{**where(key), **dates, **sets} for key, sets in items]
-        return insert(self._client, self._table, new)
+    def first_values(self, about: Sets, put_at: float | None = None) -> Sets:
+        """Return attributes that the first write of an item adds, and that later writes leave unchanged.
 
-    def note_callback(self, key: Key, name: str, result: Sets) -> None:
-        """Keep what became of a callback, by its name; nothing where nobody asked for any.
-
-        It is no change of the message's: `updatedAt` and `ttl` stay.
+        `put_at` is the time in epoch seconds when the message was put; None if nobody knows it, so it is now.
+        A message counts as delayed from then on, so that time is never in the future.
         """
-        self.change(
-            key,
-            "SET callbacks.#name = :result",
-            "attribute_exists(callbacks)",
-            {":result": {"M": result}},
-            names={"#name": name},
-        )
-
-    def advance(
-        self,
-        key: Key,
-        recipient: str,
-        status: Status | None,
-        facts: Facts,
-        error: str = "",
-        token: str | None = None,
-    ) -> dict[str, Any] | None:
-        """Move one recipient's entry on, as a whole item moves: its status forward, with the `error` that
-        goes with it ("": none), or not at all; `facts` where they are new. The item after that; None where it
-        has no such entry. With `token`, only as the holder of that claim."""
-        names, own = {"#recipient": recipient}, Sets()
-        there = "attribute_exists(recipients.#recipient)"
-        if token is not None:
-            there, own = f"{there} AND claim_token = :own", {":own": string(token)}
-        news = facts_of(facts)
-        once = assigned_once(news, within="recipients.#recipient.")
-        if status is not None:
-            earlier = earlier_than(status)
-            of_error: Sets = {":error": string(error[:MAX_ERROR])} if error else {}
-            told = (
-                ", recipients.#recipient.#error = :error" if error else " REMOVE recipients.#recipient.#error"
-            )
-            moved, item = self.change(
-                key,
-                f"SET recipients.#recipient.#status = :status{also(once)}{told}",
-                f"""{there} AND (attribute_not_exists(recipients.#recipient.#status)
-                    OR recipients.#recipient.#status IN ({", ".join(earlier)}))""",
-                {":status": string(status), **values_of(news), **of_error, **earlier, **own},
-                names=names,
-                returns="ALL_NEW",
-            )
-            if moved or not facts:
-                return item if recipient in item.get("recipients", {}) else None
-        if not facts:
-            return None
-        lacking = " OR ".join(f"attribute_not_exists(recipients.#recipient.#{fact})" for fact in facts)
-        _, item = self.change(
-            key,
-            f"SET {once}",
-            f"{there} AND ({lacking})",
-            {**values_of(news), **own},
-            names=names,
-            returns="ALL_NEW",
-        )
-        return item if recipient in item.get("recipients", {}) else None
-
-    def change(
-        self,
-        key: Key,
-        expression: str,
-        condition: str,
-        values: Sets,
-        *,
-        names: dict[str, str] | None = None,
-        returns: Literal["NONE", "ALL_NEW"] = "NONE",
-    ) -> tuple[bool, dict[str, Any]]:
-        """An update that leaves the dates as they are. Whether it was made, and what `returns` asks for, or
-        the item that stood in its way."""
-        return try_update(
-            self._client, self._table, where(key), expression, condition, values, names=names, returns=returns
-        )
-
-    def ids_on_line(self, line: str, since: float) -> set[str]:
-        """Every id in `provider_ids` of the index's items for this line, submitted since then (epoch ms)."""
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._table,
-            IndexName=LINES,
-            KeyConditionExpression="#line = :line AND submittedAt >= :since",
-            ExpressionAttributeNames={"#line": "line"},
-            ExpressionAttributeValues={":line": string(line), ":since": number(since)},
-        )
-        return {
-            id_ for page in pages for item in page["Items"] for id_ in plain(item).get("provider_ids", ())
-        }
-
-    def ended(self, key: Key, status: Status) -> Sets:
-        """The values `:status` and `:now` of a message that gets its outcome now. What its producer did not
-        wish for also enters the sparse index by day and channel, as `:failed_on`."""
         now = self._clock()
-        values = {":status": string(status), ":now": number(milliseconds(now))}
-        if status in FAILED:
-            values[":failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
-        return values
+        first: Sets = {"putAt": number(milliseconds(now if put_at is None else min(put_at, now)))}
+        if "callback_url" in about:
+            first["callbacks"] = {"M": {}}  # DynamoDB adds an entry to an existing map only
+        return first
 
-    def first_seen(self, put_at: float | None = None) -> Sets:
-        """When a message was put, for the write that may make its item; a later one leaves it as it is.
-        `put_at` (epoch seconds) None: nobody noted it, so it is now. No time to come: that is when a message
-        counts as delayed from."""
-        now = self._clock()
-        return {"putAt": number(milliseconds(now if put_at is None else min(put_at, now)))}
-
-    def ttl_past(self, due: float) -> Value:
-        """The `ttl` of a message that was taken back, until its schedule has fired, at `due` (epoch seconds).
-        If the ledger forgot the message earlier, it would be sent: its item may still be in the mailbox, and
-        nothing deletes the schedule."""
-        return self.ttl_after(max(due, self._clock()))
+    def dates(self, now: float) -> Sets:
+        """Return the dates of an item that changes at `now` (epoch seconds)."""
+        return {"updatedAt": string(iso(now)), "ttl": self.ttl_after(now)}
 
     def ttl_after(self, moment: float) -> Value:
-        """The `ttl` of an item that is needed until `moment`, and for as long as all are after that."""
+        """Return the `ttl` of an item that is needed until `moment` (epoch seconds)."""
         return number(moment + self._ttl)
 
 
-def _entry(now: float, status: Status, code: str | None) -> Value:
-    noted = {"at": number(milliseconds(now)), "status": string(status)}
+def _entry(now: float, status: "Status", code: str | None) -> Value:
+    entry = {"at": number(milliseconds(now)), "status": string(status)}
     if code is not None:
-        noted["code"] = string(code)
-    return {"M": noted}
+        entry["code"] = string(code)
+    return {"M": entry}

@@ -17,8 +17,8 @@ Kind = Literal[
     "release",
     "hand_back",
     "retry_later",
-    "withdraw",
     "cancel",
+    "cancel_scheduled",
     "refuse",
     "reopen",
     "settle",
@@ -101,7 +101,7 @@ class LedgerModel:
             case "claim_new":
                 new = self._if("claim_new: there is no item", item is None)
                 return (self._claimed(None, call.word), Answer("Claimed")) if new else (item, NOT_CERTAIN)
-            case "withdraw" | "cancel" | "refuse":
+            case "cancel" | "cancel_scheduled" | "refuse":
                 return self._unclaimed(item, call)
         if item is None:
             return None, Answer("Foreign") if call.verb == "observe" else LOST
@@ -185,12 +185,12 @@ class LedgerModel:
         return item._replace(status=status[call.verb], completed=True, attempts=counted, submitted=submitted)
 
     def _unclaimed(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
-        """The ends of a message that no worker has had. `cancel` knows only what waits for its time."""
+        """The ends of a message that no worker has had. `cancel_scheduled` needs an item."""
         had, verb = item or Item("sending"), call.verb
         free = self._if(f"{verb}: nobody has it", had.started == "")
         unended = self._if(f"{verb}: no outcome", not had.completed)
         untouched = self._if(f"{verb}: nobody ever had it", not had.token)
-        there = verb != "cancel" or self._if("cancel: there is an item", item is not None)
+        there = verb != "cancel_scheduled" or self._if("cancel_scheduled: there is an item", item is not None)
         if free and unended and untouched and there:
             return had._replace(status="failed" if verb == "refuse" else "cancelled", completed=True), YES
         return item, YES if verb == "refuse" and had.completed else NO

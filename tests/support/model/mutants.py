@@ -17,14 +17,14 @@ class Mutant(NamedTuple):
 
 MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "a status only moves forward": (
-        Mutant("cancel: no outcome", "fax, taken back", 2),
+        Mutant("cancel_scheduled: no outcome", "fax, taken back", 2),
         Mutant("observe: the status moves forward", "mail, reopened by two", 4),
         Mutant("refuse: no outcome", "fax, taken back", 2),
         Mutant("retry_later: no outcome", "fax, taken back", 5),
-        Mutant("withdraw: no outcome", "fax, taken back", 2),
+        Mutant("cancel: no outcome", "fax, taken back", 2),
     ),
     "a claim's holder alone writes": (
-        Mutant("cancel: nobody ever had it", "fax, taken back", 3),
+        Mutant("cancel_scheduled: nobody ever had it", "fax, taken back", 3),
         Mutant("checkpoint: the token is the caller's", "fax, reopened", 6),
         Mutant("complete: the token is the caller's", "mail, reopened by two", 6),
         Mutant("fail: the token is the caller's", "mail, reopened by two", 5),
@@ -34,7 +34,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("reopen: the token is new", "mail, reopened by two", 5),
         Mutant("retry_later: the token is the caller's", "fax, taken back", 6),
         Mutant("suppress: the token is the caller's", "mail, reopened by two", 5),
-        Mutant("withdraw: nobody ever had it", "fax, taken back", 3),
+        Mutant("cancel: nobody ever had it", "fax, taken back", 3),
     ),
     "who gets a claim finds no outcome": (
         Mutant("claim repeated: no outcome meanwhile", "mail, held", 7),
@@ -91,14 +91,14 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
 }
 """By the promise that breaks."""
 SECOND_PROTECTION = {
-    "cancel: nobody has it": (
+    "cancel_scheduled: nobody has it": (
         "A claim leaves a token, and the token stays: `nobody ever had it` says it as well. So do the"
         " next two."
     ),
     "refuse: nobody has it": "See above.",
-    "withdraw: nobody has it": "See above.",
-    "cancel: there is an item": (
-        "Cancelling a message that the ledger does not know is what `withdraw` does. In the code "
+    "cancel: nobody has it": "See above.",
+    "cancel_scheduled: there is an item": (
+        "Cancelling a message that the ledger does not know is what `cancel` does. In the code "
         "`scheduledFor >= :since` says it as well."
     ),
     "checkpoint: no outcome": (

@@ -8,7 +8,6 @@ from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed, Try
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
-from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
 from tests.support.model.ledger import DONE, LOST, NOT_CERTAIN, Answer, Call, Item
@@ -90,7 +89,7 @@ class Replay:
             case "lease_ends":
                 self._clock.advance(LEASE)
                 return DONE
-            case "withdraw" | "cancel" | "refuse" | "reopen" | "settle":
+            case "cancel" | "cancel_scheduled" | "refuse" | "reopen" | "settle":
                 return Answer(str(self._decided(call)))
         return self._own(call)
 
@@ -130,11 +129,10 @@ class Replay:
 
     def _decided(self, call: Call) -> bool:
         match call.verb:
-            case "withdraw":
-                withdrawals = Withdrawals(self._client, LEDGER, TTL, self._clock)
-                return withdrawals.withdraw(KEY.id, KEY.event_type)
             case "cancel":
-                return self._ledger.cancel(KEY, "taken back")
+                return self._ledger.cancel(KEY)
+            case "cancel_scheduled":
+                return self._ledger.cancel(KEY, "taken back", since=0)
             case "refuse":
                 return self._ledger.refuse({"id": KEY.id, "event_type": KEY.event_type}, "invalid", "no")
         assert call.seen is not None

@@ -329,7 +329,7 @@ class Steps:
 
     def _produced(self, world: World) -> Iterator[Step]:
         """The message is taken back, or a bad copy of it refused."""
-        verbs: tuple[Kind, ...] = ("withdraw", "cancel", "refuse")
+        verbs: tuple[Kind, ...] = ("cancel", "cancel_scheduled", "refuse")
         for verb in verbs if self._channel.producer else ():
             call = Call(verb)
             item, answer = self._model.apply(world.item, call)

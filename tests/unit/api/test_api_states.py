@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.withdrawal import Withdrawals
+from mailroom.ledger.table import LedgerTable
 from tests.support.unit.api_requests import Api
 from tests.support.unit.shared import (
     KEY,
@@ -208,12 +208,12 @@ def test_what_is_claimed_while_it_is_cancelled_is_not_cancelled(
     api: Api, aws: Aws, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     aws.put(MAILBOX, **item(send_at=LATER))
-    withdraw = Withdrawals.withdraw
+    cancel = LedgerTable.cancel
 
-    def late(self: Withdrawals, *arguments: Any, **named: Any) -> bool:
+    def late(self: LedgerTable, *arguments: Any, **named: Any) -> bool:
         claimed(ledger)
-        return withdraw(self, *arguments, **named)
+        return cancel(self, *arguments, **named)
 
-    monkeypatch.setattr(Withdrawals, "withdraw", late)
+    monkeypatch.setattr(LedgerTable, "cancel", late)
     answer = api.cancel("/messages/m-1/cancel")
     assert (answer.status, answer.json["message_status"]) == (409, "sending")

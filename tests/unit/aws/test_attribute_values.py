@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from boto3.dynamodb.types import Binary, TypeSerializer
 
-from mailroom.aws.dynamo_values import image_of, plain, same, size_of
+from mailroom.aws.dynamo_values import image_of, number, plain, same, size_of, string, strings
 from mailroom.errors import Invalid
+from mailroom.message.message import decode, encode
 
 VALUES: list[Any] = [
     None,
@@ -51,8 +52,47 @@ def test_what_goes_into_a_table_comes_back_as_it_was(value: Any) -> None:
     assert type(found) is (Decimal if value == 10**37 else type(value))
 
 
-def test_binary_of_a_stream_record_stays_base64() -> None:
-    assert plain({"v": {"B": "AP8="}}) == plain({"v": {"B": b"\x00\xff"}}) == {"v": "AP8="}
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"S": "text"}, "text"),
+        ({"N": "7"}, 7),
+        ({"N": "-7"}, -7),
+        ({"N": "1.5"}, Decimal("1.5")),
+        ({"N": "123456789012345678"}, 123456789012345678),
+        ({"N": "12345678901234567890123456789012345678"}, Decimal("12345678901234567890123456789012345678")),
+        ({"N": "1E+125"}, Decimal("1E+125")),
+        ({"BOOL": True}, True),
+        ({"NULL": True}, None),
+        ({"B": b"\x00\xff"}, "AP8="),
+        ({"B": "AP8="}, "AP8="),
+        ({"SS": ["b", "a"]}, ["a", "b"]),
+        ({"NS": ["10", "9", "1.5"]}, [Decimal("1.5"), 9, 10]),
+        ({"BS": ["Yg==", "YQ=="]}, ["YQ==", "Yg=="]),
+        ({"L": [{"S": "a"}, {"N": "1"}, {"NULL": True}]}, ["a", 1, None]),
+        ({"M": {"a": {"M": {"b": {"SS": ["c"]}}}}}, {"a": {"b": ["c"]}}),
+        ({"L": []}, []),
+        ({"M": {}}, {}),
+    ],
+)
+def test_every_type_of_attribute_becomes_what_json_can_carry(value: dict[str, Any], expected: object) -> None:
+    found = plain({"x": value})
+    assert found == {"x": expected}
+    assert decode(encode(found)) == {"x": expected}
+
+
+@pytest.mark.parametrize(
+    ("digits", "kind"), [("7", int), ("9" * 18, int), ("9" * 19, Decimal), ("7.5", Decimal)]
+)
+def test_a_whole_number_is_an_int_as_far_as_64_bits_go(digits: str, kind: type) -> None:
+    assert type(plain({"x": {"N": digits}})["x"]) is kind
+
+
+def test_values_take_dynamodbs_form() -> None:
+    assert string("a") == {"S": "a"}
+    assert number(1.9) == {"N": "1"}
+    assert strings("a") == {"S": "a"}
+    assert strings(["a", "b"]) == {"L": [{"S": "a"}, {"S": "b"}]}
 
 
 @pytest.mark.parametrize(

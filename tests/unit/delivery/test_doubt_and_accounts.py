@@ -12,7 +12,7 @@ from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Invalid
-from mailroom.ledger.erasure import Erasure
+from mailroom.ledger.erasure import ERASED_UNSENT, UNSENT, Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import of_ledger
 from mailroom.message.outcome import (
@@ -173,8 +173,8 @@ def test_erase_does_not_cancel_what_may_have_been_sent(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     released_in_doubt(post, ledger, clock)
-    withdrawn = Erasure(aws.dynamodb, LEDGER, TTL, clock).withdraw(KEY)
-    assert not withdrawn, aws.item()["error"]
+    erasure = Erasure(aws.dynamodb, LEDGER, TTL, clock)
+    assert not erasure.cancel(KEY, ERASED_UNSENT, condition=UNSENT), aws.item()["error"]
 
 
 def test_a_dead_letter_in_doubt_says_so(post: Make, ledger: Ledger, clock: FakeClock, aws: Aws) -> None:

@@ -10,7 +10,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.ledger.items import LedgerChange
+from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import callback_of
 from tests.support.unit.dispatching import ROLE, TARGET, at, numbered

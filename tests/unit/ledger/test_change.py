@@ -3,7 +3,7 @@
 from typing import Any
 
 from mailroom.clock import iso
-from mailroom.ledger.items import change_of
+from mailroom.ledger.change import change_of
 from tests.support.unit.fax import LINE, TOLD
 from tests.support.unit.shared import NOW, image
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo_values import number
+from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.claims import Completed
-from mailroom.ledger.erasure import KEPT, Erasure
-from mailroom.ledger.items import LedgerChange
+from mailroom.ledger.erasure import ERASED_UNSENT, KEPT, UNSENT, Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Outdated, observe
 from mailroom.message.message import MAX_AHEAD_SECONDS, Key
@@ -25,6 +25,10 @@ def erasure(aws: Aws, clock: FakeClock) -> Erasure:
     return Erasure(aws.dynamodb, LEDGER, TTL, clock)
 
 
+def cancelled(erasure: Erasure, due: float = 0) -> bool:
+    return erasure.cancel(KEY, ERASED_UNSENT, condition=UNSENT, due=due)
+
+
 def sent(ledger: Ledger) -> None:
     """A message to Ada that a provider has accepted."""
     message = mail(to=ADA, callback_url="https://producer.example/ada")
@@ -35,7 +39,7 @@ def test_what_waits_for_its_time_is_cancelled_and_a_late_copy_finds_it_completed
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     ledger.schedule(mail(to=ADA), clock() + 86_400)
-    assert erasure.withdraw(KEY)
+    assert cancelled(erasure)
     assert aws.item()["status"] == "cancelled"
     assert isinstance(ledger.claim(mail(to=ADA)), Completed)
 
@@ -45,7 +49,7 @@ def test_what_was_erased_is_remembered_until_its_schedule_has_fired_and_as_long_
 ) -> None:
     due = clock() + MAX_AHEAD_SECONDS
     ledger.schedule(mail(to=ADA), due)
-    assert erasure.withdraw(KEY, due)
+    assert cancelled(erasure, due)
     assert erasure.empty(KEY, aws.item())
     assert aws.item()["ttl"] == due + TTL
     clock.now = due
@@ -55,14 +59,14 @@ def test_what_was_erased_is_remembered_until_its_schedule_has_fired_and_as_long_
 def test_what_lies_in_a_queue_before_any_claim_is_cancelled_and_nothing_of_the_person_enters_the_ledger(
     erasure: Erasure, ledger: Ledger, aws: Aws
 ) -> None:
-    assert erasure.withdraw(KEY)
+    assert cancelled(erasure)
     assert ADA not in str(aws.item())
     assert isinstance(ledger.claim(mail(to=ADA)), Completed)
 
 
 def test_what_a_worker_gave_back_unsent_is_cancelled(erasure: Erasure, ledger: Ledger) -> None:
     ledger.release(claimed(ledger), "retry", "throttled")
-    assert erasure.withdraw(KEY)
+    assert cancelled(erasure)
     assert isinstance(ledger.claim(mail()), Completed)
 
 
@@ -70,7 +74,7 @@ def test_an_attempt_that_waits_to_be_repeated_is_cancelled_and_its_copy_dropped(
     erasure: Erasure, ledger: Ledger
 ) -> None:
     ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
-    assert erasure.withdraw(KEY)
+    assert cancelled(erasure)
     assert isinstance(ledger.claim(mail(attempt=2)), Completed)
 
 
@@ -78,7 +82,7 @@ def test_what_a_worker_holds_is_not_cancelled_and_the_worker_may_end_it(
     erasure: Erasure, ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger)
-    assert not erasure.withdraw(KEY)
+    assert not cancelled(erasure)
     ledger.complete(claim, "ses", "p-1")
     assert aws.item()["status"] == "sent"
 
@@ -87,12 +91,12 @@ def test_what_a_provider_is_still_at_is_not_cancelled(erasure: Erasure, ledger: 
     claim = claimed(ledger)
     ledger.checkpoint(claim, "signalwire", "f-1")
     ledger.hand_back(claim)
-    assert not erasure.withdraw(KEY)
+    assert not cancelled(erasure)
 
 
 def test_what_is_over_is_not_cancelled(erasure: Erasure, ledger: Ledger, aws: Aws) -> None:
     sent(ledger)
-    assert not erasure.withdraw(KEY)
+    assert not cancelled(erasure)
     assert aws.item()["status"] == "sent"
 
 
@@ -154,7 +158,7 @@ def test_cancelling_is_told_to_who_asked_for_callbacks(
 ) -> None:
     ledger.schedule(mail(to=ADA, callback_url="https://producer.example/cb"), clock() + 86_400)
     old = aws.item()
-    erasure.withdraw(KEY)
+    cancelled(erasure)
     callback = callback_of(LedgerChange(old, aws.item()), 20)
     assert callback is not None
     assert callback.payload["status"] == "cancelled"

@@ -52,29 +52,27 @@ def test_a_redriven_message_loses_the_mark_when_it_is_claimed_again(
     assert "dead_lettered_at" not in aws.item()
 
 
-def test_what_kept_a_message_from_being_sent_stays_until_it_is_settled(ledger: Ledger, aws: Aws) -> None:
+def test_the_trouble_of_a_try_stays_until_the_next_claim(ledger: Ledger, aws: Aws) -> None:
     ledger.release(claimed(ledger), "misconfigured", "AccountSuspendedException: no")
-    trouble = {"code": "misconfigured", "message": "AccountSuspendedException: no"}
-    assert aws.item()["trouble"] == trouble
-    claim = claimed(ledger)
-    assert aws.item()["trouble"] == trouble
-    ledger.complete(claim, "ses", "p-1")
+    assert aws.item()["trouble"] == {"code": "misconfigured", "message": "AccountSuspendedException: no"}
+    claimed(ledger)
     assert "trouble" not in aws.item()
+
+
+def test_a_doubt_says_why_the_outcome_is_unknown_and_changes_nothing_else(ledger: Ledger, aws: Aws) -> None:
+    claim = claimed(ledger)
+    before = aws.item()
+    ledger.doubt(claim, "unanswered", "SES: ReadTimeoutError")
+    assert aws.item() == before | {"trouble": {"code": "unanswered", "message": "SES: ReadTimeoutError"}}
 
 
 @pytest.mark.parametrize("verb", ENDING)
 def test_an_end_takes_mark_and_trouble_away(ledger: Ledger, aws: Aws, verb: str) -> None:
-    ledger.release(claimed(ledger), "retry", "throttled")
     claim = claimed(ledger)
+    ledger.doubt(claim, "unanswered", "SES: ReadTimeoutError")
     ledger.dead_lettered(KEY)
     OWN_VERBS[verb](ledger, claim)
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
-
-
-def test_a_release_without_a_word_keeps_the_trouble_that_was(ledger: Ledger, aws: Aws) -> None:
-    ledger.release(claimed(ledger), "retry", "throttled")
-    ledger.release(claimed(ledger))
-    assert aws.item()["trouble"]["code"] == "retry"
 
 
 def test_facts_of_the_sender_are_kept_with_the_acceptance(ledger: Ledger, aws: Aws) -> None:

@@ -6,11 +6,9 @@ import pytest
 
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
-from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger, NewClaim
-from mailroom.ledger.withdrawal import Withdrawals
 from mailroom.message.message import Message
-from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, item, mail
+from tests.support.unit.shared import KEY, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
 
 EARLIER = NOW - 60
 FIRST: list[Callable[[Ledger], object]] = [
@@ -21,7 +19,7 @@ FIRST: list[Callable[[Ledger], object]] = [
 ]
 UNNOTED: list[Callable[[Ledger], object]] = [
     lambda ledger: ledger.claim(mail()),
-    lambda ledger: Withdrawals(ledger._client, LEDGER, TTL, ledger._clock).withdraw(KEY.id, KEY.event_type),
+    lambda ledger: ledger.cancel(KEY),
     lambda ledger: ledger.leave_out(KEY, "ada@example.com", "news", "opted_out", "no"),
     lambda ledger: ledger.schedule(mail(), NOW + 3600, "outside_window", "waits", NOW + 3600),
 ]
@@ -40,11 +38,6 @@ def test_where_nobody_noted_it_a_message_was_put_when_it_was_first_written_of(
     ledger: Ledger, aws: Aws, write: Callable[[Ledger], object]
 ) -> None:
     write(ledger)
-    assert aws.item()["putAt"] == NOW_MS
-
-
-def test_what_is_erased_before_there_is_an_item_has_its_time_too(aws: Aws, clock: FakeClock) -> None:
-    assert Erasure(aws.dynamodb, LEDGER, TTL, clock).withdraw(KEY)
     assert aws.item()["putAt"] == NOW_MS
 
 

@@ -96,7 +96,7 @@ def test_a_cancelled_message_is_over_and_says_why(ledger: Ledger, aws: Aws) -> N
 
 def test_what_was_due_before_is_lost_and_not_cancelled(ledger: Ledger, aws: Aws) -> None:
     ledger.schedule(mail(), NOW)
-    assert not ledger.cancel(KEY, "the item was deleted", NOW + 0.001)
+    assert not ledger.cancel(KEY, "the item was deleted", since=NOW + 0.001)
     assert ledger.lose(KEY, "the item is gone")
     found = aws.item()
     assert (found["status"], found["completedAt"]) == ("failed", NOW_MS)
@@ -105,7 +105,7 @@ def test_what_was_due_before_is_lost_and_not_cancelled(ledger: Ledger, aws: Aws)
 
 
 def test_what_the_ledger_does_not_know_is_neither_cancelled_nor_lost(ledger: Ledger, aws: Aws) -> None:
-    assert not ledger.cancel(KEY, "the item was deleted")
+    assert not ledger.cancel(KEY, "the item was deleted", since=0)
     assert not ledger.lose(KEY, "the item is gone")
     assert aws.item() == {}
 

@@ -163,8 +163,7 @@ def test_a_mail_of_which_one_recipient_bounced_stands_there_too(ledger: Ledger, 
 def test_a_proof_of_acceptance_takes_the_mark_of_a_dead_letter_and_its_trouble_away(
     ledger: Ledger, aws: Aws
 ) -> None:
-    ledger.release(claimed(ledger), "retry", "throttled")
-    claimed(ledger)
+    ledger.doubt(claimed(ledger), "unanswered", "SES: ReadTimeoutError")
     ledger.dead_lettered(KEY)
     assert {"trouble", "dead_lettered_at"} <= aws.item().keys()
     observe(ledger, [told(KEY, "sent")])

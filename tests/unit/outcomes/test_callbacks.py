@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
-from mailroom.ledger.items import LedgerChange
+from mailroom.ledger.change import LedgerChange
 from mailroom.outcomes import Callback, callback_of
 from tests.support.unit.fax import LINE, TOLD
 from tests.support.unit.shared import NOW

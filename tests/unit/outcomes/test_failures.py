@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.ledger.items import LedgerChange
+from mailroom.ledger.change import LedgerChange
 from mailroom.outcomes import REASON_CHARACTERS, Failures
 from tests.support.unit.consequences import Consequences, change
 

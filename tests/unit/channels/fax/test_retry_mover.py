@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.clock import iso
-from mailroom.ledger.items import LedgerChange
+from mailroom.ledger.change import LedgerChange
 from mailroom.message.message import encode
 from mailroom.outcomes import retry_of
 from tests.support.unit.events import failures, sqs_event

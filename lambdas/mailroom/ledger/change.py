@@ -1,0 +1,60 @@
+"""A change of a ledger item, as the table's stream reports it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from mailroom.aws.dynamo_values import plain
+from mailroom.clock import epoch
+from mailroom.message.message import Key
+
+
+class LedgerChange(Struct, frozen=True):
+    """A change of an item. Both images are in plain Python."""
+
+    old: Mapping[str, Any]
+    """Image before the change; {} if the item is new."""
+    new: Mapping[str, Any]
+    """Image after the change."""
+
+    @property
+    def key(self) -> Key:
+        return Key(self.new["id"], self.new["event_type"])
+
+    @property
+    def status(self) -> str:
+        return str(self.new.get("status", ""))
+
+    @property
+    def attempts(self) -> int:
+        """Number of attempts that have ended."""
+        return int(self.new.get("attempts", 0))
+
+    @property
+    def generation(self) -> int:
+        """Number of times that the message was reopened."""
+        return int(self.new.get("generation", 0))
+
+    @property
+    def at(self) -> float:
+        """Time in epoch seconds, which is the same if the stream reports the change again."""
+        return epoch(self.new["updatedAt"])
+
+    @property
+    def moved(self) -> bool:
+        """Whether the status has changed. A claim always stands between two outcomes of the same status."""
+        return self.new.get("status") != self.old.get("status")
+
+    @property
+    def reopened(self) -> bool:
+        """Whether an operator has sent the message again: that begins a life, and is not an outcome."""
+        return int(self.old.get("generation", 0)) != self.generation
+
+
+def change_of(record: Mapping[str, Any]) -> LedgerChange | None:
+    """Read the change from a stream's record; None if the item was deleted, which is not an outcome."""
+    images = record["dynamodb"]
+    if record["eventName"] == "REMOVE" or "NewImage" not in images:
+        return None
+    return LedgerChange(plain(images.get("OldImage", {})), plain(images["NewImage"]))
