@@ -12,22 +12,33 @@ if TYPE_CHECKING:
 
 MAX_STATEMENTS = 25
 """Statements of one BatchExecuteStatement."""
+MAX_PUTS = 25
+"""Items of one BatchWriteItem."""
+MAX_KEYS = 100
+"""Keys of one BatchGetItem, over all tables."""
+_CALLS = 4
+"""Calls for the same keys. The SDK repeats each call by itself if DynamoDB throttles it."""
+
+
+class UnprocessedKeys(RuntimeError):
+    """Raised if DynamoDB has left out some items of a batch. The caller must try again."""
 
 
 def insert(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> list[str | None]:
     """Put items that are new, in one call for every 25; DynamoDB decides on each by itself.
 
-    None: the item was written. An error's code is no proof of the opposite: an item of the key was there
-    (DuplicateItem), which may be this one by a repeat of the call, or DynamoDB was too busy, or did not know.
+    Returns None for each item that was written, or else an error's code. A code does not prove that the item
+    was not written: DuplicateItem may be this item, by a repeat of the call, and DynamoDB may have been too
+    busy to know.
     """
     codes: list[str | None] = []
     for first in range(0, len(items), MAX_STATEMENTS):
         statements: Any = [
-            {"Statement": _insert_statement(table, (*each,)), "Parameters": [*each.values()]}
-            for each in items[first : first + MAX_STATEMENTS]
+            {"Statement": _insert_statement(table, (*item,)), "Parameters": [*item.values()]}
+            for item in items[first : first + MAX_STATEMENTS]
         ]
-        reply = client.batch_execute_statement(Statements=statements)
-        codes += [each["Error"]["Code"] if "Error" in each else None for each in reply["Responses"]]
+        response = client.batch_execute_statement(Statements=statements)
+        codes += [result["Error"]["Code"] if "Error" in result else None for result in response["Responses"]]
     return codes
 
 
@@ -37,51 +48,37 @@ def _insert_statement(table: str, names: tuple[str, ...]) -> str:
     return f'INSERT INTO "{table}" VALUE {{{fields}}}'
 
 
-MAX_PUTS = 25
-"""Items of one BatchWriteItem."""
-
-
 def batch_put(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> None:
-    """Put items, or replace those of the same key; in as few calls as can be. No key may come twice.
+    """Put items, or replace items of the same keys, in as few calls as possible. No key may come twice.
 
-    Raises UnprocessedKeys where DynamoDB goes on leaving some out.
+    Raises UnprocessedKeys.
     """
     for first in range(0, len(items), MAX_PUTS):
-        left: Any = {table: [{"PutRequest": {"Item": each}} for each in items[first : first + MAX_PUTS]]}
+        puts: Any = {table: [{"PutRequest": {"Item": item}} for item in items[first : first + MAX_PUTS]]}
         for _ in range(_CALLS):
-            left = client.batch_write_item(RequestItems=left).get("UnprocessedItems")
-            if not left:
+            puts = client.batch_write_item(RequestItems=puts).get("UnprocessedItems")
+            if not puts:
                 break
         else:
             raise UnprocessedKeys(f"{table} could not be written whole: DynamoDB throttles")
 
 
-MAX_KEYS = 100
-"""Keys of one call, over all tables."""
-_CALLS = 4
-"""Calls for the same keys, which the SDK has repeated by itself already where it was throttled."""
-
-
-class UnprocessedKeys(RuntimeError):
-    """DynamoDB did not hand out, or take, all that it was asked to: whoever asked must try again."""
-
-
 def batch_get(
-    client: "DynamoDBClient", wanted: Mapping[str, Sequence[Sets]], *, consistent: bool = False
+    client: "DynamoDBClient", keys: Mapping[str, Sequence[Sets]], *, consistent: bool = False
 ) -> dict[str, list[dict[str, Any]]]:
-    """The items of these keys that there are, by table, in plain Python; in as few calls as can be.
+    """Return the existing items of these keys, by table, in plain Python, in as few calls as possible.
 
-    Raises UnprocessedKeys where DynamoDB goes on leaving some out.
+    Raises UnprocessedKeys.
     """
-    found: dict[str, list[dict[str, Any]]] = {table: [] for table in wanted}
-    for part in _parts(wanted):
-        _read(client, part, found, consistent)
-    return found
+    items: dict[str, list[dict[str, Any]]] = {table: [] for table in keys}
+    for part in _parts(keys):
+        _read(client, part, items, consistent)
+    return items
 
 
-def _parts(wanted: Mapping[str, Sequence[Sets]]) -> Iterator[dict[str, list[Sets]]]:
-    keys = ((table, key) for table, each in wanted.items() for key in each)
-    while run := list(islice(keys, MAX_KEYS)):
+def _parts(keys: Mapping[str, Sequence[Sets]]) -> Iterator[dict[str, list[Sets]]]:
+    pairs = ((table, key) for table, keys_of_table in keys.items() for key in keys_of_table)
+    while run := list(islice(pairs, MAX_KEYS)):
         part: dict[str, list[Sets]] = {}
         for table, key in run:
             part.setdefault(table, []).append(key)
@@ -91,22 +88,22 @@ def _parts(wanted: Mapping[str, Sequence[Sets]]) -> Iterator[dict[str, list[Sets
 def _read(
     client: "DynamoDBClient",
     part: Mapping[str, list[Sets]],
-    found: dict[str, list[dict[str, Any]]],
+    items: dict[str, list[dict[str, Any]]],
     consistent: bool,
 ) -> None:
-    asked: Any = {
+    request: Any = {
         table: {"Keys": keys, **({"ConsistentRead": True} if consistent else {})}
         for table, keys in part.items()
     }
     idle = 0
-    while asked:
-        reply = client.batch_get_item(RequestItems=asked)
-        got = 0
-        for table, items in reply.get("Responses", {}).items():
-            found[table] += map(plain, items)
-            got += len(items)
-        asked = reply.get("UnprocessedKeys")
-        # A reply holds 16 MB at most, so large items take several; only those that bring nothing count.
-        idle = 0 if got else idle + 1
-        if asked and idle == _CALLS:
-            raise UnprocessedKeys(f"{' and '.join(asked)} could not be read whole: DynamoDB throttles")
+    while request:
+        response = client.batch_get_item(RequestItems=request)
+        count = 0
+        for table, page in response.get("Responses", {}).items():
+            items[table] += map(plain, page)
+            count += len(page)
+        request = response.get("UnprocessedKeys")
+        # A response holds 16 MB at most, so large items take several calls. Only calls without an item count.
+        idle = 0 if count else idle + 1
+        if request and idle == _CALLS:
+            raise UnprocessedKeys(f"{' and '.join(request)} could not be read whole: DynamoDB throttles")

@@ -25,7 +25,7 @@ class Update(NamedTuple):
     sets: Mapping[str, Value] = _NO_ATTRIBUTES
     """New values."""
     once: Mapping[str, Value] = _NO_ATTRIBUTES
-    """Values of attributes that have no value yet."""
+    """Values of attributes that lack a value."""
     appends: Mapping[str, Value] = _NO_ATTRIBUTES
     """Lists of further entries."""
     adds: Mapping[str, Value] = _NO_ATTRIBUTES
@@ -35,12 +35,12 @@ class Update(NamedTuple):
     @property
     def expression(self) -> str:
         """The update in DynamoDB's words, in which `:name` is the value for the attribute `name`."""
-        once = [f"#{name} = if_not_exists(#{name}, :{name})" for name in self.once]
+        first_values = [f"#{name} = if_not_exists(#{name}, :{name})" for name in self.once]
         appends = [
             f"#{name} = list_append(if_not_exists(#{name}, :no_entries), :{name})" for name in self.appends
         ]
         clauses = {
-            "SET": [*(f"#{name} = :{name}" for name in self.sets), *once, *appends],
+            "SET": [*(f"#{name} = :{name}" for name in self.sets), *first_values, *appends],
             "REMOVE": [f"#{name}" for name in self.removes],
             "ADD": [f"#{name} :{name}" for name in self.adds],
         }

@@ -15,13 +15,14 @@ Value = dict[str, Any]
 Sets = dict[str, Value]
 """Attribute values by attribute."""
 MAX_LEVELS = 32
-"""How deep DynamoDB lets lists and maps lie in each other."""
+"""Levels of lists and maps within each other that DynamoDB accepts."""
 _MAX_PLAIN_DIGITS = 18
 """Digits of a whole number that is portable as a JSON integer."""
 
 
 def image_of(item: Mapping[str, Any]) -> dict[str, Value]:
-    """An item in DynamoDB's form; floats become decimals. Raises Invalid for what DynamoDB cannot hold."""
+    """Encode an item for DynamoDB; floats become decimals. Raises Invalid for a value that DynamoDB cannot
+    hold."""
     return {_name("item", name): _value(name, value, 1) for name, value in item.items()}
 
 
@@ -37,15 +38,15 @@ def _value(path: str, value: Any, level: int) -> Value:
             return {"S": _text(path, value)}
         case int() | float() | Decimal():
             return {"N": _number(path, value)}
-    return _odd(path, value)
+    return _other_than_json(path, value)
 
 
-def _odd(path: str, value: Any) -> Value:
-    """What JSON knows nothing of."""
-    from boto3.dynamodb.types import Binary  # half of what a command needs to start, and seldom asked for
+def _other_than_json(path: str, value: Any) -> Value:
+    """Encode a value of a type that JSON lacks."""
+    from boto3.dynamodb.types import Binary  # slow to import, and seldom needed
 
     if isinstance(value, (bytes, bytearray, Binary)):
-        return {"B": bytes(value)}  # type: ignore[arg-type]  # boto3's own type knows how, its stub does not
+        return {"B": bytes(value)}  # type: ignore[arg-type]  # Binary has the method, its type stub lacks it
     if isinstance(value, (set, frozenset)):
         return _set(path, value)
     raise Invalid(path, f"is a {type(value).__name__}, which DynamoDB has no type for")
@@ -55,9 +56,9 @@ def _nested(path: str, value: Sequence[Any] | Mapping[Any, Any], level: int) -> 
     if level > MAX_LEVELS:
         raise Invalid(path, f"lies too deep; use at most {MAX_LEVELS} levels")
     if not isinstance(value, Mapping):
-        return {"L": [_value(f"{path}[{at}]", each, level + 1) for at, each in enumerate(value)]}
-    named = {_name(path, name): each for name, each in value.items()}
-    return {"M": {name: _value(f"{path}.{name:.60}", each, level + 1) for name, each in named.items()}}
+        return {"L": [_value(f"{path}[{place}]", entry, level + 1) for place, entry in enumerate(value)]}
+    fields = {_name(path, name): field for name, field in value.items()}
+    return {"M": {name: _value(f"{path}.{name:.60}", field, level + 1) for name, field in fields.items()}}
 
 
 def _name(path: str, name: Any) -> str:
@@ -75,7 +76,7 @@ def _text(path: str, text: str) -> str:
 
 
 def _number(path: str, value: int | float | Decimal) -> str:
-    # A float's shortest text is what its writer meant: 0.1, and not the 55 digits of its binary value.
+    # The shortest text of a float: 0.1, and not the 55 digits of its binary value.
     exact = Decimal(float.__repr__(value)) if isinstance(value, float) else value
     try:
         number = NUMBERS.create_decimal(exact)
@@ -87,7 +88,7 @@ def _number(path: str, value: int | float | Decimal) -> str:
 
 
 def _set(path: str, values: set[Any] | frozenset[Any]) -> Value:
-    members = [_value(path, each, 1) for each in values]
+    members = [_value(path, member, 1) for member in values]
     kinds = {kind for member in members for kind in member}
     if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
         raise Invalid(path, "is no set for DynamoDB: give it strings, or numbers, or bytes, one at least")
@@ -96,27 +97,27 @@ def _set(path: str, values: set[Any] | frozenset[Any]) -> Value:
 
 
 def plain(image: Mapping[str, Any]) -> dict[str, Any]:
-    """An item as JSON could carry it: whole numbers as int, binary as base64, sets as sorted lists."""
+    """Decode an item to the types of JSON: whole numbers as int, binary as base64, sets as sorted lists."""
     return {name: _plain(value) for name, value in image.items()}
 
 
 def _plain(value: Value) -> Any:
-    ((kind, held),) = value.items()
+    ((kind, content),) = value.items()
     match kind:
         case "N":
-            return _plain_number(held)
+            return _plain_number(content)
         case "B":
-            # A stream record has base64 already; boto3 hands out bytes.
-            return held if isinstance(held, str) else base64.b64encode(bytes(held)).decode()
+            # A stream record has base64; boto3 returns bytes.
+            return content if isinstance(content, str) else base64.b64encode(bytes(content)).decode()
         case "NULL":
             return None
         case "L":
-            return [_plain(each) for each in held]
+            return [_plain(entry) for entry in content]
         case "M":
-            return plain(held)
+            return plain(content)
         case "SS" | "NS" | "BS":
-            return sorted(_plain({kind[0]: each}) for each in held)
-    return held  # a string or a bool
+            return sorted(_plain({kind[0]: member}) for member in content)
+    return content  # a string or a bool
 
 
 def _plain_number(text: str) -> int | Decimal:
@@ -124,48 +125,50 @@ def _plain_number(text: str) -> int | Decimal:
     return int(text) if whole else Decimal(text)
 
 
-def same(one: Mapping[str, Value], other: Mapping[str, Value]) -> bool:
-    """Whether two items say the same: numbers by value, sets in any order, true and 1 apart."""
-    return bool(_canonical({"M": one}) == _canonical({"M": other}))
+def same(first: Mapping[str, Value], second: Mapping[str, Value]) -> bool:
+    """Return whether two items are equal: numbers by value, sets in any order; true is not 1."""
+    return bool(_canonical({"M": first}) == _canonical({"M": second}))
 
 
 def _canonical(value: Value) -> Any:
-    ((kind, held),) = value.items()
+    ((kind, content),) = value.items()
     match kind:
         case "N":
-            return kind, Decimal(held)
+            return kind, Decimal(content)
         case "B":
-            return kind, bytes(held)
+            return kind, bytes(content)
         case "L":
-            return kind, [_canonical(each) for each in held]
+            return kind, [_canonical(entry) for entry in content]
         case "M":
-            return kind, {name: _canonical(each) for name, each in held.items()}
+            return kind, {name: _canonical(field) for name, field in content.items()}
         case "SS" | "NS" | "BS":
-            return kind, {_canonical({kind[0]: each}) for each in held}
-    return kind, held  # a string, a bool or null
+            return kind, {_canonical({kind[0]: member}) for member in content}
+    return kind, content  # a string, a bool or null
 
 
 def size_of(image: Mapping[str, Value]) -> int:
-    """The bytes that DynamoDB counts, by "Item sizes and formats" of its developer guide; numbers a little
-    above, as the guide gives them by a rule of thumb."""
+    """Return the bytes that DynamoDB counts, by "Item sizes and formats" of its developer guide.
+
+    Numbers count a little more, because the guide has a rule of thumb only.
+    """
     return sum(len(name.encode()) + _size(value) for name, value in image.items())
 
 
 def _size(value: Value) -> int:
-    ((kind, held),) = value.items()
+    ((kind, content),) = value.items()
     match kind:
         case "S":
-            return len(held.encode())
+            return len(content.encode())
         case "N":
-            return len(held) // 2 + 2
+            return len(content) // 2 + 2
         case "B":
-            return len(held)
+            return len(content)
         case "L":
-            return 3 + sum(1 + _size(each) for each in held)
+            return 3 + sum(1 + _size(entry) for entry in content)
         case "M":
-            return 3 + len(held) + size_of(held)
+            return 3 + len(content) + size_of(content)
         case "SS" | "NS" | "BS":
-            return sum(_size({kind[0]: each}) for each in held)
+            return sum(_size({kind[0]: member}) for member in content)
     return 1  # null or a bool
 
 
@@ -178,5 +181,5 @@ def number(value: int | float) -> Value:
 
 
 def strings(value: str | list[str]) -> Value:
-    """One string, or a list of them."""
-    return {"S": value} if isinstance(value, str) else {"L": [{"S": each} for each in value]}
+    """Encode one string, or a list of strings."""
+    return {"S": value} if isinstance(value, str) else {"L": [{"S": text} for text in value]}

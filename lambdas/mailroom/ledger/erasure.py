@@ -42,7 +42,7 @@ class Erasure(LedgerTable):
         `by` is the operator, if known. False if the item has changed since, or its message has not ended.
 
         The status stays, so no callback follows; `updatedAt` and `ttl` stay as well. One more attempt counts
-        as ended, so an event of the last attempt is outdated, and brings nothing of the person back.
+        as ended, so an event of the last attempt is outdated, and cannot bring the person back.
         """
         erased = ERASED_AT in item
         sets: Sets = {

@@ -49,7 +49,7 @@ def where(key: MessageKey) -> Sets:
 
 
 def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: str | None = None) -> Sets:
-    """Return a message's recipients, topic and callback URL, as far as it has them."""
+    """Return those of a message's recipients, topic and callback URL that are given."""
     sets: Sets = {}
     if to:
         sets["to"] = strings(to)

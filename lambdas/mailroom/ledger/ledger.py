@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 NOT_HELD = "(attribute_not_exists(startedAt) OR startedAt <= :lease_over)"
 """No worker holds the message, or the worker that holds it is dead: its lease is over."""
 FIRST = "(attribute_not_exists(attempts) OR attempts = :ended)"
-"""No attempt has ended yet. The message may have no item."""
+"""No attempt has ended yet, or the ledger does not know the message yet."""
 NEXT = "attempts = :ended"
 """The attempt before this one has ended, and no other has begun."""
 OWN = f"claim_token = :own AND {NO_OUTCOME}"
@@ -100,7 +100,7 @@ class Ledger(LedgerTable):
 
     @classmethod
     def of(cls, settings: Common, lease: float = 0) -> "Ledger":
-        """Open the ledger that a function's settings name. A function that never claims needs no lease."""
+        """Open the ledger that a function's settings name. Only a function that claims needs a lease."""
         table, ttl = settings.ledger_table, settings.ledger_ttl_seconds
         return cls(clients.dynamodb(), table, lease=lease, ttl=ttl, clock=time.time)
 
@@ -117,12 +117,12 @@ class Ledger(LedgerTable):
         The arguments are the fields of `NewClaim`; by default the claim gets a new token.
         """
         new = NewClaim(message, account, redirected_to, token or self.new_token(), put_at)
-        now = self._clock()
-        now_ms = milliseconds(now)
+        moment = self._clock()
+        now_ms = milliseconds(moment)
         condition = f"{NOT_HELD} AND {NO_OUTCOME} AND {FIRST if message.attempt == 1 else NEXT}"
         values = {":lease_over": number(now_ms - self._lease_ms), ":ended": number(message.attempt - 1)}
         try:
-            item = self.write(message.key, self._claiming(new, now), condition, values, returns="ALL_OLD")
+            item = self.write(message.key, self._claiming(new, moment), condition, values, returns="ALL_OLD")
         except ConditionFailed as failed:
             item = failed.item
             # An earlier write of this claim whose response was lost: the SDK's own, or that of `claim_new`.
@@ -136,20 +136,20 @@ class Ledger(LedgerTable):
 
         Returns an error's code if a claim is uncertain (see `insert`); then `claim` decides.
         """
-        now = self._clock()
+        moment = self._clock()
         items: list[Sets] = []
         for new in new_claims:
-            claiming = self._claiming(new, now)
+            claiming = self._claiming(new, moment)
             attributes = {**claiming.sets, **claiming.once, **claiming.adds}
-            items.append({**where(new.message.key), **self.dates(now), **attributes})
+            items.append({**where(new.message.key), **self.dates(moment), **attributes})
         codes = insert(self._client, self._table, items)
         return [code or _claimed(new, {}) for new, code in zip(new_claims, codes, strict=True)]
 
-    def _claiming(self, new: NewClaim, now: float) -> Update:
+    def _claiming(self, new: NewClaim, moment: float) -> Update:
         """Return the changes of a claim. `trouble` and `dead_lettered_at` belong to the try before, so they
         go."""
-        message, now_ms = new.message, milliseconds(now)
-        about, sent = about_of(message), message
+        message, now_ms = new.message, milliseconds(moment)
+        description, sent = about_of(message), message
         removes, redirect = [*SETTLED], Sets()
         if new.redirected_to is None:
             removes.append(REDIRECTED_TO)
@@ -163,11 +163,11 @@ class Ledger(LedgerTable):
                 "status": string("sending"),
                 "claim_token": string(new.token),
                 "startedAt": number(now_ms),
-                **about,
+                **description,
                 **facts_of(sent.kept),
                 **redirect,
             },
-            once={**entries_of(message.addressees), **self.first_values(about, new.put_at)},
+            once={**entries_of(message.addressees), **self.first_values(description, new.put_at)},
             adds={"unsettled_tries": {"SS": [*tries]}} if tries else {},
             removes=removes,
         )
@@ -226,11 +226,11 @@ class Ledger(LedgerTable):
         missing = {name for name, value in facts.items() if item.get(name) != value}
         # A missing `submittedAt` or `subject` alone is not worth a second write.
         if missing - {"submittedAt", "subject"}:
-            own = {":own": string(claim.token)}
-            self.write(claim.key, Update(facts_of(facts), adds=ids), "claim_token = :own", own)
+            values = {":own": string(claim.token)}
+            self.write(claim.key, Update(facts_of(facts), adds=ids), "claim_token = :own", values)
 
     def fail(self, claim: Claimed, code: str, message: str, field: str = "") -> None:
-        """Record that the message will not be sent, by its own fault or its recipient's. `message` names the
+        """Record that the message will not be sent, because it or its recipient is wrong. `message` names the
         remedy, `field` the attribute at fault."""
         self._end_unsent(claim, "failed", code, message, field)
 
@@ -240,12 +240,12 @@ class Ledger(LedgerTable):
         self._end_unsent(claim, "suppressed", code, message)
 
     def _end_unsent(self, claim: Claimed, status: Status, code: str, message: str, field: str = "") -> None:
-        ended = Update(
+        ending = Update(
             sets={**self.outcome(claim.key, status), **error_of(code, message, field)},
             adds={"attempts": _ONE},
             removes=SETTLED,
         )
-        self._write_own(claim, ended, entry=status, code=code)
+        self._write_own(claim, ending, entry=status, code=code)
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
         """Record that one of several recipients is left out; the other recipients get the message."""
@@ -281,7 +281,7 @@ class Ledger(LedgerTable):
 
     def dead_lettered(self, key: Key) -> dict[str, Any]:
         """Mark a message in a dead-letter queue by `dead_lettered_at`, unless it has ended or has the mark.
-        That is not an outcome, so nothing else changes. Returns the item; {} if there is none."""
+        That is not an outcome, so all other attributes stay. Returns the item; {} if there is none."""
         marked = Update({"dead_lettered_at": number(self._now_ms())})
         condition = f"{KNOWN} AND {NO_OUTCOME} AND attribute_not_exists(dead_lettered_at)"
         try:
@@ -325,9 +325,9 @@ class Ledger(LedgerTable):
 
         False if a valid copy was claimed before: that one decides, so this record must come back.
         """
-        error, about = error_of(code, message, field), addressing_of_any(item)
+        error, addressing = error_of(code, message, field), addressing_of_any(item)
         try:
-            self._end_unclaimed(key_of(item), "failed", code, {**error, **about}, UNCLAIMED, put_at)
+            self._end_unclaimed(key_of(item), "failed", code, {**error, **addressing}, UNCLAIMED, put_at)
         except ConditionFailed as failed:
             return "completedAt" in failed.item
         return True
@@ -357,29 +357,29 @@ class Ledger(LedgerTable):
     def _end_unclaimed(
         self, key: Key, status: Status, code: str, sets: Sets, condition: str, put_at: float | None = None
     ) -> None:
-        ended = Update(
+        ending = Update(
             sets={**self.outcome(key, status), **sets},
             once=self.first_values(sets, put_at),
             removes=SETTLED,
         )
-        self.write(key, ended, condition, entry=status, code=code)
+        self.write(key, ending, condition, entry=status, code=code)
 
     def schedule(
-        self, message: Message, due: float, code: str = "", why: str = "", put_at: float | None = None
+        self, message: Message, due: float, code: str = "", reason: str = "", put_at: float | None = None
     ) -> bool:
-        """Record that the message waits for its time, `due` in epoch seconds. `code` and `why` are the
-        reason, if it is not the message's `send_at`; `put_at`: see `NewClaim`. False if the message has been
+        """Record that the message waits for its time, `due` in epoch seconds. `code` and `reason` are
+        given if that is not the message's `send_at`; `put_at`: see `NewClaim`. False if the message has been
         claimed or has ended."""
-        about = about_of(message)
+        description = about_of(message)
         waiting = Update(
             sets={
                 "status": string("scheduled"),
                 "scheduledFor": string(iso(due)),
                 "ttl": self.ttl_after(due),
-                **about,
-                **trouble_of(code, why),
+                **description,
+                **trouble_of(code, reason),
             },
-            once=self.first_values(about, put_at),
+            once=self.first_values(description, put_at),
         )
         try:
             self.write(message.key, waiting, UNCLAIMED)
@@ -387,14 +387,14 @@ class Ledger(LedgerTable):
             return False
         return True
 
-    def reopen(self, key: Key, seen: Mapping[str, Any], by: str = "") -> int | None:
+    def reopen(self, key: Key, snapshot: Mapping[str, Any], by: str = "") -> int | None:
         """Clear the outcome, for an operator's resend. Returns the number of the next attempt; None if the
-        message has no outcome, its recipient was erased, or it has changed since `seen`, the item that the
+        message has not ended, its recipient was erased, or it has changed since `snapshot`, the item that the
         resend was judged by. `by` is the operator, if known.
 
         The generation enters `webhook-id`: the callbacks of the second life do not repeat those of the first.
         """
-        unchanged, values = _unchanged_since(seen)
+        unchanged, values = _unchanged_since(snapshot)
         reopened = Update(
             sets={
                 "status": string("retrying"),
@@ -419,19 +419,21 @@ class Ledger(LedgerTable):
         return int(item.get("attempts", 0)) + 1
 
     def settle(
-        self, key: Key, seen: Mapping[str, Any], status: Literal["sent", "failed"], before: float
+        self, key: Key, snapshot: Mapping[str, Any], status: Literal["sent", "failed"], before: float
     ) -> bool:
-        """Record an operator's word on a message whose outcome cannot be found out any more. False if the
-        message has changed since `seen`, the item that it was judged by, or if its try began after `before`
-        (epoch seconds): then a worker may hold it, or its provider may work on it."""
-        unchanged, values = _unchanged_since(seen)
-        submitted = "provider_id" in seen
+        """Record an operator's word on a message whose outcome cannot be found out any more.
+
+        False if the message has changed since `snapshot`, the item that it was judged by, or if its try began
+        after `before` (epoch seconds): then a worker may hold it, or its provider may work on it.
+        """
+        unchanged, values = _unchanged_since(snapshot)
+        submitted = "provider_id" in snapshot
         # A message with a provider's id is followed only. Without one any worker may submit it, so the latest
-        # claim must be the one that was seen.
+        # claim must be the one that was snapshot.
         for name in ("provider_id",) if submitted else ("provider_id", "claim_token"):
-            if name in seen:
+            if name in snapshot:
                 unchanged += f" AND {name} = :seen_{name}"
-                values[f":seen_{name}"] = string(str(seen[name]))
+                values[f":seen_{name}"] = string(str(snapshot[name]))
             else:
                 unchanged += f" AND attribute_not_exists({name})"
         began = "submittedAt" if submitted else "startedAt"
@@ -467,24 +469,24 @@ class Ledger(LedgerTable):
         """Change the entry of one of several recipients: its status only forward, with the `error` that
         belongs to it, and the `facts` that are new. With `token`, only as the holder of that claim.
 
-        Returns the item after the change; None if the item has no such entry. The dates stay.
+        Returns the item after the change; None if it lacks that entry. The dates stay.
         """
-        entry, own = "recipients.#recipient", Sets()
-        condition = f"attribute_exists({entry})"
+        entry = "recipients.#recipient"
+        condition, values = f"attribute_exists({entry})", values_of(facts_of(facts))
         if token is not None:
-            condition, own = f"{condition} AND claim_token = :own", {":own": string(token)}
+            condition += " AND claim_token = :own"
+            values[":own"] = string(token)
         new_facts = [f"{entry}.#{fact} = if_not_exists({entry}.#{fact}, :{fact})" for fact in facts]
-        values = {**values_of(facts_of(facts)), **own}
         changes: list[tuple[str, str, Sets]] = []
         if status is not None:
             earlier = earlier_than(status)
             sets, removes = [f"{entry}.#status = :status", *new_facts], f" REMOVE {entry}.#error"
-            moved = {":status": string(status), **earlier, **values}
+            status_values = {":status": string(status), **earlier, **values}
             if error:
                 sets, removes = [*sets, f"{entry}.#error = :error"], ""
-                moved[":error"] = string(error[:MAX_ERROR])
+                status_values[":error"] = string(error[:MAX_ERROR])
             forward = f"(attribute_not_exists({entry}.#status) OR {entry}.#status IN ({', '.join(earlier)}))"
-            changes.append((f"SET {', '.join(sets)}{removes}", f"{condition} AND {forward}", moved))
+            changes.append((f"SET {', '.join(sets)}{removes}", f"{condition} AND {forward}", status_values))
         if facts:
             missing = " OR ".join(f"attribute_not_exists({entry}.#{fact})" for fact in facts)
             changes.append((f"SET {', '.join(new_facts)}", f"{condition} AND ({missing})", values))
@@ -513,10 +515,10 @@ class Ledger(LedgerTable):
     def outcome(self, key: Key, status: Status) -> Sets:
         """Return the attributes of a message that ends now. A failure also enters `failed_on`, the sparse
         index by day and channel."""
-        now = self._clock()
-        sets = {"status": string(status), "completedAt": number(milliseconds(now))}
+        moment = self._clock()
+        sets = {"status": string(status), "completedAt": number(milliseconds(moment))}
         if status in FAILED:
-            sets["failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
+            sets["failed_on"] = string(f"{iso(moment)[:10]}#{key.event_type[:40]}")
         return sets
 
     def _now_ms(self) -> int:
@@ -535,9 +537,9 @@ class Ledger(LedgerTable):
 
         Raises ClaimLost if another worker has claimed the message since.
         """
-        own = {":own": string(claim.token)}
+        values = {":own": string(claim.token)}
         try:
-            return self.write(claim.key, changes, condition, own, entry=entry, code=code)
+            return self.write(claim.key, changes, condition, values, entry=entry, code=code)
         except ConditionFailed as failed:
             if failed.item.get("claim_token") != claim.token:
                 raise ClaimLost("another worker has claimed the message since") from None
@@ -569,16 +571,16 @@ def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
     )
 
 
-def _unchanged_since(seen: Mapping[str, Any]) -> tuple[str, Sets]:
+def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:
     """Return a condition and its values: the message has had no other life, attempt or event since."""
-    parts, values = ["#status = :seen_status"], {":seen_status": string(str(seen.get("status", "")))}
+    parts, values = ["#status = :seen_status"], {":seen_status": string(str(snapshot.get("status", "")))}
     for counter in ("attempts", "generation"):
-        count = int(seen.get(counter, 0))
+        count = int(snapshot.get(counter, 0))
         values[f":seen_{counter}"] = number(count)
         equal = f"{counter} = :seen_{counter}"
         parts.append(equal if count else f"(attribute_not_exists({counter}) OR {equal})")
-    if "recipients" in seen:
+    if "recipients" in snapshot:
         # An event may change one of several recipients, and leave the status of the message.
         parts.append("recipients = :seen_recipients")
-        values[":seen_recipients"] = image_of({"recipients": seen["recipients"]})["recipients"]
+        values[":seen_recipients"] = image_of({"recipients": snapshot["recipients"]})["recipients"]
     return " AND ".join(parts), values

@@ -1,7 +1,7 @@
 """Brings a provider's events into the ledger: events in any order and any number end the same.
 
 Two rules make that so. A status is replaced only by a status of a higher rank (see `Status`), and a fact is
-written only if it is new. An event of an attempt that the message has left behind changes nothing.
+written only if it is new. An event of an attempt that the message has left behind is ignored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,7 +93,7 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
     current, values = _current(event.attempt)
     earlier = earlier_than(verdict.status)
     outcome = ledger.outcome(event.key, verdict.status)
-    once = {"completedAt": outcome.pop("completedAt"), **facts}
+    first_values = {"completedAt": outcome.pop("completedAt"), **facts}
     # The attempt's number is set: a sender that this event has overtaken does not count its attempt any more.
     sets: Sets = {**outcome, "attempts": number(event.attempt)}
     adds, removes = Sets(), [*SETTLED]
@@ -110,7 +110,7 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
         adds = {"provider_ids": {"SS": [event.provider_id]}}
     return ledger.write(
         event.key,
-        Update(sets, once=once, adds=adds, removes=removes),
+        Update(sets, once=first_values, adds=adds, removes=removes),
         f"{current} AND #status IN ({', '.join(earlier)})",
         {**values, **earlier},
         entry=verdict.status,
@@ -136,8 +136,8 @@ def _entries(ledger: Ledger, events: Sequence[Event], item: dict[str, Any]) -> O
     for event in events:
         for recipient in _concerned(event, item):
             error = "" if event.status in _GOOD else event.detail
-            moved = ledger.advance(event.key, recipient, event.status, event.facts, error)
-            item = moved or item  # the last writer sees the entries of all writers
+            advanced = ledger.advance(event.key, recipient, event.status, event.facts, error)
+            item = advanced or item  # the last writer sees the entries of all writers
     verdict = _of_all(item["recipients"])
     if rank(verdict.status) <= rank(item["status"]):
         return Seen(item)
@@ -205,5 +205,5 @@ def _current(attempt: int) -> tuple[str, Sets]:
 
 def _is_current(item: Mapping[str, Any], attempt: int) -> bool:
     """Return whether the condition of `_current` is true for an item that was read."""
-    ended = int(item.get("attempts", 0))
-    return ended == attempt - 1 or (ended == attempt and "completedAt" in item)
+    attempts = int(item.get("attempts", 0))
+    return attempts == attempt - 1 or (attempts == attempt and "completedAt" in item)

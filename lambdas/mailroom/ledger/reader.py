@@ -1,4 +1,4 @@
-"""What became of a message, for whoever asks: read from the ledger, else from the mailbox. Writes nothing."""
+"""Read-only access to the status of a message: from the ledger, or else from the mailbox."""
 
 import time
 from collections.abc import Mapping
@@ -12,18 +12,17 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 READY = "ready"
-"""A message in the mailbox that the ledger does not know: nobody has claimed it yet. An item without a time
-of its own may as well have been sent longer ago than the ledger remembers, for it does not say when it was
-put."""
+"""Status of a message in the mailbox that the ledger does not know: it is unclaimed so far. If its item has a
+time of its own, that is recent. Without one, the message may also have been sent before the ledger's memory
+begins."""
 FORGOTTEN = "forgotten"
-"""A message that the ledger does not know, of a time that it may have forgotten: it may have been sent
-then."""
+"""Status of a message that may have been sent, and that the ledger may have forgotten since."""
 WAITS_WITH_CONTENT = ("day_used_up", "outside_window", "provider_refuses")
-"""Codes of the `trouble` of a message that waits with its content: those of `HELD` in message.py, which the
-client's wheel does not have."""
+"""Codes of the `trouble` of a message that waits with its content: the codes of `HELD` in message.py, which
+needs packages that producers may lack."""
 REMEMBERED_SECONDS = 90 * 86_400
-"""The ledger forgets no message within it, whatever the stage's settings are or were: the least that
-`retention.ledger_days` may be."""
+"""Seconds for which each ledger remembers a message: the minimum of `retention.ledger_days`, whatever the
+stage's settings are or were."""
 TIMES = (
     *(
         "putAt",
@@ -37,30 +36,28 @@ TIMES = (
     ),
     *("bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt", "dead_lettered_at"),
 )
-"""The ledger's times, in epoch milliseconds there."""
+"""Attributes with times, which the ledger has in epoch milliseconds."""
 DETAILS = (
     *("segments", "encoding", "delay_type", "error_code", "bounce_type", "bounce_subtype"),
     *("diagnostic_code", "complaint_type", "complaint_subtype", "carrier_done_date", "redirected_to"),
 )
-"""What providers told, and what the sender found out."""
+"""Attributes with facts from providers and from the sender."""
 
 
 @dataclass(frozen=True)
 class MessageStatus:
-    """Where a message is. Times are ISO 8601 in UTC; `to` is as the ledger (or the mailbox) has it.
-
-    `error` and `trouble` are {code, message}: why it was not sent, and what keeps it from being sent now.
-    `history` has {at, status, code?}, `callbacks` and `recipients` an entry each by name; all three are
-    copies of what the ledger says, and never of the message's body.
-    """
+    """Status of a message. Times are ISO 8601 in UTC. No field is a copy of the message's body."""
 
     id: str
     event_type: str
     status: str
     attempts: int = 0
     to: str | list[str] | None = None
+    """Recipients, in the form of the ledger or of the mailbox."""
     error: dict[str, str] | None = None
+    """Reason why the message failed: {code, message}."""
     trouble: dict[str, str] | None = None
+    """Reason why the latest try has not sent the message, or why its outcome is unknown: {code, message}."""
     provider: str | None = None
     provider_id: str | None = None
     template: str | None = None
@@ -71,17 +68,21 @@ class MessageStatus:
     times: dict[str, str] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
+    """Statuses so far: {at, status, code?}."""
     callbacks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Results of callbacks, by the callback's name."""
     recipients: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Outcomes of several recipients, by address."""
 
     @property
     def waits_with_content(self) -> bool:
-        """Whether it waits for the day's quota or its window: its item in the mailbox decides nothing."""
+        """Whether the message waits for the day's quota or its window: then its item in the mailbox does not
+        count."""
         return self.status == "scheduled" and (self.trouble or {}).get("code") in WAITS_WITH_CONTENT
 
 
 class LedgerReader:
-    """Reads both tables, always consistently: what was just put is found."""
+    """Reads both tables, always consistently: a message that was just put is found."""
 
     def __init__(self, client: "DynamoDBClient", ledger: str, mailbox: str, clock: Clock = time.time) -> None:
         self._client = client
@@ -90,29 +91,29 @@ class LedgerReader:
         self._clock = clock
 
     def find(self, id_: str, event_type: str | None = None) -> list[MessageStatus]:
-        """The messages with that id, by event_type; without one, all. []: there is none."""
+        """Return the message with that id and event_type, or all messages with that id."""
         if event_type is None:
             return self._all(id_)
-        known = self._item(self._ledger, id_, event_type)
-        if known is not None:
-            return [of_ledger(known)]
-        there = self.item(id_, event_type)
-        return [] if there is None else [of_mailbox(there, self._clock())]
+        entry = self._item(self._ledger, id_, event_type)
+        if entry is not None:
+            return [of_ledger(entry)]
+        item = self.item(id_, event_type)
+        return [] if item is None else [of_mailbox(item, self._clock())]
 
     def item(self, id_: str, event_type: str) -> dict[str, Any] | None:
-        """The mailbox's own item; None: there is none."""
+        """Read the mailbox's item of a message."""
         return self._item(self._mailbox, id_, event_type)
 
     def _item(self, table: str, id_: str, event_type: str) -> dict[str, Any] | None:
         key = {"id": {"S": id_}, "event_type": {"S": event_type}}
-        reply = self._client.get_item(TableName=table, Key=key, ConsistentRead=True)
-        return plain(reply["Item"]) if "Item" in reply else None
+        response = self._client.get_item(TableName=table, Key=key, ConsistentRead=True)
+        return plain(response["Item"]) if "Item" in response else None
 
     def _all(self, id_: str) -> list[MessageStatus]:
-        now = self._clock()
-        found = {each["event_type"]: of_mailbox(each, now) for each in self._query(self._mailbox, id_)}
-        found |= {each["event_type"]: of_ledger(each) for each in self._query(self._ledger, id_)}
-        return [found[name] for name in sorted(found)]
+        moment = self._clock()
+        states = {item["event_type"]: of_mailbox(item, moment) for item in self._query(self._mailbox, id_)}
+        states |= {item["event_type"]: of_ledger(item) for item in self._query(self._ledger, id_)}
+        return [states[event_type] for event_type in sorted(states)]
 
     def _query(self, table: str, id_: str) -> list[dict[str, Any]]:
         pages = self._client.get_paginator("query").paginate(
@@ -122,22 +123,24 @@ class LedgerReader:
             ExpressionAttributeValues={":id": {"S": id_}},
             ConsistentRead=True,
         )
-        return [plain(each) for page in pages for each in page["Items"]]
+        return [plain(item) for page in pages for item in page["Items"]]
 
 
-def of_mailbox(item: Mapping[str, Any], now: float) -> MessageStatus:
-    """The status, at `now` (epoch seconds), of an item of the mailbox that the ledger does not know. The item
-    may be wrong in any way."""
+def of_mailbox(item: Mapping[str, Any], moment: float) -> MessageStatus:
+    """Return the status of a message that the ledger does not know, by its item in the mailbox, at a moment
+    in epoch seconds. The item may be wrong in any way."""
     to = item.get("to") or item.get("email")
     due, ttl = _time(item.get("send_at")), item.get("ttl")
     times = (due, _time(item.get("expires_at")), ttl if isinstance(ttl, int) else None)
-    old = "restored_id" in item or any(each is not None and each < now - REMEMBERED_SECONDS for each in times)
+    old = "restored_id" in item or any(
+        time is not None and time < moment - REMEMBERED_SECONDS for time in times
+    )
     return MessageStatus(
         item["id"],
         item["event_type"],
         FORGOTTEN if old else READY,
         to=to if _is_recipient(to) else None,
-        scheduled_for=None if due is None else _told(due),
+        scheduled_for=None if due is None else _iso(due),
     )
 
 
@@ -148,8 +151,8 @@ def _time(text: object) -> float | None:
         return None
 
 
-def _told(due: float) -> str | None:
-    """The time in UTC. None: there it is a year before 1 or after 9999."""
+def _iso(due: float) -> str | None:
+    """Format a time in UTC; None if its year in UTC is before 1 or after 9999."""
     try:
         return iso(due)
     except (ValueError, OverflowError, OSError):
@@ -157,10 +160,13 @@ def _told(due: float) -> str | None:
 
 
 def _is_recipient(to: object) -> bool:
-    return isinstance(to, str) or (isinstance(to, list) and all(isinstance(each, str) for each in to))
+    return isinstance(to, str) or (
+        isinstance(to, list) and all(isinstance(recipient, str) for recipient in to)
+    )
 
 
 def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
+    """Return the status of a message, by its item in the ledger."""
     return MessageStatus(
         item["id"],
         item["event_type"],
@@ -178,25 +184,25 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("updatedAt"),
         times={name: _moment(item[name]) for name in TIMES if name in item} | _in_doubt(item),
         details={name: item[name] for name in DETAILS if name in item},
-        history=[_shown(each) for each in item.get("history", ())],
+        history=[_readable(entry) for entry in item.get("history", ())],
         callbacks=_entries(item.get("callbacks")),
         recipients=_entries(item.get("recipients")),
     )
 
 
 def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:
-    """Since when it is not known whether the message was sent, where a later try was put back."""
+    """Return the time of the first try whose outcome is unknown, if a later try was put back."""
     tries = item.get("unsettled_tries")
     if not tries or "startedAt" in item:
         return {}
-    return {"unsettled_since": _moment(min(int(each.partition(" ")[0]) for each in tries))}
+    return {"unsettled_since": _moment(min(int(text.partition(" ")[0]) for text in tries))}
 
 
 def _entries(entries: Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
-    return {name: _shown(entry) for name, entry in (entries or {}).items()}
+    return {name: _readable(entry) for name, entry in (entries or {}).items()}
 
 
-def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _readable(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _moment(value) if _is_time(name, value) else value for name, value in entry.items()}
 
 

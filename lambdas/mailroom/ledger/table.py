@@ -53,20 +53,20 @@ class LedgerTable:
         `condition` is a chain of ANDs, and `values` are its values. Returns the item that `returns` names.
         Raises ConditionFailed.
         """
-        now = self._clock()
-        dated = changes._replace(sets={**self.dates(now), **changes.sets})
+        moment = self._clock()
+        with_dates = changes._replace(sets={**self.dates(moment), **changes.sets})
         values = values or {}
         write = partial(update, self._client, self._table, where(key), returns=returns)
         if entry is not None:
-            noted = dated._replace(appends={"history": {"L": [_entry(now, entry, code)]}})
-            room = {":room": number(MAX_HISTORY)}
+            with_entry = with_dates._replace(appends={"history": {"L": [_entry(moment, entry, code)]}})
+            values_of_entry = {**with_entry.values, ":room": number(MAX_HISTORY)}
             try:
-                return write(noted.expression, f"{condition} AND {_ROOM}", {**noted.values, **values, **room})
+                return write(with_entry.expression, f"{condition} AND {_ROOM}", {**values, **values_of_entry})
             except ConditionFailed as failed:
                 if len(failed.item.get("history", ())) < MAX_HISTORY:
                     raise
                 # The history is full: the fact itself must not be lost, so it is written without an entry.
-        return write(dated.expression, condition, {**dated.values, **values})
+        return write(with_dates.expression, condition, {**with_dates.values, **values})
 
     def cancel(
         self,
@@ -79,7 +79,7 @@ class LedgerTable:
         callback_url: str | None = None,
         due: float = 0,
     ) -> bool:
-        """End a message before it is sent, even if the ledger has no item of it yet: workers drop its copies.
+        """End a message before it is sent, even if the ledger does not know it yet: workers drop its copies.
 
         `message` is the reason, for people. The condition and a worker's claim exclude each other. With
         `since` (epoch seconds), the message must have an item that is scheduled for that time or later. The
@@ -88,20 +88,20 @@ class LedgerTable:
 
         False if the condition is false.
         """
-        now = self._clock()
-        about = addressing_of(to, callback_url)
+        moment = self._clock()
+        addressing = addressing_of(to, callback_url)
         values: Sets = {}
         if since is not None:
             condition, values = f"{condition} AND scheduledFor >= :since", {":since": string(iso(since))}
         cancelled = Update(
             sets={
                 "status": string("cancelled"),
-                "completedAt": number(milliseconds(now)),
-                "ttl": self.ttl_after(max(due, now)),
+                "completedAt": number(milliseconds(moment)),
+                "ttl": self.ttl_after(max(due, moment)),
                 **error_of("cancelled", message),
-                **about,
+                **addressing,
             },
-            once=self.first_values(about),
+            once=self.first_values(addressing),
             removes=SETTLED,
         )
         try:
@@ -110,29 +110,29 @@ class LedgerTable:
             return False
         return True
 
-    def first_values(self, about: Sets, put_at: float | None = None) -> Sets:
+    def first_values(self, description: Sets, put_at: float | None = None) -> Sets:
         """Return attributes that the first write of an item adds, and that later writes leave unchanged.
 
-        `put_at` is the time in epoch seconds when the message was put; None if nobody knows it, so it is now.
+        `put_at` is the time in epoch seconds when the message was put; None if it is unknown, so it is now.
         A message counts as delayed from then on, so that time is never in the future.
         """
-        now = self._clock()
-        first: Sets = {"putAt": number(milliseconds(now if put_at is None else min(put_at, now)))}
-        if "callback_url" in about:
+        moment = self._clock()
+        first: Sets = {"putAt": number(milliseconds(moment if put_at is None else min(put_at, moment)))}
+        if "callback_url" in description:
             first["callbacks"] = {"M": {}}  # DynamoDB adds an entry to an existing map only
         return first
 
-    def dates(self, now: float) -> Sets:
-        """Return the dates of an item that changes at `now` (epoch seconds)."""
-        return {"updatedAt": string(iso(now)), "ttl": self.ttl_after(now)}
+    def dates(self, moment: float) -> Sets:
+        """Return the dates of an item that changes at `moment` (epoch seconds)."""
+        return {"updatedAt": string(iso(moment)), "ttl": self.ttl_after(moment)}
 
     def ttl_after(self, moment: float) -> Value:
         """Return the `ttl` of an item that is needed until `moment` (epoch seconds)."""
         return number(moment + self._ttl)
 
 
-def _entry(now: float, status: "Status", code: str | None) -> Value:
-    entry = {"at": number(milliseconds(now)), "status": string(status)}
+def _entry(moment: float, status: "Status", code: str | None) -> Value:
+    entry = {"at": number(milliseconds(moment)), "status": string(status)}
     if code is not None:
         entry["code"] = string(code)
     return {"M": entry}
