@@ -12,7 +12,7 @@ from mailroom.ledger.ledger import Ledger
 from tests.support.unit.dispatching import made
 from tests.support.unit.events import failures, sqs_event
 from tests.support.unit.fakes import Meddler, client_error, failing
-from tests.support.unit.shared import GROUP, MAILBOX, NOW, Aws, FakeClock, claimed, item, mail
+from tests.support.unit.shared import GROUP, MAILBOX, NOW, Aws, FakeClock, item, mail
 
 Log = Callable[[], list[dict[str, Any]]]
 KEYS = {"id": "m-1", "event_type": "mail"}
@@ -94,24 +94,6 @@ def test_an_item_that_is_gone_when_it_is_read_back_too_late_is_failed_and_not_it
     )
     assert found["failed_on"] == "2026-11-23#mail"
     assert [line["message"] for line in log()] == ["its content is gone"]
-
-
-def test_an_item_that_went_after_it_was_sent_is_not_cancelled(
-    due: DueDispatcher, aws: Aws, ledger: Ledger
-) -> None:
-    ledger.schedule(mail(), NOW)
-    ledger.complete(claimed(ledger), "ses", "p-1")
-    assert failures(due.handle(sqs_event(KEYS))) == []
-    assert aws.item()["status"] == "sent"
-
-
-def test_an_item_that_went_while_a_sender_waits_for_its_next_try_is_not_cancelled(
-    due: DueDispatcher, aws: Aws, ledger: Ledger
-) -> None:
-    ledger.schedule(mail(), NOW)
-    ledger.release(claimed(ledger))
-    due.handle(sqs_event(KEYS))
-    assert aws.item()["status"] == "sending"
 
 
 def test_a_message_that_expired_while_it_waited_is_failed_with_its_reason(

@@ -3,7 +3,6 @@
 import pytest
 
 from mailroom.ledger.claims import (
-    Checkpoint,
     Claim,
     Claimed,
     Completed,
@@ -15,14 +14,8 @@ from mailroom.ledger.claims import (
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from tests.support.told import told
-from tests.support.unit.fakes import Meddler, asked_twice
+from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, Item, claimed, mail
-
-
-def doubtful(aws: Aws, clock: FakeClock) -> Ledger:
-    """A ledger whose SDK loses the answer to each write's first try, and makes it again."""
-    client = Meddler(aws.dynamodb, update_item=asked_twice)
-    return Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock)  # type: ignore[arg-type]
 
 
 def test_a_first_claim_takes_the_message_and_knows_of_no_earlier_try(ledger: Ledger, aws: Aws) -> None:
@@ -38,15 +31,6 @@ def test_a_first_claim_takes_the_message_and_knows_of_no_earlier_try(ledger: Led
     assert found["ttl"] == NOW_MS // 1000 + TTL
 
 
-def test_several_recipients_are_kept_as_a_list(ledger: Ledger, aws: Aws) -> None:
-    claimed(ledger, mail(to=["a@example.com", "b@example.com"]))
-    assert aws.item()["to"] == ["a@example.com", "b@example.com"]
-
-
-def test_each_claim_has_a_token_of_its_own(ledger: Ledger) -> None:
-    assert claimed(ledger).token != claimed(ledger, mail("m-2")).token
-
-
 @pytest.mark.parametrize("since_claim", [0.0, 0.001, 45.5, LEASE - 0.001])
 def test_a_message_under_a_lease_is_in_progress_for_the_rest_of_it(
     ledger: Ledger, clock: FakeClock, since_claim: float
@@ -56,14 +40,6 @@ def test_a_message_under_a_lease_is_in_progress_for_the_rest_of_it(
     found = ledger.claim(mail())
     assert isinstance(found, InProgress)
     assert found.seconds == pytest.approx(LEASE - since_claim, abs=0.0015)
-
-
-def test_a_refused_claim_leaves_the_item_as_it_is(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
-    claimed(ledger)
-    before = aws.item()
-    clock.advance(10)
-    ledger.claim(mail())
-    assert aws.item() == before
 
 
 def test_after_its_lease_a_message_is_claimed_anew_and_the_crash_is_known(
@@ -82,67 +58,15 @@ def test_a_completed_message_is_told_apart_even_after_its_lease(ledger: Ledger, 
     assert ledger.claim(mail()) == Completed()
 
 
-def test_a_failed_message_counts_as_completed(ledger: Ledger) -> None:
-    ledger.fail(claimed(ledger), "rejected", "no")
-    assert ledger.claim(mail()) == Completed()
-
-
-def test_a_refused_message_counts_as_completed(ledger: Ledger) -> None:
-    ledger.refuse({"id": "m-1", "event_type": "mail"}, "invalid", "to: is missing")
-    assert ledger.claim(mail()) == Completed()
-
-
 def test_a_claim_for_an_old_attempt_is_superseded(ledger: Ledger) -> None:
     ledger.retry_later(claimed(ledger), "busy", "the line is busy")
     assert ledger.claim(mail()) == Superseded()
     assert isinstance(ledger.claim(mail(attempt=2)), Claimed)
 
 
-def test_an_old_attempt_is_superseded_while_a_later_one_is_under_way(ledger: Ledger) -> None:
-    ledger.retry_later(claimed(ledger), "busy", "the line is busy")
-    claimed(ledger, mail(attempt=2))
-    assert ledger.claim(mail()) == Superseded()
-
-
-def test_an_attempt_that_runs_ahead_of_the_ledger_does_not_claim(ledger: Ledger) -> None:
-    ledger.retry_later(claimed(ledger), "busy", "the line is busy")
-    assert ledger.claim(mail(attempt=3)) == OutOfSequence()
-
-
 def test_a_later_attempt_needs_an_item_to_follow(ledger: Ledger, aws: Aws) -> None:
     assert ledger.claim(mail(attempt=2)) == OutOfSequence()
     assert aws.item() == {}
-
-
-def test_a_claim_after_a_retry_knows_of_no_unknown_outcome(ledger: Ledger) -> None:
-    claim = claimed(ledger)
-    ledger.checkpoint(claim, "telnyx", "f-1")
-    ledger.retry_later(claim, "busy", "the line is busy")
-    second = claimed(ledger, mail(attempt=2))
-    assert (second.unsettled, second.checkpoint) == ((), None)
-
-
-def test_a_claim_whose_answer_was_lost_is_recognised_as_ones_own(aws: Aws, clock: FakeClock) -> None:
-    claim = claimed(doubtful(aws, clock))
-    assert claim.unsettled == ()
-    assert aws.item()["claim_token"] == claim.token
-
-
-def test_a_claim_whose_answer_was_lost_still_knows_of_an_earlier_crash(
-    ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    claimed(ledger)
-    clock.advance(LEASE + 5)
-    assert claimed(doubtful(aws, clock)).unsettled[0].began == NOW_MS
-
-
-def test_a_claim_whose_answer_was_lost_still_knows_the_checkpoint(
-    ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    claim = claimed(ledger)
-    ledger.checkpoint(claim, "telnyx", "f-1")
-    ledger.hand_back(claim)
-    assert claimed(doubtful(aws, clock)).checkpoint == Checkpoint("f-1", "telnyx", NOW_MS)
 
 
 def test_a_claim_whose_answer_was_lost_is_completed_where_an_event_came_between(
@@ -160,13 +84,6 @@ def test_a_claim_whose_answer_was_lost_is_completed_where_an_event_came_between(
     client = Meddler(aws.dynamodb, update_item=event_between)
     late = Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock)  # type: ignore[arg-type]
     assert late.claim(mail()) == Completed()
-
-
-def test_of_two_workers_after_a_crash_one_gets_the_message(ledger: Ledger, clock: FakeClock) -> None:
-    claimed(ledger)
-    clock.advance(LEASE)
-    found = [ledger.claim(mail()), ledger.claim(mail())]
-    assert [type(each) for each in found] == [Claimed, InProgress]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Erasing in the ledger: what waits is cancelled, what is over is emptied, and neither is ever sent again."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from mailroom.message.message import MAX_AHEAD_SECONDS, Key
 from mailroom.message.outcome import Event
 from mailroom.outcomes import callback_of, retry_of
 from tests.support.told import told
-from tests.support.unit.shared import LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
+from tests.support.unit.shared import LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 
 KEY = Key("m-1", "mail")
 ADA = "ada@example.com"
@@ -35,13 +36,52 @@ def sent(ledger: Ledger) -> None:
     ledger.complete(claimed(ledger, message), "ses", "p-1", {"diagnostic_code": f"250 {ADA}"})
 
 
-def test_what_waits_for_its_time_is_cancelled_and_a_late_copy_finds_it_completed(
-    erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
+def unknown(ledger: Ledger) -> None:
+    """The message lies in a queue, and no worker has claimed it."""
+
+
+def scheduled(ledger: Ledger) -> None:
+    ledger.schedule(mail(to=ADA), NOW + 86_400)
+
+
+def released(ledger: Ledger) -> None:
+    ledger.release(claimed(ledger), "retry", "throttled")
+
+
+def retrying(ledger: Ledger) -> None:
+    ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
+
+
+def held(ledger: Ledger) -> None:
+    claimed(ledger)
+
+
+def followed(ledger: Ledger) -> None:
+    claim = claimed(ledger)
+    ledger.checkpoint(claim, "signalwire", "f-1")
+    ledger.hand_back(claim)
+
+
+@pytest.mark.parametrize("reached", [unknown, scheduled, released, retrying])
+def test_an_unsent_message_is_cancelled_and_a_late_copy_finds_it_completed(
+    erasure: Erasure, ledger: Ledger, aws: Aws, reached: Callable[[Ledger], None]
 ) -> None:
-    ledger.schedule(mail(to=ADA), clock() + 86_400)
+    reached(ledger)
     assert cancelled(erasure)
     assert aws.item()["status"] == "cancelled"
-    assert isinstance(ledger.claim(mail(to=ADA)), Completed)
+    assert (ADA in str(aws.item())) == (reached is scheduled)
+    attempt = 2 if reached is retrying else 1
+    assert isinstance(ledger.claim(mail(to=ADA, attempt=attempt)), Completed)
+
+
+@pytest.mark.parametrize("reached", [held, followed, sent])
+def test_a_message_that_may_have_been_sent_is_not_cancelled(
+    erasure: Erasure, ledger: Ledger, aws: Aws, reached: Callable[[Ledger], None]
+) -> None:
+    reached(ledger)
+    before = aws.item()
+    assert not cancelled(erasure)
+    assert aws.item() == before
 
 
 def test_what_was_erased_is_remembered_until_its_schedule_has_fired_and_as_long_again_as_any_message(
@@ -54,50 +94,6 @@ def test_what_was_erased_is_remembered_until_its_schedule_has_fired_and_as_long_
     assert aws.item()["ttl"] == due + TTL
     clock.now = due
     assert isinstance(ledger.claim(mail(to=ADA)), Completed)
-
-
-def test_what_lies_in_a_queue_before_any_claim_is_cancelled_and_nothing_of_the_person_enters_the_ledger(
-    erasure: Erasure, ledger: Ledger, aws: Aws
-) -> None:
-    assert cancelled(erasure)
-    assert ADA not in str(aws.item())
-    assert isinstance(ledger.claim(mail(to=ADA)), Completed)
-
-
-def test_what_a_worker_gave_back_unsent_is_cancelled(erasure: Erasure, ledger: Ledger) -> None:
-    ledger.release(claimed(ledger), "retry", "throttled")
-    assert cancelled(erasure)
-    assert isinstance(ledger.claim(mail()), Completed)
-
-
-def test_an_attempt_that_waits_to_be_repeated_is_cancelled_and_its_copy_dropped(
-    erasure: Erasure, ledger: Ledger
-) -> None:
-    ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
-    assert cancelled(erasure)
-    assert isinstance(ledger.claim(mail(attempt=2)), Completed)
-
-
-def test_what_a_worker_holds_is_not_cancelled_and_the_worker_may_end_it(
-    erasure: Erasure, ledger: Ledger, aws: Aws
-) -> None:
-    claim = claimed(ledger)
-    assert not cancelled(erasure)
-    ledger.complete(claim, "ses", "p-1")
-    assert aws.item()["status"] == "sent"
-
-
-def test_what_a_provider_is_still_at_is_not_cancelled(erasure: Erasure, ledger: Ledger) -> None:
-    claim = claimed(ledger)
-    ledger.checkpoint(claim, "signalwire", "f-1")
-    ledger.hand_back(claim)
-    assert not cancelled(erasure)
-
-
-def test_what_is_over_is_not_cancelled(erasure: Erasure, ledger: Ledger, aws: Aws) -> None:
-    sent(ledger)
-    assert not cancelled(erasure)
-    assert aws.item()["status"] == "sent"
 
 
 def test_an_emptied_item_has_nothing_but_what_is_listed_and_keeps_status_and_end(

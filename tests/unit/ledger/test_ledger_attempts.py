@@ -3,7 +3,7 @@
 import pytest
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claims import Checkpoint, Claimed, Completed
+from mailroom.ledger.claims import Checkpoint, Completed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.shared import (
     LEASE,
@@ -13,7 +13,7 @@ from tests.support.unit.shared import (
     claimed,
     mail,
 )
-from tests.support.unit.verbs import OWN_VERBS, watched
+from tests.support.unit.verbs import OWN_VERBS
 
 
 @pytest.mark.parametrize("verb", OWN_VERBS)
@@ -49,23 +49,6 @@ def test_nothing_is_written_over_an_outcome_save_a_missing_provider_id(
     assert ledger.claim(mail()) == Completed()
 
 
-def test_a_released_message_is_claimed_at_once_and_knows_of_no_unknown_outcome(ledger: Ledger) -> None:
-    ledger.release(claimed(ledger))
-    again = claimed(ledger)
-    assert (again.unsettled, again.checkpoint) == ((), None)
-
-
-def test_a_released_message_has_lost_no_attempt(ledger: Ledger, aws: Aws) -> None:
-    ledger.release(claimed(ledger))
-    assert "attempts" not in aws.item()
-
-
-def test_a_release_whose_answer_was_lost_is_no_fault(aws: Aws, clock: FakeClock) -> None:
-    ledger, _ = watched(aws, clock, twice=True)
-    ledger.release(claimed(ledger))
-    assert claimed(ledger).unsettled == ()
-
-
 def test_a_message_handed_back_is_claimed_at_once_and_resumed(ledger: Ledger, aws: Aws) -> None:
     claim = claimed(ledger)
     ledger.checkpoint(claim, "telnyx", "f-1")
@@ -80,13 +63,6 @@ def test_without_a_checkpoint_nothing_is_handed_back(ledger: Ledger, aws: Aws) -
     assert aws.item()["startedAt"] == NOW_MS
 
 
-def test_a_checkpoint_survives_a_crash(ledger: Ledger, clock: FakeClock) -> None:
-    ledger.checkpoint(claimed(ledger), "telnyx", "f-1")
-    clock.advance(LEASE)
-    again = claimed(ledger)
-    assert (again.unsettled[0].began, again.checkpoint) == (NOW_MS, Checkpoint("f-1", "telnyx", NOW_MS))
-
-
 def test_a_retry_ends_the_attempt_and_waits_for_the_next(ledger: Ledger, aws: Aws) -> None:
     claim = claimed(ledger)
     ledger.checkpoint(claim, "telnyx", "f-1")
@@ -98,20 +74,6 @@ def test_a_retry_ends_the_attempt_and_waits_for_the_next(ledger: Ledger, aws: Aw
     assert "startedAt" not in found
     assert "provider_id" not in found
     assert "completedAt" not in found
-
-
-def test_a_retry_whose_answer_was_lost_ends_one_attempt_and_not_two(aws: Aws, clock: FakeClock) -> None:
-    ledger, _ = watched(aws, clock, twice=True)
-    ledger.retry_later(claimed(ledger), "busy", "no")
-    assert (aws.item()["attempts"], len(aws.item()["history"])) == (1, 1)
-    assert isinstance(ledger.claim(mail(attempt=2)), Claimed)
-
-
-def test_attempts_follow_one_another(ledger: Ledger, aws: Aws) -> None:
-    for attempt in (1, 2, 3):
-        ledger.retry_later(claimed(ledger, mail(attempt=attempt)), "busy", "no")
-    ledger.complete(claimed(ledger, mail(attempt=4)), "telnyx", "f-4")
-    assert (aws.item()["status"], aws.item()["attempts"]) == ("sent", 4)
 
 
 def test_the_error_of_an_earlier_attempt_goes_when_a_later_one_is_sent(ledger: Ledger, aws: Aws) -> None:

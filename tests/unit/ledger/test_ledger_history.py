@@ -6,10 +6,7 @@ from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.items import MAX_HISTORY
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.observer import Seen, observe
-from tests.support.told import told
 from tests.support.unit.shared import (
-    KEY,
     LEASE,
     LEDGER,
     NOW_MS,
@@ -52,12 +49,6 @@ def test_a_full_history_does_not_let_in_who_lost_the_claim(
     with pytest.raises(ClaimLost):
         ledger.complete(lost, "ses", "p-1")
     assert aws.item()["status"] == "sending"
-
-
-def test_a_full_history_does_not_keep_an_event_out(ledger: Ledger, aws: Aws) -> None:
-    ledger.complete(_worn(aws, ledger), "ses", "p-1")
-    assert isinstance(observe(ledger, [told(KEY, "bounced")]), Seen)
-    assert aws.item()["status"] == "bounced"
 
 
 def test_the_last_line_that_fits_is_still_written(ledger: Ledger, aws: Aws) -> None:

@@ -7,9 +7,8 @@ import pytest
 from mailroom.ledger.claims import Checkpoint, Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
-from tests.support.unit.fakes import Meddler, asked_twice
-from tests.support.unit.fax import FAX_KEY, FAX_LEASE, LINE, OTHER_LINE, fax
-from tests.support.unit.shared import LEDGER, NOW_MS, TTL, Aws, FakeClock
+from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, fax
+from tests.support.unit.shared import NOW_MS, Aws, FakeClock
 
 
 def claimed(ledger: Ledger, id_: str = "f-1", attempt: int = 1) -> Claimed:
@@ -29,15 +28,6 @@ def test_a_checkpoint_says_who_has_it_since_when_and_on_which_line(
     assert (found["line"], found["submittedAt"], found["status"]) == (LINE, NOW_MS + 3000, "sending")
     fax_ledger.hand_back(claim)
     assert claimed(fax_ledger).checkpoint == Checkpoint("p-1", "telnyx", NOW_MS + 3000)
-
-
-def test_a_checkpoint_whose_answer_was_lost_is_one(aws: Aws, clock: FakeClock) -> None:
-    client = Meddler(aws.dynamodb)
-    ledger = Ledger(client, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock)  # type: ignore[arg-type]
-    claim = claimed(ledger)
-    client._changes["update_item"] = asked_twice
-    ledger.checkpoint(claim, "telnyx", "p-1", LINE)
-    assert aws.item("f-1", "fax")["provider_ids"] == ["p-1"]
 
 
 def test_what_occupies_no_line_is_on_none(fax_ledger: Ledger, aws: Aws) -> None:

@@ -60,13 +60,6 @@ def test_complete_records_who_sent_it_and_when(ledger: Ledger, aws: Aws, clock: 
     assert "failed_on" not in found
 
 
-def test_complete_twice_by_its_own_holder_counts_once(aws: Aws, clock: FakeClock) -> None:
-    ledger, _ = watched(aws, clock, twice=True)
-    ledger.complete(claimed(ledger), "ses", "p-1")
-    found = aws.item()
-    assert (found["attempts"], len(found["history"])) == (1, 1)
-
-
 @pytest.mark.parametrize("status", ["sent", "delivered", "bounced"])
 def test_complete_after_an_event_adds_the_providers_id_and_keeps_the_status(
     ledger: Ledger, aws: Aws, clock: FakeClock, status: str

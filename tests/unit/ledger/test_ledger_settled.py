@@ -8,8 +8,6 @@ import pytest
 from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Completed
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.observer import observe
-from tests.support.told import told
 from tests.support.unit.shared import KEY, LEASE, NOW_MS, Aws, FakeClock, Item, claimed, mail
 from tests.support.unit.verbs import OWN_VERBS, watched
 
@@ -85,15 +83,6 @@ def test_a_followed_message_is_settled_whoever_follows_it_now(
     seen = aws.item()
     claimed(ledger)  # it asks its provider again and again, and is claimed for that each time
     assert settled(ledger, seen, "failed", clock)
-
-
-def test_what_a_provider_proves_later_corrects_a_failure(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
-    crashed(ledger, clock)
-    assert settled(ledger, aws.item(), "failed", clock)
-    observe(ledger, [told(KEY, "delivered")])
-    found = aws.item()
-    assert (found["status"], found["attempts"]) == ("delivered", 1)
-    assert not {"error", "failed_on"} & set(found)
 
 
 @both

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.ledger.claims import Checkpoint, Claimed, Try
+from mailroom.ledger.claims import Checkpoint, Try
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import ANY_ACCOUNT
 from tests.support.unit.fakes import Meddler, asked_twice
@@ -10,22 +10,6 @@ from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, Fake
 from tests.support.unit.verbs import OWN_VERBS, watched
 
 A, B = "twilio/AC1", "aws/own"
-
-
-def test_a_first_claim_knows_of_nothing_unsettled(ledger: Ledger, aws: Aws) -> None:
-    assert claimed(ledger).unsettled == ()
-    assert aws.item()["unsettled_tries"] == [f"{NOW_MS} "]
-
-
-@pytest.mark.parametrize("crashes", [1, 2, 5])
-def test_after_crashes_in_a_row_evidence_is_looked_for_from_the_first_start_on(
-    ledger: Ledger, clock: FakeClock, aws: Aws, crashes: int
-) -> None:
-    for _ in range(crashes):
-        claimed(ledger)
-        clock.advance(LEASE)
-    assert claimed(ledger).unsettled[0].began == NOW_MS
-    assert aws.item()["startedAt"] == NOW_MS + crashes * LEASE * 1000
 
 
 @pytest.mark.parametrize("verb", ["hand_back", "retry_later"])
@@ -64,16 +48,6 @@ def test_a_release_does_not_settle_an_earlier_try(ledger: Ledger, clock: FakeClo
     assert again.unsettled == (Try(NOW_MS, A),)
 
 
-def test_a_crash_after_a_release_is_looked_into_from_its_own_start_on(
-    ledger: Ledger, clock: FakeClock
-) -> None:
-    ledger.release(claimed(ledger))
-    clock.advance(10)
-    claimed(ledger)
-    clock.advance(LEASE)
-    assert claimed(ledger).unsettled[0].began == NOW_MS + 10_000
-
-
 def test_a_crash_while_a_fax_is_followed_keeps_its_checkpoint_and_its_time(
     ledger: Ledger, clock: FakeClock
 ) -> None:
@@ -81,13 +55,6 @@ def test_a_crash_while_a_fax_is_followed_keeps_its_checkpoint_and_its_time(
     clock.advance(LEASE)
     again = claimed(ledger)
     assert (again.unsettled[0].began, again.checkpoint) == (NOW_MS, Checkpoint("p-1", "telnyx", NOW_MS))
-
-
-def test_where_a_try_was_made_is_known_after_its_crash(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
-    claimed(ledger, account=A)
-    assert aws.item()["unsettled_tries"] == [f"{NOW_MS} {A}"]
-    clock.advance(LEASE)
-    assert claimed(ledger, account=A).accounts == {A}
 
 
 def test_all_accounts_of_several_tries_are_known(ledger: Ledger, clock: FakeClock) -> None:
@@ -116,13 +83,6 @@ def test_tries_that_nobody_can_be_asked_about_are_counted(ledger: Ledger, aws: A
     assert aws.item()["unsettled_tries"] == [f"{at} " for at in began]
 
 
-def test_a_claim_that_was_released_is_no_try(ledger: Ledger, clock: FakeClock) -> None:
-    claimed(ledger)
-    clock.advance(LEASE)
-    ledger.release(claimed(ledger), "retry", "throttled")
-    assert claimed(ledger).unsettled == (Try(NOW_MS, ANY_ACCOUNT),)
-
-
 def test_who_redrives_a_dead_letter_is_heard_once(ledger: Ledger, clock: FakeClock) -> None:
     assert not claimed(ledger).redriven
     ledger.dead_lettered(KEY)
@@ -132,30 +92,10 @@ def test_who_redrives_a_dead_letter_is_heard_once(ledger: Ledger, clock: FakeClo
     assert not claimed(ledger).redriven
 
 
-def test_an_operators_resend_begins_without_anything_unsettled(
-    ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    claimed(ledger)
-    clock.advance(LEASE)
-    ledger.fail(claimed(ledger), "outcome_unknown", "held")
-    assert ledger.reopen(KEY, aws.item()) == 2
-    assert claimed(ledger, mail(attempt=2)).unsettled == ()
-
-
 def test_a_first_claim_whose_answer_was_lost_is_still_the_first(aws: Aws, clock: FakeClock) -> None:
     ledger, client = watched(aws, clock, twice=True)
     claim = claimed(ledger)
     assert (claim.unsettled, claim.checkpoint, client.names()) == ((), None, ["update_item"])
-
-
-def test_a_claim_after_crashes_whose_answer_was_lost_still_knows_of_them(
-    ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    for _ in range(2):
-        claimed(ledger)
-        clock.advance(LEASE)
-    twice, _ = watched(aws, clock, twice=True)
-    assert claimed(twice).unsettled[0].began == NOW_MS
 
 
 def test_a_claim_of_a_fax_under_way_whose_answer_was_lost_resumes_it(
@@ -181,9 +121,3 @@ def test_a_verb_whose_answer_was_lost_does_what_it_does_once(aws: Aws, clock: Fa
     found = aws.item()
     assert found.get("attempts", 0) == (1 if verb in {"complete", "fail", "retry_later"} else 0)
     assert len(found.get("history", ())) == found.get("attempts", 0)
-
-
-def test_two_workers_never_hold_one_message(ledger: Ledger, clock: FakeClock) -> None:
-    claimed(ledger)
-    clock.advance(LEASE - 0.001)
-    assert not isinstance(ledger.claim(mail()), Claimed)

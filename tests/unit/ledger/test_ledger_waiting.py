@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from mailroom.errors import Malformed
-from mailroom.ledger.claims import Claimed, Completed
+from mailroom.ledger.claims import Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Message
@@ -63,12 +63,6 @@ def test_what_is_under_way_or_done_is_not_refused(ledger: Ledger, aws: Aws) -> N
     done = ledger.refuse(item(), "invalid", "no")
     assert (under_way, done) == (False, True)  # what is under way must come back, what is done need not
     assert aws.item()["status"] == "sent"
-
-
-def test_what_waits_for_its_time_can_be_refused(ledger: Ledger, aws: Aws) -> None:
-    ledger.schedule(mail(), NOW + 3600)
-    assert ledger.refuse(item(), "invalid", "expires_at: is past")
-    assert aws.item()["status"] == "failed"
 
 
 def test_a_scheduled_message_says_when_and_lives_as_long_after_that(ledger: Ledger, aws: Aws) -> None:
@@ -151,25 +145,6 @@ def test_a_reopened_message_can_be_sent_once_more_by_its_next_attempt(ledger: Le
     ledger.complete(again, "ses", "p-2")
     assert ledger.reopen(KEY, aws.item()) == 3
     assert aws.item()["generation"] == 2
-
-
-def test_a_refused_message_reopens_with_its_first_attempt(ledger: Ledger, aws: Aws) -> None:
-    ledger.refuse(item(), "invalid", "no")
-    assert ledger.reopen(KEY, aws.item()) == 1
-    assert claimed(ledger).unsettled == ()
-
-
-def test_a_duplicate_of_the_first_life_is_superseded_after_reopen(ledger: Ledger, aws: Aws) -> None:
-    ledger.complete(claimed(ledger), "ses", "p-1")
-    ledger.reopen(KEY, aws.item())
-    assert not isinstance(ledger.claim(mail()), Claimed)
-
-
-def test_what_has_no_outcome_is_not_reopened(ledger: Ledger, aws: Aws) -> None:
-    assert ledger.reopen(KEY, aws.item()) is None
-    claimed(ledger)
-    assert ledger.reopen(KEY, aws.item()) is None
-    assert "generation" not in aws.item()
 
 
 def _sent_again(ledger: Ledger, aws: Aws) -> None:

@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed, Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
@@ -170,14 +169,6 @@ def test_a_proof_of_acceptance_takes_the_mark_of_a_dead_letter_and_its_trouble_a
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
 
 
-@pytest.mark.parametrize("status", ["bounced", "complained"])
-def test_a_bounce_or_a_complaint_may_follow_a_delivery(ledger: Ledger, aws: Aws, status: Status) -> None:
-    ledger.complete(claimed(ledger), "ses", "p-1")
-    observe(ledger, [told(KEY, "delivered")])
-    observe(ledger, [told(KEY, status)])
-    assert aws.item()["status"] == status
-
-
 def _again(ledger: Ledger, aws: Aws) -> Claimed:
     """An operator's resend, taken up by a worker."""
     attempt = ledger.reopen(KEY, aws.item())
@@ -205,16 +196,6 @@ def test_an_event_of_the_life_before_a_resend_changes_nothing(
     assert aws.item() == done
 
 
-def test_an_event_that_overtook_its_sender_counts_the_attempt_so_that_the_next_life_has_another(
-    ledger: Ledger, aws: Aws
-) -> None:
-    claim = claimed(ledger)
-    observe(ledger, [told(KEY, "bounced")])
-    ledger.complete(claim, "ses", "p-1")
-    assert aws.item()["attempts"] == 1
-    assert ledger.reopen(KEY, aws.item()) == 2
-
-
 def test_the_second_life_hears_its_own_events(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced", facts={"bounce_type": "Permanent", "sentAt": 1})])
@@ -222,15 +203,6 @@ def test_the_second_life_hears_its_own_events(ledger: Ledger, aws: Aws) -> None:
     assert not {"bounce_type", "sentAt"} & aws.item().keys()
     observe(ledger, [told(KEY, "delivered", attempt=2, provider_id="p-2", facts={"sentAt": 5})])
     assert (aws.item()["status"], aws.item()["sentAt"]) == ("delivered", 5)
-
-
-def test_an_attempt_that_was_given_up_for_the_next_one_is_not_heard_any_more(
-    ledger: Ledger, aws: Aws
-) -> None:
-    ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
-    waiting = aws.item()
-    assert observe(ledger, [told(KEY, "delivered")]) == Outdated(waiting)
-    assert aws.item() == waiting
 
 
 def _outcomes(aws: Aws) -> dict[str, Any]:
@@ -318,15 +290,6 @@ def test_a_rejection_of_the_whole_mail_is_each_of_its_recipients(ledger: Ledger,
     )
     assert _outcomes(aws) == dict.fromkeys(ALL, "undelivered")
     assert (aws.item()["status"], aws.item()["error_code"]) == ("undelivered", "Reject")
-
-
-def test_who_holds_the_life_before_cannot_complete_the_next_one(ledger: Ledger, aws: Aws) -> None:
-    holder = claimed(ledger)
-    observe(ledger, [told(KEY, "bounced")])
-    ledger.reopen(KEY, aws.item())
-    with pytest.raises(ClaimLost):
-        ledger.complete(holder, "ses", "p-1")
-    assert "completedAt" not in aws.item()
 
 
 def test_a_worker_whose_lease_is_over_leaves_no_mark_at_a_recipient(
