@@ -91,11 +91,6 @@ def facts_of(facts: Mapping[str, str | int]) -> Sets:
     return {name: string(value) if isinstance(value, str) else number(value) for name, value in facts.items()}
 
 
-def provider_of(provider: str, provider_id: str) -> Sets:
-    """Return the provider that has accepted a message, and the message's id there."""
-    return {"provider": string(provider), "provider_id": string(provider_id)}
-
-
 def trouble_of(code: str, message: str) -> Sets:
     """Return `trouble`, the reason why the latest try has not sent a message; {} without a code."""
     return {"trouble": _reason(code, message)} if code else {}

@@ -28,7 +28,6 @@ from mailroom.ledger.items import (
     entries_of,
     error_of,
     facts_of,
-    provider_of,
     trouble_of,
     where,
 )
@@ -178,15 +177,10 @@ class Ledger(LedgerTable):
 
         `line`: the line that the attempt occupies, such as a fax number, for `ids_on_line`.
         """
-        accepted = Update(
-            sets={
-                **provider_of(provider, provider_id),
-                "submittedAt": number(self._now_ms()),
-                **({} if line is None else {"line": string(line)}),
-            },
-            adds={"provider_ids": {"SS": [provider_id]}},
-        )
-        self._write_own(claim, accepted)
+        facts: Facts = {"provider": provider, "provider_id": provider_id, "submittedAt": self._now_ms()}
+        if line is not None:
+            facts["line"] = line
+        self._write_own(claim, Update(facts_of(facts), adds={"provider_ids": {"SS": [provider_id]}}))
 
     def doubt(self, claim: Claimed, code: str, message: str) -> None:
         """Record why the outcome of a submit is unknown. The claim stands, with its try."""
@@ -325,22 +319,15 @@ class Ledger(LedgerTable):
 
         False if a valid copy was claimed before: that one decides, so this record must come back.
         """
-        error, addressing = error_of(code, message, field), addressing_of_any(item)
-        try:
-            self._end_unclaimed(key_of(item), "failed", code, {**error, **addressing}, UNCLAIMED, put_at)
-        except ConditionFailed as failed:
-            return "completedAt" in failed.item
-        return True
+        sets = {**error_of(code, message, field), **addressing_of_any(item)}
+        stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at=put_at)
+        return stored is None or "completedAt" in stored
 
     def lose(self, key: Key, message: str) -> bool:
         """Record that the content of a message that waited for its time is gone. False if the message waits
         no longer."""
-        code = "content_gone"
-        try:
-            self._end_unclaimed(key, "failed", code, error_of(code, message), f"{UNCLAIMED} AND {KNOWN}")
-        except ConditionFailed:
-            return False
-        return True
+        code, condition = "content_gone", f"{UNCLAIMED} AND {KNOWN}"
+        return self._end_unclaimed(key, "failed", code, error_of(code, message), condition) is None
 
     def leave_out(
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
@@ -348,21 +335,28 @@ class Ledger(LedgerTable):
         """Record a message that is not put into the mailbox because its recipient refuses it; `message` is
         the reason. False if the message has been claimed or has ended."""
         sets = {**error_of(code, message), **addressing_of(to, None, topic)}
-        try:
-            self._end_unclaimed(key, "suppressed", code, sets, UNCLAIMED)
-        except ConditionFailed:
-            return False
-        return True
+        return self._end_unclaimed(key, "suppressed", code, sets) is None
 
     def _end_unclaimed(
-        self, key: Key, status: Status, code: str, sets: Sets, condition: str, put_at: float | None = None
-    ) -> None:
+        self,
+        key: Key,
+        status: Status,
+        code: str,
+        sets: Sets,
+        condition: str = UNCLAIMED,
+        put_at: float | None = None,
+    ) -> dict[str, Any] | None:
+        """End a message before any claim. Returns the item if the condition is false for it."""
         ending = Update(
             sets={**self.outcome(key, status), **sets},
             once=self.first_values(sets, put_at),
             removes=SETTLED,
         )
-        self.write(key, ending, condition, entry=status, code=code)
+        try:
+            self.write(key, ending, condition, entry=status, code=code)
+        except ConditionFailed as failed:
+            return failed.item
+        return None
 
     def schedule(
         self, message: Message, due: float, code: str = "", reason: str = "", put_at: float | None = None
