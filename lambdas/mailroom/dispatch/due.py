@@ -32,7 +32,7 @@ _GONE = (
 
 
 class Mailbox(Struct, frozen=True):
-    """Reads items of the mailbox, which only producers write."""
+    """Reads items of the mailbox."""
 
     client: "DynamoDBClient"
     table: str
