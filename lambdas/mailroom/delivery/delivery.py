@@ -375,7 +375,7 @@ class Delivery(Generic[M, R]):
         self.measure(message, record)
         return DONE
 
-    def already_submitted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:  # noqa: ARG002 - a fax's needs it
+    def already_submitted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:  # noqa: ARG002 - FaxDelivery uses the record
         """Record the acceptance of an earlier invocation's submit."""
         self._complete(claim, message, sent)
         self._tally.note("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
@@ -477,7 +477,7 @@ class Delivery(Generic[M, R]):
         wait = backoff(receives, self._settings.backoff_seconds, cap, self._tools.jitter)
         return max(min(least, cap), wait)
 
-    def look_up_wait(self, record: QueueRecord) -> ComeBack:  # noqa: ARG002 - a fax's needs it
+    def look_up_wait(self, record: QueueRecord) -> ComeBack:  # noqa: ARG002 - FaxDelivery uses the record
         """Return the wait after a look-up that failed: as long as an unknown outcome would wait, so that an
         outage of look-ups does not use up the receives."""
         return ComeBack(self._settings.lease_seconds + 1)

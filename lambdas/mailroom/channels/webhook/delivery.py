@@ -73,7 +73,7 @@ class WebhookDelivery:
         return (body, _callback(body)) if "webhook_id" in body else self._messages.read(body)
 
     def begin(self, messages: Sequence[tuple[Webhook | Callback, QueueRecord]]) -> None:
-        """Begin with the messages; callbacks need no beginning."""
+        """Begin a batch of its messages; callbacks are neither claimed nor counted."""
         self._messages.begin(
             [(message, record) for message, record in messages if isinstance(message, Webhook)]
         )
