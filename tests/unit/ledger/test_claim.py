@@ -58,10 +58,13 @@ def test_a_completed_message_is_told_apart_even_after_its_lease(ledger: Ledger, 
     assert ledger.claim(mail()) == Completed()
 
 
-def test_a_claim_for_an_old_attempt_is_superseded(ledger: Ledger) -> None:
-    ledger.retry_later(claimed(ledger), "busy", "the line is busy")
-    assert ledger.claim(mail()) == Superseded()
-    assert isinstance(ledger.claim(mail(attempt=2)), Claimed)
+@pytest.mark.parametrize("ended", [1, 2])
+def test_after_an_attempt_has_ended_only_the_next_one_is_claimed(ledger: Ledger, ended: int) -> None:
+    for attempt in range(1, ended + 1):
+        ledger.retry_later(claimed(ledger, mail(attempt=attempt)), "busy", "the line is busy")
+    assert ledger.claim(mail(attempt=ended)) == Superseded()
+    assert ledger.claim(mail(attempt=ended + 2)) == OutOfSequence()
+    assert isinstance(ledger.claim(mail(attempt=ended + 1)), Claimed)
 
 
 def test_a_later_attempt_needs_an_item_to_follow(ledger: Ledger, aws: Aws) -> None:

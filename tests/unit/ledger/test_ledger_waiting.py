@@ -147,6 +147,13 @@ def test_a_reopened_message_can_be_sent_once_more_by_its_next_attempt(ledger: Le
     assert aws.item()["generation"] == 2
 
 
+def test_a_message_without_an_outcome_is_not_reopened(ledger: Ledger, aws: Aws) -> None:
+    assert ledger.reopen(KEY, aws.item()) is None
+    claimed(ledger)
+    assert ledger.reopen(KEY, aws.item()) is None
+    assert "generation" not in aws.item()
+
+
 def _sent_again(ledger: Ledger, aws: Aws) -> None:
     ledger.reopen(KEY, aws.item())
     ledger.complete(claimed(ledger, mail(attempt=2)), "ses", "p-2")
