@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from mailroom.channels.mail.resend import SECRET
-from mailroom.channels.provider import Unconfigured, credentials
-from mailroom.errors import Unsendable
-from mailroom.http.https import Unanswered, Unclear
+from mailroom.channels.provider import credentials
+from mailroom.errors import InvalidSecret, OutcomeUnknown, RequestFailed
 from mailroom.http.provider import ProviderApi, object_in
 from mailroom.telemetry import redact
 from mailroom_ops.screen import NotDeployed
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import boto3
 
 SECONDS = 10.0
-RESEND_FAULTS = (Unanswered, Unsendable, Unconfigured)
+RESEND_FAULTS = (RequestFailed, InvalidSecret)
 """What asking raises, beside botocore's errors: nothing was found out."""
 
 
@@ -49,10 +48,10 @@ class ResendAccount:
         return answer.status, object_in(answer.status, answer.text)
 
     def lift(self, address: str) -> Literal["lifted", "not_listed"]:
-        """Take an address off the account's own list. Raises as `ask`, and Unclear for a refusal."""
+        """Take an address off the account's own list. Raises as `ask`, and OutcomeUnknown for a refusal."""
         status, said = self.ask("DELETE", f"/suppressions/{quote(address, safe='')}")
         if status == 404:
             return "not_listed"
         if status != 200:
-            raise Unclear(f"answered {status}: {redact(str(said.get('message', '')))}")
+            raise OutcomeUnknown(f"answered {status}: {redact(str(said.get('message', '')))}")
         return "lifted"

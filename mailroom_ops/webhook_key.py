@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from mailroom.channels.webhook.standard_webhooks import UnusableKey, host_key
-from mailroom.http.url_policy import BadUrl, UrlPolicy
+from mailroom.channels.webhook.standard_webhooks import host_key
+from mailroom.errors import InvalidRequest, InvalidSecret
+from mailroom.http.url_policy import UrlPolicy
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import NotDeployed, Refused, aws_faults, print_json
 from mailroom_ops.stage import aws_session, name
@@ -60,7 +61,7 @@ def spelt_host(text: str) -> str:
     url = text if "://" in text else f"https://{text}"
     try:
         return UrlPolicy(schemes=("https", "http"), ports=()).read(url).host
-    except BadUrl as fault:
+    except InvalidRequest as fault:
         raise Refused(f"HOST: {text!r:.200} {fault}.") from None
 
 
@@ -72,5 +73,5 @@ def key_of(session: "boto3.Session", stage: str, host: str) -> str:
         return host_key(text, host)
     except client.exceptions.ResourceNotFoundException:
         raise NotDeployed(f"secret {secret}") from None
-    except UnusableKey as fault:
+    except InvalidSecret as fault:
         raise Refused(f"{secret}: {fault}.") from None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mailroom.aws.dynamo_updates import ConditionFailed, try_update, update
 from mailroom.aws.dynamo_values import Sets, number, plain, string
 from mailroom.clock import Clock
+from mailroom.errors import Contention
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -55,10 +56,6 @@ class Room(NamedTuple):
     again: float
 
 
-class Busy(RuntimeError):
-    """The item changed at each try: ask again."""
-
-
 class Budget:
     """The budget of one name, such as a channel's: `per_day` recipients, of which `reserve` (a part of 1) is
     never bulk's."""
@@ -84,7 +81,7 @@ class Budget:
         has waited for its slot is `in_line`; others get nothing while somebody waits.
 
         Only `settle` gives back: a worker that dies, or a call that the SDK repeats, costs bulk a part of its
-        day, and never a code. Raises Busy.
+        day, and never a code. Raises Contention.
         """
         hour, oldest = hour_of(self._clock()), self._oldest()
         conditions = [_SUMS, _ROOM, _OPEN, *([] if in_line else [_NO_LINE])]
@@ -112,7 +109,7 @@ class Budget:
                 wanted = min(wanted, left)
             else:
                 return Grant(wanted, hour)
-        raise Busy(f"the budget was changed by others {_TRIES} times; ask again")
+        raise Contention(f"the budget was changed by others {_TRIES} times; ask again")
 
     def settle(self, once: "DynamoDBClient", grant: Grant, recipients: int) -> None:
         """Count `recipients` in place of those of a grant of this hour or the last.
@@ -124,7 +121,7 @@ class Budget:
         update(once, self._table, self._key, _ADD.format(grant.hour), "attribute_exists(#oldest)", more)
 
     def count(self, sent: int) -> None:
-        """Count recipients of a normal lane, who were reached whatever is left. Raises Busy."""
+        """Count recipients of a normal lane, who were reached whatever is left. Raises Contention."""
         hour, oldest = hour_of(self._clock()), self._oldest()
         for _ in range(_TRIES):
             try:
@@ -134,7 +131,7 @@ class Budget:
                 oldest = self._summed(failed.item, oldest)
             else:
                 return
-        raise Busy(f"the budget was changed by others {_TRIES} times; {sent} recipients are not counted")
+        raise Contention(f"the budget was changed by others {_TRIES} times; {sent} recipients not counted")
 
     def close(self) -> None:
         """Let bulk have nothing for an hour: the provider says that the day is used up."""
@@ -144,7 +141,7 @@ class Budget:
 
     def line_up(self, sizes: Sequence[int]) -> list[float]:
         """Slots, in epoch seconds, for messages of so many recipients: behind those who wait already, and as
-        fast as what was sent a day ago stops to count. Raises Busy."""
+        fast as what was sent a day ago stops to count. Raises Contention."""
         for _ in range(_TRIES):
             found = self._read()
             slots = [*self._slots(found, sizes)]
@@ -156,7 +153,7 @@ class Budget:
             line = "SET line_until = :until"
             if try_update(self._client, self._table, self._key, line, condition, values)[0]:
                 return slots
-        raise Busy(f"the line was changed by others {_TRIES} times; ask again")
+        raise Contention(f"the line was changed by others {_TRIES} times; ask again")
 
     def room(self, wanted: int = 1) -> Room:
         """What bulk could have now, without taking it; and when it could have `wanted`."""

@@ -1,4 +1,26 @@
-"""Faults that a person can act on, and one that any JSON may have."""
+"""Exceptions of the library, ordered by what they prove about a message; and the limits of JSON.
+
+DynamoDB's modules have two more: ConditionFailed (`aws.dynamo_updates`), and UnprocessedKeys for unfinished
+work (`aws.dynamo_batches`). ParseError and AnswerTooLong are in the modules that catch them,
+`campaigns.file_formats` and `http.https`.
+
+    Invalid                  fault of the message: it can never be sent until the producer corrects it
+    Malformed                a record without a usable key: nothing can be recorded, so it is a dead letter
+      UnknownRun             a campaign's record without its run
+    RequestFailed            a request to another party has no usable response
+      NotSent                proves that nothing was sent
+        NotReady             in message.outcome: the message cannot be sent now, for the reason in `outcome`
+        ConnectError         no connection, which may pass
+        InvalidRequest       the URL or a header is invalid, now and at every later try
+      OutcomeUnknown         proves nothing: the message may have been sent
+    ClaimLost                another worker has claimed the message or the page since
+    InvalidSecret            fault of the stage: a key or credentials, unusable until somebody replaces them
+    Unfinished               work that has to be repeated, and that does no harm if it is
+      Contention             other workers changed the same item at each try
+    HttpError                a request to our HTTP APIs is refused, with a status
+    ApiError                 in api.answers: the API of messages refuses a request, with a problem as body
+    Ambiguous, NotCancelled  in client: answers to the producers' client
+"""
 
 import re
 from collections.abc import Container, Iterable
@@ -10,11 +32,11 @@ MAX_PROBLEM = 1000
 
 
 class Invalid(ValueError):
-    """A message that can never be sent as it is: the producer's to correct.
+    """A fault of the message: it can never be sent until the producer corrects it.
 
-    `field` is the attribute at fault (`headers.X-Team`, `to[3]`), `problem` says what is wrong and what
-    would be right; together they are the sentence that stands in the ledger. Neither is longer than a person
-    reads, however long the text that they quote.
+    `field` is the invalid attribute (`headers.X-Team`, `to[3]`). `problem` explains the fault and its remedy.
+    Together they are the sentence in the ledger. Both are cut to a length that a person reads, however long
+    the text that they quote.
     """
 
     def __init__(self, field: str, problem: str) -> None:
@@ -23,35 +45,80 @@ class Invalid(ValueError):
         super().__init__(f"{self.field}: {self.problem}")
 
     def attribute(self, names: Container[str]) -> str:
-        """The attribute of an item at fault, without an index, so that faults can be counted by it: one of
+        """Return the invalid attribute without an index, so that faults can be counted by attribute: one of
         the contract's `names`, or `variable`."""
         name = re.split(r"[.\[]", self.field, maxsplit=1)[0]
         return name if name in names or name == "item" else "variable"
 
 
 class Malformed(ValueError):
-    """A record without a usable key: no ledger item can be written for it, so only a person can tell."""
+    """A record without a usable key. It cannot be recorded in the ledger, so it becomes a dead letter."""
 
 
-class Unsendable(RuntimeError):
-    """No such request can be made: its URL or a header is wrong, and stays so until somebody fixes the
-    setting or the secret. Nothing went out. The sentence follows the other side's name."""
+class UnknownRun(Malformed):
+    """A chunk of recipients without a run: the chunk is made up, or its run was lost. Ids of messages come
+    only from a run."""
+
+
+class RequestFailed(Exception):
+    """A request without a usable response. The text of an error of HTTP follows the server's name, and never
+    has a URL."""
+
+
+class NotSent(RequestFailed):
+    """Proof that nothing was sent."""
+
+
+class ConnectError(NotSent, ConnectionError):
+    """A connection that could not be opened, also because the name of its host does not resolve. A later try
+    may succeed."""
+
+
+class InvalidRequest(NotSent):
+    """A request that cannot be made, because its URL or a header is invalid. A later try fails as well. The
+    text explains what would be valid."""
+
+
+class OutcomeUnknown(RequestFailed):
+    """A request whose effect is unknown: its response is missing or cannot be read."""
 
 
 class ClaimLost(RuntimeError):
-    """Another worker holds the message now: this one's lease was over before it recorded an outcome."""
+    """Another worker has claimed the message or the page: the lease ended before the outcome was recorded."""
+
+
+class InvalidSecret(RuntimeError):
+    """A secret of the stage that cannot be used: it is missing, cannot be read, or does not have the valid
+    form. The text describes that form, and never quotes the secret."""
+
+
+class Unfinished(RuntimeError):
+    """Work of which a part is not done. Its record or event comes again, and finished parts are not
+    repeated."""
+
+
+class Contention(Unfinished):
+    """A conditional write that failed at each try, because other workers changed the item meanwhile."""
+
+
+class HttpError(Exception):
+    """A request whose response is `status`. The reason is for the log, and never quotes the request."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[Inexact, Rounded, Overflow, Subnormal, Clamped])
-"""DynamoDB's bounds of a number: 38 digits, 1E-130 to 1E+125. To write 1E+999999999 as text takes gigabytes.
-boto3 has such a context too, with other exponents."""
+"""Context with DynamoDB's bounds of a number: 38 digits, 1E-130 to 1E+125. The text of 1E+999999999 takes
+gigabytes. boto3's own context has other exponents."""
 MAX_DEPTH = 500
-"""How deep lists and maps of a body may lie in each other. An item of DynamoDB has 32 levels. What reads one
-level by one call of Python must not run out of calls: that would be a fault of ours, and end the batch."""
+"""Maximum levels of lists and maps in a body. An item of DynamoDB has 32. Code that recurses once for each
+level must not exceed Python's limit: that would be a fault of ours, and end the batch."""
 
 
 def too_deep(text: str | bytes, value: Any) -> bool:
-    """Whether `value`, which the JSON text `text` says, has more than MAX_DEPTH levels."""
+    """Return whether `value`, decoded from the JSON `text`, has more than MAX_DEPTH levels."""
     brackets = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
     if sum(map(text.count, brackets)) <= MAX_DEPTH:  # type: ignore[arg-type] # nearly always; texts have few of them
         return False
@@ -59,10 +126,10 @@ def too_deep(text: str | bytes, value: Any) -> bool:
 
 
 def lies_too_deep(value: Any) -> bool:
-    """Whether a value of JSON has more than MAX_DEPTH levels of lists and maps."""
+    """Return whether a value of JSON has more than MAX_DEPTH levels of lists and maps."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        level = [inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)]
+        level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, dict | list)]
         if not level:
             return False
     return True

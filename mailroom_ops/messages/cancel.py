@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mailroom.api.answers import Refusal
+from mailroom.api.answers import ApiError
 from mailroom.api.messages import States
 from mailroom.clock import Clock
 from mailroom.ledger.table import LedgerTable
@@ -41,7 +41,7 @@ def cancel(
         states = states_of(session, DeployedStage.of(session, stage))
         try:
             found = states.cancel(id_, channel)
-        except Refusal as refusal:
+        except ApiError as refusal:
             raise Refused(f"{id_} is not cancelled: {refusal.detail}.") from None
     now = time.time()
     if as_json:

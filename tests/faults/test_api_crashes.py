@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from mailroom.api.answers import Refusal
+from mailroom.api.answers import ApiError
 from mailroom.api.callers import Caller
 from mailroom.api.messages import Intake, States
 from mailroom.aws import clients
@@ -147,7 +147,7 @@ def posted_by_a_caller(world: World, s3: Any, patch: pytest.MonkeyPatch) -> list
     )
     try:
         return [each.result for each in Api(world, s3).intake.take(COUNTED, "", caller)]
-    except Refusal as refusal:
+    except ApiError as refusal:
         if refusal.status != 429:
             raise
         return []
@@ -250,7 +250,7 @@ def test_a_cancel_and_a_claim_at_once_exclude_each_other(bucket: Any, new_world:
         world.outside.intrude = (len(world.outside.calls) + at, send)
         try:
             status = api.states.cancel("later", "mail").status
-        except Refusal as refusal:
+        except ApiError as refusal:
             refusals.add(refusal.status)
             status = api.states.of("later", "mail").status
         sent = world.sends() == {"later": 1}

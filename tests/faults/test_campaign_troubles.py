@@ -13,11 +13,11 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from msgspec import structs
 
-from mailroom.campaigns.audience import Found, Page, Recipient, Unreachable
+from mailroom.campaigns.audience import Found, Page, Recipient
 from mailroom.campaigns.definition import Module, Modules
 from mailroom.campaigns.sources import audience_of
 from mailroom.clock import epoch
-from mailroom.errors import Invalid
+from mailroom.errors import ConnectError, Invalid
 from tests.support.faults.campaign_world import (
     AUDIENCE,
     COLLECT,
@@ -384,7 +384,7 @@ def test_a_chunk_for_which_no_time_is_left_is_not_begun(new_campaign_world: NewW
             LookupError("the secret of database 'app' is not a login"),
             "the secret of database 'app' is not a login",
         ),
-        (Unreachable("database 'app' gave no connection within 12 s"), "database 'app' gave no connection"),
+        (ConnectError("database 'app' gave no connection within 12 s"), "database 'app' gave no connection"),
         (refused("SlowDown", 503), "SendEmail: SlowDown"),
         (ValueError("ada@example.com"), "ValueError"),
         (KeyError("ada@example.com"), "KeyError"),

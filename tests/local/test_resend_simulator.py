@@ -13,8 +13,8 @@ from mailroom.channels.mail.rendering import MailRenderer
 from mailroom.channels.mail.resend import Resend, ResendMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
+from mailroom.errors import OutcomeUnknown
 from mailroom.feedback.reader import read
-from mailroom.http.https import Unclear
 from mailroom.message.message import parse
 from mailroom.message.outcome import (
     Conflict,
@@ -125,7 +125,7 @@ def test_what_happens_once_does_not_happen_again(bench: Bench) -> None:
 
 
 def test_after_a_lost_answer_the_identical_request_is_answered_as_the_first_was(bench: Bench) -> None:
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         bench.send("lost-answer@resend.dev")
     (kept,) = bench.inbox.all()
     message = mail("lost-answer@resend.dev")

@@ -10,7 +10,7 @@ from mailroom.channels.push.sns import SnsPush
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.message import parse
 from mailroom.message.outcome import NotFound, NotReady, Outcome, Rejected, Retry, Sent
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
@@ -81,7 +81,7 @@ def test_after_an_unknown_outcome_the_look_up_finds_what_there_is(
     bench: Bench, ending: str, there: bool
 ) -> None:
     adapter, request = twilio(bench), sms(ending)
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         adapter.submit(request)
     found = adapter.find(request, NOW - 60, ())
     if there:

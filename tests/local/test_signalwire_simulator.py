@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.support.local.fax import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
 
@@ -93,14 +93,14 @@ def test_refusals_are_what_the_adapter_takes_them_for(bench: Bench) -> None:
 
 
 def test_a_server_error_took_nothing_and_the_next_try_is_taken(bench: Bench) -> None:
-    with pytest.raises(Unclear, match="500"):
+    with pytest.raises(OutcomeUnknown, match="500"):
         bench.signalwire.submit(request("17"))
     assert found(bench.signalwire, request("17"), NOW) == []
     assert sent(bench, "17")
 
 
 def test_a_lost_answer_leaves_a_fax_that_can_be_found(bench: Bench) -> None:
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         bench.signalwire.submit(request("14"))
     (fax,) = found(bench.signalwire, request("14"), NOW)
     bench.wait(10)
@@ -122,7 +122,7 @@ def test_only_a_queued_fax_is_canceled(bench: Bench) -> None:
     bench.wait(5)
     bench.signalwire.cancel(stuck)
     assert bench.signalwire.fetch(stuck) == Undelivered("canceled", again=True)
-    with pytest.raises(Unclear, match="in-progress"):
+    with pytest.raises(OutcomeUnknown, match="in-progress"):
         bench.signalwire.cancel(going)
     assert bench.signalwire.fetch(going) == Pending("sending")
 

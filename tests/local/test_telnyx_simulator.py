@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.support.local.fax import NOW, PDF, SENDER, Bench, found, number, request, running
 
@@ -87,7 +87,7 @@ def test_refusals_are_what_the_adapter_takes_them_for(bench: Bench) -> None:
 
 
 def test_a_server_error_took_nothing_and_the_next_try_is_taken(bench: Bench) -> None:
-    with pytest.raises(Unclear, match="500"):
+    with pytest.raises(OutcomeUnknown, match="500"):
         bench.telnyx.submit(request("17"))
     assert found(bench.telnyx, request("17"), NOW) == []
     assert sent(bench, "17")
@@ -96,7 +96,7 @@ def test_a_server_error_took_nothing_and_the_next_try_is_taken(bench: Bench) -> 
 def test_a_lost_answer_leaves_a_fax_that_its_reference_finds(bench: Bench) -> None:
     other = request("14", "https://example.com/2.pdf", reference="other")
     for lost in (request("14"), other):
-        with pytest.raises(Unclear):
+        with pytest.raises(OutcomeUnknown):
             bench.telnyx.submit(lost)
         bench.wait(10)
     first, second = [kept["id"] for kept in bench.line.log()]
@@ -121,7 +121,7 @@ def test_a_fax_is_canceled_until_it_is_over(bench: Bench) -> None:
     for fax in (stuck, going):
         bench.telnyx.cancel(fax)
         assert bench.telnyx.fetch(fax) == Undelivered("canceled", again=True, detail="sender_canceled")
-    with pytest.raises(Unclear, match="over"):
+    with pytest.raises(OutcomeUnknown, match="over"):
         bench.telnyx.cancel(over)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom_local.providers.http import Reply, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend import ResendSimulator
@@ -73,5 +73,5 @@ def test_a_refusal_is_no_lifting(by_resend: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("mailroom_ops.resend_account.credentials", lambda *_: ["another key"])
     account = ResendAccount.of(by_resend, "dev")
     assert account is not None
-    with pytest.raises(Unclear, match="answered 400"):
+    with pytest.raises(OutcomeUnknown, match="answered 400"):
         account.lift("ada@example.com")

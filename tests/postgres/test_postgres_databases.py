@@ -9,8 +9,8 @@ import pytest
 from psycopg import Connection, sql
 from psycopg_pool.base import AttemptWithBackoff
 
-from mailroom.campaigns.audience import Unreachable
 from mailroom.campaigns.databases import Databases
+from mailroom.errors import ConnectError
 from tests.postgres.conftest import Make
 from tests.support.postgres.vault import Vault
 
@@ -128,7 +128,7 @@ def test_a_refusal_is_said_with_the_servers_words_and_without_the_password(make:
     databases = make(connect_seconds=0)
     vault.secret["password"] = "wrong-word"
     with pytest.raises(
-        Unreachable, match=r"database 'app' gave no connection within 1 s: .* authentication"
+        ConnectError, match=r"database 'app' gave no connection within 1 s: .* authentication"
     ) as fault:
         one(databases)
     assert "wrong-word" not in str(fault.value)
@@ -138,14 +138,14 @@ def test_a_refusal_is_said_with_the_servers_words_and_without_the_password(make:
 @pytest.mark.usefixtures("_impatient")
 def test_a_pool_that_is_in_use_says_so(make: Make) -> None:
     databases = make(connect_seconds=0)
-    with databases.connection("app"), pytest.raises(Unreachable, match="within 1 s: all are in use"):
+    with databases.connection("app"), pytest.raises(ConnectError, match="within 1 s: all are in use"):
         one(databases)
 
 
 @pytest.mark.usefixtures("_impatient")
 @pytest.mark.parametrize("sslmode", ["require", "verify-ca", "verify-full"])
 def test_a_server_without_tls_is_not_talked_to_where_tls_is_asked_for(make: Make, sslmode: str) -> None:
-    with pytest.raises(Unreachable, match="server does not support SSL"):
+    with pytest.raises(ConnectError, match="server does not support SSL"):
         one(make(sslmode=sslmode, connect_seconds=0))
 
 

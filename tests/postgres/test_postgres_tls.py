@@ -9,8 +9,8 @@ from threading import Thread
 
 import pytest
 
-from mailroom.campaigns.audience import Unreachable
 from mailroom.campaigns.databases import Logins
+from mailroom.errors import ConnectError
 from mailroom_local.database.postgres import Postgres
 from tests.postgres.conftest import Make
 from tests.support.postgres.vault import Vault, settings
@@ -122,7 +122,7 @@ def test_a_certificate_that_holds_is_enough(make: Make, folder: Path, sslmode: s
 def test_one_that_does_not_is_not_talked_to(
     make: Make, folder: Path, sslmode: str, trusted: str, reason: str
 ) -> None:
-    with pytest.raises(Unreachable, match=reason):
+    with pytest.raises(ConnectError, match=reason):
         spoken(make, folder, sslmode, trusted, seconds=0)
 
 

@@ -31,8 +31,8 @@ MAX_PROBLEM = 600
 """Characters: a caller may choose what a sentence quotes."""
 
 
-class Refusal(Exception):
-    """Answered with `status` and a problem. `errors` are pairs of a field and what is wrong with it."""
+class ApiError(Exception):
+    """A refusal of a request, with `status` and a problem. `errors` are pairs of a field and its fault."""
 
     def __init__(
         self,
@@ -50,8 +50,8 @@ class Refusal(Exception):
         self.members = members
 
     @classmethod
-    def of_field(cls, field: str, problem: str) -> "Refusal":
-        """422 for one field."""
+    def of_field(cls, field: str, problem: str) -> "ApiError":
+        """Return the refusal of one field, with status 422."""
         return cls(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {problem}", [(field, problem)])
 
 
@@ -89,16 +89,16 @@ def response(status: HTTPStatus, kind: str, body: str, **headers: str) -> Respon
 
 
 def of_one(taken: EntryAnswer) -> Response:
-    """The answer to a single message. Raises Refusal where it was not taken."""
+    """The answer to a single message. Raises ApiError where it was not taken."""
     status = _STATUS[taken.result]
     if taken.problem:
         field = taken.field or "item"
-        raise Refusal(status, f"{field}: {taken.problem}", [(field, taken.problem)])
+        raise ApiError(status, f"{field}: {taken.problem}", [(field, taken.problem)])
     return response(status, JSON, msgspec.json.encode(taken).decode(), Location=taken.href or "")
 
 
 def of_list(taken: Sequence[EntryAnswer]) -> Response:
-    """The answer to a list. Raises Refusal where one failed, or where no message is in the mailbox."""
+    """The answer to a list. Raises ApiError where one failed, or where no message is in the mailbox."""
     results = [each.result for each in taken]
     answer = {
         "accepted": results.count("accepted"),
@@ -109,11 +109,11 @@ def of_list(taken: Sequence[EntryAnswer]) -> Response:
     }
     if "failed" in results:
         detail = f"{answer['failed']} of {len(taken)} messages failed; send the same list again"
-        raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, detail, _errors(taken), **answer)
+        raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, detail, _errors(taken), **answer)
     if answer["refused"] == len(taken):
         alike = HTTPStatus.UNPROCESSABLE_ENTITY if "refused" in results else HTTPStatus.CONFLICT
         detail = f"none of {len(taken)} messages was accepted; each says why"
-        raise Refusal(alike, detail, _errors(taken), **answer)
+        raise ApiError(alike, detail, _errors(taken), **answer)
     status = HTTPStatus.ACCEPTED if answer["accepted"] else HTTPStatus.OK
     return response(status, JSON, msgspec.json.encode(answer).decode())
 
@@ -139,7 +139,7 @@ def entry_of(field: str, problem: str) -> dict[str, str]:
     return {"field": field[:MAX_FIELD], "problem": problem[:MAX_PROBLEM]}
 
 
-def problem(refusal: Refusal) -> Response:
+def problem(refusal: ApiError) -> Response:
     """The answer."""
     body: dict[str, Any] = {
         "type": "about:blank",

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.api import answers
-from mailroom.api.answers import Refusal, Response, problem
+from mailroom.api.answers import ApiError, Response, problem
 from mailroom.api.callers import Caller, Callers
 from mailroom.api.listing import Listing, of_page
 from mailroom.api.messages import Intake, States
 from mailroom.api.requests import entries_of, header, route_of
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
-from mailroom.budget import Busy
 from mailroom.channels.contracts import UNDELAYED, contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.environment import MessagesApiSettings
+from mailroom.errors import Contention
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.reader import LedgerReader
 from mailroom.ledger.table import LedgerTable
@@ -55,19 +55,19 @@ class Application:
         """The response to one request."""
         try:
             return self._routed(event)
-        except Refusal as refusal:
+        except ApiError as refusal:
             return problem(refusal)
-        except Busy:
+        except Contention:
             logger.warning("a caller's day was changed by others at each try")
             busy = "others count in its caller's day at this moment; try again"
-            return problem(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, busy))
+            return problem(ApiError(HTTPStatus.SERVICE_UNAVAILABLE, busy))
         except (ClientError, BotoCoreError):
             logger.exception("AWS refused or was out of reach")
             unreachable = "a part of ours is out of reach; try again"
-            return problem(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, unreachable))
+            return problem(ApiError(HTTPStatus.SERVICE_UNAVAILABLE, unreachable))
         except Exception:  # noqa: BLE001 - logged, and the caller hears that it is ours
             logger.exception("a request was not answered")
-            return problem(Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault of ours; it was logged"))
+            return problem(ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault of ours; it was logged"))
 
     def _routed(self, event: Mapping[str, Any]) -> Response:
         route, id_ = route_of(event)
@@ -84,7 +84,7 @@ class Application:
                 return answers.of_status(self._states.of(_id(id_, query), query.get("event_type")))
             case "POST /messages/cancel" | "POST /messages/{id}/cancel":
                 return answers.of_status(self._states.cancel(_id(id_, query), query.get("event_type")))
-        raise Refusal(HTTPStatus.NOT_FOUND, "there is nothing here; see /openapi.json")
+        raise ApiError(HTTPStatus.NOT_FOUND, "there is nothing here; see /openapi.json")
 
     def _taken(self, event: Mapping[str, Any], caller: Caller) -> Response:
         entries, listed = entries_of(event)
@@ -102,10 +102,10 @@ class Application:
 
 
 def _id(in_path: str | None, query: Mapping[str, str]) -> str:
-    """A message's id, from the path or else from the query. Raises Refusal: 422 there is none."""
+    """A message's id, from the path or else from the query. Raises ApiError: 422 there is none."""
     id_ = query.get("id") if in_path is None else in_path
     if id_ is None:
-        raise Refusal.of_field("id", "is missing; give it")
+        raise ApiError.of_field("id", "is missing; give it")
     return id_
 
 

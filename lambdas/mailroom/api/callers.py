@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.api.answers import Refusal
+from mailroom.api.answers import ApiError
 from mailroom.aws import clients
 from mailroom.budget import Budget, Grant
 from mailroom.channels.mail.contract import Mail
@@ -58,7 +58,8 @@ class Caller(Struct, frozen=True):
 
         A repeated request has to be answered on a day that is used up as well. So if not all fit, `new` looks
         up how many recipients are of messages that the mailbox does not have, and these alone are taken.
-        Raises Refusal: 429 with the time when there are more, 422 if a whole day has too few. Raises Busy.
+        Raises ApiError: 429 with the time when there are more, 422 if a whole day has too few. Raises
+        Contention.
         """
         if self.budget is None or recipients == 0:
             return Grant(0, 0)
@@ -69,12 +70,12 @@ class Caller(Struct, frozen=True):
         if grant.recipients == recipients:
             return grant
         if recipients > (day := self.budget.part()):
-            raise Refusal.of_field("messages", _OVER_A_DAY.format(recipients, day, "requests"))
+            raise ApiError.of_field("messages", _OVER_A_DAY.format(recipients, day, "requests"))
         left, again = self.budget.room(recipients)
         count("ApiOverDay")
         logger.warning("a caller is over its part of the day", recipients=recipients, left=left)
         size = f"the request is for {recipients} new recipients, and its caller may reach {left} more today"
-        refusal = Refusal(HTTPStatus.TOO_MANY_REQUESTS, f"{size}; send it again from {iso(again)} on")
+        refusal = ApiError(HTTPStatus.TOO_MANY_REQUESTS, f"{size}; send it again from {iso(again)} on")
         refusal.retry_after = max(1, math.ceil(again - self.clock()))
         raise refusal
 
@@ -98,12 +99,12 @@ class Callers(Struct, frozen=True):
     clock: Clock
 
     def of(self, name: Callable[[], str]) -> Caller:
-        """The caller of that name. Raises Refusal: 403 for one that is not named."""
+        """The caller of that name. Raises ApiError: 403 for one that is not named."""
         if not self.settings.callers:
             return ANYBODY
         limit = self.settings.callers.get(caller := name())
         if limit is None:
-            raise Refusal(HTTPStatus.FORBIDDEN, "its caller is not one of api.callers; add it there")
+            raise ApiError(HTTPStatus.FORBIDDEN, "its caller is not one of api.callers; add it there")
         senders = None if limit.senders is None else [bare(each) for each in limit.senders]
         default = self.settings.mail_senders[0] if self.settings.mail_senders else ""
         may_use = default if senders is not None and bare(default) in senders else ""

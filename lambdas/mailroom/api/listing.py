@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from msgspec import Struct
 
-from mailroom.api.answers import JSON, Refusal, Response, response
+from mailroom.api.answers import JSON, ApiError, Response, response
 from mailroom.api.requests import href_of
 from mailroom.errors import Invalid
 from mailroom.message.message import encode
@@ -22,21 +22,21 @@ class Listing(Struct, frozen=True):
     finder: Finder | None
 
     def page(self, query: Mapping[str, str]) -> FoundPage:
-        """A page of messages, the newest first. Raises Refusal: 404 the stage has no search, 422 a parameter
+        """A page of messages, the newest first. Raises ApiError: 404 the stage has no search, 422 a parameter
         is wrong."""
         if self.finder is None:
-            raise Refusal(
+            raise ApiError(
                 HTTPStatus.NOT_FOUND, "this stage has no search: name a message by its id, or set search true"
             )
         for name in query:
             if name not in PARAMETERS:
-                raise Refusal.of_field(
+                raise ApiError.of_field(
                     name[:60], f"is no parameter; use {', '.join(PARAMETERS)}, or id alone"
                 )
         recipient, cursor = query.get("recipient", ""), query.get("cursor", "")
         wanted = Filter(*(query.get(name, "") for name in Filter.__struct_fields__))
         if "recipient" in query and not 0 < len(recipient.strip()) <= MAX_RECIPIENT:
-            raise Refusal.of_field(
+            raise ApiError.of_field(
                 "recipient", f"is empty, or has over {MAX_RECIPIENT} characters; give an address or a number"
             )
         try:
@@ -44,7 +44,7 @@ class Listing(Struct, frozen=True):
                 return self.finder.to(recipient, wanted, cursor)
             return self.finder.newest(wanted, cursor)
         except Invalid as fault:
-            raise Refusal.of_field(fault.field, fault.problem) from None
+            raise ApiError.of_field(fault.field, fault.problem) from None
 
 
 def of_page(page: FoundPage) -> Response:

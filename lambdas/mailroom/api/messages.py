@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import UNSET, Struct, UnsetType
 
-from mailroom.api.answers import Checked, EntryAnswer, Refusal, Result, entry_of
+from mailroom.api.answers import ApiError, Checked, EntryAnswer, Result, entry_of
 from mailroom.api.callers import ANYBODY, Caller
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
@@ -60,7 +60,7 @@ class Intake(Struct, frozen=True):
 
     def take(self, entries: Sequence[Any], prefix: str | None, caller: Caller = ANYBODY) -> list[EntryAnswer]:
         """What became of each entry, in their order. `prefix` is how the keys begin of the objects that their
-        caller may name; "": it may name all; None: none. Raises Refusal: see `Caller.spend`."""
+        caller may name; "": it may name all; None: none. Raises ApiError: see `Caller.spend`."""
         entries = [_held(caller.named(each), prefix) for each in entries]
         taken: dict[int, EntryAnswer] = {}
         first: dict[Key, int] = {}
@@ -212,14 +212,14 @@ class States(Struct, frozen=True):
     clock: Clock = time.time
 
     def of(self, id_: str, event_type: str | None) -> MessageStatus:
-        """Where a message is. Raises Refusal: 404 there is none, 409 there are several, 422 no such key."""
+        """Where a message is. Raises ApiError: 404 there is none, 409 there are several, 422 no such key."""
         _check(id_, event_type)
         found = self.reader.find(id_, event_type)
         if not found:
-            raise Refusal(HTTPStatus.NOT_FOUND, "there is no such message; it may be past its retention")
+            raise ApiError(HTTPStatus.NOT_FOUND, "there is no such message; it may be past its retention")
         if len(found) > 1:
             there = [each.event_type for each in found]
-            raise Refusal(
+            raise ApiError(
                 HTTPStatus.CONFLICT,
                 f"several messages have that id; add event_type, one of {', '.join(there)}",
                 [("event_type", f"is missing; use one of {', '.join(there)}")],
@@ -228,7 +228,7 @@ class States(Struct, frozen=True):
         return found[0]
 
     def cancel(self, id_: str, event_type: str | None) -> MessageStatus:
-        """Take it back; once more changes nothing. Raises Refusal: as `of`, and 409 past waiting."""
+        """Take it back; once more changes nothing. Raises ApiError: as `of`, and 409 past waiting."""
         status = self.of(id_, event_type)
         if status.status == "cancelled":
             return status
@@ -275,17 +275,17 @@ class States(Struct, frozen=True):
         return message if (message.due() or 0) > self.clock() else None
 
 
-def _past(status: MessageStatus) -> Refusal:
+def _past(status: MessageStatus) -> ApiError:
     detail = f"it is {status.status} and waits for no time to come; only what waits can be cancelled"
-    return Refusal(HTTPStatus.CONFLICT, detail, message_status=status.status)
+    return ApiError(HTTPStatus.CONFLICT, detail, message_status=status.status)
 
 
 def _check(id_: str, event_type: str | None) -> None:
-    """Raise Refusal for what no message can have."""
+    """Raise ApiError for what no message can have."""
     length = len(id_.encode("utf-8", "replace"))
     if length > MAX_ID_BYTES:
-        raise Refusal.of_field("id", f"is {length} bytes long; no message's is over {MAX_ID_BYTES}")
+        raise ApiError.of_field("id", f"is {length} bytes long; no message's is over {MAX_ID_BYTES}")
     if not id_ or has_control(id_):
-        raise Refusal.of_field("id", "is empty or holds control characters; no message's does")
+        raise ApiError.of_field("id", "is empty or holds control characters; no message's does")
     if event_type is not None and event_type not in CONTRACTS:
-        raise Refusal.of_field("event_type", f"{event_type!r:.60} is no channel; use {', '.join(CONTRACTS)}")
+        raise ApiError.of_field("event_type", f"{event_type!r:.60} is no channel; use {', '.join(CONTRACTS)}")

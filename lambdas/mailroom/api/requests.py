@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, unquote
 
-from mailroom.api.answers import Refusal
+from mailroom.api.answers import ApiError
 from mailroom.errors import Malformed
 from mailroom.message.message import read
 
@@ -30,24 +30,24 @@ def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
     """The messages that a request asks for, each with an id where the Idempotency-Key gives it one; and
     whether they came as a list.
 
-    Raises Refusal: 400 no JSON object, 413 too large, 415 another type, 422 fields at fault.
+    Raises ApiError: 400 no JSON object, 413 too large, 415 another type, 422 fields at fault.
     """
     key = header(event, KEY_HEADER)
     if key is not None and not re.fullmatch(KEY, key):
-        raise Refusal.of_field(KEY_HEADER, "is not 1 to 180 bytes of printable ASCII; use such a key")
+        raise ApiError.of_field(KEY_HEADER, "is not 1 to 180 bytes of printable ASCII; use such a key")
     body = _body(event)
     if "messages" not in body or "event_type" in body:  # a template may well have a variable `messages`
         return [_named_once(body, key)], False
     messages = body["messages"]
     if not isinstance(messages, list):
-        raise Refusal.of_field("messages", "is no list; give 1 to 1,000 messages, or send one as the body")
+        raise ApiError.of_field("messages", "is no list; give 1 to 1,000 messages, or send one as the body")
     if not 1 <= len(messages) <= MAX_MESSAGES:
-        raise Refusal.of_field(
+        raise ApiError.of_field(
             "messages", f"has {len(messages)} entries; give 1 to {MAX_MESSAGES:,} a request"
         )
     for other in body:
         if other != "messages":
-            raise Refusal.of_field(other[:60], "stands beside messages; put it into the messages themselves")
+            raise ApiError.of_field(other[:60], "stands beside messages; put it into the messages themselves")
     return [_named(each, key, at) for at, each in enumerate(messages)], True
 
 
@@ -56,7 +56,7 @@ def _named_once(item: dict[str, Any], key: str | None) -> dict[str, Any]:
     if key is None or id_ == key:
         return item
     if id_ is not None:
-        raise Refusal.of_field(
+        raise ApiError.of_field(
             "id", f"is {id_!r:.200}, but the {KEY_HEADER} is {key!r}; give one, or the same"
         )
     return {**item, "id": key}
@@ -72,21 +72,21 @@ def _body(event: Mapping[str, Any]) -> dict[str, Any]:
     kind = (header(event, "Content-Type") or "").partition(";")[0].strip()
     if not _JSON.fullmatch(kind):
         said = f"is {kind[:60]!r}" if kind else "is missing"
-        raise Refusal(
+        raise ApiError(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             f"Content-Type: {said}; send JSON as application/json",
             [("Content-Type", f"{said}; use application/json")],
         )
     content = _content(event)
     if len(content) > MAX_BODY_BYTES:
-        raise Refusal(
+        raise ApiError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             f"the body has {len(content)} bytes; send at most {MAX_BODY_BYTES}, in several requests",
         )
     try:
         return read(content.decode())
     except (Malformed, UnicodeDecodeError) as fault:
-        raise Refusal(HTTPStatus.BAD_REQUEST, f"{fault}") from None
+        raise ApiError(HTTPStatus.BAD_REQUEST, f"{fault}") from None
 
 
 def _content(event: Mapping[str, Any]) -> bytes:
@@ -96,7 +96,7 @@ def _content(event: Mapping[str, Any]) -> bytes:
     try:
         return base64.b64decode(body, validate=True)
     except ValueError:  # a character that is no ASCII is none of binascii's errors
-        raise Refusal(HTTPStatus.BAD_REQUEST, "the body is not base64, as it is said to be") from None
+        raise ApiError(HTTPStatus.BAD_REQUEST, "the body is not base64, as it is said to be") from None
 
 
 def header(event: Mapping[str, Any], name: str) -> str | None:

@@ -20,10 +20,6 @@ Cursor = Any
 """Where the next page begins: any JSON value, of a few hundred bytes, that travels in a queue message."""
 
 
-class Unreachable(ConnectionError):
-    """A database gave no connection in time."""
-
-
 class Connections(Protocol):
     """The databases that a campaign may ask, by the names that the stage's settings give them."""
 

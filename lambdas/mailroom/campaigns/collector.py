@@ -19,15 +19,7 @@ from msgspec import Struct, structs
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.budget import Budget
-from mailroom.campaigns.audience import (
-    Audience,
-    Connections,
-    Cursor,
-    Fault,
-    Page,
-    Recipient,
-    Unreachable,
-)
+from mailroom.campaigns.audience import Audience, Connections, Cursor, Fault, Page, Recipient
 from mailroom.campaigns.bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
 from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import expiry
@@ -46,7 +38,7 @@ from mailroom.campaigns.sources import audience_of, databases_of
 from mailroom.clock import Clock, iso
 from mailroom.content.versions import CurrentVersions, versions_of
 from mailroom.environment import CollectSettings, DayLimit
-from mailroom.errors import ClaimLost, Invalid, Malformed
+from mailroom.errors import ClaimLost, ConnectError, Invalid, Malformed
 from mailroom.ledger.claims import InProgress
 from mailroom.message.message import encode
 from mailroom.telemetry import count, logger
@@ -262,6 +254,6 @@ def _reason(error: Exception) -> str:
     sentences may quote what was asked."""
     if isinstance(error, ClientError):
         return f"{error.operation_name}: {error.response['Error']['Code']}"
-    if isinstance(error, (Unreachable, LookupError)) and not isinstance(error, KeyError):
+    if isinstance(error, (ConnectError, LookupError)) and not isinstance(error, KeyError):
         return str(error)
     return type(error).__name__

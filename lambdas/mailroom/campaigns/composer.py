@@ -19,7 +19,7 @@ from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.versions import DEPLOYED, unbound
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
-from mailroom.errors import Invalid, Malformed
+from mailroom.errors import Invalid, Malformed, Unfinished, UnknownRun
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import Key, parse
@@ -40,14 +40,6 @@ _METRICS = {
     "failed": "ComposeFailed",
     "expired": "ComposeExpired",
 }
-
-
-class Uncomposed(RuntimeError):
-    """Some of a chunk could not be composed or put: it comes again, and what was put is not put again."""
-
-
-class UnknownRun(Malformed):
-    """A chunk of people has no run: the chunk is made up, or its run was lost. Only a run makes ids."""
 
 
 class Composer(Struct, frozen=True):
@@ -150,7 +142,7 @@ class Composer(Struct, frozen=True):
             logger.info("the run is stopped", recipients=len(chunk.recipients))
             return
         if remaining() < COMPOSE_KEPT_BACK_SECONDS * 1000:
-            raise Uncomposed("no time is left; it comes again")
+            raise Unfinished("no time is left; it comes again")
         drafted = self.drafter.drafts(definition, chunk, remaining)
         tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))
         wanted = []
@@ -167,7 +159,7 @@ class Composer(Struct, frozen=True):
         self._put(wanted, tally)
         self._count(chunk, tally)
         if tally["failed"]:
-            raise Uncomposed(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
+            raise Unfinished(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
 
     def _of_run(self, draft: Draft, run: Run) -> Draft:
         """The draft with the id that the run gives it, and the version of its template that the run began

@@ -19,8 +19,8 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from mailroom.aws.secret import CachedSecret
-from mailroom.campaigns.audience import Unreachable
 from mailroom.environment import DatabaseSettings
+from mailroom.errors import ConnectError
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
@@ -133,7 +133,7 @@ class Pool:
             connection = self._pool.getconn()
         except PoolTimeout:
             why = self._trouble or "all are in use"
-            raise Unreachable(
+            raise ConnectError(
                 f"database {self._name!r} gave no connection within {self._seconds:g} s: {why}"
             ) from None
         try:
@@ -208,7 +208,7 @@ class Databases:
         """A connection of the pool: checked before it is handed out, committed at the context's end, rolled
         back where that ends by an error.
 
-        Raises LookupError for a name that the settings lack or a secret that is no login, Unreachable, and
+        Raises LookupError for a name that the settings lack or a secret that is no login, ConnectError, and
         botocore's errors where the secret cannot be read.
         """
         return self._pool(name).connection()

@@ -34,10 +34,6 @@ _NO_TEXT = (
 )
 
 
-class TooLong(Exception):
-    """A line is longer than an entry may be; what follows it is the next one's."""
-
-
 class Position(Struct, frozen=True):
     """A place in a file: a byte's offset, and the number of the line that begins there, from 1."""
 
@@ -106,7 +102,8 @@ class Lines:
         self._line = mark.line
 
     def next(self) -> bytes:
-        """The next line with its line break; empty: there is none. Raises TooLong, behind the line."""
+        """The next line with its line break; empty: there is none. Raises ParseError, behind the line, if the
+        line is longer than an entry may be."""
         end = self._bytes.find(b"\n", self._at) + 1 or self._fetched_end()
         line = self._bytes[self._at : end]
         self._at = end
@@ -127,7 +124,7 @@ class Lines:
             looked = len(self._bytes) - self._at
             if looked > MAX_RECORD_BYTES:
                 self._skip()
-                raise TooLong
+                raise ParseError(None, TOO_LONG)
         else:
             end = len(self._bytes)
         return end
@@ -173,8 +170,9 @@ _decoder = msgspec.json.Decoder(float_hook=NUMBERS.create_decimal)
 ArithmeticError here: later, it would fail the messages of others as well."""
 
 
-class Unreadable(Exception):
-    """An entry that cannot be read: in which `cell`, counted from 0 (None: all of it), and why."""
+class ParseError(Exception):
+    """An entry that cannot be read, because of a `problem` in the `cell`, counted from 0, or in the whole
+    entry if `cell` is None."""
 
     def __init__(self, cell: int | None, problem: str) -> None:
         super().__init__(problem)
@@ -200,7 +198,7 @@ class JsonLinesFormat:
     header = ()
 
     def values(self, lines: Lines) -> dict[str, Any] | None:
-        """The object of the next line; None: the line is empty. Raises Unreadable and TooLong."""
+        """The object of the next line; None: the line is empty. Raises ParseError."""
         line = lines.next()
         if not line.strip():
             return None
@@ -209,13 +207,13 @@ class JsonLinesFormat:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             # msgspec's words name a place, and never what stands there.
             words = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
-            raise Unreadable(None, f"is not JSON in UTF-8 ({words}); correct it") from None
+            raise ParseError(None, f"is not JSON in UTF-8 ({words}); correct it") from None
         except ArithmeticError:
-            raise Unreadable(None, _NO_NUMBER) from None
+            raise ParseError(None, _NO_NUMBER) from None
         if not isinstance(values, dict):
-            raise Unreadable(None, "is not a JSON object; use one a line")
+            raise ParseError(None, "is not a JSON object; use one a line")
         if too_deep(line, values):
-            raise Unreadable(None, f"has over {MAX_DEPTH} levels of lists and objects; use fewer")
+            raise ParseError(None, f"has over {MAX_DEPTH} levels of lists and objects; use fewer")
         return values
 
 
@@ -227,7 +225,7 @@ class CsvFormat:
         self._delimiter = _checked(delimiter)
 
     def values(self, lines: Lines) -> dict[str, Any] | None:
-        """The cells of the next record; None: the line is empty. Raises Unreadable and TooLong."""
+        """The cells of the next record; None: the line is empty. Raises ParseError."""
         cells = _record(lines, self._delimiter)
         if not cells:
             return None
@@ -236,7 +234,7 @@ class CsvFormat:
             problem = (
                 f"has {number} where the header has {len(self.header)}; quote cells that hold the delimiter"
             )
-            raise Unreadable(None, problem)
+            raise ParseError(None, problem)
         return dict(zip(self.header, _texts(cells), strict=True))
 
 
@@ -248,9 +246,7 @@ def read_entry(lines: Lines, format_: Format) -> FileEntry:
     begin = lines.mark()
     try:
         values = format_.values(lines)
-    except TooLong:
-        return FileEntry(begin, lines.mark(), problem=TOO_LONG)
-    except Unreadable as fault:
+    except ParseError as fault:
         header, cell = format_.header, fault.cell
         column = header[cell] if cell is not None and cell < len(header) else ""
         return FileEntry(begin, lines.mark(), None, column, fault.problem)
@@ -265,9 +261,7 @@ def read_header(lines: Lines, delimiter: str) -> list[str]:
         problem = "" if header else "is empty; it must name the columns"
     except UnicodeDecodeError:
         problem = _NOT_UTF8
-    except TooLong:
-        problem = TOO_LONG
-    except Unreadable as fault:
+    except ParseError as fault:
         problem = fault.problem
     if problem:
         raise Invalid("audience.columns", f"line 1, the header, {problem}")
@@ -282,13 +276,13 @@ def _checked(delimiter: str) -> bytes:
 
 
 def _texts(cells: list[bytes]) -> list[str]:
-    """The cells as text. Raises Unreadable for the first that is not text, or that a program might run."""
+    """The cells as text. Raises ParseError for the first that is not text, or that a program might run."""
     texts = []
     for at, cell in enumerate(cells):
         try:
             text = cell.decode()
         except UnicodeDecodeError:
-            raise Unreadable(at, _NOT_UTF8) from None
+            raise ParseError(at, _NOT_UTF8) from None
         if text and (text[0] in _SUSPECT or _NUL in text):
             _check(at, text)
         texts.append(text)
@@ -297,15 +291,15 @@ def _texts(cells: list[bytes]) -> list[str]:
 
 def _check(at: int, text: str) -> None:
     if _NUL in text:
-        raise Unreadable(at, "holds a NUL character; take it out")
+        raise ParseError(at, "holds a NUL character; take it out")
     if not (_SIGNED.fullmatch(text) or _PHONE.fullmatch(text)):
-        raise Unreadable(at, f"begins with {text[0]!r}, as a formula does; take that out")
+        raise ParseError(at, f"begins with {text[0]!r}, as a formula does; take that out")
 
 
 def _record(lines: Lines, delimiter: bytes) -> list[bytes]:
     """The next record; [] for an empty line, and at the end.
 
-    It may be several lines long, where a quoted cell holds line breaks. Raises TooLong, and Unreadable behind
+    It may be several lines long, where a quoted cell holds line breaks. Raises ParseError behind
     the first line: what comes after a quote that was not closed may be fine.
     """
     start = lines.mark()
@@ -315,7 +309,7 @@ def _record(lines: Lines, delimiter: bytes) -> list[bytes]:
         return bare.split(delimiter) if bare else []
     try:
         return _read_on(lines, line, delimiter)
-    except Unreadable:
+    except ParseError:
         lines.back(Position(start.offset + len(line), start.line + 1))
         raise
 
@@ -323,7 +317,7 @@ def _record(lines: Lines, delimiter: bytes) -> list[bytes]:
 def _read_on(lines: Lines, line: bytes, delimiter: bytes) -> list[bytes]:
     """The cells of the record that begins with this line. A quote that stays open for too long is followed
     for as long again: what is learned so spares the lines on the way a look of their own. Raises
-    Unreadable."""
+    ParseError."""
     cells: list[bytes] = []
     open_, size, late = None, 0, None
     try:
@@ -336,7 +330,7 @@ def _read_on(lines: Lines, line: bytes, delimiter: bytes) -> list[bytes]:
             if late is None and size > MAX_RECORD_BYTES:
                 late = len(cells)
             line = _more(lines, size)
-    except Unreadable as fault:
+    except ParseError as fault:
         if lines.vain is None:
             lines.learn(fault.problem)
         raise
@@ -347,19 +341,19 @@ def _read_on(lines: Lines, line: bytes, delimiter: bytes) -> list[bytes]:
     else:
         # Another record may be whole that begins later and has the same end, or ends a little later.
         lines.learn(_NOT_CLOSED, MAX_RECORD_BYTES + len(line) if size > MAX_RECORD_BYTES else 0)
-    raise Unreadable(len(cells) if late is None else late, _NOT_CLOSED)
+    raise ParseError(len(cells) if late is None else late, _NOT_CLOSED)
 
 
 def _check_known(lines: Lines, cells: list[bytes]) -> None:
     if (problem := lines.vain) is not None:
-        raise Unreadable(len(cells), problem)
+        raise ParseError(len(cells), problem)
 
 
 def _more(lines: Lines, size: int) -> bytes:
     """The next line; empty: there is none that may belong to a record of that size so far."""
     try:
         return lines.next() if size <= 2 * MAX_RECORD_BYTES else b""
-    except TooLong:
+    except ParseError:
         return b""
 
 
@@ -367,7 +361,7 @@ def _read_line(
     line: bytes, delimiter: bytes, cells: list[bytes], open_: bytearray | None
 ) -> bytearray | None:
     """Add a line's cells to those of its record. `open_` is what the lines before have of a quoted cell that
-    is not closed; returned is what such a cell has now. None: there is none. Raises Unreadable."""
+    is not closed; returned is what such a cell has now. None: there is none. Raises ParseError."""
     at = 0
     while True:
         if open_ is None and not line.startswith(QUOTE, at):
@@ -390,7 +384,7 @@ def _read_line(
         open_, at = None, close + 2
         if not line.startswith(delimiter, close + 1):
             if _without_break(line[close + 1 : close + 4]):
-                raise Unreadable(
+                raise ParseError(
                     len(cells) - 1, "has text behind its closing quote; double the quotes within"
                 )
             return None

@@ -15,8 +15,7 @@ from botocore.exceptions import (
 
 from mailroom.aws import clients
 from mailroom.aws.secret import unreadable
-from mailroom.errors import Unsendable
-from mailroom.http.https import Unclear
+from mailroom.errors import InvalidRequest, InvalidSecret, OutcomeUnknown
 from mailroom.message.message import Message
 from mailroom.message.outcome import (
     ANY_ACCOUNT,
@@ -37,13 +36,9 @@ R_contra = TypeVar("R_contra", contravariant=True)
 _THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown")
 
 
-class Unconfigured(RuntimeError):
-    """The provider's credentials are missing, or not in the form that it needs."""
-
-
 def credentials(secret: str, arn: str, *names: str) -> list[str]:
-    """Read the values of these names in the secret `arn`, which sentences call `secret`. Raises Unconfigured,
-    or botocore's errors."""
+    """Read the values of these names in the secret `arn`, which sentences call `secret`. Raises
+    InvalidSecret and botocore's errors."""
     text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
     try:
         content = msgspec.json.decode(text, type=dict[str, Any])
@@ -52,7 +47,7 @@ def credentials(secret: str, arn: str, *names: str) -> list[str]:
     values = [content.get(name) for name in names]
     if not all(isinstance(value, str) and value for value in values):
         shape = ", ".join(f'"{name}": "…"' for name in names)
-        raise Unconfigured(f"{secret} is not {{{shape}}}; put its credentials there")
+        raise InvalidSecret(f"{secret} is not {{{shape}}}; put its credentials there")
     return [str(value) for value in values]
 
 
@@ -75,7 +70,7 @@ class ProviderAdapter(ABC, Generic[P, M]):
     provider refused it: credentials get fixed."""
 
     def __init__(self, provider: str, secret: str, open_: Callable[[], P]) -> None:
-        """Set up an adapter that opens its account by `open_`, which raises Unconfigured or botocore's
+        """Set up an adapter that opens its account by `open_`, which raises InvalidSecret or botocore's
         errors. Sentences call the secret with the credentials `secret`."""
         self.provider = provider
         self._secret = secret
@@ -99,7 +94,7 @@ class ProviderAdapter(ABC, Generic[P, M]):
     def _opened(self) -> P:
         try:
             return self._open()
-        except Unconfigured as fault:
+        except InvalidSecret as fault:
             raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
             raise unreadable(self._secret, error) from None
@@ -125,7 +120,7 @@ class ProviderSession(Generic[P, M]):
         """Submit a request. Raises if its acceptance is unknown."""
         try:
             outcome = self._api.submit(request)
-        except Unsendable as fault:
+        except InvalidRequest as fault:
             outcome = Misconfigured(f"{self._adapter.provider} {fault}")
         if isinstance(outcome, Misconfigured):
             self._adapter.forget()
@@ -161,18 +156,18 @@ def not_sent(
     service: str, error: ClientError | BotoCoreError, refusal: Callable[[ClientError], Refusal]
 ) -> Refusal:
     """Classify an error of an AWS call that proves that nothing was sent; `refusal` classifies responses of
-    the service. Raises Unclear for an error that proves nothing: a 5xx response, or none."""
+    the service. Raises OutcomeUnknown for an error that proves nothing: a 5xx response, or none."""
     match error:
         case ClientError():
             status = error.response["ResponseMetadata"]["HTTPStatusCode"]
             if status < 500:
                 return refusal(error)
-            raise Unclear(f"{service} answered {status} {code_of(error)}") from error
+            raise OutcomeUnknown(f"{service} answered {status} {code_of(error)}") from error
         case NoCredentialsError():
             return Misconfigured(f"{service}: {error}")
         case EndpointConnectionError() | ConnectTimeoutError():
             return Retry(f"{service} cannot be reached: {type(error).__name__}")
-    raise Unclear(f"{service} did not answer: {type(error).__name__}") from error
+    raise OutcomeUnknown(f"{service} did not answer: {type(error).__name__}") from error
 
 
 def refused(error: ClientError, reason: str, *, own: bool) -> Refusal:

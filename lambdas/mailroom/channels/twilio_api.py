@@ -10,7 +10,7 @@ from twilio.http import HttpClient
 from twilio.http.response import Response
 from twilio.rest import Client
 
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.http.provider import ProviderApi, body_of
 
 _PAGE_SIZE = 1000  # the largest that Twilio allows
@@ -44,7 +44,7 @@ class _Http(HttpClient):  # type: ignore[misc] # the package has no types
         auth: tuple[str, str] | None = None,
         **_unused: Any,
     ) -> Response:
-        """Return the response. Raises NotSent or Unclear."""
+        """Return the response. Raises RequestFailed."""
         all_headers = dict(headers or {})
         if auth is not None:
             all_headers["Authorization"] = "Basic " + b64encode(":".join(auth).encode()).decode()
@@ -72,36 +72,36 @@ class TwilioApi:
         self._reason = reason
 
     def post(self, path: str, fields: Mapping[str, object]) -> Response:
-        """Return the response to a POST, whatever its status. Raises NotSent or Unclear."""
+        """Return the response to a POST, whatever its status. Raises RequestFailed."""
         return self._client.request("POST", self._base + path, data=dict(fields))
 
     def get(self, path: str, params: Mapping[str, object] | None = None) -> dict[str, Any]:
-        """Return the JSON object of a response 200. Raises NotSent, or Unclear for any other response."""
+        """Return the JSON object of a response 200. Raises RequestFailed, also for any other response."""
         response = self._client.request("GET", self._base + path, params=params)
         if response.status_code != 200:
-            raise Unclear(self._reason(response.status_code, response.text))
+            raise OutcomeUnknown(self._reason(response.status_code, response.text))
         return body_of(response.status_code, response.text)
 
     def pages(self, path: str, params: Mapping[str, object], name: str) -> Iterator[list[dict[str, Any]]]:
         """Yield the pages of a list, each requested when the caller needs it; `name` is the field with a
-        page's entries. Raises NotSent, or Unclear for a response without a list, or for too many pages."""
+        page's entries. Raises RequestFailed, also for a response without a list, or for too many pages."""
         page = self.get(path, {**params, "PageSize": _PAGE_SIZE})
         for number in range(1, _MAX_PAGES + 1):
             entries = page.get(name)
             if not isinstance(entries, list):
-                raise Unclear(f"a list without {name}")
+                raise OutcomeUnknown(f"a list without {name}")
             yield entries
             next_uri = page.get("next_page_uri")
             if not next_uri:
                 return
             if number < _MAX_PAGES:
                 page = self.get(self._path_of(str(next_uri)))
-        raise Unclear(f"a list of {name} of more than {_MAX_PAGES} pages")
+        raise OutcomeUnknown(f"a list of {name} of more than {_MAX_PAGES} pages")
 
     def _path_of(self, uri: str) -> str:
-        """Return the path of a page's URI. Raises Unclear for another host, which must not get the
+        """Return the path of a page's URI. Raises OutcomeUnknown for another host, which must not get the
         credentials."""
         path = uri.removeprefix(self._base)
         if not path.startswith("/"):
-            raise Unclear("a next page on another host")
+            raise OutcomeUnknown("a next page on another host")
         return path

@@ -13,6 +13,7 @@ from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
 from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS, DeadLettersSettings
+from mailroom.errors import Unfinished
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from mailroom.telemetry import count, logger, working_on
@@ -25,10 +26,6 @@ PUT_BACK_SECONDS = 0.003
 """A dead letter's share of a call that puts ten back: kept as well, for each that is held."""
 KEPT_SECONDS = 15 * 86400
 """A dead-letter queue keeps nothing for more than 14 days."""
-
-
-class NotLookedAt(RuntimeError):
-    """Some dead letters could not be looked at. They lie where they were, and the next pass comes to them."""
 
 
 class DeadLetterLog(Struct, frozen=True):
@@ -104,7 +101,7 @@ class DeadLetterInspector(Struct, frozen=True):
     def handle(self, remaining: Callable[[], int]) -> dict[str, Any]:
         """One pass through all queues, whatever began it. `remaining` is Lambda's
         `get_remaining_time_in_millis`. Returns by queue how many dead letters were seen, and how many of them
-        were new. Raises NotLookedAt when all else is done."""
+        were new. Raises Unfinished when all else is done."""
         found = {}
         failed = 0
         for at, (name, url) in enumerate(self.urls.items()):
@@ -116,7 +113,7 @@ class DeadLetterInspector(Struct, frozen=True):
             failed += not_logged
         if failed:
             count("DeadLettersNotLookedAt", failed)
-            raise NotLookedAt(f"{failed} looks at dead letters failed; the lines before say why")
+            raise Unfinished(f"{failed} looks at dead letters failed; the lines before say why")
         return found
 
     def _look_through(

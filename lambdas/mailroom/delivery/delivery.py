@@ -14,8 +14,7 @@ from mailroom.delivery.claiming import Claiming, NoTimeLeft, account_for
 from mailroom.delivery.timing import SendingTime
 from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import Sender, SuppressingSender
-from mailroom.errors import ClaimLost, Invalid
-from mailroom.http.https import Unclear
+from mailroom.errors import ClaimLost, Invalid, OutcomeUnknown
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
 from mailroom.message.message import DAY_USED_UP, Message, parse
 from mailroom.message.outcome import (
@@ -509,4 +508,4 @@ def _submitted(claim: Claimed, message: M) -> M:
 
 def _cause(error: Exception) -> str:
     """Name an error's cause. Only our own sentences are quoted: others may hold addresses."""
-    return str(error) if isinstance(error, Unclear) else type(error).__name__
+    return str(error) if isinstance(error, OutcomeUnknown) else type(error).__name__

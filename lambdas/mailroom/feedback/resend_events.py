@@ -17,12 +17,12 @@ from standardwebhooks import Webhook as Signature
 
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
-from mailroom.channels.provider import Unconfigured
 from mailroom.clock import Clock
 from mailroom.environment import ResendEventsSettings
+from mailroom.errors import HttpError, InvalidSecret
 from mailroom.feedback.resend import SOURCE, ResendEvent
 from mailroom.http import event as http_event
-from mailroom.http.event import HttpError, HttpRequest
+from mailroom.http.event import HttpRequest
 from mailroom.message.message import encode
 from mailroom.telemetry import count, logger
 
@@ -73,7 +73,7 @@ class ResendEvents(Struct, frozen=True):
             logger.warning("event refused", status=fault.status, reason=str(fault))
             count("ResendEventsRefused")
             return {"statusCode": fault.status}
-        except Unconfigured as fault:
+        except InvalidSecret as fault:
             logger.error("events cannot be checked", reason=str(fault))
             return _failed(500)
         except (ClientError, BotoCoreError) as error:
@@ -83,7 +83,7 @@ class ResendEvents(Struct, frozen=True):
         return {"statusCode": 204}
 
     def _check(self, request: HttpRequest, body: str) -> None:
-        """Verify the signature and its age. Raises HttpError with 401, or Unconfigured."""
+        """Verify the signature and its age. Raises HttpError with 401, or InvalidSecret."""
         id_, timestamp = request.header("svix-id"), request.header("svix-timestamp")
         if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):
             raise HttpError(401, "the signature has no time")
@@ -99,12 +99,12 @@ class ResendEvents(Struct, frozen=True):
         try:
             text = self.secret.current().text
         except (ClientError, BotoCoreError, LookupError) as error:
-            raise Unconfigured(f"Resend's secret cannot be read: {error}") from None
+            raise InvalidSecret(f"Resend's secret cannot be read: {error}") from None
         try:
             return Signature(msgspec.json.decode(text, type=_Credentials).webhook_secret)
         except (msgspec.DecodeError, ValueError, RecursionError):
             # Without the decoder's message, which may quote the secret.
-            raise Unconfigured(
+            raise InvalidSecret(
                 f"Resend's secret is not {_SHAPE}; put the webhook's signing secret there"
             ) from None
 

@@ -23,18 +23,15 @@ from twilio.request_validator import RequestValidator, add_port, remove_port
 
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
-from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacksSettings
-from mailroom.errors import Malformed, Unsendable
+from mailroom.errors import HttpError, InvalidSecret, Malformed, OutcomeUnknown, RequestFailed
 from mailroom.feedback import keywords
 from mailroom.feedback.keywords import Keywords, Wish
 from mailroom.feedback.twilio import SOURCE
 from mailroom.feedback.values import word
 from mailroom.http import event as http_event
-from mailroom.http.event import HttpError
-from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import ProviderApi, body_of, epoch, text_of
 from mailroom.message.message import Reference, encode
 from mailroom.telemetry import count, logger
@@ -121,19 +118,15 @@ class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename=
         return fields
 
 
-class SentTimeUnknown(RuntimeError):
-    """Raised if Twilio's API did not return when a text was sent."""
-
-
 def message_created(account: TwilioAccount, base_url: str, sid: str) -> float:
-    """Ask Twilio's API when a message was created, in whole epoch seconds. Raises NotSent, Unclear or
-    Unsendable."""
+    """Ask Twilio's API when a message was created, in whole epoch seconds. Raises
+    RequestFailed."""
     login = b64encode(":".join(account.login).encode()).decode()
     api = ProviderApi(LOOK_UP_SECONDS, {"Authorization": f"Basic {login}"})
     owner = quote(account.account_sid, safe="")
     response = api.get(f"{base_url.rstrip('/')}/2010-04-01/Accounts/{owner}/Messages/{sid}.json")
     if response.status != 200:
-        raise Unclear(f"Twilio answered {response.status}")
+        raise OutcomeUnknown(f"Twilio answered {response.status}")
     return epoch(text_of(body_of(response.status, response.text), "date_created"))
 
 
@@ -171,10 +164,10 @@ class TwilioCallbacks(Struct, frozen=True):
             logger.warning("callback refused", status=fault.status, reason=str(fault))
             count("TwilioCallbacksRefused")
             return {"statusCode": fault.status}
-        except Unconfigured as fault:
+        except InvalidSecret as fault:
             logger.error("callbacks cannot be checked", reason=str(fault))
             return _failed(500)
-        except SentTimeUnknown as fault:
+        except RequestFailed as fault:
             logger.error("a START is refused: Twilio does not say when it was sent", reason=str(fault))
             return _failed(503)
         except (ClientError, BotoCoreError) as error:
@@ -184,7 +177,7 @@ class TwilioCallbacks(Struct, frozen=True):
 
     def _check(self, request: CallbackRequest, path: str, fields: dict[str, str]) -> TwilioAccount:
         """Verify the signature, and return the stage's account. Raises HttpError with 403, or
-        Unconfigured."""
+        InvalidSecret."""
         account = self._account()
         validator = RequestValidator(account.auth_token)
         signature = request.header("x-twilio-signature").encode("utf-8", "replace")
@@ -203,11 +196,13 @@ class TwilioCallbacks(Struct, frozen=True):
         try:
             return account_of(self.secret.current().text)
         except (ClientError, BotoCoreError, LookupError) as error:
-            raise Unconfigured(f"Twilio's secret cannot be read: {error}; let the function read it") from None
+            raise InvalidSecret(
+                f"Twilio's secret cannot be read: {error}; let the function read it"
+            ) from None
 
     def _take_text(self, fields: Mapping[str, str], account: TwilioAccount) -> None:
         """Put a STOP or START into the queue; other texts are ignored. Raises HttpError with 400,
-        SentTimeUnknown or botocore's errors."""
+        RequestFailed or botocore's errors."""
         sid, number, sent_to = (fields.get(name, "") for name in ("MessageSid", "From", "To"))
         # A STOP without the sender's number is queued too: as a dead letter it reaches a person.
         if not (_SID.fullmatch(sid) and sent_to):
@@ -227,13 +222,13 @@ class TwilioCallbacks(Struct, frozen=True):
 
         Twilio has whole seconds: a STOP counts as sent in the last millisecond of its second, a START in the
         first. If Twilio's API fails, a STOP counts as sent at this moment. A START then raises
-        SentTimeUnknown, because it may be an old text, posted again after a later STOP.
+        RequestFailed, because it may be an old text, posted again after a later STOP.
         """
         try:
             second = int(self.created(account, self.settings.sms_base_url, sid)) * 1000
-        except (NotSent, Unclear, Unsendable) as error:
+        except RequestFailed as error:
             if wish == "start":
-                raise SentTimeUnknown(str(error)) from None
+                raise
             logger.warning("a STOP counts as of now: Twilio does not say its time", reason=str(error))
             return milliseconds(self.clock())
         return second + 999 if wish == "stop" else second

@@ -8,13 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
-
-class HttpError(Exception):
-    """A request whose response is `status`. The reason is for the log, and never quotes the request."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
+from mailroom.errors import HttpError
 
 
 class Http(Struct, frozen=True):

@@ -23,6 +23,7 @@ from types import SimpleNamespace
 from msgspec import Struct
 
 from mailroom.clock import Clock
+from mailroom.errors import ConnectError, InvalidRequest, OutcomeUnknown
 from mailroom.http.url_policy import RequestTarget
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -39,18 +40,6 @@ _HEADER = re.compile(r"[ -~]*")
 # 101 does not match: our requests never ask to switch protocols, and the bytes after 101 would not be HTTP.
 _STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] +(?!101)([1-9][0-9]{2})\s")
 _FRAMING = ("Transfer-Encoding", "Content-Length")
-
-
-class Unanswered(Exception):
-    """A request without a usable response. The text follows the server's name, and never has a URL."""
-
-
-class NotSent(Unanswered):
-    """A request that was not sent, because no connection was opened."""
-
-
-class Unclear(Unanswered):
-    """A request whose effect is unknown: its response is missing or cannot be read."""
 
 
 class Deadline:
@@ -141,7 +130,7 @@ class HttpClient:
     def post(
         self, target: RequestTarget, headers: Mapping[str, str], body: bytes, deadline: Deadline
     ) -> Answer:
-        """Make one POST, and return the response without its body. Raises NotSent or Unclear."""
+        """Make one POST, and return the response without its body. Raises RequestFailed."""
         return self.request("POST", target, headers, body, deadline, whole=False)
 
     def request(
@@ -154,19 +143,19 @@ class HttpClient:
         *,
         whole: bool = True,
     ) -> Answer:
-        """Make one request, and return the response, with its body if `whole`. Raises NotSent or Unclear."""
+        """Make one request, and return the response, with its body if `whole`. Raises RequestFailed."""
         request = _head(method, target, headers, len(body)) + body
         # `from None`: a cause may quote the request, which must not reach a log.
         try:
             sock = self._open(target, deadline)
         except OSError as error:
-            raise NotSent(_reason(error, "cannot be reached")) from None
+            raise ConnectError(_reason(error, "cannot be reached")) from None
         try:
             with sock:
                 _send(sock, request, deadline)
                 return _read(sock, method, deadline, whole=whole)
         except (OSError, HTTPException, ValueError) as error:
-            raise Unclear(_reason(error, "broke off")) from None
+            raise OutcomeUnknown(_reason(error, "broke off")) from None
 
     def _open(self, target: RequestTarget, deadline: Deadline) -> socket.socket:
         """Connect to the first address that accepts. The addresses not yet tried share the remaining time."""
@@ -213,7 +202,7 @@ def _head(method: str, target: RequestTarget, headers: Mapping[str, str], length
     fields["Connection"] = "close"
     for name, value in fields.items():
         if not _HEADER.fullmatch(value):
-            raise ValueError(f"{name}: not a header's value; use printable ASCII")
+            raise InvalidRequest(f"{name}: not a header's value; use printable ASCII")
     lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     return f"{method} {target.path_and_query} HTTP/1.1\r\n{lines}\r\n".encode("ascii")
 

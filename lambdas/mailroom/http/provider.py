@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from mailroom.clock import Clock
-from mailroom.errors import Unsendable
-from mailroom.http.https import Answer, Deadline, HttpClient, NotSent, Unclear
-from mailroom.http.url_policy import DEFAULT_PORTS, BadUrl, Unresolved, UrlPolicy
+from mailroom.errors import InvalidRequest, OutcomeUnknown
+from mailroom.http.https import Answer, Deadline, HttpClient
+from mailroom.http.url_policy import DEFAULT_PORTS, UrlPolicy
 from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
@@ -39,11 +39,11 @@ class ProviderApi:
         self._client = HttpClient(connect_seconds=CONNECT_SECONDS)
 
     def get(self, url: str, params: Mapping[str, object] | None = None) -> Answer:
-        """Return the response to a GET. Raises NotSent, Unsendable or Unclear."""
+        """Return the response to a GET. Raises RequestFailed."""
         return self.request("GET", url, params=params)
 
     def post(self, url: str, json: Mapping[str, Any] | None = None) -> Answer:
-        """Return the response to a POST of JSON, or of an empty body. Raises NotSent, Unsendable, Unclear."""
+        """Return the response to a POST of JSON, or of an empty body. Raises RequestFailed."""
         if json is None:
             return self.request("POST", url)
         body = encode(json).encode()
@@ -58,26 +58,24 @@ class ProviderApi:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> Answer:
-        """Return the response to a request of any method. Raises NotSent, Unsendable or Unclear."""
+        """Return the response to a request of any method. Raises RequestFailed."""
         deadline = Deadline(self._seconds, self._monotonic)
         query = f"?{urlencode(params, doseq=True)}" if params else ""
         try:
             target = _ANYWHERE.check(url + query, min(CONNECT_SECONDS, self._seconds))
             return self._client.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
-        except Unresolved as trouble:
-            raise NotSent(f"cannot be reached: {trouble}") from None
-        except (BadUrl, ValueError) as fault:  # ValueError: a header with invalid characters
-            raise Unsendable(f"cannot be asked: {fault}") from None
+        except InvalidRequest as fault:  # its text follows "URL", and this one the provider's name
+            raise InvalidRequest(f"cannot be asked: {fault}") from None
 
 
 def body_of(status: int, text: str) -> dict[str, Any]:
-    """Return the JSON object in a response. Raises Unclear for any other text."""
+    """Return the JSON object in a response. Raises OutcomeUnknown for any other text."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        raise Unclear(f"an answer ({status}) that is no JSON object")
+        raise OutcomeUnknown(f"an answer ({status}) that is no JSON object")
     return body
 
 
@@ -85,15 +83,15 @@ def object_in(status: int, text: str) -> dict[str, Any]:
     """Return the JSON object in a refusal, or an empty object if the text is not one."""
     try:
         return body_of(status, text)
-    except Unclear:
+    except OutcomeUnknown:
         return {}
 
 
 def text_of(answer: dict[str, Any], name: str) -> str:
-    """Return a required text. Raises Unclear if it is missing."""
+    """Return a required text. Raises OutcomeUnknown if it is missing."""
     value = answer.get(name)
     if not isinstance(value, str) or not value:
-        raise Unclear(f"an answer without {name}")
+        raise OutcomeUnknown(f"an answer without {name}")
     return value
 
 
@@ -102,14 +100,14 @@ def refusal(status: int, headers: Mapping[str, str], reason: str, *, own: bool =
 
     `own` means that the code, or the code and the field, is on the provider's list of faults of the message.
     Every other refusal is a fault of ours: there are many codes for credentials, accounts and settings, new
-    codes come, and a message that fails because of one is lost in silence. Raises Unclear for a response that
-    does not prove that the message was not sent.
+    codes come, and a message that fails because of one is lost in silence. Raises OutcomeUnknown for a
+    response that does not prove that the message was not sent.
     """
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Retry(reason, retry_after(headers))
     if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
         return Rejected(reason) if own else Misconfigured(reason)
-    raise Unclear(reason)  # the provider may have acted before it redirected
+    raise OutcomeUnknown(reason)  # the provider may have acted before it redirected
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
@@ -128,16 +126,16 @@ def seconds_until(text: str, headers: Mapping[str, str], moment: float | None = 
     try:
         sent = moment if moment is not None and "date" not in headers else epoch(headers.get("date", ""))
         return max(0.0, epoch(text) - sent)
-    except Unclear:
+    except OutcomeUnknown:
         return 0.0
 
 
 def epoch(text: str) -> float:
-    """Return the epoch seconds of a date of ISO 8601 or RFC 9110, by default in UTC. Raises Unclear."""
+    """Return the epoch seconds of a date of ISO 8601 or RFC 9110, by default UTC. Raises OutcomeUnknown."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             date = read(text)
         except (ValueError, OverflowError):
             continue
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    raise Unclear("a date that cannot be read")
+    raise OutcomeUnknown("a date that cannot be read")

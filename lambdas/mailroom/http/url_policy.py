@@ -22,7 +22,7 @@ from threading import Thread
 
 from msgspec import Struct
 
-from mailroom.errors import Invalid
+from mailroom.errors import ConnectError, Invalid, InvalidRequest
 
 MAX_URL = 2000
 """Maximum characters of a URL."""
@@ -41,15 +41,11 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _MAX_HOST = 253
 
 Resolve = Callable[[str, float], list[str]]
-"""Function that returns every address of a name, within some seconds. Raises Unresolved."""
-
-
-class Unresolved(Exception):
-    """A name without an address now. DNS servers may be at fault, so the name may have an address later."""
+"""Function that returns every address of a name, within some seconds. Raises ConnectError."""
 
 
 def resolve(host: str, seconds: float) -> list[str]:
-    """Return the addresses that the system finds. Raises Unresolved.
+    """Return the addresses that the system finds. Raises ConnectError.
 
     The system's time-out is longer than a request may take. So a thread asks the system, and goes on until
     that time-out if its result is late.
@@ -59,9 +55,11 @@ def resolve(host: str, seconds: float) -> list[str]:
     try:
         result = results.get(timeout=max(0.0, seconds))
     except Empty:
-        raise Unresolved(f"the name {host} was not resolved in time") from None
+        raise ConnectError(f"cannot be reached: the name {host} was not resolved in time") from None
     if isinstance(result, OSError):
-        raise Unresolved(f"the name {host} does not resolve: {result.strerror}") from None
+        raise ConnectError(
+            f"cannot be reached: the name {host} does not resolve: {result.strerror}"
+        ) from None
     if isinstance(result, Exception):
         raise result
     return result
@@ -83,10 +81,6 @@ def host_of(url: str) -> str:
     match = _HOST_OF.fullmatch(url)
     host = match[1].lower() if match else ""
     return host if _PRINTABLE.fullmatch(host) else ""
-
-
-class BadUrl(Exception):
-    """A URL that is wrong now and at every later try. The text explains what would be right."""
 
 
 class RequestTarget(Struct, frozen=True):
@@ -128,20 +122,20 @@ class UrlPolicy:
         self._resolve = resolve
 
     def read(self, url: str) -> RequestTarget:
-        """Parse a URL without using the network, so that its addresses are still empty. Raises BadUrl."""
+        """Parse a URL without the network: its addresses are still empty. Raises InvalidRequest."""
         if len(url) > MAX_URL:
-            raise BadUrl(f"has {len(url)} characters; use at most {MAX_URL}")
+            raise InvalidRequest(f"has {len(url)} characters; use at most {MAX_URL}")
         if not _TEXT.fullmatch(url):
-            raise BadUrl(
+            raise InvalidRequest(
                 "holds a space, control character, backslash or one beyond ASCII; percent-encode it, "
                 "and write a host's name in its xn-- form"
             )
         match = _URL.fullmatch(url)
         if match is None:
-            raise BadUrl("is not a URL; use one like https://hooks.example.com/path")
+            raise InvalidRequest("is not a URL; use one like https://hooks.example.com/path")
         scheme, authority, path = match[1].lower(), match[2], match[3]
         if scheme not in self._schemes:
-            raise BadUrl(f"has the scheme {scheme!r:.20}; use {' or '.join(self._schemes)}")
+            raise InvalidRequest(f"has the scheme {scheme!r:.20}; use {' or '.join(self._schemes)}")
         host, port = self._authority(authority, DEFAULT_PORTS[scheme])
         return RequestTarget(scheme, host, port, path if path.startswith("/") else f"/{path}")
 
@@ -150,40 +144,42 @@ class UrlPolicy:
         if url is not None:
             try:
                 self.read(url)
-            except BadUrl as fault:
+            except InvalidRequest as fault:
                 raise Invalid(field, str(fault)) from None
 
     def check(self, url: str, seconds: float) -> RequestTarget:
         """Parse a URL, resolve the host within `seconds`, and check each address.
 
-        Raises BadUrl, or Unresolved if a later try may succeed.
+        Raises InvalidRequest, or ConnectError if a later try may succeed.
         """
         target = self.read(url)
         literal = ":" in target.host or _NUMBER.fullmatch(target.host.rpartition(".")[2])
         addresses = [target.host] if literal else self._resolve(target.host, seconds)
         if not addresses:
-            raise Unresolved(f"the name {target.host} has no address")
+            raise ConnectError(f"cannot be reached: the name {target.host} has no address")
         for address in addresses:
             # A bad address among good addresses refuses the name: its owner chose all of them. The error does
             # not quote the address, because the URL's author may read it and must not map our inner names.
             problem = self._problem(address)
             if problem is not None:
-                raise BadUrl(
+                raise InvalidRequest(
                     f"{target.host} {problem}" if literal else f"an address of {target.host} {problem}"
                 )
         return RequestTarget(target.scheme, target.host, target.port, target.path_and_query, tuple(addresses))
 
     def _authority(self, authority: str, default_port: int) -> tuple[str, int]:
         if "@" in authority:
-            raise BadUrl("carries a user's name or password; leave them out and check the signature instead")
+            raise InvalidRequest(
+                "carries a user's name or password; leave them out and check the signature instead"
+            )
         match = _AUTHORITY.fullmatch(authority)
         if match is None:
-            raise BadUrl("has no usable host; use one like https://hooks.example.com/path")
+            raise InvalidRequest("has no usable host; use one like https://hooks.example.com/path")
         if match[2] is not None and not (_PORT.fullmatch(match[2]) and int(match[2]) < 65536):
-            raise BadUrl("has no valid port; use one from 1 to 65535, or leave it out with its colon")
+            raise InvalidRequest("has no valid port; use one from 1 to 65535, or leave it out with its colon")
         port = default_port if match[2] is None else int(match[2])
         if self._ports and port not in self._ports:
-            raise BadUrl(f"has the port {port}; use {' or '.join(map(str, sorted(self._ports)))}")
+            raise InvalidRequest(f"has the port {port}; use {' or '.join(map(str, sorted(self._ports)))}")
         return _host(match[1].lower()), port
 
     def _problem(self, text: str) -> str | None:
@@ -197,7 +193,7 @@ class UrlPolicy:
 
 
 def _host(text: str) -> str:
-    """Return a host in the spelling that every reader of URLs understands alike. Raises BadUrl."""
+    """Return a host in the spelling that every reader of URLs understands alike. Raises InvalidRequest."""
     if text.startswith("["):
         return _ipv6(text[1:-1])
     labels = text.split(".")
@@ -206,9 +202,11 @@ def _host(text: str) -> str:
         try:
             return str(IPv4Address(text))
         except AddressValueError:
-            raise BadUrl("has a host that ends in a number; write an IPv4 address as 203.0.113.7") from None
+            raise InvalidRequest(
+                "has a host that ends in a number; write an IPv4 address as 203.0.113.7"
+            ) from None
     if len(text) > _MAX_HOST or not all(_LABEL.fullmatch(label) for label in labels):
-        raise BadUrl(
+        raise InvalidRequest(
             "has a host that is not a DNS name; use one like hooks.example.com, of labels of up to 63 "
             f"letters, digits and hyphens, {_MAX_HOST} characters in all, with no dot at its end"
         )
@@ -220,9 +218,11 @@ def _ipv6(text: str) -> str:
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise BadUrl("has a host in brackets that is no IPv6 address; use one like [2001:db8::1]") from None
+        raise InvalidRequest(
+            "has a host in brackets that is no IPv6 address; use one like [2001:db8::1]"
+        ) from None
     if address.scope_id is not None:
-        raise BadUrl("has an IPv6 address with a zone; leave the zone out")
+        raise InvalidRequest("has an IPv6 address with a zone; leave the zone out")
     return str(address)
 
 

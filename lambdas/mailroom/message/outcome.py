@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
+from mailroom.errors import NotSent
 from mailroom.message.message import Key
 
 Facts = dict[str, str | int]
@@ -97,7 +98,7 @@ ANY_ACCOUNT = ""
 """Account of a provider whose evidence does not depend on the account that looks for it."""
 
 
-class NotReady(Exception):
+class NotReady(NotSent):
     """Error before a submit: the message cannot be sent now, for the reason in `outcome`."""
 
     def __init__(self, outcome: Refusal) -> None:

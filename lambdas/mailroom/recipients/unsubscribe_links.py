@@ -14,7 +14,7 @@ from itsdangerous.encoding import base64_decode, base64_encode, want_bytes
 from msgspec import Meta, Struct
 
 from mailroom.aws.secret import CachedSecret
-from mailroom.errors import Malformed
+from mailroom.errors import InvalidSecret, Malformed
 
 MAX_TOKEN = 800
 """Characters of a token. An address of 254 and a topic of 64 take at most 736, in any language."""
@@ -32,10 +32,6 @@ _SIGNING: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.s
 _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" may be left out'
 
 _Key = Annotated[str, Meta(min_length=16)]
-
-
-class InvalidSigningKey(RuntimeError):
-    """Error of a secret that exists, but has a form that cannot sign."""
 
 
 class Choice(Struct, frozen=True):
@@ -61,7 +57,7 @@ class Tokens:
 
     def sign(self, choice: Choice, signed_at: float | None = None) -> str:
         """Return the choice as signed text for a URL's path. With `signed_at` (epoch seconds), use the key of
-        that time, if the secret has changed at most once since. Raises InvalidSigningKey and botocore's
+        that time, if the secret has changed at most once since. Raises InvalidSecret and botocore's
         errors."""
         version = self._secret.current()
         if signed_at is not None and version.created > signed_at:
@@ -71,7 +67,7 @@ class Tokens:
     def read(self, token: str) -> Choice:
         """Return the choice in a signed token.
 
-        Raises Malformed for any other text, without details; InvalidSigningKey and botocore's errors if the
+        Raises Malformed for any other text, without details; InvalidSecret and botocore's errors if the
         token cannot be checked.
         """
         if len(token) > MAX_TOKEN or not token.isascii():
@@ -100,7 +96,7 @@ class Links:
 
     def url(self, recipient: str, topic: str, signed_at: float | None = None) -> str:
         """Return the link of one recipient and topic; see `Tokens.sign` for `signed_at`. Raises
-        InvalidSigningKey and botocore's errors."""
+        InvalidSecret and botocore's errors."""
         return f"{self._base}/{self._tokens.sign(Choice(recipient, topic), signed_at)}"
 
 
@@ -118,9 +114,7 @@ def _serializer_of(text: str) -> URLSafeSerializer:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         keys = None  # raised below, outside this block: msgspec's error may quote the secret
     if keys is None:
-        raise InvalidSigningKey(
-            f"the secret of the links for opting out is not {_SHAPE}; put a long key there"
-        )
+        raise InvalidSecret(f"the secret of the links for opting out is not {_SHAPE}; put a long key there")
     return URLSafeSerializer(
         [*keys.previous, keys.key], salt=_SALT, signer=_OneSpelling, signer_kwargs=_SIGNING
     )

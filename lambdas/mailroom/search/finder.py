@@ -78,7 +78,7 @@ class Finder:
 
     def to(self, recipient: str, wanted: Filter = ANY, cursor: str = "") -> FoundPage:
         """A page of the messages to one recipient: see `forms_of`. Raises as `newest`, and
-        InvalidSearchKey."""
+        InvalidSecret."""
         partitions = [self._rows.partition(each) for each in forms_of(recipient, self._region)]
         return self._page(partitions, wanted, cursor, PAGE)
 

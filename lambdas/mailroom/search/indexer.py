@@ -39,7 +39,7 @@ class Indexer:
 
     def handle(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Write the rows of all that the records tell of, and count those of campaigns. Raises what DynamoDB
-        and the secret's reader do, and Uncounted."""
+        and the secret's reader do, and Contention."""
         items = self._items(dict.fromkeys(_key_of(each) for each in records))
         rows = [row.image for item in items for row in self._rows.of(item)]
         batch_put(self._client, self._settings.search_table, rows)

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo_batches import batch_get
 from mailroom.aws.dynamo_values import number, plain, string
+from mailroom.errors import Contention
 from mailroom.message.message import Key, begun_of, run_of
 from mailroom.search.rows import Row, run_row
 
@@ -43,10 +44,6 @@ Read = Callable[[Iterable[Key]], Iterable[Mapping[str, Any]]]
 """The ledger's items of these keys that there are, in plain Python, as they stand now."""
 
 
-class Uncounted(RuntimeError):
-    """Others go on counting the same messages: whoever counts must try again."""
-
-
 class _Change(Struct, frozen=True):
     """A message that is counted as `old`, and is `new` ("": it is not counted)."""
 
@@ -66,7 +63,7 @@ class Tallies:
 
     def count(self, items: Iterable[Mapping[str, Any]], read: Read) -> None:
         """Count messages as what they are now. `items` (plain Python) are those of the ledger at any time;
-        `read` reads them again. To count once more is harmless. Raises Uncounted, and what `read` and
+        `read` reads them again. To count once more is harmless. Raises Contention, and what `read` and
         DynamoDB raise."""
         of_runs: dict[str, dict[Key, Row]] = defaultdict(dict)
         for item in items:
@@ -81,7 +78,7 @@ class Tallies:
                 if all([self._write(tally, part) for part in parts]):  # noqa: C419 - each of them is written
                     break
             else:
-                raise Uncounted(f"a part of {tally} was not counted, for others count it too")
+                raise Contention(f"a part of {tally} was not counted, for others count it too")
 
     def of_run(self, campaign: str, run: str, begun_at: int) -> Counter[str]:
         """Counts of the messages of the run that began at `begun_at`, by status."""

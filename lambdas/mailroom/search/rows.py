@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.aws.secret import CachedSecret
+from mailroom.errors import InvalidSecret
 from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO
 from mailroom.message.address import bare, spellings, to_e164
 from mailroom.message.message import Key, run_of
@@ -25,10 +26,6 @@ SHARDS = 8
 PUT = re.compile(r"[0-9]{13}#[0-9a-f]{16}", re.ASCII)
 """A row's place among others: when the message was put, in epoch milliseconds, and a digest of its key."""
 _SHAPE = '{"key": "<random>"}'
-
-
-class InvalidSearchKey(RuntimeError):
-    """The secret is there, but not in the form that hashing needs."""
 
 
 class _Key(Struct, frozen=True):
@@ -84,7 +81,7 @@ class Rows:
 
     def of(self, item: Mapping[str, Any]) -> list[Row]:
         """All rows of a ledger's item, in plain Python. One that was erased has none, nor has one that an
-        earlier version made, before it has an outcome. Raises InvalidSearchKey and botocore's errors."""
+        earlier version made, before it has an outcome. Raises InvalidSecret and botocore's errors."""
         put = _put(item)
         if put is None or ERASED_AT in item:
             return []
@@ -98,7 +95,7 @@ class Rows:
         try:
             key = msgspec.json.decode(self._secret.current().text, type=_Key).key
         except (msgspec.DecodeError, UnicodeError):  # its words may quote the secret
-            raise InvalidSearchKey(f"the secret for searching is not {_SHAPE}; put its key back") from None
+            raise InvalidSecret(f"the secret for searching is not {_SHAPE}; put its key back") from None
         return f"to#{hmac.digest(key.encode(), form.encode(), hashlib.sha256)[:16].hex()}"
 
 

@@ -14,11 +14,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
 from mailroom.environment import UnsubscribeSettings
-from mailroom.errors import Malformed
+from mailroom.errors import HttpError, InvalidSecret, Malformed
 from mailroom.http import event as http_event
-from mailroom.http.event import HttpError
 from mailroom.recipients.choices import By, Preferences
-from mailroom.recipients.unsubscribe_links import ONE_CLICK, Choice, InvalidSigningKey, Tokens
+from mailroom.recipients.unsubscribe_links import ONE_CLICK, Choice, Tokens
 from mailroom.telemetry import count, logger
 from mailroom.unsubscribe.page import FIELD, HEADERS, IN, OUT, Page, PageSettings
 
@@ -95,7 +94,7 @@ class Unsubscribe:
         except (ClientError, BotoCoreError) as error:
             logger.error("choice not taken: the table cannot be reached", error=str(error))
             return _response(503, page.failed(), {"Retry-After": str(RETRY_AFTER_SECONDS)})
-        except InvalidSigningKey as fault:
+        except InvalidSecret as fault:
             logger.error("links cannot be checked", reason=str(fault))
             return _response(500, page.failed())
         return _response(200, "" if request.method == "HEAD" else html)
@@ -118,7 +117,7 @@ class Unsubscribe:
         except Malformed:
             raise HttpError(404, "no token of ours") from None
         except (ClientError, BotoCoreError) as error:
-            raise InvalidSigningKey(f"the secret cannot be read: {error}; let the function read it") from None
+            raise InvalidSecret(f"the secret cannot be read: {error}; let the function read it") from None
 
     def _change(self, choice: Choice, fields: Mapping[str, str], page: Page) -> str:
         if fields.get(_CLICK_FIELD) == _CLICK:

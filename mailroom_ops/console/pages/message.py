@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom.api.answers import Refusal
+from mailroom.api.answers import ApiError
 from mailroom.api.messages import WAITING, States
 from mailroom.channels.contracts import CHANNELS
 from mailroom.content.payloads import Payloads
@@ -184,7 +184,7 @@ def cancel(site: Site, asked: Asked) -> Answer:
                 return _refused(asked, "cancel", why)
             states.cancel(id_, channel)
             return _done(asked, "cancel")
-    except Refusal as refusal:
+    except ApiError as refusal:
         return _refused(asked, "cancel", refusal.detail)
     if not waits:
         why = f"It is {found.status}, and waits for no time to come: only what waits can be cancelled."

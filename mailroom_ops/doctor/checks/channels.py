@@ -14,16 +14,15 @@ from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax
-from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
 from mailroom.channels.twilio_api import client as twilio_client
-from mailroom.channels.webhook.standard_webhooks import Signer, UnusableKey
+from mailroom.channels.webhook.standard_webhooks import Signer
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
-from mailroom.errors import Unsendable
-from mailroom.http.https import NotSent, Unanswered, Unclear
+from mailroom.errors import InvalidSecret, NotSent, OutcomeUnknown, RequestFailed
 from mailroom.http.provider import body_of
-from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
+from mailroom.message.outcome import NotReady
+from mailroom.recipients.unsubscribe_links import Choice, Tokens
 from mailroom.telemetry import redact
 from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, ExaminedStage
@@ -48,11 +47,11 @@ def _twilio(stage: ExaminedStage, function: DeployedFunction) -> Iterator[CheckF
         own = _asked(
             account, (account.account_sid, account.auth_token), f"{base}/2010-04-01/Accounts/{{sid}}.json"
         )
-    except Unconfigured as fault:
+    except InvalidSecret as fault:
         yield failed(f"{fault}.", put)
     except LookupError:
         yield failed("Twilio's secret has no value.", put)
-    except (Unanswered, Unsendable) as trouble:
+    except RequestFailed as trouble:
         yield failed(f"Twilio cannot be asked: {trouble}.", "Check the network from here, and sms.base_url.")
     else:
         if sending[0] == 200:
@@ -170,11 +169,11 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
         question = Fax(id="doctor", event_type="fax", to=settings.fax_senders[0], pdf_url=_NOWHERE)
         try:
             FaxAdapter.of(settings).open().look_up(question, int(stage.clock() * 1000), ())
-        except Unconfigured as fault:
+        except NotReady as fault:
             yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
-        except (NotSent, Unsendable) as trouble:
+        except NotSent as trouble:
             yield failed(f"{settings.fax_provider} {trouble}.", "Check fax.base_url.")
-        except Unclear as trouble:
+        except OutcomeUnknown as trouble:
             yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)
         else:
             yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
@@ -238,7 +237,7 @@ def _key(
     client = stage.client("secretsmanager")
     try:
         sign(CachedSecret(client, arn, time.time))
-    except (UnusableKey, InvalidSigningKey) as fault:
+    except InvalidSecret as fault:
         # The whole ARN: its last part is the secret's name and six random characters, which is no name.
         fix = f"aws secretsmanager put-secret-value --secret-id {arn} --secret-string {value}"
         return failed(f"{what} cannot be signed: {fault}.", fix)

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from mailroom.channels.mail.resend import Request
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Conflict, Outcome, Rejected, Retry, Sent
 from tests.support.faults.outside import Clock
 
@@ -39,5 +39,5 @@ class Resend:
         sent = Sent(f"resend-{len(self.accepted)}")
         self._answered[request.key] = self._clock(), request.body, sent
         if recipient.startswith("lost-answer") and len(self.accepted) == 1:
-            raise Unclear("did not answer in time")
+            raise OutcomeUnknown("did not answer in time")
         return sent

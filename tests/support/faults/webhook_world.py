@@ -16,7 +16,8 @@ from mailroom.channels.webhook.standard_webhooks import Signer, StandardWebhooks
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import WebhookSender
-from mailroom.http.https import Answer, Deadline, Unanswered
+from mailroom.errors import RequestFailed
+from mailroom.http.https import Answer, Deadline
 from mailroom.http.url_policy import RequestTarget, UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
@@ -55,7 +56,7 @@ class Receivers:
             return Answer(410)
         self._take(target.host, headers, body)
         if fate == "lost" and tries == 1:
-            raise Unanswered("did not answer in time")
+            raise RequestFailed("did not answer in time")
         return Answer(200)
 
     def _take(self, host: str, headers: Item, body: bytes) -> None:

@@ -16,24 +16,22 @@ from mailroom.campaigns.bodies import chunk_of, collect_body
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.fax.contract import item_of
 from mailroom.channels.preview import Previews
-from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms import twilio as twilio_sms
 from mailroom.channels.sms.twilio_account import account_of
-from mailroom.channels.webhook.standard_webhooks import UnusableKey, host_key
+from mailroom.channels.webhook.standard_webhooks import host_key
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.dead_letters.cause import cause_of, subject_of
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.environment import DatabaseSettings
-from mailroom.errors import Invalid, Malformed
+from mailroom.errors import Invalid, InvalidRequest, InvalidSecret, Malformed, OutcomeUnknown
 from mailroom.feedback import reader
 from mailroom.http import provider
-from mailroom.http.https import Unclear
-from mailroom.http.url_policy import BadUrl, UrlPolicy, host_of
+from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message import address
 from mailroom.message.message import MAX_KEY_BYTES, Reference, decode, parse, scheduled
-from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
+from mailroom.recipients.unsubscribe_links import Choice, Tokens
 from mailroom_ops.imports.items import Items, Options
 from mailroom_ops.imports.source import FileEntries, Source
 from mailroom_ops.messages.items import Rules
@@ -519,13 +517,15 @@ PARSERS: dict[str, Parser] = {
     "collect": of_json(CAMPAIGN, collect_body, Malformed),
     "audience chunk": of_json([CHUNK], chunk_of, Malformed),
     "provider event": of_json(EVENTS, _events, Malformed, private=True),
-    "provider answer": of_json([{"sid": "SM1", "message": "no", "code": 21211}], _answer, Unclear),
-    "provider date": of_text(["Sat, 21 Nov 2026 09:00:00 +0000", "2026-11-21T09:00:00Z"], _date, Unclear),
+    "provider answer": of_json([{"sid": "SM1", "message": "no", "code": 21211}], _answer, OutcomeUnknown),
+    "provider date": of_text(
+        ["Sat, 21 Nov 2026 09:00:00 +0000", "2026-11-21T09:00:00Z"], _date, OutcomeUnknown
+    ),
     "dead letter": of_json([*ITEMS, *EVENTS, *CAMPAIGN, CHUNK, fax_body()], _dead_letter),
     "reference": of_text(["bS0x", "bS0x.2"], Reference.read, Malformed),
     "mail address": of_text(ADDRESSES, _address, ValueError),
     "phone number": of_text(PHONES, _phone, ValueError),
-    "url": of_text(URLS, _url, BadUrl),
+    "url": of_text(URLS, _url, InvalidRequest),
     "unsubscribe link": of_text([unsubscribing.token()], _link, Malformed),
     "payload object": of_json(
         [{"text": "Hi", "subject": "Hello", "headers": {"X-A": "1"}}], _payload, Invalid
@@ -569,14 +569,14 @@ PARSERS: dict[str, Parser] = {
     "secret of twilio": _of_secret(
         [{"account_sid": "AC1", "auth_token": SECRET, "api_key": "", "api_key_secret": ""}],
         _account,
-        Unconfigured,
+        InvalidSecret,
     ),
-    "secret of links": _of_secret([{"key": SECRET * 3, "previous": [SECRET * 4]}], _links, InvalidSigningKey),
+    "secret of links": _of_secret([{"key": SECRET * 3, "previous": [SECRET * 4]}], _links, InvalidSecret),
     "secret of webhooks": Parser(
         [KEY, f"whsec_{KEY}"],
         texts([KEY, f"whsec_{KEY}", SECRET]),
         lambda _aws: lambda text: host_key(text, "a.example"),
-        (UnusableKey,),
+        (InvalidSecret,),
         private=True,
     ),
     "secret of a database": _of_secret(

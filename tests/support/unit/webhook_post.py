@@ -8,7 +8,8 @@ import pytest
 from mailroom.channels.webhook.delivery import WebhookDelivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import WebhookSender
-from mailroom.http.https import Answer, Unanswered
+from mailroom.errors import RequestFailed
+from mailroom.http.https import Answer
 from tests.support.unit.post import SETTINGS, WorkerPost, tools_of
 from tests.support.unit.shared import Aws, FakeClock, Item
 from tests.support.unit.webhooks import ARN, OVERLAP, Secrets, Wire, adapter
@@ -34,7 +35,7 @@ class WebhookPost(WorkerPost):
     """A worker with its receivers and its secret."""
 
     def __init__(
-        self, aws: Aws, clock: FakeClock, *answers: int | Answer | Unanswered, jitter: float, dynamodb: Any
+        self, aws: Aws, clock: FakeClock, *answers: int | Answer | RequestFailed, jitter: float, dynamodb: Any
     ) -> None:
         super().__init__(aws)
         self.wire = Wire(*(answers or (200,)))
@@ -55,7 +56,9 @@ MakeWebhooks = Callable[..., WebhookPost]
 
 @pytest.fixture
 def webhooks(aws: Aws, clock: FakeClock) -> MakeWebhooks:
-    def make(*answers: int | Answer | Unanswered, jitter: float = 0.0, dynamodb: Any = None) -> WebhookPost:
+    def make(
+        *answers: int | Answer | RequestFailed, jitter: float = 0.0, dynamodb: Any = None
+    ) -> WebhookPost:
         return WebhookPost(aws, clock, *answers, jitter=jitter, dynamodb=dynamodb)
 
     return make

@@ -9,7 +9,8 @@ from typing import Any
 from mailroom.aws.secret import READ_AGAIN_SECONDS, CachedSecret
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.channels.webhook.standard_webhooks import Signer, StandardWebhooks
-from mailroom.http.https import Answer, Deadline, HttpClient, Unanswered
+from mailroom.errors import RequestFailed
+from mailroom.http.https import Answer, Deadline, HttpClient
 from mailroom.http.url_policy import RequestTarget, UrlPolicy
 from mailroom.message.message import parse
 from tests.support.unit.fakes import client_error
@@ -75,14 +76,14 @@ def signer(client: Secrets, clock: Callable[[], float]) -> Signer:
 class Wire(HttpClient):
     """Keeps what would go out, and answers as it is told, in turn; the last answer stays."""
 
-    def __init__(self, *answers: int | Answer | Unanswered) -> None:
+    def __init__(self, *answers: int | Answer | RequestFailed) -> None:
         self._answers = [*answers]
         self.posts: list[tuple[RequestTarget, dict[str, str], bytes]] = []
 
     def post(self, target: RequestTarget, headers: Any, body: bytes, deadline: Deadline) -> Answer:
         self.posts.append((target, dict(headers), body))
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        if isinstance(answer, Unanswered):
+        if isinstance(answer, RequestFailed):
             raise answer
         return Answer(answer) if isinstance(answer, int) else answer
 

@@ -9,9 +9,10 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo_values import plain
-from mailroom.budget import Budget, Busy
+from mailroom.budget import Budget
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import CallerLimit
+from mailroom.errors import Contention
 from mailroom.message.message import parse
 from tests.support.unit.api_requests import Api, event
 from tests.support.unit.fakes import Meddler, client_error, failing
@@ -360,7 +361,7 @@ def test_a_day_that_others_always_change_first_is_no_verdict(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object, **__: object) -> None:
-        raise Busy("changed")
+        raise Contention("changed")
 
     monkeypatch.setattr(Budget, "ask", busy)
     refused = post(api, mails("a"))

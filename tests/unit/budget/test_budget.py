@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mailroom.budget import CLOSED_SECONDS, HOUR, Budget, Busy, PerDay
+from mailroom.budget import CLOSED_SECONDS, HOUR, Budget, PerDay
+from mailroom.errors import Contention
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.shared import BUDGETS, Aws, FakeClock
 
@@ -210,7 +211,7 @@ def test_an_item_that_others_always_change_first_is_no_answer(aws: Aws, clock: F
     outrun_client = Meddler(aws.dynamodb, update_item=outrun)
     mails = budget(aws, clock, client=outrun_client)
     mails._clock = FakeClock(clock.now)  # its clock stands still while the hours of others pass
-    with pytest.raises(Busy):
+    with pytest.raises(Contention):
         mails.count(1)
 
 

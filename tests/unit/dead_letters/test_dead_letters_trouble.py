@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from mailroom.dead_letters.passes import PUT_BACK_SECONDS, NotLookedAt
+from mailroom.dead_letters.passes import PUT_BACK_SECONDS
 from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS
+from mailroom.errors import Unfinished
 from tests.support.unit.dead_letter_office import TABLE, Office, open_office
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import client_error, failing
@@ -43,7 +44,7 @@ def test_a_letter_whose_look_fails_is_put_back_and_comes_in_the_next_pass_and_th
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(12)))
     office.meddle(update_item=refusing("m-3"))
-    with pytest.raises(NotLookedAt, match="1 looks at dead letters failed"):
+    with pytest.raises(Unfinished, match="1 looks at dead letters failed"):
         office.look()
     assert len(told(log)) == 11
     assert "m-3" not in told(log)
@@ -61,7 +62,7 @@ def test_where_the_memory_cannot_be_read_nothing_is_told_and_all_is_put_back(
     office.put("mail-dlq", item())
     office.put("scheduled-dlq", item(id="s-1"))
     office.meddle(batch_get_item=failing(DOWN))
-    with pytest.raises(NotLookedAt):
+    with pytest.raises(Unfinished):
         office.look()
     assert len(told(log)) == 1
     assert (office.visible("mail-dlq"), office.visible("scheduled-dlq")) == (1, 1)
@@ -72,7 +73,7 @@ def test_where_the_memory_cannot_be_read_nothing_is_told_and_all_is_put_back(
 def test_a_line_that_could_not_be_remembered_comes_again_rather_than_never(office: Office, log: Log) -> None:
     office.put("mail-dlq", item())
     office.meddle(put_item=failing(DOWN))
-    with pytest.raises(NotLookedAt):
+    with pytest.raises(Unfinished):
         office.look()
     office.look()
     office.look()
@@ -102,7 +103,7 @@ def test_a_queue_that_cannot_be_read_does_not_keep_the_pass_from_the_others(offi
     office.put("mail-dlq", item())
     office.put("scheduled-dlq", item(id="s-1"))
     office.meddle(receive_message=refuse)
-    with pytest.raises(NotLookedAt):
+    with pytest.raises(Unfinished):
         office.look()
     assert told(log) == ["s-1"]
 
@@ -129,7 +130,7 @@ def test_a_memory_that_is_throttled_for_long_is_a_fault_and_no_empty_answer(offi
 
     office.put("mail-dlq", item())
     office.meddle(batch_get_item=none)
-    with pytest.raises(NotLookedAt):
+    with pytest.raises(Unfinished):
         office.look()
     assert told(log) == []
 
@@ -205,7 +206,7 @@ def test_a_letter_that_fails_is_marked_already_and_the_next_pass_finds_the_first
     office.ledger.release(claimed(office.ledger, mail()), "retry", "throttled")
     office.put("mail-dlq", item())
     office.meddle(put_item=failing(DOWN))
-    with pytest.raises(NotLookedAt):
+    with pytest.raises(Unfinished):
         office.look()
     first = aws.item()["dead_lettered_at"]
     office.clock.advance(3600)

@@ -11,7 +11,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.outcome import ANY_ACCOUNT, Misconfigured, NotFound, Retry, Sent, Unknowable
@@ -276,7 +276,7 @@ def test_an_account_that_cannot_be_opened_is_a_fault_of_configuration_also_after
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
-        (Unclear("SES answered 503 ServiceUnavailable"), "SES answered 503 ServiceUnavailable"),
+        (OutcomeUnknown("SES answered 503 ServiceUnavailable"), "SES answered 503 ServiceUnavailable"),
         (TimeoutError("ada@example.com"), "TimeoutError"),
     ],
 )

@@ -7,10 +7,9 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from mailroom.channels.sms.twilio_account import TwilioAccount
-from mailroom.errors import Unsendable
+from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
 from mailroom.feedback.keywords import KeywordText
 from mailroom.feedback.twilio_callbacks import message_created
-from mailroom.http.https import NotSent, Unclear
 from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, sign, text
 from tests.support.unit.feedback_words import NUMBER, OURS, SID, fault, told
 from tests.support.unit.post import Log
@@ -112,7 +111,11 @@ def test_of_one_second_a_stop_is_the_last_and_a_start_the_first(door: Door) -> N
     assert stop - start == 999
 
 
-TROUBLES = [NotSent("cannot be reached"), Unclear("Twilio answered 404"), Unsendable("cannot be asked")]
+TROUBLES = [
+    NotSent("cannot be reached"),
+    OutcomeUnknown("Twilio answered 404"),
+    InvalidRequest("cannot be asked"),
+]
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
@@ -183,5 +186,5 @@ def test_twilio_is_asked_for_the_message_with_the_accounts_login() -> None:
     ],
 )
 def test_any_other_answer_is_no_date(answer: Answer) -> None:
-    with scripted(answer) as server, pytest.raises(Unclear):
+    with scripted(answer) as server, pytest.raises(OutcomeUnknown):
         message_created(TwilioAccount(ACCOUNT, TOKEN), server.url, SID)

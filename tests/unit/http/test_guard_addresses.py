@@ -2,7 +2,8 @@
 
 import pytest
 
-from mailroom.http.url_policy import BadUrl, RequestTarget, Unresolved, UrlPolicy
+from mailroom.errors import ConnectError, InvalidRequest
+from mailroom.http.url_policy import RequestTarget, UrlPolicy
 
 PUBLIC = ["203.0.114.7", "93.184.215.14", "8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.0.1.1"]
 PUBLIC_6 = [
@@ -88,7 +89,7 @@ def found(*addresses: str, networks: tuple[str, ...] = ()) -> RequestTarget:
 
 
 def reason(*addresses: str, networks: tuple[str, ...] = ()) -> str:
-    with pytest.raises(BadUrl) as refusal:
+    with pytest.raises(InvalidRequest) as refusal:
         found(*addresses, networks=networks)
     return str(refusal.value)
 
@@ -112,7 +113,7 @@ def test_a_public_address_is_allowed_by_name_and_as_a_literal(address: str) -> N
 @pytest.mark.parametrize("address", NOT_PUBLIC + NOT_PUBLIC_6)
 def test_an_address_that_is_not_public_is_refused_by_name_and_as_a_literal(address: str) -> None:
     assert reason(address) == NOT_PUBLIC_SENTENCE
-    with pytest.raises(BadUrl):
+    with pytest.raises(InvalidRequest):
         UrlPolicy(resolve=no_resolver).check(url(address), 5)
 
 
@@ -158,7 +159,7 @@ def test_a_refusal_does_not_quote_the_address_of_an_inner_name() -> None:
 
 
 def test_a_name_without_an_address_may_have_one_later() -> None:
-    with pytest.raises(Unresolved, match=r"the name a\.example has no address"):
+    with pytest.raises(ConnectError, match=r"the name a\.example has no address"):
         found()
 
 

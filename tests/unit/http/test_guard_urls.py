@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailroom.http.url_policy import BadUrl, RequestTarget, UrlPolicy
+from mailroom.errors import InvalidRequest
+from mailroom.http.url_policy import RequestTarget, UrlPolicy
 
 GUARD = UrlPolicy(schemes=["https", "http"], ports=[])
 
 
 def reason(url: str, guard: UrlPolicy = GUARD) -> str:
-    with pytest.raises(BadUrl) as refusal:
+    with pytest.raises(InvalidRequest) as refusal:
         guard.read(url)
     return str(refusal.value)
 
@@ -217,7 +218,7 @@ def test_the_guard_and_the_standard_library_read_a_url_alike(scheme: str, pieces
     url = scheme + "".join(pieces)
     try:
         target = GUARD.read(url)
-    except BadUrl:
+    except InvalidRequest:
         return
     parts = urlsplit(url)
     host = parts.hostname or ""

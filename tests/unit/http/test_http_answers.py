@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.http.provider import body_of, epoch, refusal, retry_after, text_of
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 from mailroom.telemetry import redact
@@ -32,7 +32,7 @@ def test_a_refusal_rejects_the_message_only_if_its_code_is_on_the_providers_list
 
 @pytest.mark.parametrize("status", [204, 301, 303, 408, 500, 502, 503, 504])
 def test_any_other_status_leaves_the_outcome_unknown(status: int) -> None:
-    with pytest.raises(Unclear, match="why"):
+    with pytest.raises(OutcomeUnknown, match="why"):
         refusal(status, {}, "why", own=True)
 
 
@@ -74,19 +74,19 @@ def test_a_date_reads_in_every_form_that_providers_use(text: str) -> None:
 
 
 def test_a_date_that_cannot_be_read_is_not_guessed() -> None:
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         epoch("yesterday")
 
 
 @pytest.mark.parametrize("text", ["", "<html>", "[1]", '"text"', "null", "[" * 9000])
 def test_a_response_that_is_not_a_json_object_is_unclear(text: str) -> None:
-    with pytest.raises(Unclear, match="200"):
+    with pytest.raises(OutcomeUnknown, match="200"):
         body_of(200, text)
 
 
 @pytest.mark.parametrize("answer", [{}, {"sid": None}, {"sid": ""}, {"sid": 7}])
 def test_a_missing_value_is_unclear(answer: dict[str, object]) -> None:
-    with pytest.raises(Unclear, match="sid"):
+    with pytest.raises(OutcomeUnknown, match="sid"):
         text_of(answer, "sid")
 
 

@@ -5,8 +5,7 @@ from threading import Event
 
 import pytest
 
-from mailroom.errors import Unsendable
-from mailroom.http.https import NotSent, Unclear
+from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
 from mailroom.http.provider import ProviderApi
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.support.unit.shared import FakeClock
@@ -17,7 +16,7 @@ SECRET = "/faxes?To=%2B15555550100"
 
 def failure(step: Step, seconds: float = 5) -> tuple[str, ScriptedServer]:
     with scripted(step) as server:
-        with pytest.raises(Unclear) as caught:
+        with pytest.raises(OutcomeUnknown) as caught:
             ProviderApi(seconds).post(server.url + SECRET, {"To": "+15555550100"})
         return str(caught.value), server
 
@@ -59,14 +58,14 @@ def test_an_answer_that_does_not_come_in_time_proves_nothing_and_is_not_tried_ag
 def test_a_body_that_drips_ends_at_the_deadline() -> None:
     clock = FakeClock()
     drops = Answer(200, b"drip, drop", halfway=lambda: clock.advance(6))
-    with scripted(drops) as server, pytest.raises(Unclear, match=LATE):
+    with scripted(drops) as server, pytest.raises(OutcomeUnknown, match=LATE):
         ProviderApi(5, monotonic=clock).get(server.url)
 
 
 def test_a_body_that_stops_half_way_ends_at_the_deadline() -> None:
     stopped = Event()
     with scripted(Answer(200, b"drip, drop", halfway=lambda: stopped.wait(10))) as server:
-        with pytest.raises(Unclear, match=LATE):
+        with pytest.raises(OutcomeUnknown, match=LATE):
             ProviderApi(0.2).get(server.url)
         stopped.set()
 
@@ -74,7 +73,7 @@ def test_a_body_that_stops_half_way_ends_at_the_deadline() -> None:
 def test_a_head_that_comes_at_the_last_moment_leaves_no_time_for_a_body() -> None:
     clock = FakeClock()
     late = scripted(lambda: clock.advance(6))
-    with late as server, pytest.raises(Unclear, match=LATE):
+    with late as server, pytest.raises(OutcomeUnknown, match=LATE):
         ProviderApi(5, monotonic=clock).get(server.url)
 
 
@@ -131,7 +130,7 @@ def test_a_query_belongs_to_the_url() -> None:
 
 
 def test_a_key_with_invalid_characters_is_a_fault_of_ours_and_nothing_went_out() -> None:
-    with scripted(Answer()) as server, pytest.raises(Unsendable, match="not a header's value") as caught:
+    with scripted(Answer()) as server, pytest.raises(InvalidRequest, match="not a header's value") as caught:
         ProviderApi(5, {"Authorization": "Bearer key\nX-A: b"}).get(server.url)
     assert server.asked == []
     assert "key" not in str(caught.value)
@@ -139,5 +138,5 @@ def test_a_key_with_invalid_characters_is_a_fault_of_ours_and_nothing_went_out()
 
 def test_a_forbidden_provider_url_is_a_fault_of_ours() -> None:
     for url in ("ftp://fax.example", "http://169.254.169.254/latest"):
-        with pytest.raises(Unsendable, match="cannot be asked: "):
+        with pytest.raises(InvalidRequest, match="cannot be asked: "):
             ProviderApi(5).get(url)

@@ -6,7 +6,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from mailroom.http.https import MAX_HEAD_BYTES, Answer, Deadline, HttpClient, Unanswered
+from mailroom.errors import InvalidRequest, RequestFailed
+from mailroom.http.https import MAX_HEAD_BYTES, Answer, Deadline, HttpClient
 from mailroom.http.provider import seconds_until
 from mailroom.http.url_policy import RequestTarget
 from tests.support.unit.loopback import Server, drips, saying, serving, status
@@ -26,7 +27,7 @@ def post(
 
 
 def trouble(server: Server, deadline: Deadline | None = None) -> str:
-    with pytest.raises(Unanswered) as fault:
+    with pytest.raises(RequestFailed) as fault:
         post(server, deadline)
     return str(fault.value)
 
@@ -129,7 +130,7 @@ def test_a_body_that_drips_neither_changes_the_status_nor_delays_it(clock: FakeC
 def test_a_server_that_does_not_read_delays_a_request_only_until_the_deadline() -> None:
     full = socket.create_server(("127.0.0.1", 0))
     target = RequestTarget("http", "hooks.example", full.getsockname()[1], "/", ("127.0.0.1",))
-    with full, pytest.raises(Unanswered, match="did not answer in time"):
+    with full, pytest.raises(RequestFailed, match="did not answer in time"):
         HttpClient().post(target, HEADERS, b"x" * 50_000_000, Deadline(0.2))
 
 
@@ -209,7 +210,7 @@ def test_heads_have_as_many_bytes_as_the_limit_and_not_one_more(field: str) -> N
         assert (whole(server).body, post(server).status) == (b"ok", 200)
     with serving(saying(f"HTTP/1.1  {head[9:]}ok".encode())) as server:
         assert trouble(server) == "gave no usable HTTP answer (AnswerTooLong)"
-        with pytest.raises(Unanswered, match="AnswerTooLong"):
+        with pytest.raises(RequestFailed, match="AnswerTooLong"):
             whole(server)
 
 
@@ -290,7 +291,7 @@ def test_a_request_that_was_sent_is_not_repeated_at_the_next_address() -> None:
     with serving(saying(b"")) as server:
         https, asked = connecting(port=server.port)
         target = RequestTarget("http", "hooks.example", server.port, "/", ("8.8.8.8", "1.1.1.1"))
-        with pytest.raises(Unanswered):
+        with pytest.raises(RequestFailed):
             https.post(target, HEADERS, b"{}", Deadline(5))
     assert (len(asked), len(server.requests)) == (1, 1)
 
@@ -300,5 +301,5 @@ def test_a_header_cannot_break_out_of_its_line(value: str) -> None:
     with serving(status(200)) as server:
         https, _ = connecting(port=server.port)
         target = RequestTarget("http", "hooks.example", server.port, "/", ("8.8.8.8",))
-        with pytest.raises(ValueError, match="not a header's value"):
+        with pytest.raises(InvalidRequest, match="not a header's value"):
             https.post(target, {"webhook-id": value}, b"{}", Deadline(5))

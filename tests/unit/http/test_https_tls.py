@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mailroom.http.https import Answer, Deadline, HttpClient, Unanswered, tls
+from mailroom.errors import RequestFailed
+from mailroom.http.https import Answer, Deadline, HttpClient, tls
 from mailroom.http.url_policy import RequestTarget
 from tests.support.unit.loopback import Server, certificate, drips, server_tls, serving, status
 from tests.support.unit.shared import FakeClock
@@ -31,7 +32,7 @@ def post(server: Server, host: str, trusted: Path | None, deadline: Deadline | N
 
 
 def trouble(server: Server, host: str, trusted: Path | None) -> str:
-    with pytest.raises(Unanswered) as fault:
+    with pytest.raises(RequestFailed) as fault:
         post(server, host, trusted)
     return str(fault.value)
 
@@ -85,7 +86,7 @@ def test_versions_before_tls_1_2_are_refused(folder: Path) -> None:
 def test_a_server_without_tls_gets_no_request() -> None:
     with serving(lambda sock: sock.sendall(b"HTTP/1.1 200 OK\r\n\r\n")) as server:
         target = RequestTarget("https", "hooks.example", server.port, "/", ("127.0.0.1",))
-        with pytest.raises(Unanswered):
+        with pytest.raises(RequestFailed):
             HttpClient().post(target, {}, b"{}", Deadline(0.3))
     assert b"POST" not in b"".join(server.requests)
 
@@ -93,7 +94,7 @@ def test_a_server_without_tls_gets_no_request() -> None:
 def test_an_endless_handshake_delays_a_request_only_until_the_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         target = RequestTarget("https", "hooks.example", listener.getsockname()[1], "/", ("127.0.0.1",))
-        with pytest.raises(Unanswered, match="did not answer in time"):
+        with pytest.raises(RequestFailed, match="did not answer in time"):
             HttpClient().post(target, {}, b"{}", Deadline(0.2))
 
 
@@ -102,6 +103,6 @@ def test_a_response_that_drips_through_tls_delays_a_request_only_until_the_deadl
 ) -> None:
     file = folder / "hooks.example.pem"
     slow = drips(b"HTTP/1.1 200 OK\r\nX-Slow: ", clock)
-    late = pytest.raises(Unanswered, match="did not answer in time")
+    late = pytest.raises(RequestFailed, match="did not answer in time")
     with serving(slow, server_tls(file)) as server, late:
         post(server, "hooks.example", file, Deadline(5, clock))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.http.url_policy import Unresolved, resolve
+from mailroom.errors import ConnectError
+from mailroom.http.url_policy import resolve
 
 
 def test_a_name_of_this_machine_resolves_to_each_address_once() -> None:
@@ -21,7 +22,8 @@ def test_a_name_without_addresses_is_unresolved(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(socket, "getaddrinfo", none)
     with pytest.raises(
-        Unresolved, match=r"^the name a\.example does not resolve: Name or service not known$"
+        ConnectError,
+        match=r"^cannot be reached: the name a\.example does not resolve: Name or service not known$",
     ):
         resolve("a.example", 5)
 
@@ -36,7 +38,7 @@ def test_a_silent_resolver_delays_a_request_only_for_the_time_allowed(
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", silent)
-    with pytest.raises(Unresolved, match="was not resolved in time"):
+    with pytest.raises(ConnectError, match="was not resolved in time"):
         resolve("a.example", 0.01)
     answered.set()
 

@@ -17,16 +17,9 @@ from itsdangerous import URLSafeSerializer
 
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.mail.contract import HEADER_VALUE
-from mailroom.errors import Malformed
+from mailroom.errors import InvalidSecret, Malformed
 from mailroom.message.message import MAX_TOPIC
-from mailroom.recipients.unsubscribe_links import (
-    MAX_TOKEN,
-    RENEW_SECONDS,
-    Choice,
-    InvalidSigningKey,
-    Links,
-    Tokens,
-)
+from mailroom.recipients.unsubscribe_links import MAX_TOKEN, RENEW_SECONDS, Choice, Links, Tokens
 from tests.support.unit.shared import FakeClock
 from tests.support.unit.unsubscribing import ADA, KEY, NEWER, TOPIC, URL, kept, keys, links, token, tokens
 from tests.support.unit.webhooks import ARN, DENIED, DOWN, Secrets
@@ -281,7 +274,7 @@ def test_a_slash_at_the_end_of_the_url_does_no_harm() -> None:
 def test_a_secret_without_a_key_signs_nothing_and_is_not_quoted(text: str) -> None:
     secret = kept(Secrets(text))
     for use in (lambda: Links(secret, URL).url(ADA, TOPIC), lambda: Tokens(secret).read(token())):
-        with pytest.raises(InvalidSigningKey, match=r'is not \{"key": "<random>"') as caught:
+        with pytest.raises(InvalidSecret, match=r'is not \{"key": "<random>"') as caught:
             use()
         assert KEY not in str(caught.value)
 

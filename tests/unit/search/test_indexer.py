@@ -10,9 +10,10 @@ from mailroom.aws.dynamo_batches import UnprocessedKeys
 from mailroom.aws.dynamo_values import plain
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
+from mailroom.errors import InvalidSecret
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
-from mailroom.search.rows import SHARDS, InvalidSearchKey
+from mailroom.search.rows import SHARDS
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.searching import Search, record, rows_with
 from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, item, mail
@@ -195,6 +196,6 @@ def test_what_dynamodb_did_not_take_is_asked_again_and_then_the_batch_comes_back
 
 @pytest.mark.parametrize("text", ["", "no json", "{}", '{"key": "short"}', '["key"]'])
 def test_a_secret_that_is_no_key_says_so_and_is_not_quoted(text: str) -> None:
-    with pytest.raises(InvalidSearchKey) as raised:
+    with pytest.raises(InvalidSecret) as raised:
         rows_with(text).partition("ada@example.com")
     assert str(raised.value) == ('the secret for searching is not {"key": "<random>"}; put its key back')

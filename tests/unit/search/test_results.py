@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.environment import IndexSettings
+from mailroom.errors import Contention
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
@@ -16,7 +17,7 @@ from mailroom.mailbox import DAY
 from mailroom.message.message import Key
 from mailroom.search.finder import Filter
 from mailroom.search.indexer import Indexer
-from mailroom.search.results import KEPT_SECONDS, SLOTS, Tallies, Uncounted
+from mailroom.search.results import KEPT_SECONDS, SLOTS, Tallies
 from mailroom_stacks.settings.queues import Retention
 from tests.support.told import told
 from tests.support.unit.fakes import Meddler
@@ -200,7 +201,7 @@ def test_where_others_never_let_go_the_batch_comes_back(counting: Counting, ledg
             {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}, "Transact"
         )
 
-    with pytest.raises(Uncounted, match="was not counted"):
+    with pytest.raises(Contention, match="was not counted"):
         Counting(aws, Meddler(aws.dynamodb, transact_write_items=conflict)).index()
     counting.index()
     assert counting.results() == {"sent": 1}

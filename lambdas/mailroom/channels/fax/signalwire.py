@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.twilio_api import TwilioApi
-from mailroom.http.https import NotSent, Unclear
+from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.provider import body_of, epoch, object_in, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger, redact
@@ -52,7 +52,7 @@ class SignalWire:
         numbers = {"To": request.to, "From": request.sender, "MediaUrl": request.media_url}
         try:
             response = self._api.post(self._faxes, {**numbers, **self._constant})
-        except NotSent as error:
+        except ConnectError as error:
             return Retry(f"SignalWire {error}")
         if response.status_code in {200, 201}:
             return Sent(text_of(body_of(response.status_code, response.text), "sid"))
@@ -83,10 +83,10 @@ class SignalWire:
         return [text_of(fax, "sid") for fax in sorted(faxes, key=_created)]
 
     def cancel(self, provider_id: str) -> None:
-        """Cancel a fax; SignalWire does so only while the fax is queued. Raises NotSent or Unclear."""
+        """Cancel a fax; SignalWire does so only while the fax is queued. Raises RequestFailed."""
         response = self._api.post(self._of(provider_id), {"Status": "canceled"})
         if response.status_code not in {200, 201, 204}:
-            raise Unclear(reason_of(response.status_code, response.text)[0])
+            raise OutcomeUnknown(reason_of(response.status_code, response.text)[0])
 
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.http.https import Answer, NotSent, Unclear
+from mailroom.errors import ConnectError, OutcomeUnknown
+from mailroom.http.https import Answer
 from mailroom.http.provider import ProviderApi, body_of, epoch, object_in, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger, redact
@@ -52,7 +53,7 @@ class Telnyx:
         }
         try:
             response = self._api.post(self._faxes, json={**fax, **self._constant})
-        except NotSent as error:
+        except ConnectError as error:
             return Retry(f"Telnyx {error}")
         if response.status in {200, 201, 202}:
             return Sent(text_of(_fax(response), "id"))
@@ -81,7 +82,7 @@ class Telnyx:
         return [text_of(fax, "id") for fax in sorted(faxes, key=_created) if _created(fax) >= oldest]
 
     def cancel(self, provider_id: str) -> None:
-        """Cancel a fax; Telnyx does so until the last page is sent. Raises NotSent, Unsendable or Unclear."""
+        """Cancel a fax; Telnyx does so until the last page is sent. Raises RequestFailed."""
         self._ok(self._api.post(f"{self._of(provider_id)}/actions/cancel"))
 
     def _of(self, provider_id: str) -> str:
@@ -89,7 +90,7 @@ class Telnyx:
 
     def _ok(self, response: Answer) -> Answer:
         if not 200 <= response.status < 300:
-            raise Unclear(reason_of(response.status, response.text)[0])
+            raise OutcomeUnknown(reason_of(response.status, response.text)[0])
         return response
 
     def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
@@ -105,12 +106,12 @@ class Telnyx:
             body = body_of(response.status, response.text)
             faxes = body.get("data")
             if not isinstance(faxes, list):
-                raise Unclear("a list of faxes without data")
+                raise OutcomeUnknown("a list of faxes without data")
             yield from faxes
             pages = (body.get("meta") or {}).get("total_pages")
             if not faxes or (isinstance(pages, int) and number >= pages):
                 return
-        raise Unclear(f"a list of faxes of more than {_MAX_PAGES} pages")
+        raise OutcomeUnknown(f"a list of faxes of more than {_MAX_PAGES} pages")
 
 
 def _state(reference: str) -> str:
@@ -120,7 +121,7 @@ def _state(reference: str) -> str:
 def _fax(response: Answer) -> dict[str, Any]:
     fax = body_of(response.status, response.text).get("data")
     if not isinstance(fax, dict):
-        raise Unclear(f"an answer ({response.status}) without data")
+        raise OutcomeUnknown(f"an answer ({response.status}) without data")
     return fax
 
 

@@ -22,10 +22,10 @@ from mailroom.channels.mail.contract import (
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Content, Templates, templates_of
 from mailroom.environment import MailSender
-from mailroom.errors import Invalid
+from mailroom.errors import Invalid, InvalidSecret
 from mailroom.message import address
 from mailroom.message.outcome import Misconfigured, NotReady
-from mailroom.recipients.unsubscribe_links import ONE_CLICK, InvalidSigningKey, Links
+from mailroom.recipients.unsubscribe_links import ONE_CLICK, Links
 
 LINK = "unsubscribe_url"
 """Template variable with the opt-out link."""
@@ -107,7 +107,7 @@ class MailRenderer:
         """
         try:
             link = self._link(message, since)
-        except InvalidSigningKey as fault:
+        except InvalidSecret as fault:
             raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
             raise unreadable("the secret of the links for opting out", error) from None

@@ -18,7 +18,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
 from mailroom.channels.provider import ProviderAdapter, credentials
 from mailroom.environment import ResendSender
-from mailroom.http.https import NotSent, Unclear
+from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.provider import ProviderApi, body_of, object_in, refusal, text_of
 from mailroom.message.message import MAX_SUBJECT, SEVERAL_TAG
 from mailroom.message.outcome import Conflict, DayUsedUp, Evidence, Outcome, Repeatable, Retry, Sent
@@ -59,7 +59,7 @@ class Resend:
         headers = {"Content-Type": "application/json", "Idempotency-Key": request.key}
         try:
             answer = self._api.request("POST", self._emails, headers=headers, body=request.body)
-        except NotSent as error:
+        except ConnectError as error:
             return Retry(f"Resend {error}")
         if 200 <= answer.status < 300:
             subject = request.subject[:MAX_SUBJECT]
@@ -73,7 +73,7 @@ class Resend:
             case "invalid_idempotent_request":
                 return Conflict(reason)
             case "concurrent_idempotent_requests":
-                raise Unclear(reason)
+                raise OutcomeUnknown(reason)
             case "daily_quota_exceeded" | "monthly_quota_exceeded":
                 return DayUsedUp(reason)
         own = name in _OWN_CODES or (name in _CODES_WITH_A_FIELD and _OWN_FIELD.match(words) is not None)

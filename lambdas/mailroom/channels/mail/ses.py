@@ -57,7 +57,7 @@ class SesMail(WithoutLookUp):
         return request
 
     def submit(self, request: Request) -> Outcome:
-        """Submit the mail to SES. Raises Unclear for a 5xx response, or none."""
+        """Submit the mail to SES. Raises OutcomeUnknown for a 5xx response, or none."""
         try:
             reply = self._client.send_email(**request)
         except (ClientError, BotoCoreError) as error:

@@ -17,14 +17,7 @@ from mailroom.clock import Clock
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, encode, seconds_left
-from mailroom.message.outcome import (
-    Facts,
-    NotReady,
-    Outcome,
-    Refusal,
-    Rejected,
-    Sent,
-)
+from mailroom.message.outcome import Facts, NotReady, Outcome, Refusal, Rejected, Sent
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
@@ -182,7 +175,7 @@ class SnsPush(WithoutLookUp):
         return PushRequest({to: message.recipient, **arguments})
 
     def submit(self, request: PushRequest) -> Outcome:
-        """Submit the push to SNS. Raises Unclear for a 5xx response, or none."""
+        """Submit the push to SNS. Raises OutcomeUnknown for a 5xx response, or none."""
         try:
             reply = self._client.publish(**request.arguments)
         except (ClientError, BotoCoreError) as error:

@@ -13,7 +13,7 @@ from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.channels.twilio_api import TwilioApi
 from mailroom.clock import Clock
-from mailroom.http.https import NotSent
+from mailroom.errors import ConnectError
 from mailroom.http.provider import body_of, epoch, object_in, refusal, retry_after, text_of
 from mailroom.message.message import seconds_left
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Rejected, Retry, Sent, Unknowable
@@ -72,7 +72,7 @@ class TwilioSms:
         one."""
         try:
             response = self._api.post(self._messages, self._form(request))
-        except NotSent as error:
+        except ConnectError as error:
             return Retry(f"Twilio {error}")
         if response.status_code in {200, 201}:
             sid = text_of(body_of(response.status_code, response.text), "sid")
@@ -148,8 +148,8 @@ _THE_MESSAGES_OWN = {
 
 
 def outcome_of(status: int, headers: Mapping[str, str], text: str) -> Outcome:
-    """Classify a response outside 2xx to a submit, by Twilio's code. Raises Unclear if the outcome is
-    unknown."""
+    """Classify a response outside 2xx to a submit, by Twilio's code. Raises OutcomeUnknown for a
+    response that proves nothing."""
     code, reason = reason_of(status, text)
     if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
         if code in _LATER:
@@ -206,7 +206,7 @@ _TABLE |= {ord(small): capital for small, capital in zip(*_CAPITALS, strict=True
 
 
 def created(message: dict[str, Any]) -> float:
-    """Return the time of a message's creation, in whole epoch seconds. Raises Unclear."""
+    """Return the time of a message's creation, in whole epoch seconds. Raises OutcomeUnknown."""
     return epoch(text_of(message, "date_created"))
 
 

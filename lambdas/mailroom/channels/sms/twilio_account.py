@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.aws.secret import CachedSecret
-from mailroom.channels.provider import Unconfigured
+from mailroom.errors import InvalidSecret
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
@@ -34,20 +34,20 @@ class TwilioAccount(Struct, frozen=True):
 
 
 def account_at(client: "SecretsManagerClient", arn: str) -> TwilioAccount:
-    """Read the account in the secret's current version. Raises Unconfigured, or botocore's errors."""
+    """Read the account in the secret's current version. Raises InvalidSecret, or botocore's errors."""
     return account_of(CachedSecret(client, arn, time.time).current().text)
 
 
 def account_of(text: str) -> TwilioAccount:
-    """Read the account in a secret's text. Raises Unconfigured, with a sentence about the right form."""
+    """Read the account in a secret's text. Raises InvalidSecret, with a sentence about the right form."""
     try:
         account = msgspec.json.decode(text, type=TwilioAccount)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         account = None  # the error is dropped, because its message may quote the secret
     if account is None or not (account.account_sid and account.auth_token):
-        raise Unconfigured(f"Twilio's secret is not {_SHAPE}; put its credentials there")
+        raise InvalidSecret(f"Twilio's secret is not {_SHAPE}; put its credentials there")
     if bool(account.api_key) != bool(account.api_key_secret):
-        raise Unconfigured(
+        raise InvalidSecret(
             "Twilio's secret has half of an API key; put both api_key and api_key_secret there"
         )
     return account

@@ -24,9 +24,10 @@ from mailroom.channels.provider import WithoutLookUp
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
-from mailroom.http.https import Answer, Deadline, HttpClient, Unanswered
+from mailroom.errors import InvalidRequest, InvalidSecret, RequestFailed
+from mailroom.http.https import Answer, Deadline, HttpClient
 from mailroom.http.provider import seconds_until
-from mailroom.http.url_policy import BadUrl, Unresolved, UrlPolicy, host_of
+from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message.message import encode
 from mailroom.message.outcome import (
     Evidence,
@@ -45,10 +46,6 @@ _LABEL = b"mailroom webhook key\0"
 nor NUL, so a signature by the same secret can never be the key of a host."""
 
 
-class UnusableKey(ValueError):
-    """The secret is not a signing key. The message describes the right form without quoting the secret."""
-
-
 class Signer:
     """Signs webhooks with the key of the receiving host."""
 
@@ -60,7 +57,7 @@ class Signer:
         self._clock = clock
 
     def headers(self, host: str, webhook_id: str, body: str) -> dict[str, str]:
-        """Return the three headers by which receivers at `host` verify `body`. Raises UnusableKey, or
+        """Return the three headers by which receivers at `host` verify `body`. Raises InvalidSecret, or
         botocore's errors if the secret cannot be read."""
         timestamp = self._clock()
         second = int(timestamp)  # the header and the signed text must have the same whole second
@@ -78,14 +75,14 @@ class Signer:
         keys = [_key(current.text)]
         if timestamp - current.created < self._overlap and (previous := self._secret.previous()) is not None:
             # An unusable previous secret cannot have signed any webhook, so receivers do not need it.
-            with suppress(UnusableKey):
+            with suppress(InvalidSecret):
                 keys.append(_key(previous.text))
         return keys
 
 
 def host_key(secret: str, host: str) -> str:
     """Return the key by which receivers at `host` verify webhooks, in the convention's format. `host` has the
-    form that `UrlPolicy.read` returns. Raises UnusableKey."""
+    form that `UrlPolicy.read` returns. Raises InvalidSecret."""
     return _PREFIX + base64.b64encode(_derived(_key(secret), host)).decode()
 
 
@@ -100,7 +97,7 @@ def _key(text: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if len(key) not in KEY_BYTES:
-        raise UnusableKey(
+        raise InvalidSecret(
             "the signing secret is no key; put base64 of 24 to 64 random bytes there, with or without whsec_ "
             "(for example what `openssl rand -base64 32` prints)"
         )
@@ -188,15 +185,13 @@ class StandardWebhooks(WithoutLookUp):
             deadline = Deadline(self._seconds)  # set here, so that it does not include reading the secret
             target = self._policy.check(request.url, self._seconds)
             response = self._https.post(target, {**_FIXED, **signature}, request.body.encode(), deadline)
-        except BadUrl as fault:
+        except InvalidRequest as fault:
             return PostResult(Rejected(f"url: {fault}"))
-        except UnusableKey as fault:
+        except InvalidSecret as fault:
             return PostResult(Misconfigured(str(fault)))
         except (ClientError, BotoCoreError) as error:
             return PostResult(unreadable("the signing secret", error).outcome)
-        except Unresolved as trouble:
-            return PostResult(Retry(str(trouble)))
-        except Unanswered as trouble:
+        except RequestFailed as trouble:
             return PostResult(Retry(f"{host} {trouble}"))
         return PostResult(self._outcome(host, request.webhook_id, response), response.status)
 

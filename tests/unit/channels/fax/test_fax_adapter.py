@@ -6,9 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from mailroom.channels.fax.adapter import FaxAdapter, FaxProvider
-from mailroom.channels.provider import Unconfigured
 from mailroom.environment import FaxSender
-from mailroom.errors import Invalid
+from mailroom.errors import Invalid, InvalidSecret
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Sent, Unknowable
 from tests.support.unit.fakes import why_not
 from tests.support.unit.fax import FAX_SETTINGS, LINE, PDF, SENDERS, FakeLine, fax
@@ -89,7 +88,7 @@ def test_the_account_is_the_one_whose_credentials_are_there(aws: Aws) -> None:
 
 def test_without_credentials_the_account_says_why_nothing_can_be_submitted() -> None:
     def nobody() -> FaxProvider:
-        raise Unconfigured("no secret")
+        raise InvalidSecret("no secret")
 
     no_bucket: Any = None
     settings = FaxSender(**FAX_SETTINGS)

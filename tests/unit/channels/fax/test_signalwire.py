@@ -9,7 +9,7 @@ import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.fax.signalwire import SignalWire
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.support.unit.shared import NOW
@@ -132,14 +132,14 @@ def test_throttling_says_how_long() -> None:
 )
 def test_an_answer_that_proves_nothing_raises_and_the_fax_is_asked_for_once(step: Step) -> None:
     with scripted(step) as server:
-        with pytest.raises(Unclear):
+        with pytest.raises(OutcomeUnknown):
             adapter(server.url).submit(REQUEST)
         assert len(server.asked) == 1
 
 
 def test_no_answer_in_time_raises_and_the_fax_is_asked_for_once() -> None:
     with scripted(Silence()) as server:
-        with pytest.raises(Unclear):
+        with pytest.raises(OutcomeUnknown):
             adapter(server.url, seconds=0.2).submit(REQUEST)
         assert len(server.asked) == 1
 
@@ -184,7 +184,7 @@ def test_a_fax_is_fetched_by_its_id_alone() -> None:
 
 @pytest.mark.parametrize("step", [Answer(404), Answer(500), Answer(200, b"?"), Answer(200, {}), Break()])
 def test_what_goes_wrong_in_a_fetch_says_nothing_of_the_fax(step: Step) -> None:
-    with scripted(step) as server, pytest.raises(Unclear):
+    with scripted(step) as server, pytest.raises(OutcomeUnknown):
         adapter(server.url).fetch("fax-1")
 
 
@@ -200,5 +200,8 @@ def test_a_cancel_is_one_request() -> None:
 
 
 def test_a_cancel_that_is_refused_raises() -> None:
-    with scripted(fault("10000", "already in progress")) as server, pytest.raises(Unclear, match="progress"):
+    with (
+        scripted(fault("10000", "already in progress")) as server,
+        pytest.raises(OutcomeUnknown, match="progress"),
+    ):
         adapter(server.url).cancel("fax-1")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.http.https import NotSent, Unclear
+from mailroom.errors import NotSent, OutcomeUnknown
 from tests.support.unit.scripted_server import Answer, nobody, scripted
 from tests.support.unit.shared import NOW
 from tests.unit.channels.fax.test_signalwire import FAXES, REQUEST, adapter
@@ -90,13 +90,13 @@ def test_a_next_page_may_be_named_in_full() -> None:
 
 @pytest.mark.parametrize("following", ["https://evil.example/Faxes", "@evil.example/Faxes", "Faxes?Page=1"])
 def test_the_token_is_shown_to_no_other_host(following: str) -> None:
-    with pytest.raises(Unclear, match="another host"):
+    with pytest.raises(OutcomeUnknown, match="another host"):
         found(page(listed("1"), following=following))
 
 
 def test_a_list_without_end_is_no_answer() -> None:
     with scripted(page(listed("1"), following=f"{FAXES}?Page=1")) as server:
-        with pytest.raises(Unclear, match="more than 5 pages"):
+        with pytest.raises(OutcomeUnknown, match="more than 5 pages"):
             adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW)
         assert len(server.asked) == 5
 
@@ -113,7 +113,7 @@ def test_a_list_without_end_is_no_answer() -> None:
     ],
 )
 def test_a_list_that_cannot_be_understood_does_not_say_that_there_is_none(answer: Answer) -> None:
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         found(answer)
 
 

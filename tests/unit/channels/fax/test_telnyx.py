@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.fax.telnyx import Telnyx
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 
@@ -134,14 +134,14 @@ def test_throttling_says_how_long() -> None:
 )
 def test_an_answer_that_proves_nothing_raises_and_the_fax_is_asked_for_once(step: Step) -> None:
     with scripted(step) as server:
-        with pytest.raises(Unclear):
+        with pytest.raises(OutcomeUnknown):
             adapter(server.url).submit(REQUEST)
         assert len(server.asked) == 1
 
 
 def test_no_answer_in_time_raises_and_the_fax_is_asked_for_once() -> None:
     with scripted(Silence()) as server:
-        with pytest.raises(Unclear):
+        with pytest.raises(OutcomeUnknown):
             adapter(server.url, seconds=0.2).submit(REQUEST)
         assert len(server.asked) == 1
 
@@ -238,7 +238,7 @@ def test_a_fax_is_fetched_by_its_id_alone() -> None:
 
 @pytest.mark.parametrize("step", [Answer(404), Answer(500), Answer(200, b"?"), Answer(200, {}), Break()])
 def test_what_goes_wrong_in_a_fetch_says_nothing_of_the_fax(step: Step) -> None:
-    with scripted(step) as server, pytest.raises(Unclear):
+    with scripted(step) as server, pytest.raises(OutcomeUnknown):
         adapter(server.url).fetch("fax-1")
 
 
@@ -256,5 +256,8 @@ def test_a_cancel_is_one_request_without_a_body() -> None:
 
 
 def test_a_cancel_that_is_refused_raises() -> None:
-    with scripted(fault(422, "10015", "The fax is over")) as server, pytest.raises(Unclear, match="over"):
+    with (
+        scripted(fault(422, "10015", "The fax is over")) as server,
+        pytest.raises(OutcomeUnknown, match="over"),
+    ):
         adapter(server.url).cancel("fax-1")

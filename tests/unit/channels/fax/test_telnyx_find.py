@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.http.https import NotSent, Unclear
+from mailroom.errors import NotSent, OutcomeUnknown
 from tests.support.unit.scripted_server import Answer, nobody, scripted
 from tests.support.unit.shared import NOW
 from tests.unit.channels.fax.test_telnyx import REQUEST, STATE, adapter
@@ -64,7 +64,7 @@ def test_where_nothing_tells_how_many_there_are_an_empty_page_is_the_last() -> N
 
 def test_a_list_without_end_is_no_answer() -> None:
     with scripted(page(listed("1"), pages=99)) as server:
-        with pytest.raises(Unclear, match="more than 5 pages"):
+        with pytest.raises(OutcomeUnknown, match="more than 5 pages"):
             adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW)
         assert len(server.asked) == 5
 
@@ -74,7 +74,7 @@ def test_a_list_without_end_is_no_answer() -> None:
     [Answer(500), Answer(200, b"?"), Answer(200, {}), page(listed("1", "yesterday")), page(listed(""))],
 )
 def test_a_list_that_cannot_be_understood_does_not_say_that_there_is_none(answer: Answer) -> None:
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         found(answer)
 
 

@@ -12,7 +12,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.resend import Request
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.message import Reference, encoded, parse
 from mailroom.message.outcome import (
     Conflict,
@@ -230,7 +230,7 @@ def test_a_reason_quotes_no_address() -> None:
 def test_what_is_no_clear_answer_leaves_the_outcome_unknown(step: Callable[[], Step]) -> None:
     with scripted(step()) as server:
         sender = adapter(server.url, seconds=0.5)
-        with pytest.raises(Unclear):
+        with pytest.raises(OutcomeUnknown):
             sender.open().submit(sender.prepare(mail()))
 
 

@@ -3,7 +3,7 @@
 import pytest
 from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, ReadTimeoutError
 
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import DayUsedUp, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.support.unit.fakes import Meddler, client_error
 from tests.support.unit.ses import Ses, adapter
@@ -87,7 +87,7 @@ def test_without_a_connection_nothing_was_sent(error: Exception) -> None:
     ],
 )
 def test_a_server_error_or_no_answer_means_that_nobody_knows(error: Exception) -> None:
-    with pytest.raises(Unclear, match=r"^SES (answered 50|did not answer)"):
+    with pytest.raises(OutcomeUnknown, match=r"^SES (answered 50|did not answer)"):
         submitted(error)
 
 

@@ -15,8 +15,7 @@ from botocore.exceptions import (
 
 from mailroom.aws import clients
 from mailroom.channels.push.sns import SnsPush
-from mailroom.errors import Invalid
-from mailroom.http.https import Unclear
+from mailroom.errors import Invalid, OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, NotReady, Outcome, Rejected, Retry, Sent
 from tests.support.unit.aws_models import problems
 from tests.support.unit.fakes import client_error
@@ -274,7 +273,7 @@ def test_a_server_error_or_no_answer_means_that_nobody_knows(error: Exception) -
     sns = Sns(publish=[error])
     of = adapter(sns)
     request = of.prepare(push())
-    with pytest.raises(Unclear, match=r"^SNS (answered 50|did not answer)"):
+    with pytest.raises(OutcomeUnknown, match=r"^SNS (answered 50|did not answer)"):
         of.submit(request)
     assert len(sns.calls) == 1
 

@@ -17,7 +17,7 @@ from botocore.stub import Stubber
 from mailroom.aws import clients
 from mailroom.channels.sms.aws import VALID_SECONDS, AwsSms
 from mailroom.channels.sms.contract import SmsRequest
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Facts, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.support.unit.aws_models import problems
 from tests.support.unit.fakes import client_error
@@ -238,7 +238,7 @@ def test_without_credentials_nothing_was_sent() -> None:
 )
 def test_a_server_error_or_no_answer_means_that_nobody_knows(error: Exception) -> None:
     client = Endpoint(error)
-    with pytest.raises(Unclear, match=r"^AWS End User Messaging (answered 50|did not answer)"):
+    with pytest.raises(OutcomeUnknown, match=r"^AWS End User Messaging (answered 50|did not answer)"):
         adapter(client).submit(REQUEST)
     assert len(client.requests) == 1
 

@@ -8,12 +8,11 @@ import boto3
 import pytest
 
 from mailroom.aws import clients
-from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.adapter import SmsAdapter
 from mailroom.channels.sms.aws import AwsSms
 from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
-from mailroom.errors import Invalid, Unsendable
+from mailroom.errors import Invalid, InvalidRequest, InvalidSecret
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
 from tests.support import ROOT
 from tests.support.unit.fakes import client_error, why_not
@@ -214,7 +213,7 @@ def test_a_look_up_that_failed_opens_the_provider_anew() -> None:
 
 
 def test_a_request_that_cannot_be_made_is_a_fault_of_ours_and_the_mended_secret_is_read() -> None:
-    of, opening = opened(FakeSms(Unsendable("cannot be asked: x")), FakeSms(Sent("SM2")))
+    of, opening = opened(FakeSms(InvalidRequest("cannot be asked: x")), FakeSms(Sent("SM2")))
     request = of.prepare(sms())
     assert of.open().submit(request) == Misconfigured("twilio cannot be asked: x")
     assert of.open().submit(request) == Sent("SM2")
@@ -222,7 +221,7 @@ def test_a_request_that_cannot_be_made_is_a_fault_of_ours_and_the_mended_secret_
 
 
 def test_without_credentials_nothing_was_sent() -> None:
-    of, _ = opened(Unconfigured("no secret"), client_error("AccessDeniedException"), FakeSms())
+    of, _ = opened(InvalidSecret("no secret"), client_error("AccessDeniedException"), FakeSms())
     request = of.prepare(sms())
     assert why_not(of) == Misconfigured("no secret")
     assert isinstance(why_not(of), Misconfigured)
@@ -241,7 +240,7 @@ def test_credentials_that_cannot_be_used_are_a_fault_of_ours_and_nothing_was_sen
 
 
 def test_the_account_is_known_as_soon_as_its_credentials_can_be_read() -> None:
-    of, _ = opened(Unconfigured("no secret"), FakeSms())
+    of, _ = opened(InvalidSecret("no secret"), FakeSms())
     assert (why_not(of), of.open().account) == (Misconfigured("no secret"), "twilio/ours")
 
 
@@ -278,7 +277,7 @@ def test_an_account_logs_in_by_its_api_key_where_there_is_one() -> None:
     ],
 )
 def test_a_secret_of_the_wrong_shape_says_what_to_put_and_nothing_of_itself(text: str) -> None:
-    with pytest.raises(Unconfigured, match="Twilio's secret") as refused:
+    with pytest.raises(InvalidSecret, match="Twilio's secret") as refused:
         account_of(text)
     assert "private" not in str(refused.value)
     assert refused.value.__cause__ is None

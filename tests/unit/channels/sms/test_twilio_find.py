@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio import same_text
-from mailroom.http.https import NotSent, Unclear
+from mailroom.errors import NotSent, OutcomeUnknown
 from mailroom.message.outcome import Evidence, Facts, NotFound, Sent, Unknowable
 from tests.support.unit.scripted_server import Answer, nobody, scripted
 from tests.support.unit.shared import NOW
@@ -217,13 +217,13 @@ def test_beyond_the_first_older_message_no_page_is_read() -> None:
 
 @pytest.mark.parametrize("following", ["https://evil.example/Messages", "@evil.example/", "Messages?Page=1"])
 def test_the_credentials_are_shown_to_no_other_host(following: str) -> None:
-    with pytest.raises(Unclear, match="another host"):
+    with pytest.raises(OutcomeUnknown, match="another host"):
         found(page(listed(), following=following))
 
 
 def test_a_list_without_end_is_no_answer() -> None:
     with scripted(page(listed(), following=f"{MESSAGES}?Page=1")) as server:
-        with pytest.raises(Unclear, match="more than 5 pages"):
+        with pytest.raises(OutcomeUnknown, match="more than 5 pages"):
             adapter(server.url).find(REQUEST, NOW, ())
         assert len(server.asked) == 5
 
@@ -241,7 +241,7 @@ def test_a_list_without_end_is_no_answer() -> None:
     ],
 )
 def test_a_list_that_cannot_be_understood_does_not_say_that_there_is_none(answer: Answer) -> None:
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         found(answer)
 
 

@@ -12,7 +12,7 @@ import pytest
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.support import ROOT
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
@@ -229,13 +229,13 @@ def test_throttling_says_how_long(answer: Answer) -> None:
 )
 def test_what_proves_nothing_is_an_unknown_outcome_and_is_not_asked_again(step: Step) -> None:
     with scripted(step) as server:
-        with pytest.raises(Unclear):
+        with pytest.raises(OutcomeUnknown):
             adapter(server.url).submit(REQUEST)
         assert len(server.asked) == 1
 
 
 def test_silence_is_an_unknown_outcome_within_the_time_of_a_submit() -> None:
-    with scripted(Silence()) as server, pytest.raises(Unclear):
+    with scripted(Silence()) as server, pytest.raises(OutcomeUnknown):
         adapter(server.url, seconds=0.2).submit(REQUEST)
 
 
@@ -252,6 +252,6 @@ Ask = Callable[[TwilioSms], object]
     "ask", [lambda api: api.submit(REQUEST), lambda api: api.find(REQUEST, NOW, ())], ids=["submit", "find"]
 )
 def test_an_unclear_answer_tells_no_number(ask: Ask) -> None:
-    with scripted(Answer(500, {"message": f"about {TO}"})) as server, pytest.raises(Unclear) as caught:
+    with scripted(Answer(500, {"message": f"about {TO}"})) as server, pytest.raises(OutcomeUnknown) as caught:
         ask(adapter(server.url))
     assert TO[3:] not in str(caught.value)

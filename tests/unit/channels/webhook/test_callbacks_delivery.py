@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.http.https import Answer, Unanswered
+from mailroom.errors import RequestFailed
+from mailroom.http.https import Answer
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Log
@@ -53,9 +54,9 @@ def test_a_callback_of_a_webhook_message_is_told_from_the_message(webhooks: Make
     assert aws.item("w-1", "webhook")["status"] == "sent"
 
 
-@pytest.mark.parametrize("answer", [500, 302, 404, Unanswered("did not answer in time")])
+@pytest.mark.parametrize("answer", [500, 302, 404, RequestFailed("did not answer in time")])
 def test_a_failed_try_comes_back_by_the_written_down_delays_and_is_not_noted(
-    webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int | Unanswered
+    webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int | RequestFailed
 ) -> None:
     post = webhooks(answer)
     waits = [post.handle(callback(), receives=at)["r-0"] for at in range(1, LAST)]
@@ -65,9 +66,9 @@ def test_a_failed_try_comes_back_by_the_written_down_delays_and_is_not_noted(
     assert set(post.ids) == {"msg_f1"}
 
 
-@pytest.mark.parametrize(("answer", "code"), [(500, 500), (Unanswered("did not answer in time"), None)])
+@pytest.mark.parametrize(("answer", "code"), [(500, 500), (RequestFailed("did not answer in time"), None)])
 def test_the_last_failed_try_is_noted_and_goes_to_the_dead_letters_at_once(
-    webhooks: MakeWebhooks, aws: Aws, answer: int | Unanswered, code: int | None
+    webhooks: MakeWebhooks, aws: Aws, answer: int | RequestFailed, code: int | None
 ) -> None:
     assert webhooks(answer).handle(callback(), receives=LAST) == {"r-0": 0}
     found = noted(aws)["retrying.3"]
@@ -161,7 +162,7 @@ def test_a_malformed_callback_soon_reaches_the_dead_letters_and_no_receiver(
 def test_the_log_names_neither_path_nor_query_nor_payload(
     webhooks: MakeWebhooks, log: Log, clock: FakeClock
 ) -> None:
-    post = webhooks(500, Unanswered("did not answer in time"), 410)
+    post = webhooks(500, RequestFailed("did not answer in time"), 410)
     for receives in (1, 2, 3):
         post.handle(callback(), receives=receives)
     post.handle(callback(url="https://user:password@hooks.example/status?token=t"))

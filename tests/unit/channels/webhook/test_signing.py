@@ -7,7 +7,8 @@ import pytest
 from standardwebhooks import Webhook as Receiver
 from standardwebhooks import WebhookVerificationError
 
-from mailroom.channels.webhook.standard_webhooks import UnusableKey, host_key
+from mailroom.channels.webhook.standard_webhooks import host_key
+from mailroom.errors import InvalidSecret
 from tests.support.unit.shared import NOW, FakeClock
 from tests.support.unit.webhooks import HOST, KEY, KEY_2, OVERLAP, Secrets, key_of, signer
 
@@ -119,7 +120,7 @@ def test_a_key_is_base64_of_24_to_64_bytes(clock: FakeClock, value: str) -> None
 def test_what_is_no_key_is_refused_with_what_to_put_and_without_what_is_there(
     clock: FakeClock, value: str
 ) -> None:
-    with pytest.raises(UnusableKey) as refusal:
+    with pytest.raises(InvalidSecret) as refusal:
         signer(Secrets(value), clock).headers(HOST, "msg_1", BODY)
     assert str(refusal.value) == (
         "the signing secret is no key; put base64 of 24 to 64 random bytes there, with or without whsec_ "

@@ -9,8 +9,9 @@ import pytest
 from standardwebhooks import Webhook as Signature
 
 from mailroom.channels.webhook.standard_webhooks import Post, StandardWebhooks
-from mailroom.http.https import Answer, HttpClient, Unanswered
-from mailroom.http.url_policy import Unresolved, UrlPolicy
+from mailroom.errors import ConnectError, RequestFailed
+from mailroom.http.https import Answer, HttpClient
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from tests.support.unit.loopback import serving, status
 from tests.support.unit.shared import FakeClock
@@ -29,7 +30,7 @@ from tests.support.unit.webhooks import (
 ID = "msg_8a09f7e2ca1c4a36ed0ed4e0b0a5fe24"
 
 
-def said(clock: FakeClock, answer: int | Answer | Unanswered) -> Outcome:
+def said(clock: FakeClock, answer: int | Answer | RequestFailed) -> Outcome:
     webhooks = adapter(Wire(answer), clock)
     return webhooks.submit(webhooks.prepare(webhook()))
 
@@ -115,20 +116,22 @@ def test_retry_after_is_honoured_within_bounds(clock: FakeClock, asked: int, aft
 
 
 def test_no_answer_is_tried_again(clock: FakeClock) -> None:
-    assert said(clock, Unanswered("did not answer in time")) == Retry("hooks.example did not answer in time")
+    assert said(clock, RequestFailed("did not answer in time")) == Retry(
+        "hooks.example did not answer in time"
+    )
 
 
 def test_a_name_that_does_not_resolve_is_tried_again(clock: FakeClock) -> None:
     def resolve(host: str, seconds: float) -> list[str]:
-        raise Unresolved(f"the name {host} does not resolve")
+        raise ConnectError(f"cannot be reached: the name {host} does not resolve")
 
     webhooks = adapter(Wire(200), clock, policy=UrlPolicy(resolve=resolve))
     outcome = webhooks.submit(webhooks.prepare(webhook()))
-    assert outcome == Retry("the name hooks.example does not resolve")
+    assert outcome == Retry("hooks.example cannot be reached: the name hooks.example does not resolve")
 
 
 def test_no_reason_names_the_urls_path_or_query(clock: FakeClock) -> None:
-    reasons = [str(said(clock, each)) for each in (410, 500, Unanswered("did not answer in time"))]
+    reasons = [str(said(clock, each)) for each in (410, 500, RequestFailed("did not answer in time"))]
     assert not [each for each in reasons if "orders" in each or "token" in each]
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mailroom.http.https import Answer, Unanswered
+from mailroom.errors import RequestFailed
+from mailroom.http.https import Answer
 from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import BUCKET, LEASE, LEDGER, NOW_MS, Aws
 from tests.support.unit.webhook_post import DELAYS, LAST, MakeWebhooks
@@ -95,7 +96,7 @@ def test_after_a_crash_it_is_sent_again_under_the_same_id(webhooks: MakeWebhooks
 
 
 def test_the_log_names_neither_path_nor_query_nor_payload(webhooks: MakeWebhooks, log: Log) -> None:
-    post = webhooks(500, Unanswered("did not answer in time"), 410)
+    post = webhooks(500, RequestFailed("did not answer in time"), 410)
     for receives in (1, 2, 3):
         post.handle(webhook_item(payload="a body"), receives=receives)
     lines = str(log())
