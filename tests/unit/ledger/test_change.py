@@ -1,4 +1,4 @@
-"""The ledger's stream, read: what was, what is, and what that means."""
+"""Changes of ledger items, read from the records of the table's stream."""
 
 from typing import Any
 
@@ -21,19 +21,19 @@ def record(name: str, old: dict[str, Any] | None, new: dict[str, Any] | None) ->
     }
 
 
-def test_an_item_that_went_is_no_outcome() -> None:
+def test_a_deleted_item_is_not_an_outcome() -> None:
     assert change_of(record("REMOVE", {**FAX, "status": "sent"}, None)) is None
 
 
 def test_a_change_is_read_as_plain_python() -> None:
     new = {**FAX, "status": "retrying", "attempts": 3, "generation": 1, "updatedAt": iso(NOW)}
-    found = change_of(record("MODIFY", FAX, new))
-    assert found is not None
-    assert (found.key.id, found.status, found.attempts, found.generation) == ("abc123", "retrying", 3, 1)
-    assert (found.at, found.moved, found.reopened) == (NOW, True, True)
+    stored = change_of(record("MODIFY", FAX, new))
+    assert stored is not None
+    assert (stored.key.id, stored.status, stored.attempts, stored.generation) == ("abc123", "retrying", 3, 1)
+    assert (stored.at, stored.moved, stored.reopened) == (NOW, True, True)
 
 
-def test_a_new_item_has_moved_and_was_not_reopened() -> None:
-    found = change_of(record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
-    assert found is not None
-    assert (found.moved, found.reopened, found.attempts, found.generation) == (True, False, 0, 0)
+def test_a_new_item_has_a_new_status_and_was_not_reopened() -> None:
+    stored = change_of(record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
+    assert stored is not None
+    assert (stored.moved, stored.reopened, stored.attempts, stored.generation) == (True, False, 0, 0)

@@ -1,4 +1,4 @@
-"""What became of callbacks: a note beside the message, and no change of it."""
+"""Results of callbacks, which the ledger keeps beside the message."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ import pytest
 from mailroom.aws.dynamo_values import number, string
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Key
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.fax import FAX_KEY, FAX_LEASE, TOLD, fax, fax_item, found
 from tests.support.unit.shared import LEDGER, NOW, TTL, Aws, FakeClock
@@ -23,8 +22,11 @@ def claim(fax_ledger: Ledger) -> Claimed:
     return claim
 
 
-def test_each_callback_has_a_note_under_its_name(fax_ledger: Ledger, aws: Aws, claim: Claimed) -> None:
+def test_the_latest_result_of_each_callback_is_kept_under_its_name(
+    fax_ledger: Ledger, aws: Aws, claim: Claimed
+) -> None:
     fax_ledger.note_callback(FAX_KEY, "retrying.1", REFUSED)
+    fax_ledger.note_callback(FAX_KEY, "sent.2.1", REFUSED)
     fax_ledger.note_callback(FAX_KEY, "sent.2.1", DELIVERED)
     assert found(aws)["callbacks"] == {
         "retrying.1": {"status": "failed", "code": 500},
@@ -32,13 +34,7 @@ def test_each_callback_has_a_note_under_its_name(fax_ledger: Ledger, aws: Aws, c
     }
 
 
-def test_the_last_note_of_a_name_counts(fax_ledger: Ledger, aws: Aws, claim: Claimed) -> None:
-    fax_ledger.note_callback(FAX_KEY, "sent.1", REFUSED)
-    fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
-    assert found(aws)["callbacks"] == {"sent.1": {"status": "delivered", "code": 200}}
-
-
-def test_a_note_is_no_change_of_the_message(
+def test_the_result_of_a_callback_does_not_change_the_message(
     fax_ledger: Ledger, aws: Aws, clock: FakeClock, claim: Claimed
 ) -> None:
     before = found(aws)
@@ -47,26 +43,25 @@ def test_a_note_is_no_change_of_the_message(
     assert {**found(aws), "callbacks": {}} == before
 
 
-def test_an_item_that_is_gone_needs_no_note_and_gets_no_item(fax_ledger: Ledger, aws: Aws) -> None:
+def test_a_message_without_an_item_or_without_callbacks_gets_no_result(fax_ledger: Ledger, aws: Aws) -> None:
     fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
     assert found(aws) == {}
-
-
-def test_a_message_without_callbacks_gets_no_note(fax_ledger: Ledger, aws: Aws) -> None:
     assert isinstance(fax_ledger.claim(fax()), Claimed)
     before = found(aws)
     fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
     assert found(aws) == before
 
 
-def test_a_note_that_could_not_be_written_is_no_secret(aws: Aws, clock: FakeClock) -> None:
+def test_an_error_while_a_callbacks_result_is_written_is_raised(aws: Aws, clock: FakeClock) -> None:
     client = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
     ledger = Ledger(client, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock)  # type: ignore[arg-type]
     with pytest.raises(Exception, match="InternalServerError"):
         ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
 
 
-def test_the_next_attempt_keeps_the_notes_of_the_last(fax_ledger: Ledger, aws: Aws, claim: Claimed) -> None:
+def test_the_next_attempt_keeps_the_results_of_earlier_callbacks(
+    fax_ledger: Ledger, aws: Aws, claim: Claimed
+) -> None:
     fax_ledger.retry_later(claim, "busy", "Fax status: busy")
     fax_ledger.note_callback(FAX_KEY, "retrying.1", DELIVERED)
     assert isinstance(fax_ledger.claim(fax(callback_url=TOLD, attempt=2)), Claimed)
@@ -82,14 +77,9 @@ def test_the_next_attempt_keeps_the_notes_of_the_last(fax_ledger: Ledger, aws: A
     ],
     ids=["refuse", "schedule", "claim"],
 )
-def test_whatever_is_first_written_of_a_message_makes_room_for_notes(
+def test_the_first_write_of_a_message_makes_room_for_the_results_of_callbacks(
     fax_ledger: Ledger, aws: Aws, write: Any
 ) -> None:
     write(fax_ledger)
     fax_ledger.note_callback(FAX_KEY, "failed.0", DELIVERED)
     assert (found(aws)["callback_url"], list(found(aws)["callbacks"])) == (TOLD, ["failed.0"])
-
-
-def test_a_note_is_one_messages_own(fax_ledger: Ledger, aws: Aws, claim: Claimed) -> None:
-    fax_ledger.note_callback(Key("f-1", "mail"), "sent.1", DELIVERED)
-    assert found(aws)["callbacks"] == {}

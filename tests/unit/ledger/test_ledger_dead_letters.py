@@ -1,9 +1,9 @@
-"""What the ledger says of a message that lies in a dead-letter queue, and of what kept it from being sent."""
+"""The mark of a message in a dead-letter queue, and the trouble that kept it from being sent."""
 
 import pytest
 
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.shared import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
+from tests.support.unit.shared import KEY, NOW_MS, Aws, FakeClock, claimed, mail
 from tests.support.unit.verbs import OWN_VERBS
 
 ENDING = ("complete", "fail")
@@ -15,14 +15,14 @@ def test_a_dead_letter_is_marked_with_the_time_and_nothing_else_changes(
     claimed(ledger)
     before = aws.item()
     clock.advance(5)
-    found = ledger.dead_lettered(KEY)
-    assert found == aws.item()
-    changed = {name for name in found if found[name] != before.get(name)}
+    stored = ledger.dead_lettered(KEY)
+    assert stored == aws.item()
+    changed = {name for name in stored if stored[name] != before.get(name)}
     assert changed == {"dead_lettered_at", "updatedAt", "ttl"}
-    assert found["dead_lettered_at"] == NOW_MS + 5000
+    assert stored["dead_lettered_at"] == NOW_MS + 5000
 
 
-def test_the_first_mark_stays(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
+def test_the_first_mark_of_a_dead_letter_stays(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
     claimed(ledger)
     ledger.dead_lettered(KEY)
     marked = aws.item()
@@ -31,7 +31,7 @@ def test_the_first_mark_stays(ledger: Ledger, aws: Aws, clock: FakeClock) -> Non
 
 
 @pytest.mark.parametrize("verb", ENDING)
-def test_what_is_completed_is_not_marked(ledger: Ledger, aws: Aws, verb: str) -> None:
+def test_a_message_that_has_ended_is_not_marked_as_a_dead_letter(ledger: Ledger, aws: Aws, verb: str) -> None:
     OWN_VERBS[verb](ledger, claimed(ledger))
     done = aws.item()
     assert ledger.dead_lettered(KEY) == done == aws.item()
@@ -42,16 +42,6 @@ def test_a_message_that_was_never_claimed_gets_no_item(ledger: Ledger, aws: Aws)
     assert aws.item() == {}
 
 
-def test_a_redriven_message_loses_the_mark_when_it_is_claimed_again(
-    ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    claimed(ledger)
-    ledger.dead_lettered(KEY)
-    clock.advance(LEASE + 1)
-    claimed(ledger)
-    assert "dead_lettered_at" not in aws.item()
-
-
 def test_the_trouble_of_a_try_stays_until_the_next_claim(ledger: Ledger, aws: Aws) -> None:
     ledger.release(claimed(ledger), "misconfigured", "AccountSuspendedException: no")
     assert aws.item()["trouble"] == {"code": "misconfigured", "message": "AccountSuspendedException: no"}
@@ -59,7 +49,9 @@ def test_the_trouble_of_a_try_stays_until_the_next_claim(ledger: Ledger, aws: Aw
     assert "trouble" not in aws.item()
 
 
-def test_a_doubt_says_why_the_outcome_is_unknown_and_changes_nothing_else(ledger: Ledger, aws: Aws) -> None:
+def test_a_doubt_records_the_cause_of_an_unknown_outcome_and_changes_nothing_else(
+    ledger: Ledger, aws: Aws
+) -> None:
     claim = claimed(ledger)
     before = aws.item()
     ledger.doubt(claim, "unanswered", "SES: ReadTimeoutError")
@@ -67,7 +59,9 @@ def test_a_doubt_says_why_the_outcome_is_unknown_and_changes_nothing_else(ledger
 
 
 @pytest.mark.parametrize("verb", ENDING)
-def test_an_end_takes_mark_and_trouble_away(ledger: Ledger, aws: Aws, verb: str) -> None:
+def test_the_outcome_removes_the_mark_of_a_dead_letter_and_the_trouble(
+    ledger: Ledger, aws: Aws, verb: str
+) -> None:
     claim = claimed(ledger)
     ledger.doubt(claim, "unanswered", "SES: ReadTimeoutError")
     ledger.dead_lettered(KEY)
@@ -75,7 +69,7 @@ def test_an_end_takes_mark_and_trouble_away(ledger: Ledger, aws: Aws, verb: str)
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
 
 
-def test_facts_of_the_sender_are_kept_with_the_acceptance(ledger: Ledger, aws: Aws) -> None:
+def test_facts_from_the_sender_are_written_with_the_acceptance(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger, mail()), "twilio", "SM1", {"segments": 2, "encoding": "UCS-2"})
-    found = aws.item()
-    assert (found["segments"], found["encoding"]) == (2, "UCS-2")
+    stored = aws.item()
+    assert (stored["segments"], stored["encoding"]) == (2, "UCS-2")

@@ -1,4 +1,4 @@
-"""The bounded history, which never costs the fact itself."""
+"""The bounded history: an outcome is written even if the history is full."""
 
 import pytest
 
@@ -18,15 +18,15 @@ from tests.support.unit.shared import (
 from tests.support.unit.verbs import OWN_VERBS
 
 
-def _worn(aws: Aws, ledger: Ledger, count: int = MAX_HISTORY) -> Claimed:
-    """A claim of an item whose history has so many lines: it is full, unless a test wants fewer."""
+def _long_history(aws: Aws, ledger: Ledger, count: int = MAX_HISTORY) -> Claimed:
+    """Claim a message whose history has `count` entries; by default it is full."""
     claim = claimed(ledger)
-    lines = [{"at": at, "status": "retrying"} for at in range(count)]
+    entries = [{"at": at, "status": "retrying"} for at in range(count)]
     aws.dynamodb.update_item(
         TableName=LEDGER,
         Key=image(id="m-1", event_type="mail"),
-        UpdateExpression="SET history = :lines",
-        ExpressionAttributeValues=image(**{":lines": lines}),
+        UpdateExpression="SET history = :entries",
+        ExpressionAttributeValues=image(**{":entries": entries}),
     )
     return claim
 
@@ -34,16 +34,18 @@ def _worn(aws: Aws, ledger: Ledger, count: int = MAX_HISTORY) -> Claimed:
 @pytest.mark.parametrize(
     ("verb", "status"), [("complete", "sent"), ("fail", "failed"), ("retry_later", "retrying")]
 )
-def test_a_full_history_never_costs_the_fact(ledger: Ledger, aws: Aws, verb: str, status: str) -> None:
-    OWN_VERBS[verb](ledger, _worn(aws, ledger))
+def test_an_outcome_is_written_even_if_the_history_is_full(
+    ledger: Ledger, aws: Aws, verb: str, status: str
+) -> None:
+    OWN_VERBS[verb](ledger, _long_history(aws, ledger))
     assert (aws.item()["status"], aws.item()["attempts"]) == (status, 1)
     assert len(aws.item()["history"]) == MAX_HISTORY
 
 
-def test_a_full_history_does_not_let_in_who_lost_the_claim(
+def test_a_full_history_does_not_let_a_worker_write_that_lost_its_claim(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    lost = _worn(aws, ledger)
+    lost = _long_history(aws, ledger)
     clock.advance(LEASE)
     claimed(ledger)
     with pytest.raises(ClaimLost):
@@ -51,7 +53,7 @@ def test_a_full_history_does_not_let_in_who_lost_the_claim(
     assert aws.item()["status"] == "sending"
 
 
-def test_the_last_line_that_fits_is_still_written(ledger: Ledger, aws: Aws) -> None:
-    ledger.complete(_worn(aws, ledger, MAX_HISTORY - 1), "ses", "p-1")
+def test_the_last_entry_that_fits_into_the_history_is_written(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(_long_history(aws, ledger, MAX_HISTORY - 1), "ses", "p-1")
     assert aws.item()["history"][-1] == {"at": NOW_MS, "status": "sent"}
     assert len(aws.item()["history"]) == MAX_HISTORY

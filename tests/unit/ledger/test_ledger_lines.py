@@ -1,91 +1,78 @@
-"""What occupies a line: found by its number, whoever's it is and whatever came of it."""
+"""Messages that occupy a line (a number), found by the line and the time of their submit."""
 
 from collections.abc import Callable
 
 import pytest
 
-from mailroom.ledger.claims import Checkpoint, Claimed
+from mailroom.ledger.claims import Checkpoint
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
-from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, fax
-from tests.support.unit.shared import NOW_MS, Aws, FakeClock
+from tests.support.unit.fax import LINE, OTHER_LINE, PDF, fax
+from tests.support.unit.shared import NOW_MS, Aws, FakeClock, claimed
 
 
-def claimed(ledger: Ledger, id_: str = "f-1", attempt: int = 1) -> Claimed:
-    claim = ledger.claim(fax(id=id_, attempt=attempt))
-    assert isinstance(claim, Claimed), claim
-    return claim
-
-
-def test_a_checkpoint_says_who_has_it_since_when_and_on_which_line(
+def test_a_checkpoint_has_the_provider_its_id_the_time_and_the_line(
     fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    claim = claimed(fax_ledger)
+    claim = claimed(fax_ledger, fax())
     clock.advance(3)
     fax_ledger.checkpoint(claim, "telnyx", "p-1", LINE)
-    found = aws.item("f-1", "fax")
-    assert (found["provider"], found["provider_id"], found["provider_ids"]) == ("telnyx", "p-1", ["p-1"])
-    assert (found["line"], found["submittedAt"], found["status"]) == (LINE, NOW_MS + 3000, "sending")
+    item = aws.item("f-1", "fax")
+    assert (item["provider"], item["provider_id"], item["provider_ids"]) == ("telnyx", "p-1", ["p-1"])
+    assert (item["line"], item["submittedAt"], item["status"]) == (LINE, NOW_MS + 3000, "sending")
     fax_ledger.hand_back(claim)
-    assert claimed(fax_ledger).checkpoint == Checkpoint("p-1", "telnyx", NOW_MS + 3000)
+    assert claimed(fax_ledger, fax()).checkpoint == Checkpoint("p-1", "telnyx", NOW_MS + 3000)
 
 
-def test_what_occupies_no_line_is_on_none(fax_ledger: Ledger, aws: Aws) -> None:
-    fax_ledger.checkpoint(claimed(fax_ledger), "telnyx", "p-1")
+def test_a_checkpoint_without_a_line_is_on_no_line(fax_ledger: Ledger, aws: Aws) -> None:
+    fax_ledger.checkpoint(claimed(fax_ledger, fax()), "telnyx", "p-1")
     assert "line" not in aws.item("f-1", "fax")
     assert fax_ledger.ids_on_line(LINE, 0) == set()
 
 
 def test_all_attempts_of_all_faxes_are_found_by_their_line(fax_ledger: Ledger, clock: FakeClock) -> None:
     for attempt in (1, 2):
-        claim = claimed(fax_ledger, attempt=attempt)
+        claim = claimed(fax_ledger, fax(attempt=attempt))
         fax_ledger.checkpoint(claim, "telnyx", f"p-{attempt}", LINE)
         fax_ledger.retry_later(claim, "busy", "Fax status: busy")
         clock.advance(600)
-    fax_ledger.checkpoint(claimed(fax_ledger, "f-2"), "telnyx", "p-3", LINE)
-    fax_ledger.checkpoint(claimed(fax_ledger, "f-3"), "telnyx", "p-4", OTHER_LINE)
+    fax_ledger.checkpoint(claimed(fax_ledger, fax(id="f-2")), "telnyx", "p-3", LINE)
+    fax_ledger.checkpoint(claimed(fax_ledger, fax(id="f-3")), "telnyx", "p-4", OTHER_LINE)
     assert fax_ledger.ids_on_line(LINE, 0) == {"p-1", "p-2", "p-3"}
     assert fax_ledger.ids_on_line(OTHER_LINE, 0) == {"p-4"}
     assert fax_ledger.ids_on_line("+12025550199", 0) == set()
 
 
-@pytest.mark.parametrize(
-    ("since", "found"), [(NOW_MS, {"p-1"}), (NOW_MS + 1, set()), (NOW_MS - 0.5, {"p-1"})]
-)
-def test_what_was_submitted_before_that_time_is_not_among_them(
-    fax_ledger: Ledger, since: float, found: set[str]
+@pytest.mark.parametrize(("since", "ids"), [(NOW_MS, {"p-1"}), (NOW_MS + 1, set()), (NOW_MS - 0.5, {"p-1"})])
+def test_a_fax_that_was_submitted_before_the_given_time_is_not_found(
+    fax_ledger: Ledger, since: float, ids: set[str]
 ) -> None:
-    fax_ledger.checkpoint(claimed(fax_ledger), "telnyx", "p-1", LINE)
-    assert fax_ledger.ids_on_line(LINE, since) == found
+    fax_ledger.checkpoint(claimed(fax_ledger, fax()), "telnyx", "p-1", LINE)
+    assert fax_ledger.ids_on_line(LINE, since) == ids
 
 
-def test_a_fax_is_on_its_line_whatever_came_of_it(fax_ledger: Ledger) -> None:
+def test_a_fax_is_on_its_line_after_any_outcome(fax_ledger: Ledger) -> None:
     ends: tuple[Callable[..., None], ...] = (fax_ledger.complete, fax_ledger.fail)
     for at, end in enumerate(ends):
-        claim = claimed(fax_ledger, f"f-{at}")
+        claim = claimed(fax_ledger, fax(id=f"f-{at}"))
         fax_ledger.checkpoint(claim, "telnyx", f"p-{at}", LINE)
         end(claim, "telnyx", f"p-{at}")
     fax_ledger.reopen(Key("f-1", "fax"), {"status": "failed", "attempts": 1})
     assert fax_ledger.ids_on_line(LINE, 0) == {"p-0", "p-1"}
 
 
-def test_more_faxes_than_one_answer_holds_are_all_found(
+def test_faxes_of_several_pages_are_all_found(
     fax_ledger: Ledger, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for limit in ("tests.support.dynamodb.client.PAGE_BYTES", "moto.dynamodb.models.table.RESULT_SIZE_LIMIT"):
         monkeypatch.setattr(limit, 400)
     for at in range(12):
-        fax_ledger.checkpoint(claimed(fax_ledger, f"f-{at}"), "telnyx", f"p-{at}", LINE)
+        fax_ledger.checkpoint(claimed(fax_ledger, fax(id=f"f-{at}")), "telnyx", f"p-{at}", LINE)
     assert fax_ledger.ids_on_line(LINE, 0) == {f"p-{at}" for at in range(12)}
 
 
-def test_a_claim_keeps_what_a_retry_is_built_from(fax_ledger: Ledger, aws: Aws) -> None:
-    assert isinstance(fax_ledger.claim(fax(**{"from": "+12025550101"})), Claimed)
-    found = aws.item("f-1", "fax")
-    assert (found["to"], found["pdf_url"], found["from"]) == (
-        LINE,
-        "https://files.example/f-1.pdf",
-        "+12025550101",
-    )
-    assert "callbacks" not in found
-    assert FAX_KEY.id == found["id"]
+def test_a_claim_keeps_the_attributes_that_a_retry_is_built_from(fax_ledger: Ledger, aws: Aws) -> None:
+    claimed(fax_ledger, fax(**{"from": "+12025550101"}))
+    item = aws.item("f-1", "fax")
+    assert (item["to"], item["pdf_url"], item["from"]) == (LINE, PDF, "+12025550101")
+    assert "callbacks" not in item

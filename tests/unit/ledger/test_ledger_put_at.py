@@ -1,4 +1,4 @@
-"""When a message was put, and what lists show of it: written with what is written anyway."""
+"""Attributes that a message's first write adds: the time of its put, its template and its subject."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ UNNOTED: list[Callable[[Ledger], object]] = [
 
 
 @pytest.mark.parametrize("write", FIRST)
-def test_the_write_that_makes_an_item_says_when_the_message_was_put(
+def test_the_first_write_of_a_message_has_the_time_of_its_put(
     ledger: Ledger, aws: Aws, write: Callable[[Ledger], object]
 ) -> None:
     write(ledger)
@@ -34,7 +34,7 @@ def test_the_write_that_makes_an_item_says_when_the_message_was_put(
 
 
 @pytest.mark.parametrize("write", UNNOTED)
-def test_where_nobody_noted_it_a_message_was_put_when_it_was_first_written_of(
+def test_without_a_known_put_the_time_of_the_first_write_counts(
     ledger: Ledger, aws: Aws, write: Callable[[Ledger], object]
 ) -> None:
     write(ledger)
@@ -42,7 +42,7 @@ def test_where_nobody_noted_it_a_message_was_put_when_it_was_first_written_of(
 
 
 @pytest.mark.parametrize("write", FIRST[:1] + UNNOTED[:2])
-def test_no_later_write_moves_it(
+def test_later_writes_keep_the_time_of_the_put(
     ledger: Ledger, aws: Aws, clock: FakeClock, write: Callable[[Ledger], object]
 ) -> None:
     ledger.schedule(mail(), NOW + 3600, put_at=EARLIER)
@@ -68,19 +68,11 @@ def test_a_claim_keeps_the_template_and_the_subject(
     ledger: Ledger, aws: Aws, message: Message, known: dict[str, str]
 ) -> None:
     ledger.claim(message)
-    found = aws.item(event_type=message.event_type)
-    assert {name: found[name] for name in ("template", "subject") if name in found} == known
+    stored = aws.item(event_type=message.event_type)
+    assert {name: stored[name] for name in ("template", "subject") if name in stored} == known
 
 
-def test_the_subject_of_a_rendered_mail_comes_with_the_record_that_it_was_sent(
-    ledger: Ledger, aws: Aws
-) -> None:
-    claim = claimed(ledger, mail(text=None, template="welcome"))
-    ledger.complete(claim, "ses", "0101", {"subject": "Welcome, Ada"})
-    assert aws.item()["subject"] == "Welcome, Ada"
-
-
-def test_a_subject_is_worth_no_write_of_its_own(
+def test_a_missing_subject_alone_costs_no_second_write(
     ledger: Ledger, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = claimed(ledger)

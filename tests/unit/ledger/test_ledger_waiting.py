@@ -1,6 +1,4 @@
-"""Before a claim and after an outcome: refuse, schedule, cancel, reopen."""
-
-from collections.abc import Callable
+"""Verbs before a claim and after an outcome: refuse, schedule, cancel, lose, reopen."""
 
 import pytest
 
@@ -21,16 +19,17 @@ from tests.support.unit.shared import (
     item,
     mail,
 )
+from tests.support.unit.verbs import OWN_VERBS
 
 
 def test_a_refused_item_is_failed_with_its_reason_and_the_days_index(ledger: Ledger, aws: Aws) -> None:
     assert ledger.refuse(item(callback_url="https://shop.example/told"), "invalid", "to: is missing")
-    found = aws.item()
-    assert (found["status"], found["completedAt"]) == ("failed", NOW_MS)
-    assert found["error"] == {"code": "invalid", "message": "to: is missing"}
-    assert found["failed_on"] == "2026-11-21#mail"
-    assert (found["to"], found["callback_url"]) == ("vincent@example.com", "https://shop.example/told")
-    assert found["history"] == [{"at": NOW_MS, "status": "failed", "code": "invalid"}]
+    stored = aws.item()
+    assert (stored["status"], stored["completedAt"]) == ("failed", NOW_MS)
+    assert stored["error"] == {"code": "invalid", "message": "to: is missing"}
+    assert stored["failed_on"] == "2026-11-21#mail"
+    assert (stored["to"], stored["callback_url"]) == ("vincent@example.com", "https://shop.example/told")
+    assert stored["history"] == [{"at": NOW_MS, "status": "failed", "code": "invalid"}]
 
 
 def test_a_refused_item_keeps_its_recipient_by_either_name(ledger: Ledger, aws: Aws) -> None:
@@ -39,14 +38,14 @@ def test_a_refused_item_keeps_its_recipient_by_either_name(ledger: Ledger, aws: 
 
 
 @pytest.mark.parametrize("wrong", [5, {"a": 1}, ["a@example.com"], None, "", "x" * 390_000])
-def test_nothing_but_the_key_needs_to_be_right_to_be_refused(ledger: Ledger, aws: Aws, wrong: object) -> None:
+def test_an_item_needs_only_a_valid_key_to_be_refused(ledger: Ledger, aws: Aws, wrong: object) -> None:
     assert ledger.refuse(item(to=wrong, callback_url=wrong), "invalid", "no")
-    found = aws.item()
-    assert found["status"] == "failed"
-    assert not {"to", "callback_url"} & set(found)
+    stored = aws.item()
+    assert stored["status"] == "failed"
+    assert not {"to", "callback_url"} & set(stored)
 
 
-def test_without_a_key_nothing_can_be_refused(ledger: Ledger) -> None:
+def test_an_item_without_a_key_cannot_be_refused(ledger: Ledger) -> None:
     with pytest.raises(Malformed):
         ledger.refuse({"event_type": "mail"}, "invalid", "no")
 
@@ -56,20 +55,11 @@ def test_a_long_event_type_has_an_index_key_of_bounded_length(ledger: Ledger, aw
     assert aws.item(event_type="x" * 900)["failed_on"] == "2026-11-21#" + "x" * 40
 
 
-def test_what_is_under_way_or_done_is_not_refused(ledger: Ledger, aws: Aws) -> None:
-    claim = claimed(ledger)
-    under_way = ledger.refuse(item(), "invalid", "no")
-    ledger.complete(claim, "ses", "p-1")
-    done = ledger.refuse(item(), "invalid", "no")
-    assert (under_way, done) == (False, True)  # what is under way must come back, what is done need not
-    assert aws.item()["status"] == "sent"
-
-
-def test_a_scheduled_message_says_when_and_lives_as_long_after_that(ledger: Ledger, aws: Aws) -> None:
+def test_a_scheduled_message_has_its_time_and_lives_as_long_after_that(ledger: Ledger, aws: Aws) -> None:
     assert ledger.schedule(mail(), NOW + 86400)
-    found = aws.item()
-    assert (found["status"], found["scheduledFor"]) == ("scheduled", "2026-11-22T09:00:00.000Z")
-    assert found["ttl"] == int(NOW + 86400 + TTL)
+    stored = aws.item()
+    assert (stored["status"], stored["scheduledFor"]) == ("scheduled", "2026-11-22T09:00:00.000Z")
+    assert stored["ttl"] == int(NOW + 86400 + TTL)
 
 
 def test_a_scheduled_message_can_be_scheduled_again_and_then_claimed(ledger: Ledger) -> None:
@@ -78,54 +68,40 @@ def test_a_scheduled_message_can_be_scheduled_again_and_then_claimed(ledger: Led
     assert claimed(ledger).unsettled == ()
 
 
-def test_a_cancelled_message_is_over_and_says_why(ledger: Ledger, aws: Aws) -> None:
+def test_a_cancelled_message_has_ended_with_a_reason(ledger: Ledger, aws: Aws) -> None:
     ledger.schedule(mail(), NOW + 86400)
     assert ledger.cancel(KEY, "the item was deleted")
-    found = aws.item()
-    assert (found["status"], found["completedAt"]) == ("cancelled", NOW_MS)
-    assert found["error"] == {"code": "cancelled", "message": "the item was deleted"}
-    assert "failed_on" not in found
+    stored = aws.item()
+    assert (stored["status"], stored["completedAt"]) == ("cancelled", NOW_MS)
+    assert stored["error"] == {"code": "cancelled", "message": "the item was deleted"}
+    assert "failed_on" not in stored
     assert ledger.claim(mail()) == Completed()
 
 
-def test_what_was_due_before_is_lost_and_not_cancelled(ledger: Ledger, aws: Aws) -> None:
+def test_a_message_that_was_already_due_is_lost_and_not_cancelled(ledger: Ledger, aws: Aws) -> None:
     ledger.schedule(mail(), NOW)
     assert not ledger.cancel(KEY, "the item was deleted", since=NOW + 0.001)
     assert ledger.lose(KEY, "the item is gone")
-    found = aws.item()
-    assert (found["status"], found["completedAt"]) == ("failed", NOW_MS)
-    assert found["error"] == {"code": "content_gone", "message": "the item is gone"}
+    stored = aws.item()
+    assert (stored["status"], stored["completedAt"]) == ("failed", NOW_MS)
+    assert stored["error"] == {"code": "content_gone", "message": "the item is gone"}
     assert ledger.claim(mail()) == Completed()
 
 
-def test_what_the_ledger_does_not_know_is_neither_cancelled_nor_lost(ledger: Ledger, aws: Aws) -> None:
+def test_a_message_that_the_ledger_does_not_know_is_neither_cancelled_nor_lost(
+    ledger: Ledger, aws: Aws
+) -> None:
     assert not ledger.cancel(KEY, "the item was deleted", since=0)
     assert not ledger.lose(KEY, "the item is gone")
     assert aws.item() == {}
 
 
-def _released(ledger: Ledger) -> None:
-    ledger.release(claimed(ledger))
-
-
-def _completed(ledger: Ledger) -> None:
-    ledger.complete(claimed(ledger), "ses", "p-1")
-
-
-def _retrying(ledger: Ledger) -> None:
-    ledger.retry_later(claimed(ledger), "busy", "no")
-
-
-def _sending(ledger: Ledger) -> None:
-    claimed(ledger)
-
-
-@pytest.mark.parametrize("reached", [_sending, _released, _retrying, _completed])
-def test_what_has_left_the_waiting_room_is_neither_cancelled_nor_scheduled(
-    ledger: Ledger, aws: Aws, reached: Callable[[Ledger], None]
+@pytest.mark.parametrize("verb", ["doubt", "release", "retry_later", "complete"])
+def test_a_message_that_was_ever_claimed_is_neither_cancelled_nor_lost_nor_scheduled(
+    ledger: Ledger, aws: Aws, verb: str
 ) -> None:
     ledger.schedule(mail(), NOW + 3600)
-    reached(ledger)
+    OWN_VERBS[verb](ledger, claimed(ledger))
     before = aws.item()
     assert not ledger.cancel(KEY, "the item was deleted")
     assert not ledger.lose(KEY, "the item is gone")
@@ -136,10 +112,10 @@ def test_what_has_left_the_waiting_room_is_neither_cancelled_nor_scheduled(
 def test_a_reopened_message_can_be_sent_once_more_by_its_next_attempt(ledger: Ledger, aws: Aws) -> None:
     ledger.fail(claimed(ledger), "rejected", "no")
     assert ledger.reopen(KEY, aws.item()) == 2
-    found = aws.item()
-    assert (found["status"], found["generation"]) == ("retrying", 1)
-    assert not {"completedAt", "startedAt", "provider_id", "error", "failed_on"} & set(found)
-    assert found["history"][-1] == {"at": NOW_MS, "status": "retrying", "code": "reopened"}
+    stored = aws.item()
+    assert (stored["status"], stored["generation"]) == ("retrying", 1)
+    assert not {"completedAt", "startedAt", "provider_id", "error", "failed_on"} & set(stored)
+    assert stored["history"][-1] == {"at": NOW_MS, "status": "retrying", "code": "reopened"}
     again = claimed(ledger, mail(attempt=2))
     assert (again.unsettled, again.checkpoint) == ((), None)
     ledger.complete(again, "ses", "p-2")
@@ -154,55 +130,28 @@ def test_a_message_without_an_outcome_is_not_reopened(ledger: Ledger, aws: Aws) 
     assert "generation" not in aws.item()
 
 
-def _sent_again(ledger: Ledger, aws: Aws) -> None:
-    ledger.reopen(KEY, aws.item())
-    ledger.complete(claimed(ledger, mail(attempt=2)), "ses", "p-2")
-
-
-def _failed_again(ledger: Ledger, aws: Aws) -> None:
-    ledger.reopen(KEY, aws.item())
-    ledger.fail(claimed(ledger, mail(attempt=2)), "rejected", "no")
-
-
-def _delivered(ledger: Ledger, _aws: Aws) -> None:
-    observe(ledger, [told(KEY, "delivered")])
-
-
-@pytest.mark.parametrize("meanwhile", [_sent_again, _failed_again, _delivered])
-def test_what_has_changed_since_it_was_judged_is_not_reopened(
-    ledger: Ledger, aws: Aws, meanwhile: Callable[[Ledger, Aws], None]
-) -> None:
-    ledger.fail(claimed(ledger), "outcome_unknown", "held")
-    seen = aws.item()
-    meanwhile(ledger, aws)
-    before = aws.item()
-    assert "completedAt" in before
-    assert ledger.reopen(KEY, seen) is None
-    assert aws.item() == before
-
-
-def test_what_was_reopened_and_ended_without_an_attempt_is_known_by_its_generation(
+def test_a_message_that_was_reopened_and_ended_without_an_attempt_differs_by_its_generation(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.refuse(item(), "invalid", "no")
-    seen = aws.item()
-    assert ledger.reopen(KEY, seen) == 1
-    aws.put(LEDGER, **seen, generation=1)
-    assert ledger.reopen(KEY, seen) is None
+    snapshot = aws.item()
+    assert ledger.reopen(KEY, snapshot) == 1
+    aws.put(LEDGER, **snapshot, generation=1)
+    assert ledger.reopen(KEY, snapshot) is None
     assert ledger.reopen(KEY, aws.item()) == 1
 
 
-def test_a_late_event_of_one_of_several_recipients_is_a_change_too(ledger: Ledger, aws: Aws) -> None:
+def test_a_message_is_not_reopened_if_one_recipients_entry_has_changed(ledger: Ledger, aws: Aws) -> None:
     both = ["ada@example.com", "eve@example.com"]
     ledger.complete(claimed(ledger, mail(to=both)), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced", several=True, detail="no")])
-    seen = aws.item()
-    assert seen["status"] == "bounced"
+    snapshot = aws.item()
+    assert snapshot["status"] == "bounced"
     observe(ledger, [told(KEY, "complained", several=True, recipients=(both[0],))])
     changed = {**aws.item(), "status": "bounced"}  # as if the whole had stayed
     aws.put(LEDGER, **changed)
-    assert changed["recipients"] != seen["recipients"]
-    assert ledger.reopen(KEY, seen) is None
+    assert changed["recipients"] != snapshot["recipients"]
+    assert ledger.reopen(KEY, snapshot) is None
     assert ledger.reopen(KEY, changed) == 2
 
 

@@ -1,4 +1,4 @@
-"""A provider's events: whatever their order and number, the ledger ends with the same truth."""
+"""Events of providers: in any order and number, the ledger ends the same."""
 
 import itertools
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from mailroom.ledger.claims import Claimed, Completed
+from mailroom.ledger.claims import Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
 from mailroom.message.message import Key
@@ -27,28 +27,28 @@ def test_an_event_completes_a_message_whose_worker_crashed(
 ) -> None:
     claimed(ledger)
     clock.advance(3)
-    seen = observe(ledger, [told(KEY, "sent", facts={"sentAt": AT})])
-    found = aws.item()
-    assert seen == Seen(found)
-    assert (found["status"], found["provider"], found["provider_id"]) == ("sent", "ses", "p-1")
-    assert (found["completedAt"], found["sentAt"], found["attempts"]) == (NOW_MS + 3000, AT, 1)
+    observed = observe(ledger, [told(KEY, "sent", facts={"sentAt": AT})])
+    stored = aws.item()
+    assert observed == Seen(stored)
+    assert (stored["status"], stored["provider"], stored["provider_id"]) == ("sent", "ses", "p-1")
+    assert (stored["completedAt"], stored["sentAt"], stored["attempts"]) == (NOW_MS + 3000, AT, 1)
     clock.advance(LEASE)
     assert ledger.claim(mail()) == Completed()
 
 
 @pytest.mark.parametrize("by_number", [True, False])
-def test_a_message_that_a_look_up_by_number_finds_keeps_its_id_and_time(
+def test_an_event_of_a_message_that_look_ups_find_by_number_adds_its_id_and_time(
     ledger: Ledger, aws: Aws, by_number: bool
 ) -> None:
-    """Its worker may have crashed before it could write them."""
+    """The worker may have crashed before it could write them."""
     claimed(ledger)
     observe(ledger, [told(KEY, "sent", found_by_number=by_number)])
-    found = aws.item()
-    kept = {"submittedAt": AT, "provider_ids": ["p-1"]} if by_number else {}
-    assert {name: each for name, each in found.items() if name in ("submittedAt", "provider_ids")} == kept
+    stored = aws.item()
+    added = {"submittedAt": AT, "provider_ids": ["p-1"]} if by_number else {}
+    assert {name: stored[name] for name in ("submittedAt", "provider_ids") if name in stored} == added
 
 
-def test_an_event_that_tells_a_fact_alone_proves_acceptance_as_well(ledger: Ledger, aws: Aws) -> None:
+def test_an_event_with_facts_alone_proves_acceptance(ledger: Ledger, aws: Aws) -> None:
     claimed(ledger)
     observe(ledger, [told(KEY, None, facts={"openedAt": AT})])
     assert (aws.item()["status"], aws.item()["openedAt"]) == ("sent", AT)
@@ -61,14 +61,14 @@ def test_an_event_without_an_item_is_foreign_and_leaves_none(ledger: Ledger, aws
     assert aws.item() == {}
 
 
-def test_facts_are_kept_where_they_are_new(ledger: Ledger, aws: Aws) -> None:
+def test_the_first_value_of_a_fact_stays(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7})])
     observe(ledger, [told(KEY, "bounced", facts={"deliveredAt": 9, "bounce_type": "Permanent"})])
     assert (aws.item()["deliveredAt"], aws.item()["bounce_type"]) == (7, "Permanent")
 
 
-def test_a_late_event_leaves_its_facts_and_not_its_status(ledger: Ledger, aws: Aws) -> None:
+def test_a_late_event_adds_its_facts_and_keeps_the_status(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced")])
     assert isinstance(observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7})]), Seen)
@@ -93,7 +93,7 @@ def test_the_first_providers_id_stays(ledger: Ledger, aws: Aws) -> None:
     assert aws.item()["provider_id"] == "p-1"
 
 
-def test_all_that_a_batch_tells_of_a_message_is_one_write(aws: Aws, clock: FakeClock) -> None:
+def test_all_events_of_a_batch_about_one_message_are_one_write(aws: Aws, clock: FakeClock) -> None:
     ledger, client = watched(aws, clock)
     ledger.complete(claimed(ledger), "ses", "p-1")
     client.calls.clear()
@@ -106,14 +106,12 @@ def test_all_that_a_batch_tells_of_a_message_is_one_write(aws: Aws, clock: FakeC
         ],
     )
     assert client.names() == ["update_item"]
-    found = aws.item()
-    assert found["status"] == "complained"
-    assert (found["sentAt"], found["deliveredAt"], found["complainedAt"]) == (1, 2, 3)
+    stored = aws.item()
+    assert stored["status"] == "complained"
+    assert (stored["sentAt"], stored["deliveredAt"], stored["complainedAt"]) == (1, 2, 3)
 
 
-def test_why_it_did_not_arrive_is_the_items_error_until_a_delivery_corrects_it(
-    ledger: Ledger, aws: Aws
-) -> None:
+def test_the_providers_reason_is_the_error_until_a_delivery_corrects_it(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "undelivered", kind="Rendering Failure", detail="no such variable")])
     assert aws.item()["error"] == {"code": "rendering_failure", "message": "no such variable"}
@@ -121,17 +119,17 @@ def test_why_it_did_not_arrive_is_the_items_error_until_a_delivery_corrects_it(
     assert "error" not in aws.item()
 
 
-def test_an_event_that_moves_the_status_is_a_line_of_history_and_a_repeat_is_not(
+def test_an_event_that_moves_the_status_adds_to_the_history_and_a_repeat_does_not(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     for _ in range(3):
         observe(ledger, [told(KEY, "delivered")])
-    lines = [(line["status"], line.get("code")) for line in aws.item()["history"]]
-    assert lines == [("sent", None), ("delivered", "Delivery")]
+    entries = [(entry["status"], entry.get("code")) for entry in aws.item()["history"]]
+    assert entries == [("sent", None), ("delivered", "Delivery")]
 
 
-def test_a_message_held_as_failed_leaves_the_index_of_failures_when_its_delivery_is_proved(
+def test_a_held_message_leaves_the_index_of_failures_if_its_delivery_is_proved(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.fail(claimed(ledger), "outcome_unknown", "ask the provider")
@@ -141,25 +139,25 @@ def test_a_message_held_as_failed_leaves_the_index_of_failures_when_its_delivery
 
 
 @pytest.mark.parametrize("status", ["undelivered", "bounced", "complained"])
-def test_what_a_provider_gave_up_stands_in_the_index_of_failures_on_the_day_of_that(
+def test_a_message_that_a_provider_gave_up_is_in_the_index_of_failures_of_that_day(
     ledger: Ledger, aws: Aws, clock: FakeClock, status: Status
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     clock.advance(86_400)
     observe(ledger, [told(KEY, status)])
-    found = aws.item()
-    assert (found["failed_on"], found["completedAt"]) == ("2026-11-22#mail", NOW_MS)
-    assert ledger.reopen(KEY, found)
+    stored = aws.item()
+    assert (stored["failed_on"], stored["completedAt"]) == ("2026-11-22#mail", NOW_MS)
+    assert ledger.reopen(KEY, stored)
     assert "failed_on" not in aws.item()
 
 
-def test_a_mail_of_which_one_recipient_bounced_stands_there_too(ledger: Ledger, aws: Aws) -> None:
+def test_a_mail_with_one_bounced_recipient_is_in_the_index_of_failures(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced", recipients=("ada@example.com",), several=True)])
     assert (aws.item()["status"], aws.item()["failed_on"]) == ("bounced", "2026-11-21#mail")
 
 
-def test_a_proof_of_acceptance_takes_the_mark_of_a_dead_letter_and_its_trouble_away(
+def test_a_proof_of_acceptance_removes_the_mark_of_a_dead_letter_and_the_trouble(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.doubt(claimed(ledger), "unanswered", "SES: ReadTimeoutError")
@@ -169,15 +167,8 @@ def test_a_proof_of_acceptance_takes_the_mark_of_a_dead_letter_and_its_trouble_a
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
 
 
-def _again(ledger: Ledger, aws: Aws) -> Claimed:
-    """An operator's resend, taken up by a worker."""
-    attempt = ledger.reopen(KEY, aws.item())
-    assert attempt is not None
-    return claimed(ledger, mail(attempt=attempt))
-
-
 @pytest.mark.parametrize("status", [*EVENTS, None])
-def test_an_event_of_the_life_before_a_resend_changes_nothing(
+def test_an_event_of_an_attempt_before_a_resend_changes_nothing(
     ledger: Ledger, aws: Aws, status: Status
 ) -> None:
     late = told(KEY, status, facts={"deliveredAt": 7, "bounce_type": "Permanent"})
@@ -196,17 +187,18 @@ def test_an_event_of_the_life_before_a_resend_changes_nothing(
     assert aws.item() == done
 
 
-def test_the_second_life_hears_its_own_events(ledger: Ledger, aws: Aws) -> None:
+def test_an_event_of_the_attempt_after_a_resend_counts(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced", facts={"bounce_type": "Permanent", "sentAt": 1})])
-    ledger.complete(_again(ledger, aws), "ses", "p-2")
+    ledger.reopen(KEY, aws.item())
+    ledger.complete(claimed(ledger, mail(attempt=2)), "ses", "p-2")
     assert not {"bounce_type", "sentAt"} & aws.item().keys()
     observe(ledger, [told(KEY, "delivered", attempt=2, provider_id="p-2", facts={"sentAt": 5})])
     assert (aws.item()["status"], aws.item()["sentAt"]) == ("delivered", 5)
 
 
 def _outcomes(aws: Aws) -> dict[str, Any]:
-    return {each: entry.get("status") for each, entry in aws.item()["recipients"].items()}
+    return {recipient: entry.get("status") for recipient, entry in aws.item()["recipients"].items()}
 
 
 def test_a_mail_to_several_keeps_an_outcome_for_each(ledger: Ledger, aws: Aws) -> None:
@@ -222,11 +214,11 @@ def test_a_mail_to_several_keeps_an_outcome_for_each(ledger: Ledger, aws: Aws) -
         ],
     )
     assert _outcomes(aws) == {people[0]: "delivered", people[1]: "bounced", people[2]: None}
-    found = aws.item()
-    assert found["recipients"][people[0]]["deliveredAt"] == 7
-    assert found["status"] == "bounced"  # one that bounced is enough
-    assert "`recipients` in the ledger says for whom" in found["error"]["message"]
-    assert "bounce_type" not in found
+    stored = aws.item()
+    assert stored["recipients"][people[0]]["deliveredAt"] == 7
+    assert stored["status"] == "bounced"  # one bounce is enough
+    assert "`recipients` in the ledger says for whom" in stored["error"]["message"]
+    assert "bounce_type" not in stored
 
 
 ALL = ("ada@example.com", "eve@example.com", "bob@example.com")
@@ -241,12 +233,12 @@ COURSES: list[tuple[list[Status | None], Status]] = [
 
 
 @pytest.mark.parametrize(("courses", "status"), COURSES)
-def test_a_mail_to_several_stands_as_all_of_its_recipients_do_in_any_order(
+def test_the_status_of_a_mail_to_several_follows_from_all_recipients_in_any_order(
     ledger: Ledger, aws: Aws, courses: list[Status | None], status: Status
 ) -> None:
     events = [
-        told(KEY, course, recipients=(who,), several=True)
-        for who, course in zip(ALL, courses, strict=True)
+        told(KEY, course, recipients=(recipient,), several=True)
+        for recipient, course in zip(ALL, courses, strict=True)
         if course is not None
     ]
     for order in itertools.permutations(events):
@@ -257,10 +249,13 @@ def test_a_mail_to_several_stands_as_all_of_its_recipients_do_in_any_order(
         assert aws.item(key.id)["status"] == status
 
 
-def test_a_delivery_that_corrects_the_last_of_several_corrects_the_mail(ledger: Ledger, aws: Aws) -> None:
+def test_a_delivery_that_corrects_the_last_of_several_recipients_corrects_the_mail(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
-    for who, status in (*((each, "delivered") for each in ALL[:2]), (ALL[2], "undelivered")):
-        observe(ledger, [told(KEY, status, recipients=(who,), several=True, detail="full")])  # type: ignore[arg-type]
+    statuses: tuple[Status, ...] = ("delivered", "delivered", "undelivered")
+    for recipient, status in zip(ALL, statuses, strict=True):
+        observe(ledger, [told(KEY, status, recipients=(recipient,), several=True, detail="full")])
     assert aws.item()["recipients"][ALL[2]]["error"] == "full"
     assert aws.item()["error"]["code"] == "undelivered"
     observe(ledger, [told(KEY, "delivered", recipients=ALL[2:], several=True)])
@@ -269,20 +264,20 @@ def test_a_delivery_that_corrects_the_last_of_several_corrects_the_mail(ledger: 
     assert "error" not in aws.item()["recipients"][ALL[2]]
 
 
-def test_of_a_mail_whose_others_were_left_out_the_last_recipient_has_an_outcome(
+def test_an_event_about_the_only_recipient_that_was_not_left_out_is_recorded(
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger, mail(**SEVERAL))
     for left_out in ALL[:2]:
         ledger.suppress_one(claim, left_out, "on the suppression list")
     ledger.complete(claim, "ses", "p-1")
-    # SES knows of the one alone.
+    # SES got this recipient alone, so its event is not one of several.
     observe(ledger, [told(KEY, "delivered", recipients=ALL[2:], facts={"deliveredAt": 7})])
     assert _outcomes(aws) == {ALL[0]: "suppressed", ALL[1]: "suppressed", ALL[2]: "delivered"}
     assert aws.item()["status"] == "delivered"
 
 
-def test_a_rejection_of_the_whole_mail_is_each_of_its_recipients(ledger: Ledger, aws: Aws) -> None:
+def test_a_rejection_of_the_whole_mail_counts_for_each_recipient(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
     observe(
         ledger,
@@ -292,7 +287,7 @@ def test_a_rejection_of_the_whole_mail_is_each_of_its_recipients(ledger: Ledger,
     assert (aws.item()["status"], aws.item()["error_code"]) == ("undelivered", "Reject")
 
 
-def test_a_worker_whose_lease_is_over_leaves_no_mark_at_a_recipient(
+def test_a_worker_that_lost_its_claim_cannot_suppress_a_recipient(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     late = claimed(ledger, mail(**SEVERAL))
@@ -302,7 +297,7 @@ def test_a_worker_whose_lease_is_over_leaves_no_mark_at_a_recipient(
     assert _outcomes(aws)[ALL[0]] is None
 
 
-def test_a_recipients_status_moves_forward_alone_and_keeps_what_each_event_told(
+def test_a_recipients_status_only_moves_forward_and_keeps_the_facts_of_all_events(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
@@ -319,13 +314,15 @@ def test_an_event_cannot_add_a_recipient(ledger: Ledger, aws: Aws) -> None:
     assert "mallory@example.com" not in aws.item()["recipients"]
 
 
-def test_an_event_of_several_for_a_message_to_one_leaves_no_entries(ledger: Ledger, aws: Aws) -> None:
+def test_an_event_about_several_recipients_adds_no_entries_to_a_message_to_one(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced", recipients=("vincent@example.com",), several=True)])
     assert "recipients" not in aws.item()
 
 
-def test_a_crash_and_a_second_claim_keep_what_is_known_of_each(
+def test_a_second_claim_after_a_crash_keeps_the_recipients_entries(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claim = claimed(ledger, mail(**SEVERAL))
@@ -341,24 +338,24 @@ def test_any_order_and_number_of_events_ends_the_same(
     aws: Aws, ledger: Ledger, data: st.DataObject, events: list[Status]
 ) -> None:
     shuffled = data.draw(st.permutations(events + data.draw(st.lists(st.sampled_from(events), max_size=4))))
-    answer_at = data.draw(st.integers(0, len(shuffled)))  # where the worker's own record comes among them
+    record_at = data.draw(st.integers(0, len(shuffled)))  # place of the worker's record among the events
     in_batches = data.draw(st.integers(1, 4))
     id_ = f"any-{next(_ids)}"
     key = Key(id_, "mail")
     claim = claimed(ledger, mail(id_))
     pending: list[Status] = []
     for at, event in enumerate([*shuffled, None]):
-        if at == answer_at:
+        if at == record_at:
             ledger.complete(claim, "ses", "p-1")
         if event is not None:
             pending.append(event)
         if pending and (event is None or len(pending) == in_batches):
-            observe(ledger, [told(key, each, facts={f"{each}At": AT}) for each in pending])
+            observe(ledger, [told(key, status, facts={f"{status}At": AT}) for status in pending])
             pending = []
-    found = aws.item(id_)
-    assert found["status"] == max(["sent", *events], key=[*EVENTS].index)
-    assert (found["provider_id"], found["attempts"]) == ("p-1", 1)
-    assert all(found[f"{each}At"] == AT for each in events)
-    assert "completedAt" in found
-    lines = [EVENTS.index(line["status"]) for line in found["history"]]
-    assert lines == sorted(set(lines))
+    stored = aws.item(id_)
+    assert stored["status"] == max(["sent", *events], key=[*EVENTS].index)
+    assert (stored["provider_id"], stored["attempts"]) == ("p-1", 1)
+    assert all(stored[f"{status}At"] == AT for status in events)
+    assert "completedAt" in stored
+    entries = [EVENTS.index(entry["status"]) for entry in stored["history"]]
+    assert entries == sorted(set(entries))
