@@ -28,7 +28,6 @@ from mailroom.message.outcome import (
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.resend.resender import judge
-from tests.support.unit.fakes import FakeAdapter
 from tests.support.unit.post import Make, Post
 from tests.support.unit.shared import (
     KEY,
@@ -118,27 +117,16 @@ def test_not_found_counts_for_the_account_that_was_asked(aws: Aws, clock: FakeCl
     assert one.has + two.has == ["m-1"], "sent twice"
 
 
-def test_what_was_only_ever_claimed_without_an_account_is_not_held(
+def test_a_message_that_was_only_claimed_without_an_account_is_submitted_without_a_look_up(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
-    claimed(ledger, account=None)
-    clock.advance(LEASE)
-    worker = post(evidence=Unknowable(), on_unknown="hold")
-    worker.adapter.tells = "this/account"
-    worker.handle(item())
-    assert (worker.submitted, aws.item().get("error")) == (["m-1"], None)
-
-
-def test_what_was_only_ever_claimed_without_an_account_takes_no_other_programs_message_for_itself(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    """A fax of another program to that number, or a text with the same words."""
+    """A look-up could find another program's fax to that number, or its text with the same words."""
     claimed(ledger, account=None)
     clock.advance(LEASE)
     worker = post(evidence=Sent("of-another-program"), on_unknown="hold")
     worker.adapter.tells = "this/account"
     worker.handle(item())
-    assert worker.submitted == ["m-1"], f"lost: recorded as {aws.item().get('provider_id')}"
+    assert (worker.submitted, worker.adapter.looked_up, aws.item()["provider_id"]) == (["m-1"], [], "p-1")
 
 
 def refused(_: Mail) -> None:
@@ -225,25 +213,3 @@ def test_the_account_of_a_try_that_was_put_back_cannot_have_the_message(
     third.adapter.tells = "p/A"
     third.handle(late)
     assert aws.item()["error"]["code"] == "expired"
-
-
-@pytest.mark.parametrize("hold", ["resend", "hold"])
-def test_an_account_that_is_slow_to_tell_starts_no_submit_without_time_for_it(
-    aws: Aws, clock: FakeClock, hold: str
-) -> None:
-    deadline = clock() + 60
-    starts: list[float] = []
-
-    class SlowAccount(FakeAdapter):
-        def open(self) -> FakeAdapter:
-            clock.advance(7)
-            return super().open()
-
-        def submit(self, request: Mail) -> Outcome:
-            starts.append(deadline - clock())
-            return super().submit(request)
-
-    worker = Post(aws, clock, SlowAccount(Sent("p-1")), on_unknown=hold)
-    mails = (item(id=f"m-{at}") for at in range(10))
-    worker.handle(*mails, remaining=lambda: int((deadline - clock()) * 1000))
-    assert min(starts) >= 15, f"submit_seconds + record_seconds are 15; left: {starts}"

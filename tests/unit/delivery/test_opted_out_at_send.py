@@ -7,7 +7,7 @@ import pytest
 from mailroom.recipients.choices import Preferences, Suppression, Suppressions
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.post import Counted, Log, Make
-from tests.support.unit.shared import LEASE, NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock, claimed, item
+from tests.support.unit.shared import NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock, item
 
 ADA, EVE = "ada@example.com", "eve@example.com"
 
@@ -101,34 +101,6 @@ def test_without_a_topic_nobodys_choices_are_read(post: Make, aws: Aws, clock: F
     post(suppressions=Suppressions(client, SUPPRESSIONS, clock)).handle(item(to=ADA), item(id="b", to=EVE))
     (asked,) = [arguments["RequestItems"] for name, arguments in client.calls if name == "batch_get_item"]
     assert asked.keys() == {SUPPRESSIONS}
-
-
-def test_while_choices_cannot_be_read_nothing_is_sent_and_nothing_lost(
-    post: Make, aws: Aws, clock: FakeClock, preferences: Preferences
-) -> None:
-    preferences.opt_out(ADA, "news", "page")
-
-    def throttled(_real: Any, RequestItems: Any) -> Any:  # noqa: N803 - boto3's own name
-        return {"Responses": {}, "UnprocessedKeys": RequestItems}
-
-    client: Any = Meddler(aws.dynamodb, batch_get_item=throttled)
-    worker = post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
-    assert worker.handle(item(to=EVE, topic="news")) == {"r-0": 4}
-    assert worker.submitted == []
-    assert aws.item()["status"] == "sending"
-    assert "startedAt" not in aws.item()
-
-
-def test_an_unknown_outcome_to_somebody_who_has_opted_out_since_is_held(
-    post: Make, list_: Suppressions, preferences: Preferences, aws: Aws, clock: FakeClock, ledger: Any
-) -> None:
-    preferences.opt_out(ADA, "news", "page")
-    claimed(ledger)
-    clock.advance(LEASE + 1)
-    worker = post(suppressions=list_)
-    worker.handle(item(to=ADA, topic="news"))
-    assert worker.submitted == []
-    assert aws.item()["error"]["code"] == "outcome_unknown"
 
 
 @pytest.mark.parametrize("topic", ["", "x" * 65, "two\nlines"])

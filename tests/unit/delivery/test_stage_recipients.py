@@ -9,12 +9,13 @@ from mailroom.channels.sms.adapter import text_delivery
 from mailroom.delivery.delivery import Delivery, to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import PushSender, Sender
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
 from mailroom.message.outcome import NotFound, Rejected, Sent
 from mailroom.recipients.choices import Preferences, Suppression, Suppressions
 from tests.support.unit import push, sms
-from tests.support.unit.fakes import FakeAdapter, Meddler
-from tests.support.unit.fax import BUSY, LINE, OTHER_LINE, SENDING, FakeLine, fax_body, found
+from tests.support.unit.fakes import FakeAdapter
+from tests.support.unit.fax import BUSY, LINE, OTHER_LINE, FakeLine, fax_body, found
 from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.post import SETTINGS, TABLES, Counted, Log, Make, WorkerPost, tools_of
 from tests.support.unit.shared import (
@@ -26,11 +27,9 @@ from tests.support.unit.shared import (
     Aws,
     FakeClock,
     Item,
-    claimed,
     item,
     mail,
 )
-from tests.support.unit.verbs import watched
 
 ADA, EVE, BOB = "ada@example.com", "eve@corp.example", "bob@corp.example"
 TESTERS, PHONE = "testers@example.org", "+12025550199"
@@ -143,54 +142,23 @@ def test_who_is_on_the_suppression_list_gets_no_redirected_message_either(
     assert aws.item()["error"]["code"] == "suppressed"
 
 
-def test_a_phone_that_texted_stop_gets_no_redirected_text_until_start(
-    aws: Aws, clock: FakeClock, list_: Suppressions
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [(Rejected("no such", gone=True), "failed"), (Rejected("21610", opted_out=True), "suppressed")],
+)
+def test_the_outcome_of_a_redirected_message_marks_no_recipient(
+    post: Make, list_: Suppressions, aws: Aws, outcome: Rejected, status: str
 ) -> None:
-    list_.mark(Suppression(PHONE, "sms", "stop", NOW_MS))
-    provider = sms.FakeSms()
-    worker = texting(aws, clock, provider, recipients_only=[], redirect_to=PHONE)
-    worker.handle(sms.sms_item(id="s-1"))
-    list_.start(PHONE, "sms", NOW_MS + 1)
-    worker.handle(sms.sms_item(id="s-2"))
-    assert aws.item("s-1", "sms")["status"] == "suppressed"
-    assert [each.to for each in provider.submitted] == [PHONE]
-
-
-def test_whoever_has_opted_out_at_the_provider_is_not_marked_for_a_redirected_text(
-    aws: Aws, clock: FakeClock, list_: Suppressions
-) -> None:
-    provider = sms.FakeSms(Rejected("21610", opted_out=True))
-    texting(aws, clock, provider, recipients_only=[], redirect_to=PHONE).handle(sms.sms_item())
-    assert aws.item("s-1", "sms")["status"] == "suppressed"
-    assert list_.find("sms", [PHONE, sms.TO]) == {}
-
-
-def test_a_recipient_that_a_redirected_message_never_reached_is_not_marked_as_gone(
-    post: Make, list_: Suppressions, aws: Aws
-) -> None:
-    worker = post(Rejected("no such", gone=True), suppressions=list_, recipients_only=[], redirect_to=TESTERS)
-    worker.handle(item(to=ADA))
-    assert aws.item()["status"] == "failed"
+    post(outcome, suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
+    assert aws.item()["status"] == status
     assert list_.find("mail", [ADA, TESTERS]) == {}
 
 
-def test_what_may_have_been_sent_is_held_and_not_called_suppressed(
-    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
-) -> None:
-    claimed(watched(aws, clock)[0])
-    clock.advance(LEASE + 1)
-    worker = post(suppressions=list_, recipients_only=["corp.example"])
-    worker.handle(item())
-    assert worker.submitted == []
-    assert aws.item()["error"]["code"] == "outcome_unknown"
-
-
 def test_a_resend_without_the_redirect_reaches_its_recipients_and_the_ledger_says_so(
-    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
+    post: Make, list_: Suppressions, aws: Aws, ledger: Ledger
 ) -> None:
     post(suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
     assert aws.item()["redirected_to"] == TESTERS
-    ledger, _ = watched(aws, clock)
     ledger.reopen(mail().key, aws.item())
     worker = post(suppressions=list_)
     worker.handle(item(to=ADA, attempt=2))
@@ -292,15 +260,6 @@ def test_a_fax_dials_only_numbers_that_begin_as_the_setting_says(fax_post: FaxMa
     assert again.line.submits == 1
 
 
-def test_a_fax_on_its_line_is_seen_through_when_the_stage_may_not_reach_its_number_any_more(
-    fax_post: FaxMake, aws: Aws, clock: FakeClock
-) -> None:
-    assert fax_post(FakeLine(SENDING)).handle(fax_body()) is not None
-    second = fax_post(recipients_only=["+9999"])
-    assert second.handle(fax_body()) is None
-    assert (second.line.submits, found(aws)["status"]) == (0, "sent")
-
-
 def test_a_fax_that_was_busy_is_not_dialled_again_when_the_stage_may_not_reach_its_number_any_more(
     fax_post: FaxMake, aws: Aws
 ) -> None:
@@ -308,13 +267,3 @@ def test_a_fax_that_was_busy_is_not_dialled_again_when_the_stage_may_not_reach_i
     second = fax_post(recipients_only=["+9999"])
     assert second.handle(fax_body(attempt=2)) is None
     assert (second.line.submits, found(aws)["status"]) == (0, "suppressed")
-
-
-def test_a_stage_that_may_reach_everybody_redirects_and_refuses_nothing(
-    post: Make, list_: Suppressions, aws: Aws
-) -> None:
-    client = Meddler(aws.dynamodb)
-    worker = post(suppressions=list_, dynamodb=client)
-    worker.handle(item(to=ADA))
-    assert client.names() == ["update_item", "update_item"]
-    assert "redirected_to" not in aws.item()

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Rejected, Sent
 from mailroom.recipients.choices import Suppression, Suppressions
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Log, Make
 from tests.support.unit.shared import LEASE, NOW_MS, SUPPRESSIONS, Aws, FakeClock, claimed, item
-from tests.support.unit.verbs import watched
 
 ADA, EVE, BOB = "ada@example.com", "eve@example.com", "bob@example.com"
 SENTENCE = "on the suppression list since 2026-11-21: it bounced (no such user); an operator can lift it"
@@ -80,14 +80,6 @@ def test_a_mail_whose_recipients_are_all_on_the_list_is_suppressed(
     assert aws.item()["status"] == "suppressed"
 
 
-def test_a_batch_asks_the_list_once(post: Make, aws: Aws, clock: FakeClock) -> None:
-    client: Any = Meddler(aws.dynamodb)
-    worker = post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
-    worker.handle(*(item(id=f"m-{each}", to=f"p{each}@example.com") for each in range(10)), "not json")
-    assert client.names() == ["batch_get_item"]
-    assert len(worker.submitted) == 10
-
-
 def test_who_enters_the_list_is_kept_back_from_the_next_batch_on_and_lifted_gets_mail_again(
     post: Make, list_: Suppressions
 ) -> None:
@@ -114,28 +106,14 @@ def test_while_the_list_cannot_be_read_nothing_is_sent_and_everything_comes_back
 
 
 def test_a_suppressed_mail_comes_after_the_evidence_of_an_earlier_try(
-    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
+    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
-    ledger, _ = watched(aws, clock)
     claimed(ledger)
     clock.advance(LEASE + 1)
     list_.mark(_bounced("vincent@example.com"))
     worker = post(suppressions=list_, evidence=Sent("p-0"))
     worker.handle(item())
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
-
-
-def test_a_suppression_does_not_say_not_sent_of_what_may_have_been(
-    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
-) -> None:
-    ledger, _ = watched(aws, clock)
-    claimed(ledger)
-    clock.advance(LEASE + 1)
-    list_.mark(_bounced("vincent@example.com"))
-    worker = post(suppressions=list_)
-    worker.handle(item())
-    assert worker.submitted == []
-    assert (aws.item()["status"], aws.item()["error"]["code"]) == ("failed", "outcome_unknown")
 
 
 def test_a_recipient_that_is_gone_enters_the_list_before_its_message_fails(

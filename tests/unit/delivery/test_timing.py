@@ -40,12 +40,6 @@ def waiting(aws: Aws) -> list[Held]:
     return [each for each in found if each is not None]
 
 
-def test_codes_are_counted_when_their_batch_is_over(post: Make, aws: Aws, clock: FakeClock) -> None:
-    codes = lane(post, aws, bulk=False)
-    assert codes.handle(*mails(3), to_many(4, "m-9")) == {}
-    assert spent(aws, clock) == (7, 0)
-
-
 SPELLINGS = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.COM", "bcc": ["eve@x.com"]}
 
 
@@ -99,15 +93,6 @@ def test_a_code_is_sent_before_the_budget_hears_of_it_and_whatever_it_says(
     assert spent(aws, clock) == (0, 0)
 
 
-def test_a_batch_of_codes_costs_one_write_of_the_budget(post: Make, aws: Aws) -> None:
-    watched = Meddler(aws.dynamodb)
-    codes = lane(post, aws, bulk=False, budgets=watched)
-    codes.handle(*mails(10))
-    watched.calls.clear()  # the first one of all begins the item
-    codes.handle(*(item(id=f"n-{at}") for at in range(10)))
-    assert watched.names() == ["update_item"]
-
-
 def test_a_stage_without_a_limit_asks_nothing_and_counts_nothing(post: Make, aws: Aws) -> None:
     watched = Meddler(aws.dynamodb)
     for bulk in (False, True):
@@ -126,14 +111,15 @@ def test_a_code_that_nobody_knows_of_counts(post: Make, aws: Aws, clock: FakeClo
     assert spent(aws, clock) == (1, 0)
 
 
-def test_bulk_asks_once_for_a_batch_and_sends_what_it_may(post: Make, aws: Aws, clock: FakeClock) -> None:
+@pytest.mark.parametrize("bulk", [True, False])
+def test_a_batch_costs_one_write_of_the_budget(post: Make, aws: Aws, clock: FakeClock, *, bulk: bool) -> None:
     watched = Meddler(aws.dynamodb)
-    bulk = lane(post, aws, bulk=True, budgets=watched)
-    bulk.handle(*mails(10))
-    watched.calls.clear()
-    bulk.handle(*(item(id=f"n-{at}") for at in range(10)))
+    sender = lane(post, aws, bulk=bulk, budgets=watched)
+    sender.handle(*mails(10))
+    watched.calls.clear()  # the first batch of all makes the item
+    sender.handle(*(item(id=f"n-{at}") for at in range(10)))
     assert watched.names() == ["update_item"]
-    assert (len(bulk.submitted), spent(aws, clock)) == (20, (20, 20))
+    assert (len(sender.submitted), spent(aws, clock)) == (20, (20, 20 if bulk else 0))
     assert waiting(aws) == []
 
 
@@ -213,13 +199,6 @@ def test_bulk_that_has_expired_asks_for_nothing_and_ends_as_expired(
     assert bulk.handle(item(expires_at="2026-11-21T08:59:00Z")) == {}
     assert aws.item()["error"]["code"] == "expired"
     assert spent(aws, clock) == (0, 0)
-
-
-def test_what_expires_before_its_slot_comes_back_when_it_expires(post: Make, aws: Aws) -> None:
-    bulk = lane(post, aws, bulk=True)
-    bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
-    bulk.handle(item(id="late", expires_at="2026-11-21T10:00:00Z"))
-    assert waiting(aws)[0].due == NOW + 3_600
 
 
 def test_a_budget_that_cannot_be_asked_lets_bulk_wait_in_its_queue(
@@ -433,12 +412,6 @@ def test_a_message_in_line_for_the_day_keeps_its_place_while_bulk_is_closed(post
     found = waiting(aws)
     assert {each.item["id"]: each.in_line for each in found} == {"in-line": True, "new": False}
     assert {each.put_at for each in found} == {NOW}, "the wait is a delay"
-
-
-def test_a_rejected_mail_is_no_refusal_of_bulk(post: Make, aws: Aws) -> None:
-    bulk = unlimited(post, aws, Rejected("no such domain"))
-    assert [bulk.handle(*batch(f"n{at}")) for at in range(5)] == [{}] * 5
-    assert len(bulk.submitted) == 50
 
 
 def test_codes_are_never_closed(post: Make, aws: Aws) -> None:

@@ -52,12 +52,6 @@ def test_where_the_ledger_is_down_nothing_is_sent_and_all_comes_back(
     assert counted() == {"Errors": 2}
 
 
-def test_a_message_twice_in_a_batch_is_sent_once(post: Make) -> None:
-    worker = post()
-    assert worker.handle(item(), item()) == {}
-    assert worker.submitted == ["m-1"]
-
-
 def test_one_batches_counts_are_not_the_nexts(post: Make, counted: Counted) -> None:
     worker = post()
     worker.handle(item(id="a"))

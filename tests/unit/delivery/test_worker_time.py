@@ -1,12 +1,7 @@
 """A worker's time: its deadline, its pace, and the waits that it asks for."""
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.outcome import Retry
-from tests.support.unit.fakes import FakeAdapter
-from tests.support.unit.post import Make, Post
+from tests.support.unit.post import Make
 from tests.support.unit.shared import Aws, FakeClock, claimed, item
 
 
@@ -36,12 +31,8 @@ def test_a_slow_preparation_that_eats_the_time_gives_the_message_back_unsent(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     deadline = clock() + 30
-
-    def remaining() -> int:
-        return int((deadline - clock()) * 1000)
-
     worker = post(prepare=lambda _message: clock.advance(25))
-    assert worker.handle(item(), remaining=remaining) == {"r-0": 0}
+    assert worker.handle(item(), remaining=lambda: int((deadline - clock()) * 1000)) == {"r-0": 0}
     assert worker.submitted == []
     assert "startedAt" not in aws.item()
 
@@ -68,14 +59,3 @@ def test_what_is_not_submitted_waits_for_no_turn(post: Make, clock: FakeClock, l
     ledger.complete(claimed(ledger), "ses", "p-0")
     post(pace_seconds=0.25).handle(item(), item(id="x", to="wrong"), "no")
     assert clock.slept == []
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(receives=st.integers(1, 5000), after=st.floats(0, 2000), chance=st.floats(0, 1, exclude_max=True))
-def test_every_wait_is_within_the_bounds_that_the_queue_is_derived_from(
-    aws: Aws, clock: FakeClock, receives: int, after: float, chance: float
-) -> None:
-    worker = Post(aws, clock, FakeAdapter(Retry("slow", after)), jitter=chance)
-    (wait,) = worker.handle(item(), receives=receives).values()
-    step = min(600, 4 * 2 ** min(receives - 1, 30))
-    assert max(step / 2, min(after, 600)) <= wait <= 601

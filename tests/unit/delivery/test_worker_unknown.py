@@ -8,7 +8,6 @@ import pytest
 
 from mailroom.budget import Budget
 from mailroom.channels.mail.contract import Mail
-from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import OutcomeUnknown
@@ -76,8 +75,7 @@ def test_after_a_crash_what_needs_no_account_is_sent_where_the_adapter_says_so(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A webhook may come twice: its receiver drops the second one by its id."""
-    claimed(ledger, account="another/account")
-    clock.advance(LEASE)
+    after_a_crash(ledger, clock, "another/account")
     worker = post(evidence=NotFound(), on_unknown="hold")
     assert worker.handle(item()) == {}
     assert worker.submitted == ["m-1"]
@@ -86,28 +84,11 @@ def test_after_a_crash_what_needs_no_account_is_sent_where_the_adapter_says_so(
 def test_after_a_crash_what_another_account_may_have_is_sent_again_where_the_stage_rather_sends_twice(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
-    claimed(ledger, account="another/account")
-    clock.advance(LEASE)
+    after_a_crash(ledger, clock, "another/account")
     worker = post(evidence=NotFound(), on_unknown="resend")
     worker.adapter.tells = "this/account"
     assert worker.handle(item()) == {}
     assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
-
-
-def test_what_was_claimed_without_an_account_is_not_submitted(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    """So after a crash "not found" is proof, whoever is asked."""
-    worker = post(on_unknown="hold")
-    worker.adapter.tells = Misconfigured("no secret")
-    worker.handle(item())
-    assert (worker.submitted, aws.item()["trouble"]["code"]) == ([], "misconfigured")
-    claimed(ledger, account=None)
-    clock.advance(LEASE)
-    again = post(evidence=NotFound(), on_unknown="hold")
-    again.adapter.tells = "this/account"
-    assert again.handle(item()) == {}
-    assert again.submitted == ["m-1"]
 
 
 def test_after_a_crash_without_evidence_resend_sends_again(
@@ -168,30 +149,6 @@ def test_a_redrive_of_a_message_in_doubt_sends_it_once_more(
     assert worker.submitted == ["m-1"]
 
 
-def test_a_redrive_after_an_outage_in_which_every_answer_was_lost_sends_the_message(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    received(post(TimeoutError("no answer")), clock)
-    assert "completedAt" not in aws.item()
-    ledger.dead_lettered(KEY)
-    assert post().handle(item()) == {}
-    assert aws.item()["status"] == "sent"
-
-
-def test_a_try_in_doubt_stays_in_doubt_when_the_next_one_is_not_sent(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    """The first worker dies, the second is told to wait, and then the message expires."""
-    after_a_crash(ledger, clock)
-    waiting = post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend")
-    late = item(expires_at=iso(clock.now + 1))
-    waiting.handle(late)
-    clock.advance(2)
-    worker = post(evidence=Unknowable(), on_unknown="resend")
-    assert worker.handle(late) == {}
-    assert (worker.submitted, aws.item()["error"]["code"]) == ([], "outcome_unknown")
-
-
 def test_a_try_that_a_look_up_did_not_find_is_in_doubt_no_more(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
@@ -225,15 +182,14 @@ def test_after_a_crash_an_event_in_the_ledger_is_evidence_enough(
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("delivered", "p-0")
 
 
-@pytest.mark.parametrize("on_unknown", ["resend", "hold"])
 def test_after_a_crash_a_providers_id_in_the_ledger_is_evidence_enough(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, on_unknown: str
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     ledger.checkpoint(claimed(ledger), "fake", "p-0")
     clock.advance(LEASE)
-    worker = post(on_unknown=on_unknown)
+    worker = post(on_unknown="hold")
     assert worker.handle(item()) == {}
-    assert worker.submitted == []
+    assert (worker.submitted, worker.adapter.looked_up) == ([], [])
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
 
 
