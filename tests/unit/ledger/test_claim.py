@@ -4,6 +4,7 @@ import pytest
 
 from mailroom.ledger.claims import (
     Claim,
+    Claimed,
     Completed,
     InProgress,
     OutOfSequence,
