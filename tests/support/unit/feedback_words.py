@@ -128,14 +128,14 @@ def texted(wish: str = "stop", at: int = NOW_MS, number: str = NUMBER, to: str =
     return {"source": "twilio-text", "number": number, "sent_to": to, "wish": wish, "at": at}
 
 
-def told(body: Any, region: str = "", words: Keywords = KNOWN) -> list[FeedbackItem]:
-    """All that is read of a body."""
+def items_of(body: Any, region: str = "", words: Keywords = KNOWN) -> list[FeedbackItem]:
+    """Return the items that a body is read as."""
     return read(body if isinstance(body, str) else json.dumps(body), TOPICS, region, words)
 
 
 def events(body: Any, region: str = "") -> list[Event]:
     """What is read of a body without texts to us."""
-    return only_events(told(body, region))
+    return only_events(items_of(body, region))
 
 
 def only_events(found: list[FeedbackItem]) -> list[Event]:

@@ -1,4 +1,4 @@
-"""Records of the feedback queue in every wrapping, and what no wrapping may do."""
+"""Records of the feedback queue, in every envelope and from any sender."""
 
 import json
 import re
@@ -43,18 +43,18 @@ FACTS = {
 
 
 def kinds(body: Any) -> list[str]:
-    return [each.kind for each in events(body)]
+    return [event.kind for event in events(body)]
 
 
-def test_an_event_is_the_same_in_every_wrapping() -> None:
-    words = ses("bounce")
-    (bare,) = events(words)
-    alone = [words, sns(words), sns(json.dumps(words)), lambda_sns(words)]
-    for body in (*alone, *([each] for each in alone)):
-        assert events(body) == [bare]
+def test_an_event_reads_the_same_in_every_envelope() -> None:
+    bounce = ses("bounce")
+    bodies = [bounce, sns(bounce), sns(json.dumps(bounce)), lambda_sns(bounce)]
+    for body in (*bodies, *([body] for body in bodies)):
+        assert events(body) == events(bounce)
+    assert len(events(bounce)) == 1
 
 
-def test_a_batch_keeps_its_order() -> None:
+def test_events_of_a_record_keep_their_order() -> None:
     assert kinds([ses("send"), sns(ses("delivery")), twilio("sent"), sms()]) == [
         "Send",
         "Delivery",
@@ -78,31 +78,34 @@ def test_an_envelope_of_a_foreign_topic_is_refused(topic: str) -> None:
 @pytest.mark.parametrize(
     "body", [sns(VALIDATED), sns(VALIDATED + "\n"), VALIDATED, f"{VALIDATED}\n", lambda_sns(VALIDATED)]
 )
-def test_what_ses_says_of_the_topic_is_no_event_and_no_fault(body: Any, counted: Counted) -> None:
+def test_the_notice_that_ses_may_publish_to_the_topic_is_ignored(body: Any, counted: Counted) -> None:
     assert events(body) == []
     assert counted() == {}
 
 
 @pytest.mark.parametrize("type_", ["SubscriptionConfirmation", "UnsubscribeConfirmation"])
-def test_a_confirmation_of_our_topic_is_logged_and_no_event(type_: str, log: Log) -> None:
+def test_a_confirmation_of_a_subscription_is_logged_without_its_token(type_: str, log: Log) -> None:
     assert events(sns("You have chosen to subscribe", Type=type_, Token="t" * 64)) == []
     (line,) = log()
     assert (line["kind"], "tttt" in json.dumps(line)) == (type_, False)
 
 
-def test_an_event_of_a_type_that_is_not_known_is_logged_and_counted(log: Log, counted: Counted) -> None:
-    assert events({"eventType": "Teleported", "mail": "anything"}) == []
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        ({"eventType": "Teleported", "mail": "anything"}, "Teleported"),
+        (
+            {"notificationType": "AmazonSnsSubscriptionSucceeded", "message": "You have subscribed"},
+            "AmazonSnsSubscriptionSucceeded",
+        ),
+    ],
+)
+def test_an_event_of_an_unknown_type_is_logged_and_counted(
+    event: dict[str, str], kind: str, log: Log, counted: Counted
+) -> None:
+    assert events(sns(event)) == []
     (line,) = log()
-    assert (line["level"], line["kind"], counted()) == ("WARNING", "Teleported", {"EventsUnknown": 1})
-
-
-def test_the_notice_that_an_identity_has_a_topic_is_no_fault(counted: Counted) -> None:
-    notice = {
-        "notificationType": "AmazonSnsSubscriptionSucceeded",
-        "message": "You have successfully subscribed your Amazon SNS topic to receive 'Bounce' notifications",
-    }
-    assert events(sns(notice)) == []
-    assert counted() == {"EventsUnknown": 1}
+    assert (line["level"], line["kind"], counted()) == ("WARNING", kind, {"EventsUnknown": 1})
 
 
 @pytest.mark.parametrize(
@@ -135,26 +138,26 @@ def test_the_notice_that_an_identity_has_a_topic_is_no_fault(counted: Counted) -
         json.dumps(sns(sns(ses("send")))),
     ],
 )
-def test_what_cannot_be_understood_is_malformed(body: str) -> None:
+def test_a_body_that_is_not_an_event_is_malformed(body: str) -> None:
     with pytest.raises(Malformed):
         read(body, TOPICS)
 
 
-def test_a_fault_quotes_nothing() -> None:
+def test_a_fault_does_not_quote_the_body() -> None:
     secret = "vincent@example.com"
     in_mail = {**ses("send"), "mail": {secret: secret, "timestamp": secret, "headers": [secret]}}
     for body in (secret, {secret: 1}, {"eventType": [secret]}, sns(secret), [secret, sns(in_mail)], in_mail):
         assert secret not in fault(body)
 
 
-def test_the_good_part_of_a_batch_comes_with_the_fault() -> None:
+def test_the_valid_events_of_a_body_come_with_the_fault_of_the_others() -> None:
     with pytest.raises(PartlyMalformed) as caught:
         read(json.dumps([ses("send"), "no", sns(ses("delivery")), {}]), TOPICS)
-    assert [each.kind for each in only_events(caught.value.events)] == ["Send", "Delivery"]
+    assert [event.kind for event in only_events(caught.value.events)] == ["Send", "Delivery"]
     assert str(caught.value) == "not a JSON object"
 
 
-def test_a_wholly_bad_batch_has_no_good_part() -> None:
+def test_a_body_without_a_valid_event_is_malformed_as_a_whole() -> None:
     with pytest.raises(Malformed) as caught:
         read('["no", {}]', TOPICS)
     assert not isinstance(caught.value, PartlyMalformed)
@@ -192,27 +195,27 @@ names = st.sampled_from(
 )
 
 
-def check(found: FeedbackItem, references: set[str]) -> None:
-    """What holds of every event and every text, whoever made up its words."""
-    if isinstance(found, KeywordText):
-        assert E164.fullmatch(found.number)
-        assert found.wish in get_args(Wish)
-        assert len(found.sent_to) <= 64
+def check(item: FeedbackItem, references: set[str]) -> None:
+    """Check the invariants of every event and every text, even of a forged one."""
+    if isinstance(item, KeywordText):
+        assert E164.fullmatch(item.number)
+        assert item.wish in get_args(Wish)
+        assert len(item.sent_to) <= 64
         return
     expected = {"ses": "mail", "twilio": "sms", "aws": "sms"}
-    assert found.key.event_type == expected[found.provider]
-    assert Reference(found.key.id).text in references
-    assert found.status is None or found.status in get_args(Status)
-    assert found.facts.keys() <= FACTS
-    assert all(isinstance(each, int) or len(each) <= 300 for each in found.facts.values())
-    assert len(found.detail) <= 300
+    assert item.key.event_type == expected[item.provider]
+    assert Reference(item.key.id).text in references
+    assert item.status is None or item.status in get_args(Status)
+    assert item.facts.keys() <= FACTS
+    assert all(isinstance(fact, int) or len(fact) <= 300 for fact in item.facts.values())
+    assert len(item.detail) <= 300
 
 
 BASES = [*(ses(name) for name in PUBLISHED), ses("notice_of_bounce"), twilio(), sms(), two_way(), texted()]
 
 
 def references_in(value: Any) -> set[str]:
-    """Every text in a value that is a reference, without its attempt."""
+    """Return every text within a value that is a reference, without its attempt."""
     if isinstance(value, dict):
         value = [*value.keys(), *value.values()]
     if isinstance(value, list):
@@ -225,10 +228,10 @@ def references_in(value: Any) -> set[str]:
 
 @settings(max_examples=300)
 @given(bent(BASES), st.booleans())
-def test_a_bent_event_never_reaches_what_it_does_not_name(event: Any, wrapped: bool) -> None:
+def test_a_corrupted_event_is_malformed_or_about_a_message_that_it_names(event: Any, wrapped: bool) -> None:
     try:
-        found = read(written(sns(event) if wrapped else event), TOPICS)
+        items = read(written(sns(event) if wrapped else event), TOPICS)
     except Malformed:
         return
-    for each in found:
-        check(each, references_in(event))
+    for item in items:
+        check(item, references_in(event))

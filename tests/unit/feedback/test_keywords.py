@@ -1,4 +1,4 @@
-"""Which texts are STOP or START, and texts to a number at AWS."""
+"""Texts that count as STOP or START, and texts to a number at AWS."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mailroom.feedback.keywords import KNOWN, MAX_TEXT, START, STOP, Keywords, KeywordText, folded
 from tests.support.fuzz.work import assert_linear
-from tests.support.unit.feedback_words import NUMBER, OURS, fault, texted, told, two_way
+from tests.support.unit.feedback_words import NUMBER, OURS, fault, items_of, texted, two_way
 from tests.support.unit.post import Log
 from tests.support.unit.shared import NOW_MS
 
@@ -20,9 +20,9 @@ OWN = Keywords.of(["no más", "停止", "रोकें"], ["Oui"])
 @pytest.mark.parametrize(
     "text",
     [
-        # CTIA's, and those that the FCC names in 47 CFR 64.1200(a)(10)
+        # words of CTIA, and words that the FCC lists in 47 CFR 64.1200(a)(10)
         *("STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPT OUT", "OPTOUT"),
-        # AWS's
+        # words of AWS
         *("ARRET", "REMOVE", "TD", "Arrêt", "ARRE\u0302T"),
         *(
             "stop",
@@ -36,15 +36,15 @@ OWN = Keywords.of(["no más", "停止", "रोकें"], ["Oui"])
             "stop all",
             "STOP 🛑",
         ),
-        *("\ufeffstop", "ｓｔｏｐ", "STOP\u00a0"),  # noqa: RUF001 - as some phones write it
+        *("\ufeffstop", "ｓｔｏｐ", "STOP\u00a0"),  # noqa: RUF001 - some phones write these characters
     ],
 )
-def test_it_stops(text: str) -> None:
+def test_a_stop_word_is_read_in_any_spelling(text: str) -> None:
     assert KNOWN.wish(text) == "stop"
 
 
 @pytest.mark.parametrize("text", ["START", "start", "Unstop", "YES", "yes!", " Yes "])
-def test_it_starts(text: str) -> None:
+def test_a_start_word_is_read_in_any_spelling(text: str) -> None:
     assert KNOWN.wish(text) == "start"
 
 
@@ -55,7 +55,7 @@ def test_it_starts(text: str) -> None:
         *("Bus stop?", "yes please", "the end", "1"),
     ],
 )
-def test_other_texts_are_counted_and_ask_for_nothing(text: str, counted: Counted) -> None:
+def test_a_text_without_a_keyword_is_counted_and_ignored(text: str, counted: Counted) -> None:
     assert KNOWN.wish(text) is None
     assert counted() == {"TextsIgnored": 1}
 
@@ -73,48 +73,45 @@ def test_other_texts_are_counted_and_ask_for_nothing(text: str, counted: Counted
         *(("oui", "start"), ("रोको", None), ("stop", "stop"), ("start", "start")),
     ],
 )
-def test_a_stages_own_words_count_beside_those_that_everybody_knows(text: str, wish: str | None) -> None:
+def test_a_stages_own_words_count_beside_the_standard_words(text: str, wish: str | None) -> None:
     assert OWN.wish(text) == wish
     if text not in {"stop", "start"}:
         assert KNOWN.wish(text) is None
 
 
-def test_a_word_that_stands_for_both_stops_and_a_word_of_nothing_stands_for_nothing() -> None:
+def test_a_word_for_both_counts_as_stop_and_a_word_without_letters_is_ignored() -> None:
     assert Keywords.of(["yes"], ["stop"]).wish("yes") == "stop"
     assert Keywords.of(["yes"], ["stop"]).wish("stop") == "stop"
     assert Keywords.of(["!"], ["?"]).wish("🛑") is None
 
 
 @given(st.text(max_size=50))
-def test_case_blanks_and_punctuation_never_matter(text: str) -> None:
+def test_blanks_and_punctuation_around_a_text_make_no_difference(text: str) -> None:
     assert folded(f" {text}!") == folded(text)
     assert KNOWN.wish(text) == KNOWN.wish(f"{text} .")
 
 
 @given(st.sampled_from([*STOP, *START]), st.text(st.characters(categories=["Ll", "Nd"]), min_size=1))
-def test_a_word_among_others_is_no_keyword(word: str, more: str) -> None:
-    for text in (f"{word} {more}", f"{more} {word}"):
+def test_a_keyword_within_a_longer_text_is_ignored(word: str, words: str) -> None:
+    for text in (f"{word} {words}", f"{words} {word}"):
         assert KNOWN.wish(text) is None or folded(text) in {*STOP, *START}
 
 
-def test_a_text_to_a_number_at_aws_is_of_the_time_at_which_sns_got_it() -> None:
-    assert told(two_way("Stop")) == [KeywordText(NUMBER, "+12125550101", "stop", NOW_MS + 123)]
-    assert told(two_way("UNSTOP")) == [KeywordText(NUMBER, "+12125550101", "start", NOW_MS + 123)]
-    assert told(two_way("arrêt"), words=OWN) == [KeywordText(NUMBER, "+12125550101", "stop", NOW_MS + 123)]
+def test_a_text_to_a_number_at_aws_has_the_time_of_its_notification() -> None:
+    assert items_of(two_way("Stop")) == [KeywordText(NUMBER, "+12125550101", "stop", NOW_MS + 123)]
+    assert items_of(two_way("UNSTOP")) == [KeywordText(NUMBER, "+12125550101", "start", NOW_MS + 123)]
+    assert items_of(two_way("arrêt"), words=OWN) == [
+        KeywordText(NUMBER, "+12125550101", "stop", NOW_MS + 123)
+    ]
 
 
-def test_what_else_people_text_goes_nowhere(counted: Counted, log: Log) -> None:
-    assert told(two_way("Where is my parcel?")) == []
+def test_other_texts_are_not_items_of_the_queue(counted: Counted, log: Log) -> None:
+    assert items_of(two_way("Where is my parcel?")) == []
     assert (counted(), log()) == ({"TextsIgnored": 1}, [])
 
 
-def test_a_text_over_another_topic_is_not_believed() -> None:
-    foreign = {**two_way(), "TopicArn": "arn:aws:sns:eu-central-1:999999999999:mailroom-test-feedback"}
-    assert fault(foreign) == "from an SNS topic that is not one of the stage's"
-
-
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "problem"),
     [
         (two_way(messageBody=...), "a text by AWS: Object missing required field `messageBody`"),
         (two_way(originationNumber=7), "a text by AWS: Expected `str`, got `int` - at `$.originationNumber`"),
@@ -124,12 +121,12 @@ def test_a_text_over_another_topic_is_not_believed() -> None:
         (texted(at=-1), "`at` is no time in epoch milliseconds"),
     ],
 )
-def test_a_text_that_cannot_be_understood_is_malformed(body: dict[str, Any], said: str) -> None:
-    assert fault(body) == said
+def test_a_text_with_an_invalid_field_is_malformed(body: dict[str, Any], problem: str) -> None:
+    assert fault(body) == problem
 
 
 @pytest.mark.parametrize("number", ["whatsapp:hello", "VERIFY", "", "12345", "+49 30 123456 hello"])
-def test_a_text_whose_number_cannot_be_read_is_malformed_and_nothing_says_from_where(
+def test_a_text_with_an_invalid_number_is_malformed_and_its_number_is_not_logged(
     log: Log, number: str
 ) -> None:
     for body in (texted(number=number), two_way(originationNumber=number)):
@@ -137,16 +134,16 @@ def test_a_text_whose_number_cannot_be_read_is_malformed_and_nothing_says_from_w
     assert "hello" not in str(log())
 
 
-def test_a_text_that_twilios_function_has_queued_is_read() -> None:
-    assert told(texted("start")) == [KeywordText(NUMBER, OURS, "start", NOW_MS)]
+def test_a_text_from_the_queue_of_twilios_function_is_read() -> None:
+    assert items_of(texted("start")) == [KeywordText(NUMBER, OURS, "start", NOW_MS)]
 
 
-def test_a_text_longer_than_any_provider_hands_on_is_no_keyword() -> None:
-    """Marks that follow a letter are sorted while they are folded: their number bounds the time."""
+def test_a_text_longer_than_providers_deliver_is_ignored() -> None:
+    """Folding sorts the combining marks after a letter, so their number bounds the time."""
     assert KNOWN.wish("STOP" + " " * (MAX_TEXT - 4)) == "stop"
     assert KNOWN.wish("STOP" + " " * MAX_TEXT) is None
     assert_linear(lambda size: lambda: KNOWN.wish("a" + "\u0327\u0301" * (size // 2)), 16_000)
 
 
-def test_a_fault_quotes_no_more_of_a_word_than_a_person_reads() -> None:
+def test_a_fault_quotes_a_long_word_in_part() -> None:
     assert len(fault(texted(wish="x" * 100_000))) < 300

@@ -1,4 +1,4 @@
-"""Resend's events: what each means, and of whom it tells."""
+"""Events of Resend: their meaning, and the recipients that they name."""
 
 from typing import Any
 
@@ -22,9 +22,9 @@ def events(kind: str, **changes: Any) -> list[Any]:
 
 
 def one(kind: str, **changes: Any) -> Event:
-    (found,) = events(kind, **changes)
-    assert isinstance(found, Event)
-    return found
+    (item,) = events(kind, **changes)
+    assert isinstance(item, Event)
+    return item
 
 
 @pytest.mark.parametrize(
@@ -78,39 +78,39 @@ def one(kind: str, **changes: Any) -> Event:
         ),
     ],
 )
-def test_each_type_means_what_ses_calls_the_same(
+def test_each_type_has_the_meaning_of_the_like_event_of_ses(
     kind: str, data: dict[str, Any], status: str | None, facts: dict[str, Any], suppress: str | None
 ) -> None:
-    found = one(kind, id_="order 7 / ä", attempt=3, **data)
-    assert (found.key, found.attempt, found.provider) == (Key("order 7 / ä", "mail"), 3, "resend")
-    assert (found.provider_id, found.at, found.kind) == (EMAIL_ID, AT, kind)
-    assert (found.status, found.facts, found.suppress) == (status, facts, suppress)
+    sent = one(kind, id_="order 7 / ä", attempt=3, **data)
+    assert (sent.key, sent.attempt, sent.provider) == (Key("order 7 / ä", "mail"), 3, "resend")
+    assert (sent.provider_id, sent.at, sent.kind) == (EMAIL_ID, AT, kind)
+    assert (sent.status, sent.facts, sent.suppress) == (status, facts, suppress)
 
 
 def test_every_type_that_is_read_has_a_test() -> None:
-    (case,) = test_each_type_means_what_ses_calls_the_same.pytestmark
+    (case,) = test_each_type_has_the_meaning_of_the_like_event_of_ses.pytestmark
     assert {kind for kind, *_ in case.args[1]} == READERS.keys()
 
 
 @pytest.mark.parametrize("kind", ["email.bounced", "email.complained", "email.delivered"])
-def test_an_event_of_a_mail_to_several_proves_that_resend_has_it_and_marks_nobody(kind: str) -> None:
+def test_an_event_of_a_mail_to_several_proves_acceptance_and_suppresses_no_recipient(kind: str) -> None:
     tags = {**event()["data"]["tags"], "several": "true"}
-    found = one(kind, tags=tags, bounce=BOUNCE)
-    assert (found.status, found.suppress, found.several) == ("sent", None, True)
+    sent = one(kind, tags=tags, bounce=BOUNCE)
+    assert (sent.status, sent.suppress, sent.several) == ("sent", None, True)
 
 
-def test_an_event_of_another_programs_mail_is_dropped_with_a_line(log: Log) -> None:
+def test_an_event_of_another_programs_mail_is_logged_and_dropped(log: Log) -> None:
     assert events("email.delivered", tags={"category": "welcome"}) == []
     assert "not Mailroom's" in log()[-1]["message"]
 
 
-def test_a_type_that_is_not_known_is_dropped_with_a_line(log: Log) -> None:
+def test_an_event_of_an_unknown_type_is_logged_and_dropped(log: Log) -> None:
     assert events("email.scheduled") == []
     assert log()[-1]["kind"] == "email.scheduled"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "body",
     [
         {"source": "resend"},
         {"source": "resend", "event": {"type": 5}},
@@ -118,6 +118,6 @@ def test_a_type_that_is_not_known_is_dropped_with_a_line(log: Log) -> None:
         {"source": "resend", "event": event("email.bounced")},
     ],
 )
-def test_what_cannot_be_understood_is_malformed(said: dict[str, Any]) -> None:
+def test_an_invalid_event_is_malformed(body: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
-        read(msgspec.json.encode(said).decode(), ())
+        read(msgspec.json.encode(body).decode(), ())

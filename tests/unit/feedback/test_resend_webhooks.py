@@ -1,9 +1,7 @@
-"""Resend's webhooks: what is signed is queued, everything else is refused and told nothing."""
+"""Webhooks of Resend: a request with a valid signature is queued, any other gets a status alone."""
 
-import importlib
-import itertools
 import json
-import sys
+import time
 from typing import Any
 
 import boto3
@@ -11,13 +9,13 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from tests.support.unit.events import lambda_context
+from tests.support.unit.functions import Load
 from tests.support.unit.post import Counted, Log
 from tests.support.unit.resend import SECRET, WEBHOOK_SECRET, Door, event, post
 from tests.support.unit.shared import NOW, Aws, FakeClock
 from tests.support.unit.webhooks import DENIED
 
 OTHER = "whsec_" + "QW5vdGhlciBzaWduaW5nIHNlY3JldA=="
-_NAMES = itertools.count()
 
 
 @pytest.fixture
@@ -25,7 +23,7 @@ def door(clock: FakeClock) -> Door:
     return Door(clock)
 
 
-def test_a_signed_event_is_queued_without_what_nobody_needs(door: Door, counted: Counted) -> None:
+def test_a_signed_event_is_queued_without_its_recipient(door: Door, counted: Counted) -> None:
     assert door.answers(post(event("email.bounced", bounce={"type": "Permanent"}))) == 204
     (body,) = map(json.loads, door.queue.bodies)
     assert body["source"] == "resend"
@@ -50,31 +48,33 @@ def test_a_signed_event_is_queued_without_what_nobody_needs(door: Door, counted:
         post(event(), at=NOW + 301),
     ],
 )
-def test_what_resend_has_not_signed_now_is_refused(door: Door, request_: Any, counted: Counted) -> None:
+def test_a_request_without_a_valid_and_recent_signature_is_refused(
+    door: Door, request_: Any, counted: Counted
+) -> None:
     assert door.answers(request_) == 401
     assert door.queue.bodies == []
     assert counted() == {"ResendEventsRefused": 1}
 
 
-def test_while_a_secret_is_replaced_either_signature_will_do(door: Door) -> None:
+def test_either_signature_is_valid_while_a_secret_is_replaced(door: Door) -> None:
     ours = post(event())["headers"]["svix-signature"]
     other = post(event(), key=OTHER)["headers"]["svix-signature"]
     assert door.answers(post(event(), svix_signature=f"{other} {ours}")) == 204
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "null", '{"type": 5}', "[" * 100_000])
-def test_what_is_signed_and_no_event_is_refused(door: Door, body: str) -> None:
+def test_a_signed_body_that_is_not_an_event_is_refused(door: Door, body: str) -> None:
     assert door.answers(post(body)) == 400
 
 
-def test_what_is_too_large_is_not_read(door: Door) -> None:
+def test_a_body_over_the_limit_is_refused(door: Door) -> None:
     assert door.answers(post("x" * 300_000)) == 413
 
 
 @pytest.mark.parametrize(
     "text", ["", "no JSON", "{}", '{"webhook_secret": ""}', '{"webhook_secret": "whsec_not/base64!!!!!!!!!"}']
 )
-def test_without_its_secret_nothing_is_taken_and_resend_tries_again(
+def test_an_invalid_secret_is_a_server_error_so_that_resend_retries(
     clock: FakeClock, text: str, log: Log
 ) -> None:
     assert Door(clock, text).answers(post(event())) == 500
@@ -82,29 +82,21 @@ def test_without_its_secret_nothing_is_taken_and_resend_tries_again(
     assert not text or text not in str(log())
 
 
-def test_a_secret_that_cannot_be_read_is_ours_to_put_right(door: Door) -> None:
+def test_an_outage_of_sqs_or_of_the_secret_is_a_server_error_so_that_resend_retries(door: Door) -> None:
     door.secrets.trouble = DENIED
     assert door.answers(post(event())) == 500
-
-
-def test_while_sqs_cannot_be_reached_resend_tries_again(door: Door) -> None:
+    door.secrets.trouble = None
     door.queue.trouble = EndpointConnectionError(endpoint_url="https://sqs")
     assert door.answers(post(event())) == 503
 
 
 def test_an_event_goes_from_the_request_into_the_queue(
-    aws: Aws, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+    load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import time
-
-    name = f"mailroom-test-resend-{next(_NAMES)}"
-    arn = boto3.client("secretsmanager").create_secret(Name=name, SecretString=SECRET)["ARN"]
-    monkeypatch.setenv("RESEND_SECRET_ARN", arn)
+    created = boto3.client("secretsmanager").create_secret(Name="mailroom-test-resend", SecretString=SECRET)
+    monkeypatch.setenv("RESEND_SECRET_ARN", created["ARN"])
     monkeypatch.setenv("FEEDBACK_QUEUE_URL", aws.urls["mail"])
-    sys.modules.pop("resend_events", None)
-    handler = importlib.import_module("resend_events").handler
-    sys.modules.pop("resend_events", None)
-    assert handler(post(event(), at=time.time()), lambda_context()) == {"statusCode": 204}
+    assert load("resend_events")(post(event(), at=time.time()), lambda_context()) == {"statusCode": 204}
     (body,) = aws.bodies("mail")
     assert body["event"]["type"] == "email.delivered"
     assert WEBHOOK_SECRET not in json.dumps(body)

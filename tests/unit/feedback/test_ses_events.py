@@ -1,4 +1,4 @@
-"""Each of SES's ten event types and three notices, as its developer guide shows them."""
+"""The ten event types and three notices of SES, in the form of its developer guide."""
 
 import json
 from collections.abc import Callable
@@ -100,14 +100,14 @@ MEANING: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_each_published_type_is_understood(name: str) -> None:
-    found = event(sns(ses(name)))
-    assert (found.key, found.attempt) == (Key("m-1", "mail"), 1)
-    assert (found.provider, found.provider_id) == ("ses", SES_MESSAGE_ID)
+def test_each_published_type_is_read(name: str) -> None:
+    sent = event(sns(ses(name)))
+    assert (sent.key, sent.attempt) == (Key("m-1", "mail"), 1)
+    assert (sent.provider, sent.provider_id) == ("ses", SES_MESSAGE_ID)
     kind, status, facts, suppress, detail = MEANING[name]
-    assert (found.kind, found.status, found.suppress, found.detail) == (kind, status, suppress, detail)
-    assert found.facts == {"sentAt": SENT_AT[name], **facts}
-    assert (found.at, found.recipients, found.several) == (AT[name], ("ada@example.com",), False)
+    assert (sent.kind, sent.status, sent.suppress, sent.detail) == (kind, status, suppress, detail)
+    assert sent.facts == {"sentAt": SENT_AT[name], **facts}
+    assert (sent.at, sent.recipients, sent.several) == (AT[name], ("ada@example.com",), False)
 
 
 @pytest.mark.parametrize(
@@ -120,98 +120,95 @@ def test_each_published_type_is_understood(name: str) -> None:
         ("notice_of_complaint_without_report", "complained", ("richard@example.com",)),
     ],
 )
-def test_each_notice_of_an_identity_is_understood(
-    name: str, status: str, recipients: tuple[str, ...]
-) -> None:
+def test_each_notice_of_an_identity_is_read(name: str, status: str, recipients: tuple[str, ...]) -> None:
     assert name in NOTICES + MORE_NOTICES
-    found = event(sns(ses(name)))
-    assert (found.key, found.status, found.recipients) == (Key("m-1", "mail"), status, recipients)
-    assert found.several is (name != "notice_of_delivery")
-    assert (found.facts["sentAt"], found.at) == (ms("2016-01-27T14:59:08.237"), ms("2016-01-27T14:59:38.237"))
+    sent = event(sns(ses(name)))
+    assert (sent.key, sent.status, sent.recipients) == (Key("m-1", "mail"), status, recipients)
+    assert sent.several is (name != "notice_of_delivery")
+    assert (sent.facts["sentAt"], sent.at) == (ms("2016-01-27T14:59:08.237"), ms("2016-01-27T14:59:38.237"))
 
 
 def test_a_bounce_without_a_delivery_status_notification_has_no_code() -> None:
-    found = event(ses("notice_of_bounce_without_dsn"))
-    assert "diagnostic_code" not in found.facts
-    assert (found.detail, found.suppress) == ("hard bounce (General)", "bounce")
+    sent = event(ses("notice_of_bounce_without_dsn"))
+    assert "diagnostic_code" not in sent.facts
+    assert (sent.detail, sent.suppress) == ("hard bounce (General)", "bounce")
 
 
 def test_a_complaint_without_a_report_has_no_type() -> None:
-    found = event(ses("notice_of_complaint_without_report"))
-    assert (found.detail, found.suppress) == ("complaint (no type)", "complaint")
-    assert "complaint_type" not in found.facts
+    sent = event(ses("notice_of_complaint_without_report"))
+    assert (sent.detail, sent.suppress) == ("complaint (no type)", "complaint")
+    assert "complaint_type" not in sent.facts
 
 
-def test_a_complaints_time_is_the_reports_own_and_not_the_mails_arrival() -> None:
-    words = ses("complaint")
-    assert words["complaint"]["arrivalDate"] != words["complaint"]["timestamp"]
-    assert event(words).facts["complainedAt"] == ms("2017-08-05T00:41:02.669")
+def test_a_complaints_time_is_the_time_of_its_report_and_not_of_the_mails_arrival() -> None:
+    complaint = ses("complaint")
+    assert complaint["complaint"]["arrivalDate"] != complaint["complaint"]["timestamp"]
+    assert event(complaint).facts["complainedAt"] == ms("2017-08-05T00:41:02.669")
 
 
-def test_a_report_of_not_spam_is_no_complaint_and_marks_nobody() -> None:
-    words = ses("complaint")
-    words["complaint"]["complaintFeedbackType"] = "not-spam"
-    found = event(words)
-    assert (found.status, found.suppress) == (None, None)
-    assert found.facts == {"sentAt": SENT_AT["complaint"], "complaint_type": "not-spam"}
+def test_a_report_of_not_spam_changes_no_status_and_suppresses_no_recipient() -> None:
+    complaint = ses("complaint")
+    complaint["complaint"]["complaintFeedbackType"] = "not-spam"
+    sent = event(complaint)
+    assert (sent.status, sent.suppress) == (None, None)
+    assert sent.facts == {"sentAt": SENT_AT["complaint"], "complaint_type": "not-spam"}
 
 
-def test_a_complaint_by_the_accounts_own_list_keeps_its_subtype() -> None:
-    words = ses("complaint")
-    words["complaint"]["complaintSubType"] = "OnAccountSuppressionList"
-    assert event(words).facts["complaint_subtype"] == "OnAccountSuppressionList"
-    words["complaint"]["complaintSubType"] = None
-    assert "complaint_subtype" not in event(words).facts
+def test_a_complaint_from_the_accounts_suppression_list_has_its_subtype() -> None:
+    complaint = ses("complaint")
+    complaint["complaint"]["complaintSubType"] = "OnAccountSuppressionList"
+    assert event(complaint).facts["complaint_subtype"] == "OnAccountSuppressionList"
+    complaint["complaint"]["complaintSubType"] = None
+    assert "complaint_subtype" not in event(complaint).facts
 
 
 @pytest.mark.parametrize("subtype", ["General", "MailboxFull", "MessageTooLarge", "ContentRejected"])
-def test_a_transient_bounce_is_undelivered_and_marks_nobody(subtype: str) -> None:
-    found = event(bounce(bounced("ada@example.com"), bounceType="Transient", bounceSubType=subtype))
-    assert (found.status, found.suppress, found.detail) == ("undelivered", None, f"soft bounce ({subtype})")
-    assert found.facts["undeliveredAt"] == AT["bounce"]
-    assert "bouncedAt" not in found.facts
+def test_a_transient_bounce_is_undelivered_and_suppresses_no_recipient(subtype: str) -> None:
+    sent = event(bounce(bounced("ada@example.com"), bounceType="Transient", bounceSubType=subtype))
+    assert (sent.status, sent.suppress, sent.detail) == ("undelivered", None, f"soft bounce ({subtype})")
+    assert sent.facts["undeliveredAt"] == AT["bounce"]
+    assert "bouncedAt" not in sent.facts
 
 
-def test_an_undetermined_bounce_is_a_bounce_and_marks_nobody() -> None:
-    words = bounce(bounced("ada@example.com"), bounceType="Undetermined", bounceSubType="Undetermined")
-    found = event(words)
-    assert (found.status, found.suppress, found.detail) == ("bounced", None, "bounce (Undetermined)")
+def test_an_undetermined_bounce_is_a_bounce_and_suppresses_no_recipient() -> None:
+    sent = event(bounce(bounced("ada@example.com"), bounceType="Undetermined", bounceSubType="Undetermined"))
+    assert (sent.status, sent.suppress, sent.detail) == ("bounced", None, "bounce (Undetermined)")
 
 
 @pytest.mark.parametrize("subtype", ["NoEmail", "Suppressed", "OnAccountSuppressionList"])
-def test_every_permanent_bounce_marks_its_recipient(subtype: str) -> None:
-    found = event(bounce(bounced("ada@example.com"), bounceSubType=subtype))
-    assert (found.status, found.suppress) == ("bounced", "bounce")
-    assert found.facts["bounce_subtype"] == subtype
+def test_every_permanent_bounce_suppresses_its_recipient(subtype: str) -> None:
+    sent = event(bounce(bounced("ada@example.com"), bounceSubType=subtype))
+    assert (sent.status, sent.suppress) == ("bounced", "bounce")
+    assert sent.facts["bounce_subtype"] == subtype
 
 
-def test_words_of_a_server_are_one_bounded_line_without_whole_addresses() -> None:
+def test_a_mail_servers_text_becomes_one_bounded_line_with_masked_addresses() -> None:
     code = f"smtp; 550\r\n 5.1.1 <jane@example.com>... {'x' * 5000}"
-    found = event(bounce(bounced("jane@example.com", code)))
-    told = str(found.facts["diagnostic_code"])
-    assert told.startswith("smtp; 550 5.1.1 <j***@example.com>... xxx")
-    assert (len(told), len(found.detail)) == (300, 300)
+    sent = event(bounce(bounced("jane@example.com", code)))
+    line = str(sent.facts["diagnostic_code"])
+    assert line.startswith("smtp; 550 5.1.1 <j***@example.com>... xxx")
+    assert (len(line), len(sent.detail)) == (300, 300)
     assert len(str(event(bounce(bounced("a@b.example"), bounceType="T" * 999)).facts["bounce_type"])) == 64
 
 
-def test_a_time_in_another_zone_and_one_without_are_understood() -> None:
-    words = ses("delivery")
-    words["delivery"]["timestamp"] = "2016-10-20T01:21:04.133+02:00"
-    words["mail"]["timestamp"] = "2016-10-19T23:20:52"
-    found = event(words)
-    assert (found.at, found.facts["sentAt"]) == (AT["delivery"], ms("2016-10-19T23:20:52"))
+def test_a_time_may_have_another_zone_or_none() -> None:
+    delivery = ses("delivery")
+    delivery["delivery"]["timestamp"] = "2016-10-20T01:21:04.133+02:00"
+    delivery["mail"]["timestamp"] = "2016-10-19T23:20:52"
+    sent = event(delivery)
+    assert (sent.at, sent.facts["sentAt"]) == (AT["delivery"], ms("2016-10-19T23:20:52"))
 
 
-def test_no_millisecond_is_lost() -> None:
-    words = ses("delivery")
-    words["delivery"]["timestamp"] = "2038-09-14T21:19:24.924Z"  # a hair short of it as a float
-    assert event(words).at % 1000 == 924
+def test_a_time_keeps_its_milliseconds() -> None:
+    delivery = ses("delivery")
+    delivery["delivery"]["timestamp"] = "2038-09-14T21:19:24.924Z"  # its float is a little less
+    assert event(delivery).at % 1000 == 924
 
 
-def test_where_an_event_has_no_time_of_its_own_the_mails_counts() -> None:
-    words = ses("delivery")
-    del words["delivery"]["timestamp"]
-    assert event(words).at == SENT_AT["delivery"]
+def test_the_mails_time_counts_if_the_event_has_no_time() -> None:
+    delivery = ses("delivery")
+    del delivery["delivery"]["timestamp"]
+    assert event(delivery).at == SENT_AT["delivery"]
 
 
 @pytest.mark.parametrize(
@@ -229,46 +226,46 @@ def test_where_an_event_has_no_time_of_its_own_the_mails_counts() -> None:
         (("bounce", "bouncedRecipients"), [{"emailAddress": 1}]),
     ],
 )
-def test_an_event_that_is_wrong_is_malformed_and_named(path: tuple[str, ...], value: Any) -> None:
-    words = ses("bounce")
-    target = words
-    for each in path[:-1]:
-        target = target[each]
-    target[path[-1]] = value
-    assert path[0] in fault(words) or "timestamp" in fault(words)
+def test_an_event_with_an_invalid_field_is_malformed_and_the_field_named(
+    path: tuple[str, ...], value: Any
+) -> None:
+    content = ses("bounce")
+    parent = content if len(path) == 1 else content[path[0]]
+    parent[path[-1]] = value
+    assert path[0] in fault(content) or "timestamp" in fault(content)
 
 
 @pytest.mark.parametrize("name", ["delivery", "bounce", "complaint"])
-def test_what_says_nothing_without_its_object_is_malformed_without_it(name: str) -> None:
-    words = ses(name)
-    del words[name]
-    assert f"`{name}`" in fault(words)
+def test_an_event_without_its_own_object_is_malformed(name: str) -> None:
+    content = ses(name)
+    del content[name]
+    assert f"`{name}`" in fault(content)
 
 
-def test_a_send_needs_no_object_of_its_own() -> None:
-    words = ses("send")
-    del words["send"]
-    assert event(words).status == "sent"
+def test_a_send_is_read_without_its_own_object() -> None:
+    send = ses("send")
+    del send["send"]
+    assert event(send).status == "sent"
 
 
 @pytest.mark.parametrize("id_", ["", "x" * 201, "line\nbreak", None])
-def test_a_message_id_that_cannot_be_one_is_left_out(id_: str | None) -> None:
-    words = ses("send")
-    words["mail"]["messageId"] = id_
-    assert event(words).provider_id is None
+def test_an_invalid_message_id_is_left_out(id_: str | None) -> None:
+    send = ses("send")
+    send["mail"]["messageId"] = id_
+    assert event(send).provider_id is None
 
 
-def test_a_time_that_no_clock_has_is_malformed() -> None:
-    """Kept in the suppression list, it would be a fault of ours for each later mail to the recipient."""
-    words = ses("bounce")
-    words["bounce"]["timestamp"] = "0001-01-01T00:00:00+23:59"
-    assert fault(words) == "`timestamp` is no time in epoch milliseconds"
+def test_a_time_outside_the_range_of_epoch_milliseconds_is_malformed() -> None:
+    """In the suppression list, such a time would make every later mail to the recipient fail."""
+    content = ses("bounce")
+    content["bounce"]["timestamp"] = "0001-01-01T00:00:00+23:59"
+    assert fault(content) == "`timestamp` is no time in epoch milliseconds"
 
 
-def test_an_event_of_very_many_recipients_is_read_in_proportion_to_their_number() -> None:
+def test_an_event_with_many_recipients_is_read_in_linear_time() -> None:
     def work(size: int) -> Callable[[], object]:
-        there = [f"n{at}@example.com" for at in range(size // 32)]
-        body = json.dumps(bounce(*map(bounced, there)))
+        recipients = [f"n{number}@example.com" for number in range(size // 32)]
+        body = json.dumps(bounce(*map(bounced, recipients)))
         return lambda: events(body)
 
     assert_linear(work, 64_000)

@@ -1,4 +1,4 @@
-"""Events of AWS End User Messaging, as its user guide shows them."""
+"""Events of AWS End User Messaging, in the form of its user guide."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,28 +38,28 @@ LOST = (
         *((kind, True, "undelivered") for kind in LOST),
     ],
 )
-def test_each_type_has_a_status_here(kind: str, final: bool, status: str) -> None:
-    found = event(sns(sms(kind, isFinal=final)))
-    assert (found.key, found.attempt, found.provider) == (Key("s-1", "sms"), 1, "aws")
-    assert (found.kind, found.status, found.at) == (kind, status, AT)
-    assert found.provider_id == "862a8790-60c0-4430-9b2b-658bdexample"
-    assert found.found_by_number
-    assert (found.recipients, found.several, found.suppress) == (("+14255550156",), False, None)
+def test_each_type_has_a_status(kind: str, final: bool, status: str) -> None:
+    sent = event(sns(sms(kind, isFinal=final)))
+    assert (sent.key, sent.attempt, sent.provider) == (Key("s-1", "sms"), 1, "aws")
+    assert (sent.kind, sent.status, sent.at) == (kind, status, AT)
+    assert sent.provider_id == "862a8790-60c0-4430-9b2b-658bdexample"
+    assert sent.found_by_number
+    assert (sent.recipients, sent.several, sent.suppress) == (("+14255550156",), False, None)
     facts: dict[str, dict[str, Any]] = {
         "sent": {},
         "delivered": {"deliveredAt": AT},
         "undelivered": {"undeliveredAt": AT, "error_code": kind},
     }
-    assert found.facts == {"sentAt": REQUESTED, **facts[status]}
+    assert sent.facts == {"sentAt": REQUESTED, **facts[status]}
 
 
-def test_an_rcs_that_was_read_has_arrived() -> None:
-    found = event(sms("RCS_READ"))
-    assert (found.status, found.facts) == ("delivered", {"sentAt": REQUESTED, "readAt": AT})
+def test_an_rcs_message_that_was_read_is_delivered() -> None:
+    sent = event(sms("RCS_READ"))
+    assert (sent.status, sent.facts) == ("delivered", {"sentAt": REQUESTED, "readAt": AT})
 
 
-def test_every_type_of_an_sms_that_awss_model_names_is_read() -> None:
-    """A type that is not read would be thrown away as unknown, and its message's status would stay."""
+def test_every_type_of_sms_event_in_the_model_of_aws_is_known() -> None:
+    """An unknown type would be dropped, and its message's status would stay as before."""
     model: Any = Session().get_service_model("pinpoint-sms-voice-v2")
     shapes = model.shape_for("EventType").enum
     kinds = [kind for kind in shapes if not kind.startswith("VOICE_") and not kind.endswith("ALL")]
@@ -67,15 +67,17 @@ def test_every_type_of_an_sms_that_awss_model_names_is_read() -> None:
     assert len(kinds) > 30
 
 
-def test_what_is_not_delivered_says_why_without_numbers() -> None:
+def test_the_detail_of_an_undelivered_text_masks_numbers() -> None:
     description = "Blocked for +1 6175551234: see +16175551234"
-    found = event(sms("TEXT_BLOCKED", messageStatusDescription=description))
-    assert found.detail == "TEXT_BLOCKED: Blocked for +1 …34: see +…34"
+    assert (
+        event(sms("TEXT_BLOCKED", messageStatusDescription=description)).detail
+        == "TEXT_BLOCKED: Blocked for +1 …34: see +…34"
+    )
     assert event(sms("TEXT_BLOCKED", messageStatusDescription=None)).detail == "TEXT_BLOCKED"
     assert event(sms("TEXT_DELIVERED")).detail == ""
 
 
-def test_the_attempt_comes_with_the_context() -> None:
+def test_the_attempt_comes_from_the_context() -> None:
     assert event(sms(context={"reference": Reference("s-1", 2).text, "other": 1})).attempt == 2
 
 
@@ -83,39 +85,43 @@ def test_the_attempt_comes_with_the_context() -> None:
     "context",
     [
         *(..., None, {}, {"account": "bar"}),
-        *({"reference": another_programs} for another_programs in ("order 66!", "", 7, None)),
+        *({"reference": reference} for reference in ("order 66!", "", 7, None)),
     ],
 )
-def test_an_sms_without_our_context_is_not_mailrooms(
+def test_an_event_of_another_programs_sms_is_counted_and_dropped(
     context: Any, counted: Callable[[], dict[str, float]]
 ) -> None:
     assert events(sms(context=context)) == []
     assert counted() == {"EventsUncorrelated": 1}
 
 
-def test_an_event_of_another_programs_sms_may_lack_its_time(counted: Callable[[], dict[str, float]]) -> None:
+def test_an_event_of_another_programs_sms_is_dropped_even_without_its_time(
+    counted: Callable[[], dict[str, float]],
+) -> None:
     assert events(sms(context=None, eventTimestamp=...)) == []
     assert counted() == {"EventsUncorrelated": 1}
 
 
-def test_a_number_that_is_hidden_is_left_out() -> None:
+def test_a_hidden_number_is_left_out() -> None:
     assert event(sms(destinationPhoneNumber="VAJZNBLLDX")).recipients == ()
     assert event(sms(destinationPhoneNumber=...)).recipients == ()
 
 
-def test_what_is_not_told_is_left_out() -> None:
-    found = event(sms(messageRequestTimestamp=..., messageId=..., isFinal=...))
-    assert (found.facts, found.provider_id) == ({"deliveredAt": AT}, None)
+def test_fields_that_the_event_lacks_are_left_out() -> None:
+    sent = event(sms(messageRequestTimestamp=..., messageId=..., isFinal=...))
+    assert (sent.facts, sent.provider_id) == ({"deliveredAt": AT}, None)
 
 
 @pytest.mark.parametrize("kind", ["VOICE_COMPLETED", "REGISTRATION_STATUS_CHANGE"])
-def test_what_is_no_sms_is_counted_and_no_event(kind: str, counted: Callable[[], dict[str, float]]) -> None:
+def test_an_event_of_another_service_is_counted_and_dropped(
+    kind: str, counted: Callable[[], dict[str, float]]
+) -> None:
     assert events(sms(kind)) == []
     assert counted() == {"EventsUnknown": 1}
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    ("changes", "field"),
     [
         ({"eventTimestamp": ...}, "eventTimestamp"),
         ({"eventTimestamp": "now"}, "eventTimestamp"),
@@ -124,5 +130,7 @@ def test_what_is_no_sms_is_counted_and_no_event(kind: str, counted: Callable[[],
         ({"isFinal": "yes"}, "isFinal"),
     ],
 )
-def test_an_event_that_is_wrong_is_malformed_and_named(changes: dict[str, Any], named: str) -> None:
-    assert named in fault(sms(**changes))
+def test_an_event_with_an_invalid_field_is_malformed_and_the_field_named(
+    changes: dict[str, Any], field: str
+) -> None:
+    assert field in fault(sms(**changes))

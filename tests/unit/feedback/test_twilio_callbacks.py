@@ -1,4 +1,4 @@
-"""Twilio's status callbacks: what is signed is queued, everything else is refused and told nothing."""
+"""Twilio's status callbacks: a request with a valid signature is queued, any other gets a status alone."""
 
 import base64
 import json
@@ -42,10 +42,10 @@ def door(clock: FakeClock) -> Door:
 
 
 def without(name: str) -> dict[str, str]:
-    return {each: value for each, value in FIELDS.items() if each != name}
+    return {field: value for field, value in FIELDS.items() if field != name}
 
 
-def test_a_signed_callback_is_queued_without_what_nobody_needs(door: Door, counted: Counted) -> None:
+def test_a_signed_callback_is_queued_without_the_texts_content(door: Door, counted: Counted) -> None:
     assert door.answers(post({**FIELDS, "Body": "secret"})) == 204
     (body,) = door.queue.bodies
     assert json.loads(body) == {
@@ -63,7 +63,7 @@ def test_a_signed_callback_is_queued_without_what_nobody_needs(door: Door, count
     assert counted() == {"TwilioCallbacks": 1}
 
 
-def test_what_is_queued_is_what_the_reader_reads(door: Door) -> None:
+def test_a_queued_callback_is_read_by_the_feedback_reader(door: Door) -> None:
     path = f"/callbacks/twilio/{Reference('order 7 / ä', 3).text}"
     fields = {**FIELDS, "MessageStatus": "undelivered", "ErrorCode": "30006"}
     assert door.answers(post(fields, path=path)) == 204
@@ -72,29 +72,29 @@ def test_what_is_queued_is_what_the_reader_reads(door: Door) -> None:
     assert (event.status, event.suppress, event.recipients) == ("undelivered", "bounce", (NUMBER,))
 
 
-def test_the_url_that_the_sender_gives_to_twilio_is_signed_without_its_fragment(door: Door) -> None:
-    given = f"{PUBLIC_URL}{PATH}{RETRIED}"
-    assert door.answers(post(signature=sign(urldefrag(given).url, FIELDS))) == 204
-    assert door.answers(post(signature=sign(given, FIELDS))) == 403
+def test_the_signature_covers_the_callback_url_without_its_fragment(door: Door) -> None:
+    url = f"{PUBLIC_URL}{PATH}{RETRIED}"
+    assert door.answers(post(signature=sign(urldefrag(url).url, FIELDS))) == 204
+    assert door.answers(post(signature=sign(url, FIELDS))) == 403
 
 
-def test_a_body_that_is_not_in_base64_is_taken_too(door: Door) -> None:
+def test_a_body_may_arrive_without_base64(door: Door) -> None:
     assert door.answers(post(body=None, isBase64Encoded=False) | {"body": urlencode(FIELDS)}) == 204
 
 
-def test_an_empty_field_counts_in_the_signature(door: Door) -> None:
+def test_the_signature_covers_an_empty_field(door: Door) -> None:
     fields = {**FIELDS, "ErrorMessage": ""}
     assert door.answers(post(fields)) == 204
     assert door.answers(post(fields, signature=sign(PUBLIC_URL + PATH, FIELDS))) == 403
 
 
-def test_a_query_is_part_of_what_is_signed(door: Door) -> None:
+def test_the_signature_covers_the_query(door: Door) -> None:
     assert door.answers(post(query="a=1&b=%20")) == 204
     assert door.answers(post(signature=sign(PUBLIC_URL + PATH, FIELDS)) | {"rawQueryString": "a=1"}) == 403
 
 
 @pytest.mark.parametrize("origin", ["https://api.mailroom.example", "https://api.mailroom.example:443"])
-def test_a_signature_over_the_url_with_or_without_its_port_is_right(clock: FakeClock, origin: str) -> None:
+def test_a_signature_over_the_url_with_or_without_its_port_is_valid(clock: FakeClock, origin: str) -> None:
     for public_url in ("https://api.mailroom.example", "https://api.mailroom.example:443"):
         door = Door(clock, public_url=public_url)
         assert door.answers(post(signature=sign(origin + PATH, FIELDS))) == 204
@@ -104,21 +104,22 @@ OWN = "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com"
 
 
 def came_by(host: Any, signature: str | None = None, **changes: Any) -> dict[str, Any]:
-    """A callback to this host, as API Gateway says; signed for it unless `signature` says otherwise."""
+    """Return a callback that API Gateway received for this host, signed for the host unless `signature`
+    replaces that."""
     event = post(signature=sign(f"https://{host}{PATH}", FIELDS) if signature is None else signature)
     event["requestContext"]["domainName"] = host
     return {**event, **changes}
 
 
 @pytest.mark.parametrize("origin", [f"https://{OWN}", f"https://{OWN}:443"])
-def test_a_callback_to_the_apis_own_host_is_taken_after_the_public_url_is_another(
+def test_a_callback_to_the_apis_own_host_stays_valid_after_a_change_of_the_public_url(
     door: Door, origin: str
 ) -> None:
     assert door.answers(came_by(OWN, sign(origin + PATH, FIELDS))) == 204
     assert door.answers(came_by(OWN, sign(PUBLIC_URL + PATH, FIELDS))) == 204  # as before
 
 
-def test_a_callback_signed_for_a_host_that_it_did_not_come_by_is_refused(door: Door) -> None:
+def test_a_callback_signed_for_another_host_is_refused_whatever_its_headers_contain(door: Door) -> None:
     captured = sign(f"https://other-stage.example{PATH}", FIELDS)
     assert door.answers(came_by(OWN, captured)) == 403
     event = came_by(OWN, captured)
@@ -128,7 +129,7 @@ def test_a_callback_signed_for_a_host_that_it_did_not_come_by_is_refused(door: D
 
 
 @pytest.mark.parametrize("host", [OWN, "api.mailroom.example"])
-def test_by_whatever_host_it_comes_a_callback_needs_the_token(door: Door, host: str) -> None:
+def test_a_callback_to_any_host_needs_the_token_and_https(door: Door, host: str) -> None:
     assert door.answers(came_by(host, sign(f"https://{host}{PATH}", FIELDS, "another token"))) == 403
     assert door.answers(came_by(host, sign(f"http://{host}{PATH}", FIELDS))) == 403
 
@@ -140,12 +141,12 @@ def test_by_whatever_host_it_comes_a_callback_needs_the_token(door: Door, host: 
         *("a.example\n", "ä.example", "x" * 64 + ".example", "x." * 127 + "example"),
     ],
 )
-def test_a_host_that_is_no_name_signs_nothing(door: Door, host: str) -> None:
+def test_a_signature_over_an_invalid_host_is_refused(door: Door, host: str) -> None:
     assert door.answers(came_by(host)) == 403
     assert door.answers(came_by(host, sign(PUBLIC_URL + PATH, FIELDS))) == 204
 
 
-def test_a_request_that_names_no_host_is_checked_by_the_public_url_alone(door: Door) -> None:
+def test_a_request_without_a_host_is_checked_by_the_public_url_alone(door: Door) -> None:
     assert door.answers(came_by(None, sign(PUBLIC_URL + PATH, FIELDS))) == 204
     assert door.answers(came_by(None)) == 403
     bare = post()
@@ -153,7 +154,7 @@ def test_a_request_that_names_no_host_is_checked_by_the_public_url_alone(door: D
     assert door.answers(bare) == 204
 
 
-def test_a_public_url_with_a_port_and_a_path_is_signed_whole(clock: FakeClock) -> None:
+def test_the_signature_covers_the_port_and_the_path_of_the_public_url(clock: FakeClock) -> None:
     public_url = "http://127.0.0.1:4566/restapis/a1/$default/_user_request_"
     door = Door(clock, public_url=public_url)
     assert door.answers(post(signature=sign(public_url + PATH, FIELDS))) == 204
@@ -163,6 +164,7 @@ def test_a_public_url_with_a_port_and_a_path_is_signed_whole(clock: FakeClock) -
 @pytest.mark.parametrize(
     "signature",
     [
+        None,
         "",
         "no",
         "é" * 28,
@@ -176,32 +178,27 @@ def test_a_public_url_with_a_port_and_a_path_is_signed_whole(clock: FakeClock) -
         f"{sign(PUBLIC_URL + PATH, FIELDS)},{sign(PUBLIC_URL + PATH, FIELDS)}",
     ],
 )
-def test_a_wrong_signature_is_refused(door: Door, counted: Counted, signature: str) -> None:
-    assert door.answers(post(signature=signature)) == 403
+def test_a_missing_or_invalid_signature_is_refused(
+    door: Door, counted: Counted, signature: str | None
+) -> None:
+    assert door.answers(post(headers=headers(x_twilio_signature=signature))) == 403
     assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
 
-def test_a_missing_signature_is_refused(door: Door) -> None:
-    assert door.answers(post(headers=headers(x_twilio_signature=None))) == 403
-    assert door.queue.bodies == []
-
-
-def test_a_header_is_found_in_any_case(door: Door) -> None:
+def test_a_header_is_read_in_any_case(door: Door) -> None:
     event = post()
     event["headers"] = {name.title(): value for name, value in event["headers"].items()}
     assert door.answers(event) == 204
 
 
-def test_a_captured_callback_cannot_be_turned_against_another_message(door: Door) -> None:
-    captured = post()
-    other = f"/callbacks/twilio/{Reference('s-2').text}"
-    assert door.answers({**captured, "rawPath": other}) == 403
-    again = f"/callbacks/twilio/{Reference('s-1', 2).text}"
-    assert door.answers({**captured, "rawPath": again}) == 403
+def test_a_captured_callback_cannot_be_used_for_another_message_or_attempt(door: Door) -> None:
+    for reference in (Reference("s-2"), Reference("s-1", 2)):
+        path = f"/callbacks/twilio/{reference.text}"
+        assert door.answers({**post(), "rawPath": path}) == 403
     assert door.queue.bodies == []
 
 
-def test_a_callback_that_is_posted_again_says_the_same_again(door: Door) -> None:
+def test_a_callback_that_is_posted_again_is_queued_as_the_same_event(door: Door) -> None:
     for _ in range(2):
         assert door.answers(post()) == 204
     first, second = map(event_of, door.queue.bodies)
@@ -215,7 +212,7 @@ def test_a_callback_of_another_account_is_refused(door: Door, fields: dict[str, 
 
 
 @pytest.mark.parametrize("name", ["MessageSid", "MessageStatus"])
-def test_a_signed_request_that_is_no_status_is_refused(door: Door, name: str) -> None:
+def test_a_signed_request_without_an_id_or_a_status_is_refused(door: Door, name: str) -> None:
     assert door.answers(post(without(name))) == 400
     assert door.answers(post({**FIELDS, name: ""})) == 400
     assert door.queue.bodies == []
@@ -245,7 +242,7 @@ def test_a_callback_that_cannot_be_queued_is_to_come_again(
         f'{{"account_sid": "{ACCOUNT}", "auth_token": null}}',
     ],
 )
-def test_a_secret_that_is_not_in_its_form_opens_to_nobody_and_says_what_to_do(
+def test_an_invalid_secret_refuses_every_request_and_the_log_has_the_remedy(
     clock: FakeClock, log: Log, text: str
 ) -> None:
     door = Door(clock, text)
@@ -257,7 +254,7 @@ def test_a_secret_that_is_not_in_its_form_opens_to_nobody_and_says_what_to_do(
 
 
 @pytest.mark.parametrize("trouble", [DENIED, DOWN, EndpointConnectionError(endpoint_url="https://secrets")])
-def test_a_secret_that_cannot_be_read_opens_to_nobody(
+def test_every_request_is_refused_while_the_secret_cannot_be_read(
     door: Door, log: Log, counted: Counted, trouble: Exception
 ) -> None:
     door.secrets.trouble = trouble
@@ -269,7 +266,7 @@ def test_a_secret_that_cannot_be_read_opens_to_nobody(
     assert door.answers(post()) == 204
 
 
-def test_a_secret_without_a_value_opens_to_nobody(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_without_a_value_refuses_every_request(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(_: CachedSecret) -> None:
         raise LookupError("the secret has no current value; put one")
 
@@ -277,7 +274,7 @@ def test_a_secret_without_a_value_opens_to_nobody(door: Door, monkeypatch: pytes
     assert door.answers(post()) == 500
 
 
-def test_a_new_token_is_known_half_a_minute_later(door: Door, clock: FakeClock) -> None:
+def test_a_new_token_is_valid_half_a_minute_later(door: Door, clock: FakeClock) -> None:
     new = post(signature=sign(PUBLIC_URL + PATH, FIELDS, "another token"))
     assert (door.answers(post()), door.answers(new)) == (204, 403)
     door.secrets.rotate(SECRET.replace(TOKEN, "another token"), NOW)
@@ -286,12 +283,12 @@ def test_a_new_token_is_known_half_a_minute_later(door: Door, clock: FakeClock) 
     assert len(door.secrets.asked) == 2
 
 
-def test_the_secret_may_hold_more(clock: FakeClock) -> None:
+def test_the_secret_may_have_more_fields(clock: FakeClock) -> None:
     door = Door(clock, SECRET.replace("}", ', "api_key": "SK1", "api_key_secret": "x"}'))
     assert door.answers(post()) == 204
 
 
-def test_the_log_tells_of_a_callback_no_more_than_its_id_and_status(door: Door, log: Log) -> None:
+def test_the_log_contains_no_more_of_a_callback_than_its_id_and_status(door: Door, log: Log) -> None:
     for event in (post(), post(signature="no"), post(body="Body=secret&Body=secret")):
         door.answers(event)
     door.queue.trouble = DOWN
@@ -304,8 +301,8 @@ def test_the_log_tells_of_a_callback_no_more_than_its_id_and_status(door: Door, 
         "callback not queued",
     ]
     assert (lines[0]["message_sid"], lines[0]["message_status"], lines[0]["id"]) == (SID, "delivered", "s-1")
-    told = json.dumps(lines)
-    assert not [each for each in (NUMBER, "+12025550123", ACCOUNT, TOKEN, "secret") if each in told]
+    secrets = (NUMBER, "+12025550123", ACCOUNT, TOKEN, "secret")
+    assert not [text for text in secrets if text in json.dumps(lines)]
 
 
 texts = st.text(max_size=60)
@@ -318,7 +315,7 @@ changed = st.dictionaries(
 
 
 def signed(event: Any) -> bool:
-    """By Twilio's own check of the whole request."""
+    """Return whether Twilio's own validator accepts the whole request."""
     form = base64.b64decode(event["body"]).decode() if event["isBase64Encoded"] else event["body"]
     url = PUBLIC_URL + event["rawPath"] + ("?" if event["rawQueryString"] else "") + event["rawQueryString"]
     fields = dict(parse_qsl(form, keep_blank_values=True))
@@ -326,7 +323,7 @@ def signed(event: Any) -> bool:
 
 
 @given(changed, st.booleans())
-def test_no_request_raises_and_none_is_queued_without_a_signature(changes: Any, bare: bool) -> None:
+def test_any_request_gets_a_response_and_only_a_signed_one_is_queued(changes: Any, bare: bool) -> None:
     door = Door(FakeClock())
     event = changes if bare else {**post(), **changes}
     queued = door.answers(event) == 204
@@ -335,9 +332,11 @@ def test_no_request_raises_and_none_is_queued_without_a_signature(changes: Any, 
 
 
 @given(st.dictionaries(texts, texts, max_size=6), texts, st.binary(max_size=40))
-def test_nobody_without_the_token_is_let_in(fields: dict[str, str], token: str, signature: bytes) -> None:
+def test_a_request_signed_without_the_token_is_refused(
+    fields: dict[str, str], token: str, signature: bytes
+) -> None:
     door = Door(FakeClock())
-    said = {**FIELDS, **fields}
-    for written in (sign(PUBLIC_URL + PATH, said, token), signature.decode("latin-1")):
-        assert door.answers(post(said, signature=written)) in {400, 403}
+    form = {**FIELDS, **fields}
+    for forged in (sign(PUBLIC_URL + PATH, form, token), signature.decode("latin-1")):
+        assert door.answers(post(form, signature=forged)) in {400, 403}
     assert door.queue.bodies == []

@@ -1,4 +1,4 @@
-"""Requests at the door for Twilio's callbacks: what is refused before anybody looks at its signature."""
+"""Requests to the function for Twilio's callbacks that it refuses before it checks their signatures."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +14,7 @@ def door(clock: FakeClock) -> Door:
     return Door(clock)
 
 
-def test_a_body_that_is_too_large_is_refused_before_it_is_decoded(door: Door) -> None:
+def test_a_body_over_the_limit_is_refused_before_it_is_decoded(door: Door) -> None:
     largest = {**FIELDS, "Body": ""}
     largest["Body"] = "x" * (65_536 - len(urlencode(largest)))
     assert door.answers(post(largest)) == 204
@@ -25,7 +25,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_decoded(door: Door) ->
 
 
 @pytest.mark.parametrize("kind", [None, "", "application/json", "multipart/form-data; boundary=x"])
-def test_what_is_no_form_is_refused(door: Door, kind: str | None) -> None:
+def test_a_body_of_another_media_type_is_refused(door: Door, kind: str | None) -> None:
     assert door.answers(post(headers=headers(content_type=kind))) == 415
     assert door.queue.bodies == []
 
@@ -33,7 +33,7 @@ def test_what_is_no_form_is_refused(door: Door, kind: str | None) -> None:
 @pytest.mark.parametrize(
     "kind", ["Application/X-WWW-Form-Urlencoded", "application/x-www-form-urlencoded ;a=1"]
 )
-def test_a_forms_type_is_read_as_http_has_it(door: Door, kind: str) -> None:
+def test_the_media_type_may_have_parameters_and_any_case(door: Door, kind: str) -> None:
     assert door.answers(post(headers=headers(content_type=kind))) == 204
 
 
@@ -50,22 +50,22 @@ def test_a_path_that_names_no_message_is_refused(door: Door, path: str) -> None:
 
 
 @pytest.mark.parametrize("body", ["!", "é", "====", "gA=="])
-def test_a_body_that_is_no_base64_of_utf_8_is_refused(door: Door, body: str) -> None:
+def test_a_body_that_is_not_base64_of_utf_8_is_refused(door: Door, body: str) -> None:
     assert door.answers(post() | {"body": body}) == 400
 
 
 @pytest.mark.parametrize("query", ["\ud800", "ä", "a b", "\n"])
-def test_a_query_that_no_url_has_is_refused(door: Door, query: str) -> None:
+def test_a_query_with_invalid_characters_is_refused(door: Door, query: str) -> None:
     assert door.answers(post() | {"rawQueryString": query}) == 400
 
 
-def test_a_form_that_cannot_be_read_is_refused(door: Door) -> None:
+def test_a_malformed_form_is_refused(door: Door) -> None:
     assert door.answers(post(body="a=%ff")) == 400
-    assert door.answers(post(body="&".join(f"a{at}=1" for at in range(101)))) == 400
+    assert door.answers(post(body="&".join(f"a{number}=1" for number in range(101)))) == 400
     assert door.answers(post(isBase64Encoded=False) | {"body": "a=\ud800"}) == 400
 
 
-def test_a_field_that_stands_there_twice_is_refused(door: Door) -> None:
+def test_a_repeated_field_is_refused(door: Door) -> None:
     doubled = urlencode([*FIELDS.items(), ("MessageStatus", "failed")])
     assert door.answers(post(body=doubled)) == 400
     assert door.queue.bodies == []
@@ -74,7 +74,7 @@ def test_a_field_that_stands_there_twice_is_refused(door: Door) -> None:
 @pytest.mark.parametrize(
     "changes", [{"rawPath": None}, {"headers": None}, {"headers": {"a": 1}}, {"body": 7}]
 )
-def test_what_is_no_request_is_refused(door: Door, changes: dict[str, Any]) -> None:
+def test_an_event_that_is_not_an_http_request_is_refused(door: Door, changes: dict[str, Any]) -> None:
     assert door.answers({**post(), **changes}) == 400
     assert door.answers({}) == 400
 

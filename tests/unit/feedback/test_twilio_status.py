@@ -1,4 +1,4 @@
-"""Twilio's status callbacks, as they lie in the feedback queue."""
+"""Twilio's status callbacks in the feedback queue."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tests.support.unit.shared import NOW_MS
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "fact"),
+    ("reported", "status", "fact"),
     [
         ("accepted", "sent", None),
         ("scheduled", "sent", None),
@@ -28,17 +28,19 @@ from tests.support.unit.shared import NOW_MS
         ("canceled", "undelivered", "undeliveredAt"),
     ],
 )
-def test_each_status_of_twilio_has_one_here(said: str, status: str, fact: str | None) -> None:
-    found = event(twilio(said))
-    assert (found.key, found.attempt, found.provider) == (Key("s-1", "sms"), 1, "twilio")
-    assert (found.provider_id, found.kind, found.status) == (SID, said, status)
-    assert found.facts == ({} if fact is None else {fact: NOW_MS})
-    assert (found.recipients, found.several, found.at) == ((NUMBER,), False, NOW_MS)
-    assert found.found_by_number
-    assert (found.detail, found.suppress) == (said if status == "undelivered" else "", None)
+def test_each_status_of_twilio_has_a_status_of_the_ledger(
+    reported: str, status: str, fact: str | None
+) -> None:
+    sent = event(twilio(reported))
+    assert (sent.key, sent.attempt, sent.provider) == (Key("s-1", "sms"), 1, "twilio")
+    assert (sent.provider_id, sent.kind, sent.status) == (SID, reported, status)
+    assert sent.facts == ({} if fact is None else {fact: NOW_MS})
+    assert (sent.recipients, sent.several, sent.at) == ((NUMBER,), False, NOW_MS)
+    assert sent.found_by_number
+    assert (sent.detail, sent.suppress) == (reported if status == "undelivered" else "", None)
 
 
-def test_the_attempt_comes_with_the_reference() -> None:
+def test_the_attempt_comes_from_the_reference() -> None:
     assert event(twilio(attempt=3)).attempt == 3
 
 
@@ -51,27 +53,27 @@ def test_the_attempt_comes_with_the_reference() -> None:
         ("30008", None, "undelivered: error 30008"),
     ],
 )
-def test_an_error_code_is_kept_and_a_line_without_sms_is_marked(
+def test_an_error_code_is_recorded_and_suppresses_a_landline_and_an_opted_out_number(
     code: str, suppress: str | None, detail: str
 ) -> None:
-    found = event(twilio("undelivered", ErrorCode=code))
-    assert (found.facts["error_code"], found.suppress, found.detail) == (code, suppress, detail)
+    sent = event(twilio("undelivered", ErrorCode=code))
+    assert (sent.facts["error_code"], sent.suppress, sent.detail) == (code, suppress, detail)
 
 
 @pytest.mark.parametrize("sender", ["12345", "ACME"])
-def test_a_carrier_that_a_short_code_or_a_name_cannot_reach_marks_no_number(sender: str) -> None:
-    found = event(twilio("undelivered", ErrorCode="30006", From=sender))
-    assert (found.status, found.suppress) == ("undelivered", None)
+def test_a_carrier_out_of_reach_for_a_short_code_or_a_name_suppresses_no_number(sender: str) -> None:
+    sent = event(twilio("undelivered", ErrorCode="30006", From=sender))
+    assert (sent.status, sent.suppress) == ("undelivered", None)
 
 
-def test_an_error_code_means_nothing_with_a_delivery() -> None:
-    found = event(twilio("delivered", ErrorCode="30006"))
-    assert (found.facts, found.suppress) == ({"deliveredAt": NOW_MS}, None)
+def test_an_error_code_of_a_delivery_is_ignored() -> None:
+    sent = event(twilio("delivered", ErrorCode="30006"))
+    assert (sent.facts, sent.suppress) == ({"deliveredAt": NOW_MS}, None)
 
 
-def test_the_carriers_own_date_is_kept_and_is_no_time_of_ours() -> None:
-    found = event(twilio(RawDlrDoneDate="2611210458"))
-    assert found.facts == {"deliveredAt": NOW_MS, "carrier_done_date": "2611210458"}
+def test_the_carriers_date_is_recorded_beside_the_time_of_the_callback() -> None:
+    sent = event(twilio(RawDlrDoneDate="2611210458"))
+    assert sent.facts == {"deliveredAt": NOW_MS, "carrier_done_date": "2611210458"}
 
 
 @pytest.mark.parametrize("date", ["26112104580", "26-11-21", "", "٢٦١١٢١٠٤٥٨"])
@@ -80,25 +82,23 @@ def test_a_carriers_date_in_another_form_is_left_out(date: str) -> None:
 
 
 @pytest.mark.parametrize("to", [..., "", "MAILROOM", "+1"])
-def test_a_recipient_that_is_no_number_is_left_out(to: Any) -> None:
+def test_a_recipient_that_is_not_a_number_is_left_out(to: Any) -> None:
     assert event(twilio(To=to)).recipients == ()
 
 
-def test_a_number_without_its_country_belongs_to_the_stages_region() -> None:
+def test_a_number_without_a_country_code_belongs_to_the_stages_region() -> None:
     assert event(twilio(To="(617) 555-1234"), "US").recipients == (NUMBER,)
     assert event(twilio(To="(617) 555-1234")).recipients == ()
 
 
-def test_a_status_that_is_not_known_is_logged_and_counted(
-    log: Log, counted: Callable[[], dict[str, float]]
-) -> None:
+def test_an_unknown_status_is_logged_and_counted(log: Log, counted: Callable[[], dict[str, float]]) -> None:
     assert events(twilio("teleported")) == []
     (line,) = log()
     assert (line["level"], line["kind"], counted()) == ("WARNING", "teleported", {"EventsUnknown": 1})
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    ("changes", "field"),
     [
         ({"reference": "!"}, "reference"),
         ({"reference": None}, "reference"),
@@ -110,10 +110,12 @@ def test_a_status_that_is_not_known_is_logged_and_counted(
         ({"fields": None}, "fields"),
     ],
 )
-def test_a_callback_that_is_wrong_is_malformed_and_named(changes: dict[str, Any], named: str) -> None:
-    assert named in fault({**twilio(), **changes})
+def test_a_callback_with_an_invalid_field_is_malformed_and_the_field_named(
+    changes: dict[str, Any], field: str
+) -> None:
+    assert field in fault({**twilio(), **changes})
 
 
-def test_nothing_of_a_callback_is_logged(log: Log) -> None:
+def test_the_content_of_a_callback_is_not_logged(log: Log) -> None:
     events(twilio(To="MAILROOM", MessageSid="line\nbreak"))
-    assert not [each for each in (NUMBER, "MAILROOM", "line\\nbreak") if each in json.dumps(log())]
+    assert not [text for text in (NUMBER, "MAILROOM", "line\\nbreak") if text in json.dumps(log())]

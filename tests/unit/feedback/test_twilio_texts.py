@@ -1,4 +1,4 @@
-"""Texts that people send to a number at Twilio: signed keywords are queued, nothing is answered."""
+"""Texts that people send to a number at Twilio: signed keywords are queued, and no text gets a reply."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
 from mailroom.feedback.keywords import KeywordText
 from mailroom.feedback.twilio_callbacks import message_created
 from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, sign, text
-from tests.support.unit.feedback_words import NUMBER, OURS, SID, fault, told
+from tests.support.unit.feedback_words import NUMBER, OURS, SID, fault, items_of
 from tests.support.unit.post import Log
 from tests.support.unit.scripted_server import Answer, scripted
 from tests.support.unit.shared import NOW, NOW_MS, FakeClock
@@ -28,7 +28,7 @@ def door(clock: FakeClock) -> Door:
     return door
 
 
-def test_a_signed_stop_is_queued_as_that_word_at_twilios_time(door: Door) -> None:
+def test_a_signed_stop_is_queued_with_the_time_of_its_creation_at_twilio(door: Door) -> None:
     assert door.answers(text("Stop.")) == 200
     (body,) = door.queue.bodies
     assert json.loads(body) == {
@@ -40,9 +40,9 @@ def test_a_signed_stop_is_queued_as_that_word_at_twilios_time(door: Door) -> Non
     }
 
 
-def test_what_is_queued_is_what_the_reader_reads(door: Door) -> None:
+def test_a_queued_text_is_read_by_the_feedback_reader(door: Door) -> None:
     assert door.answers(text("Unstop")) == 200
-    assert told(door.queue.bodies[0]) == [KeywordText(NUMBER, OURS, "start", NOW_MS - 60_000)]
+    assert items_of(door.queue.bodies[0]) == [KeywordText(NUMBER, OURS, "start", NOW_MS - 60_000)]
 
 
 @pytest.mark.parametrize(("words", "wish"), [("ARRÊT", "stop"), ("oui", "start")])
@@ -60,14 +60,16 @@ def test_the_stages_own_words_count(door: Door, words: str, wish: str) -> None:
         ("YES", "HELP", "start"),
     ],
 )
-def test_what_a_messaging_service_takes_it_for_counts_too(
+def test_the_keyword_that_a_messaging_service_recognized_counts_too(
     door: Door, body: str, type_: str, wish: str
 ) -> None:
     assert door.answers(text(body, fields={"OptOutType": type_})) == 200
     assert json.loads(door.queue.bodies[0])["wish"] == wish
 
 
-def test_other_texts_go_nowhere_and_twilio_is_asked_nothing(door: Door, counted: Counted, log: Log) -> None:
+def test_other_texts_are_counted_without_a_queue_record_or_a_look_up(
+    door: Door, counted: Counted, log: Log
+) -> None:
     door.created = {}
     assert door.answers(text("Where is my parcel?")) == 200
     assert door.answers(text("info", fields={"OptOutType": "HELP"})) == 200
@@ -87,7 +89,7 @@ def test_a_forged_text_is_refused(door: Door, counted: Counted, changes: dict[st
     assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
 
-def test_a_captured_text_cannot_be_turned_into_another(door: Door) -> None:
+def test_a_captured_text_cannot_be_changed_into_another(door: Door) -> None:
     captured = text("START")
     for other in (text("STOP"), text("START", fields={"From": "+16175559999"}), text("START", OTHER)):
         assert door.answers({**captured, "body": other["body"]}) == 403
@@ -95,7 +97,7 @@ def test_a_captured_text_cannot_be_turned_into_another(door: Door) -> None:
     assert door.queue.bodies == []
 
 
-def test_a_text_that_is_posted_again_later_says_the_same_again(door: Door, clock: FakeClock) -> None:
+def test_a_text_that_is_posted_again_later_is_queued_with_the_same_time(door: Door, clock: FakeClock) -> None:
     door.answers(text("START"))
     clock.advance(3600)
     door.answers(text("START"))
@@ -103,11 +105,11 @@ def test_a_text_that_is_posted_again_later_says_the_same_again(door: Door, clock
     assert first == second
 
 
-def test_of_one_second_a_stop_is_the_last_and_a_start_the_first(door: Door) -> None:
+def test_within_one_second_a_stop_counts_as_the_last_text_and_a_start_as_the_first(door: Door) -> None:
     door.created[OTHER] = door.created[SID]
     door.answers(text("START", OTHER))
     door.answers(text("STOP"))
-    start, stop = (json.loads(each)["at"] for each in door.queue.bodies)
+    start, stop = (json.loads(body)["at"] for body in door.queue.bodies)
     assert stop - start == 999
 
 
@@ -119,14 +121,14 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_a_stop_that_twilio_cannot_date_counts_as_of_now(door: Door, trouble: Exception) -> None:
+def test_a_stop_counts_as_of_now_if_twilio_does_not_return_its_time(door: Door, trouble: Exception) -> None:
     door.created[SID] = trouble
     assert door.answers(text()) == 200
     assert json.loads(door.queue.bodies[0])["at"] == NOW_MS
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_a_start_that_twilio_cannot_date_is_to_come_again(
+def test_a_start_is_to_come_again_if_twilio_does_not_return_its_time(
     door: Door, counted: Counted, log: Log, trouble: Exception
 ) -> None:
     door.created[SID] = trouble
@@ -143,48 +145,48 @@ def test_a_text_that_cannot_be_queued_is_to_come_again(door: Door, trouble: Exce
 
 
 @pytest.mark.parametrize("fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"To": ""}])
-def test_a_signed_request_that_is_no_text_is_refused(door: Door, fields: dict[str, str]) -> None:
+def test_a_signed_request_without_a_valid_id_or_number_is_refused(door: Door, fields: dict[str, str]) -> None:
     assert door.answers(text(fields=fields)) == 400
 
 
-def test_a_signed_stop_without_a_number_goes_on_so_that_somebody_sees_it(door: Door) -> None:
+def test_a_signed_stop_without_a_number_is_queued_and_becomes_a_dead_letter(door: Door) -> None:
     assert door.answers(text(fields={"From": ""})) == 200
     (body,) = door.queue.bodies
     assert fault(json.loads(body)).startswith("the number of a STOP or START cannot be read")
 
 
-def test_the_log_tells_of_a_text_no_more_than_its_id_and_its_word(door: Door, log: Log) -> None:
+def test_the_log_contains_no_more_of_a_text_than_its_id_and_its_keyword(door: Door, log: Log) -> None:
     for event in (text(), text("my secret"), text(signature="no"), text(fields={"To": ""})):
         door.answers(event)
     assert [line["message"] for line in log()] == ["text taken", "callback refused", "callback refused"]
     assert (log()[0]["message_sid"], log()[0]["wish"]) == (SID, "stop")
-    told = json.dumps(log())
-    assert not [each for each in (NUMBER, OURS, ACCOUNT, TOKEN, "secret") if each in told]
+    lines = json.dumps(log())
+    assert not [text for text in (NUMBER, OURS, ACCOUNT, TOKEN, "secret") if text in lines]
 
 
-MADE = {"date_created": "Sat, 21 Nov 2026 09:00:00 +0000", "direction": "inbound"}
+INBOUND = {"date_created": "Sat, 21 Nov 2026 09:00:00 +0000", "direction": "inbound"}
 
 
-def test_twilio_is_asked_for_the_message_with_the_accounts_login() -> None:
-    with scripted(Answer(200, MADE)) as server:
+def test_the_look_up_of_a_text_uses_the_accounts_login() -> None:
+    with scripted(Answer(200, INBOUND)) as server:
         account = TwilioAccount(ACCOUNT, TOKEN, "SK1", "key-secret")
         assert message_created(account, server.url + "/", SID) == NOW
-        (asked,) = server.asked
-    assert (asked.method, asked.path) == ("GET", f"/2010-04-01/Accounts/{ACCOUNT}/Messages/{SID}.json")
-    assert asked.headers["authorization"] == "Basic U0sxOmtleS1zZWNyZXQ="
+        (request,) = server.asked
+    assert (request.method, request.path) == ("GET", f"/2010-04-01/Accounts/{ACCOUNT}/Messages/{SID}.json")
+    assert request.headers["authorization"] == "Basic U0sxOmtleS1zZWNyZXQ="
 
 
 @pytest.mark.parametrize(
     "answer",
     [
         Answer(404, {}),
-        Answer(401, MADE),
-        Answer(500, MADE),
+        Answer(401, INBOUND),
+        Answer(500, INBOUND),
         Answer(200, b"no"),
         Answer(200, {}),
         Answer(200, {"date_created": "yesterday"}),
     ],
 )
-def test_any_other_answer_is_no_date(answer: Answer) -> None:
+def test_any_other_response_leaves_the_time_of_a_text_unknown(answer: Answer) -> None:
     with scripted(answer) as server, pytest.raises(OutcomeUnknown):
         message_created(TwilioAccount(ACCOUNT, TOKEN), server.url, SID)
