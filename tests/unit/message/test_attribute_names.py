@@ -1,4 +1,4 @@
-"""Attributes that nobody knows: variables of a template, or mistakes."""
+"""Attributes that are not in a contract: variables of a template, or mistakes."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ from mailroom.channels.fax.contract import item_of
 from mailroom.errors import Invalid
 from mailroom.message.message import MISTAKABLE, OURS, parse
 
-RIGHT: dict[str, dict[str, Any]] = {
+VALID: dict[str, dict[str, Any]] = {
     "mail": {"to": "ada@example.com", "subject": "Hello", "text": "Hi"},
     "sms": {"to": "+16175551234", "text": "Hi"},
     "push": {"to": "device-token", "platform": "android", "title": "Hi"},
@@ -25,13 +25,13 @@ LONG = [
 ]
 
 
-def item(channel: str, **more: Any) -> dict[str, Any]:
-    return {"id": "m-1", "event_type": channel, **RIGHT[channel], **more}
+def item(channel: str, **variables: Any) -> dict[str, Any]:
+    return {"id": "m-1", "event_type": channel, **VALID[channel], **variables}
 
 
 def camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(map(str.title, rest))
+    first, *words = name.split("_")
+    return first + "".join(map(str.title, words))
 
 
 def misspellings(name: str) -> set[str]:
@@ -40,7 +40,7 @@ def misspellings(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("channel", "name"), LONG)
-def test_another_spelling_of_a_contract_s_name_is_refused_with_the_right_one(channel: str, name: str) -> None:
+def test_a_misspelt_attribute_is_refused_with_the_right_spelling(channel: str, name: str) -> None:
     for wrong in misspellings(name):
         with pytest.raises(Invalid) as caught:
             parse(item(channel, **{wrong: "x"}), CONTRACTS)
@@ -73,29 +73,25 @@ EVERYDAY = """
 
 
 @pytest.mark.parametrize("channel", CONTRACTS)
-def test_no_everyday_variable_is_taken_for_a_mistake(channel: str) -> None:
+def test_an_everyday_variable_does_not_count_as_a_misspelling(channel: str) -> None:
     assert len(EVERYDAY) > 150
-    more = {name: "x" for name in EVERYDAY if name not in CONTRACTS[channel].__struct_encode_fields__}
-    assert parse(item(channel, **more), CONTRACTS).misspelt() == {}
+    names = (name for name in EVERYDAY if name not in CONTRACTS[channel].__struct_encode_fields__)
+    assert parse(item(channel, **dict.fromkeys(names, "x")), CONTRACTS).misspelt() == {}
 
 
-def test_a_mail_of_a_template_is_judged_with_its_template() -> None:
-    message = parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "sendAt": "x"}, CONTRACTS)
+@pytest.mark.parametrize("payload", [{}, {"payload_ref": "s3://bucket/key"}])
+def test_a_misspelling_may_be_a_variable_of_the_mails_template_or_payload(payload: dict[str, str]) -> None:
+    mail = {"id": "m-1", "event_type": "mail", "to": "a@example.com", "sendAt": "x", **payload}
+    message = parse(mail, CONTRACTS)
     assert (message.may_use, message.misspelt()) == (True, {"sendAt": "send_at"})
 
 
-def test_what_lies_in_a_payload_may_use_any_name_until_it_is_read() -> None:
-    given = {"to": "a@example.com", "payload_ref": "s3://bucket/key", "sendAt": "x"}
-    message = parse({"id": "m-1", "event_type": "mail", **given}, CONTRACTS)
-    assert (message.may_use, message.misspelt()) == (True, {"sendAt": "send_at"})
-
-
-def test_the_system_s_own_names_are_suggested_to_nobody() -> None:
+def test_the_systems_own_attributes_are_never_suggested() -> None:
     message = parse(item("mail", attempts="3", variable="x", payloadPrefix="y"), CONTRACTS)
     assert message.misspelt() == {}
 
 
-def test_the_smallest_item_of_mails_and_the_gateway_s_fax_stay_as_they_are() -> None:
+def test_the_smallest_mail_and_the_fax_of_the_gateway_have_no_misspellings() -> None:
     names = {"email": "ldg55d@example.com", "first_name": "Vincent", "last_name": "Lee"}
     mail = parse({"id": "2026ldg55d", "event_type": "mail", **names}, CONTRACTS)
     fax = {"fax_id": "abc123", "to": "+16175551234", "pdf_url": "https://some-url.example/file.pdf"}
@@ -103,9 +99,9 @@ def test_the_smallest_item_of_mails_and_the_gateway_s_fax_stay_as_they_are() -> 
     assert (mail.misspelt(), sent.misspelt()) == ({}, {})
 
 
-def test_what_nobody_uses_is_named_and_a_subject_beside_a_template_too() -> None:
-    given = {"to": "a@example.com", "template": "welcome", "subject": "Hi", "name": "Ada", "shoe": 7}
-    message = parse({"id": "m-1", "event_type": "mail", **given}, CONTRACTS)
+def test_an_unused_variable_is_reported_and_so_is_a_subject_beside_a_template() -> None:
+    attributes = {"to": "a@example.com", "template": "welcome", "subject": "Hi", "name": "Ada", "shoe": 7}
+    message = parse({"id": "m-1", "event_type": "mail", **attributes}, CONTRACTS)
     assert sorted(message.unused({"name"})) == ["shoe", "subject"]
     assert sorted(message.unused({"name", "shoe", "subject"})) == []
 
@@ -118,7 +114,7 @@ def test_a_locale_is_a_language_tag(locale: str) -> None:
 @pytest.mark.parametrize(
     "locale", ["fr_CA", "", "f", "french", "fr-", "fr-CA ", "fr-../x", "../../x", "fr/CA"]
 )
-def test_what_is_no_language_tag_is_refused(locale: str) -> None:
-    said = f"locale: {locale!r} is no language tag; use one like fr or fr-CA"
-    with pytest.raises(Invalid, match=re.escape(said)):
+def test_a_locale_that_is_not_a_language_tag_is_refused(locale: str) -> None:
+    problem = f"locale: {locale!r} is no language tag; use one like fr or fr-CA"
+    with pytest.raises(Invalid, match=re.escape(problem)):
         parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "locale": locale}, CONTRACTS)

@@ -1,4 +1,4 @@
-"""What goes along with a message and comes back with its events."""
+"""References, which go to providers with a message and come back with its events."""
 
 import pytest
 from hypothesis import given
@@ -14,12 +14,12 @@ IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(
 
 
 @given(IDS, st.integers(1, 999_999_999))
-def test_a_reference_reads_back_as_what_it_was(id_: str, attempt: int) -> None:
+def test_a_reference_is_read_from_its_text(id_: str, attempt: int) -> None:
     reference = Reference(id_, attempt)
     assert Reference.read(reference.text) == reference
 
 
-def test_the_first_attempts_reference_is_the_id_alone() -> None:
+def test_the_reference_of_the_first_attempt_is_the_encoded_id_alone() -> None:
     assert Reference("m-1").text == "bS0x"
     assert Reference("m-1", 12).text == "bS0x.12"
 
@@ -51,13 +51,13 @@ def test_the_longest_id_fits_a_tag_of_ses() -> None:
         "bS0x.\uff12",  # a digit, but no ASCII
     ],
 )
-def test_what_no_message_of_ours_ever_had_is_malformed(text: str) -> None:
+def test_a_text_that_is_not_a_canonical_reference_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
         Reference.read(text)
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_malformed_or_the_one_spelling_of_its_reference(text: str) -> None:
+def test_any_text_is_malformed_or_the_text_of_its_reference(text: str) -> None:
     try:
         reference = Reference.read(text)
     except Malformed:

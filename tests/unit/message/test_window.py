@@ -1,4 +1,4 @@
-"""The hours in which a message may go out, against the clock on the wall."""
+"""The hours in which a message may go out, compared with the wall clock of a zone."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,7 +20,7 @@ def window(**changes: Any) -> Window:
 
 
 def at(text: str, zone: str = BERLIN, fold: int = 0) -> float:
-    """A time on the wall of a zone, in epoch seconds."""
+    """Return a wall-clock time of a zone in epoch seconds."""
     return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone), fold=fold).timestamp()
 
 
@@ -29,7 +29,7 @@ def on_the_wall(seconds: float, zone: str = BERLIN) -> str:
 
 
 @pytest.mark.parametrize(
-    ("when", "opens"),
+    ("moment", "opens"),
     [
         ("2026-11-25 12:00", "2026-11-25 12:00"),
         ("2026-11-25 08:59", "2026-11-25 09:00"),
@@ -39,41 +39,41 @@ def on_the_wall(seconds: float, zone: str = BERLIN) -> str:
         ("2026-11-29 12:00", "2026-11-30 09:00"),
     ],
 )
-def test_what_is_outside_goes_out_when_the_window_opens_next(when: str, opens: str) -> None:
-    assert on_the_wall(window().opens(at(when), None)) == opens
+def test_outside_the_window_a_message_waits_for_its_next_opening(moment: str, opens: str) -> None:
+    assert on_the_wall(window().opens(at(moment), None)) == opens
 
 
 @pytest.mark.parametrize(
-    ("when", "opens"),
+    ("moment", "opens"),
     [
         ("2026-11-27 23:00", "2026-11-27 23:00"),  # a Friday
-        ("2026-11-28 05:59", "2026-11-28 05:59"),  # still Friday's
+        ("2026-11-28 05:59", "2026-11-28 05:59"),  # within the window of Friday
         ("2026-11-28 06:00", "2026-12-04 22:00"),
         ("2026-11-28 23:00", "2026-12-04 22:00"),
     ],
 )
-def test_a_window_over_midnight_belongs_to_the_day_on_which_it_begins(when: str, opens: str) -> None:
+def test_a_window_over_midnight_belongs_to_the_day_on_which_it_begins(moment: str, opens: str) -> None:
     night = window(**{"from": "22:00", "to": "06:00", "days": "fri"})
-    assert on_the_wall(night.opens(at(when), None)) == opens
+    assert on_the_wall(night.opens(at(moment), None)) == opens
 
 
-def test_the_zone_of_the_message_goes_before_that_of_the_window() -> None:
+def test_the_zone_of_the_message_overrides_the_zone_of_the_window() -> None:
     morning = at("2026-11-25 08:00", "America/New_York")
     assert window().opens(morning, None) == morning
     assert on_the_wall(window().opens(morning, "America/New_York"), "America/New_York") == "2026-11-25 09:00"
 
 
-def test_an_hour_that_the_clock_skips_opens_when_it_has_skipped_it() -> None:
+def test_a_window_that_begins_in_a_skipped_hour_opens_after_that_hour() -> None:
     early = window(**{"from": "02:30", "to": "05:00", "days": "sun"})
     assert on_the_wall(early.opens(at("2027-03-28 01:59"), None)) == "2027-03-28 03:00"
 
 
-def test_a_window_that_the_clock_skips_opens_a_week_later() -> None:
+def test_a_window_within_a_skipped_hour_opens_a_week_later() -> None:
     skipped = window(**{"from": "02:10", "to": "02:50", "days": "sun"})
     assert on_the_wall(skipped.opens(at("2027-03-28 00:00"), None)) == "2027-04-04 02:10"
 
 
-def test_an_hour_that_comes_twice_is_within_twice() -> None:
+def test_a_window_in_a_repeated_hour_opens_twice() -> None:
     night = window(**{"from": "02:00", "to": "02:30", "days": "mon-sun"})
     between = at("2026-10-25 02:40")
     assert night.opens(between, None) == at("2026-10-25 02:00", fold=1)
@@ -96,13 +96,13 @@ def test_an_hour_that_comes_twice_is_within_twice() -> None:
         ({"zone": None}, "window.zone"),
     ],
 )
-def test_a_wrong_window_is_named_by_its_field(changes: dict[str, Any], field: str) -> None:
+def test_an_invalid_window_is_refused_with_its_field(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(Invalid) as raised:
         window(**changes).check(None)
     assert raised.value.field == field
 
 
-def test_a_wrong_zone_of_the_message_is_named_as_such() -> None:
+def test_an_invalid_zone_of_the_message_is_refused_as_its_time_zone() -> None:
     window(zone=None).check("Asia/Kolkata")
     with pytest.raises(Invalid) as raised:
         window().check("Kolkata")
@@ -116,7 +116,7 @@ CLOCKS = st.builds("{:02d}:{:02d}".format, st.integers(0, 23), st.sampled_from([
 ZONES = st.sampled_from(
     ["UTC", BERLIN, "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/St_Johns"]
 )
-# The year's two changes of the clock, and days around them.
+# Days around the year's two changes of the clock.
 MOMENTS = st.datetimes(datetime(2026, 10, 20), datetime(2026, 11, 5)) | st.datetimes(
     datetime(2027, 3, 10), datetime(2027, 4, 8)
 )
@@ -124,7 +124,7 @@ MOMENTS = st.datetimes(datetime(2026, 10, 20), datetime(2026, 11, 5)) | st.datet
 
 @given(MOMENTS, CLOCKS, CLOCKS, st.sets(st.sampled_from(DAYS), min_size=1), ZONES)
 @settings(max_examples=150, deadline=None)
-def test_it_opens_at_the_first_minute_that_the_clock_on_the_wall_shows_within(
+def test_a_window_opens_at_the_first_minute_within_it_on_the_wall_clock(
     moment: datetime, begin: str, end: str, days: set[str], zone: str
 ) -> None:
     if begin == end:
@@ -134,8 +134,8 @@ def test_it_opens_at_the_first_minute_that_the_clock_on_the_wall_shows_within(
     opens = datetime.fromtimestamp(hours.opens(start.timestamp(), None), UTC)
     assert opens >= start
 
-    def within(when: datetime) -> bool:
-        wall = when.astimezone(ZoneInfo(zone))
+    def within(instant: datetime) -> bool:
+        wall = instant.astimezone(ZoneInfo(zone))
         minute, day = wall.strftime("%H:%M"), DAYS[wall.weekday()]
         before = DAYS[wall.weekday() - 1]
         if begin < end:
