@@ -15,11 +15,11 @@ from tests.support.unit.shared import NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, Fa
 ADA = "+16175551234"
 LANDLINE = Suppression(ADA, "sms", "bounce", NOW_MS - 9000, "undelivered: error 30006", "s-0")
 Text = tuple[str, int]
-"""STOP or START, and seconds after the first of all times."""
+"""STOP or START, and seconds after the earliest time of a text."""
 
 
-def stop(at: int = NOW_MS, detail: str = "STOP sent to +12025550123") -> Suppression:
-    return Suppression(ADA, "sms", "stop", at, detail)
+def stop(sent_ms: int = NOW_MS, detail: str = "STOP sent to +12025550123") -> Suppression:
+    return Suppression(ADA, "sms", "stop", sent_ms, detail)
 
 
 @pytest.fixture
@@ -31,14 +31,16 @@ def of_ada(list_: Suppressions) -> Suppression | None:
     return list_.find("sms", [ADA]).get(ADA)
 
 
-def test_stop_puts_a_number_on_the_list_of_texts_and_of_nothing_else(list_: Suppressions) -> None:
+def test_a_stop_suppresses_a_number_for_texts_alone(list_: Suppressions) -> None:
     assert list_.mark(stop())
     assert of_ada(list_) == stop()
     assert list(list_.listed()) == [stop()]
     assert list_.find("fax", [ADA]) == {}
 
 
-def test_a_message_to_it_ends_with_the_number_that_stop_was_sent_to(list_: Suppressions, aws: Aws) -> None:
+def test_the_reason_of_a_blocked_text_has_the_number_that_the_stop_was_sent_to(
+    list_: Suppressions, aws: Aws
+) -> None:
     list_.mark(stop())
     choices = Choices(list_, Preferences(aws.dynamodb, PREFERENCES))
     (blocked,) = choices.find("sms", [Addressee(ADA)]).values()
@@ -49,21 +51,7 @@ def test_a_message_to_it_ends_with_the_number_that_stop_was_sent_to(list_: Suppr
     )
 
 
-def test_a_later_start_takes_it_off_again(list_: Suppressions) -> None:
-    list_.mark(stop())
-    assert list_.start(ADA, "sms", NOW_MS + 1)
-    assert (of_ada(list_), [*list_.listed()]) == (None, [])
-
-
-def test_a_start_before_the_stop_or_at_its_moment_does_not(list_: Suppressions) -> None:
-    list_.mark(stop())
-    assert list_.start(ADA, "sms", NOW_MS - 1)
-    assert of_ada(list_) == stop()
-    assert list_.start(ADA, "sms", NOW_MS)
-    assert of_ada(list_) == stop()
-
-
-def test_an_old_start_that_comes_again_does_not_end_a_later_stop(list_: Suppressions) -> None:
+def test_a_repeated_older_start_does_not_end_a_stop(list_: Suppressions) -> None:
     list_.mark(stop(NOW_MS - 2000))
     list_.start(ADA, "sms", NOW_MS - 1000)
     list_.mark(stop())
@@ -71,25 +59,14 @@ def test_an_old_start_that_comes_again_does_not_end_a_later_stop(list_: Suppress
     assert of_ada(list_) == stop()
 
 
-def test_a_stop_that_comes_late_or_again_does_not_undo_a_later_start(list_: Suppressions) -> None:
+def test_a_late_or_repeated_stop_does_not_undo_a_later_start(list_: Suppressions) -> None:
     list_.start(ADA, "sms", NOW_MS + 1)
     assert list_.mark(stop())
     assert not list_.mark(stop())
     assert of_ada(list_) is None
 
 
-@pytest.mark.parametrize("first", ["landline", "stop"])
-def test_start_ends_a_stop_and_leaves_a_landline_on_the_list(list_: Suppressions, first: str) -> None:
-    for mark in (LANDLINE, stop()) if first == "landline" else (stop(), LANDLINE):
-        assert list_.mark(mark)
-    assert of_ada(list_) == stop()
-    list_.start(ADA, "sms", NOW_MS + 1)
-    assert of_ada(list_) == LANDLINE
-
-
-def test_an_operator_lifts_a_stop_and_its_late_copy_does_not_undo_that(
-    list_: Suppressions, clock: FakeClock
-) -> None:
+def test_a_late_copy_of_a_stop_does_not_undo_its_lifting(list_: Suppressions, clock: FakeClock) -> None:
     list_.mark(LANDLINE)
     list_.mark(stop())
     clock.advance(60)
@@ -107,15 +84,15 @@ texts = st.lists(st.tuples(st.sampled_from(["stop", "start"]), st.integers(0, 5)
 
 def _write(list_: Suppressions, texts: Sequence[Text]) -> None:
     for wish, second in texts:
-        at = NOW_MS + second * 1000
+        sent_ms = NOW_MS + second * 1000
         if wish == "stop":
-            list_.mark(stop(at))
+            list_.mark(stop(sent_ms))
         else:
-            list_.start(ADA, "sms", at)
+            list_.start(ADA, "sms", sent_ms)
 
 
 @given(texts, st.booleans(), st.data())
-def test_any_order_and_number_of_copies_ends_as_the_latest_text_says_and_stop_at_the_same_time(
+def test_the_latest_text_counts_in_any_order_and_a_stop_overrides_a_start_of_the_same_time(
     texts: list[Text], landline: bool, data: st.DataObject
 ) -> None:
     client: Any = in_memory_client()

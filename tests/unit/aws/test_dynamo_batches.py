@@ -1,0 +1,54 @@
+"""Batches of reads have at most a hundred keys, and a key that DynamoDB leaves out is read again."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.aws.dynamo_batches import UnprocessedKeys, batch_get
+from mailroom.aws.dynamo_values import Sets
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.shared import LEDGER, MAILBOX, Aws, image
+
+
+def keys(count: int) -> list[Sets]:
+    return [image(id=f"m-{number}", event_type="mail") for number in range(count)]
+
+
+def test_a_read_has_at_most_a_hundred_keys_over_all_tables(aws: Aws) -> None:
+    aws.put(LEDGER, id="m-149", event_type="mail", status="sent")
+    aws.put(MAILBOX, id="m-0", event_type="mail")
+    client: Any = Meddler(aws.dynamodb)
+    assert batch_get(client, {LEDGER: keys(150), MAILBOX: keys(50)}) == {
+        LEDGER: [{"id": "m-149", "event_type": "mail", "status": "sent"}],
+        MAILBOX: [{"id": "m-0", "event_type": "mail"}],
+    }
+    assert client.names() == ["batch_get_item"] * 2
+    assert batch_get(client, {LEDGER: []}) == {LEDGER: []}
+    assert len(client.calls) == 2
+
+
+def test_keys_that_a_response_left_out_are_read_again(aws: Aws) -> None:
+    def two_at_most(real: Any, RequestItems: Any) -> Any:  # noqa: N803 - the name of boto3
+        request = RequestItems[LEDGER]
+        first, following = request["Keys"][:2], request["Keys"][2:]
+        response = real(RequestItems={LEDGER: {**request, "Keys": first}})
+        return response | ({"UnprocessedKeys": {LEDGER: {**request, "Keys": following}}} if following else {})
+
+    for key in keys(5):
+        aws.dynamodb.put_item(TableName=LEDGER, Item=key)
+    client: Any = Meddler(aws.dynamodb, batch_get_item=two_at_most)
+    assert len(batch_get(client, {LEDGER: keys(5)}, consistent=True)[LEDGER]) == 5
+    requests = [arguments["RequestItems"][LEDGER] for _, arguments in client.calls]
+    assert [(len(request["Keys"]), request["ConsistentRead"]) for request in requests] == [
+        *((5, True), (3, True), (1, True))
+    ]
+
+
+def test_a_read_that_stays_throttled_raises_instead_of_returning_a_part(aws: Aws) -> None:
+    def throttled(_real: Any, RequestItems: Any) -> Any:  # noqa: N803 - the name of boto3
+        return {"Responses": {}, "UnprocessedKeys": RequestItems}
+
+    client: Any = Meddler(aws.dynamodb, batch_get_item=throttled)
+    with pytest.raises(UnprocessedKeys, match=f"{LEDGER} could not be read whole"):
+        batch_get(client, {LEDGER: keys(1)})
+    assert len(client.calls) == 4
