@@ -1,4 +1,4 @@
-"""What a producer is told of each outcome, and of nothing else."""
+"""Callbacks: each outcome of a message with a callback URL has one, and other changes have none."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def change(old: dict[str, Any] = FAX, **changes: Any) -> LedgerChange:
     return LedgerChange(old, {name: value for name, value in new.items() if value is not ...})
 
 
-def told(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
+def reported(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
     callback = callback_of(change(old, **changes), max_attempts=20)
     assert callback is not None
     return callback
@@ -88,10 +88,10 @@ def told(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
         ),
     ],
 )
-def test_a_fax_is_told_of_in_the_gateways_own_words(
+def test_the_callback_of_a_fax_has_the_gateways_form(
     changes: dict[str, Any], status: str, message: str
 ) -> None:
-    callback = told(**changes)
+    callback = reported(**changes)
     assert callback.payload == {
         "fax_id": "abc123",
         "status": status,
@@ -103,12 +103,13 @@ def test_a_fax_is_told_of_in_the_gateways_own_words(
     assert (callback.url, callback.id, callback.event_type) == (TOLD, "abc123", "fax")
 
 
-def test_twenty_busy_attempts_are_nineteen_that_will_be_repeated_and_one_that_will_not() -> None:
-    callbacks = [told(status="retrying", attempts=each, error=BUSY) for each in range(1, 20)]
-    callbacks.append(told(status="failed", attempts=20, error=BUSY))
-    assert [each.payload["status"] for each in callbacks] == ["tmp_fail"] * 19 + ["perm_fail"]
-    assert [each.name for each in callbacks] == [*(f"retrying.{each}" for each in range(1, 20)), "failed.20"]
-    assert len({each.webhook_id for each in callbacks}) == 20
+def test_nineteen_busy_attempts_are_reported_as_temporary_and_the_twentieth_as_permanent() -> None:
+    callbacks = [reported(status="retrying", attempts=attempt, error=BUSY) for attempt in range(1, 20)]
+    callbacks.append(reported(status="failed", attempts=20, error=BUSY))
+    assert [callback.payload["status"] for callback in callbacks] == ["tmp_fail"] * 19 + ["perm_fail"]
+    names = [*(f"retrying.{attempt}" for attempt in range(1, 20)), "failed.20"]
+    assert [callback.name for callback in callbacks] == names
+    assert len({callback.webhook_id for callback in callbacks}) == 20
 
 
 @pytest.mark.parametrize(
@@ -129,10 +130,10 @@ def test_twenty_busy_attempts_are_nineteen_that_will_be_repeated_and_one_that_wi
         ("mail", {"status": "odd"}, "mail: odd"),
     ],
 )
-def test_another_channels_outcome_is_told_with_its_identity(
+def test_the_callback_of_another_channel_has_the_messages_key_and_its_status(
     event_type: str, changes: dict[str, Any], message: str
 ) -> None:
-    callback = told({**MAIL, "event_type": event_type}, **changes)
+    callback = reported({**MAIL, "event_type": event_type}, **changes)
     assert callback.payload["message"].casefold() == message.casefold()
     assert {name: callback.payload[name] for name in ("id", "event_type", "status", "timestamp")} == {
         "id": "m-1",
@@ -158,45 +159,45 @@ def test_another_channels_outcome_is_told_with_its_identity(
         ({**FAX, "status": "failed"}, {"dead_lettered_at": 7}),
     ],
 )
-def test_nothing_is_told_of_what_is_no_outcome_or_of_what_nobody_asked(
+def test_a_change_that_is_not_an_outcome_or_has_no_callback_url_is_not_reported(
     old: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     assert callback_of(change(old, **changes), 20) is None
 
 
-def test_a_refusal_before_any_claim_is_told_although_its_item_is_new() -> None:
-    callback = told({}, **{**FAX, "status": "failed", "error": {"code": "invalid", "message": "to: no"}})
+def test_an_invalid_message_is_reported_although_its_item_is_new() -> None:
+    callback = reported({}, **{**FAX, "status": "failed", "error": {"code": "invalid", "message": "to: no"}})
     assert (callback.name, callback.payload["message"]) == ("failed.0", "Failed to deliver fax: to: no")
 
 
-def test_a_change_that_the_stream_tells_twice_is_one_to_its_receiver() -> None:
-    assert told(status="sent", attempts=1) == told(status="sent", attempts=1)
+def test_a_repeated_record_of_the_stream_has_the_same_callback() -> None:
+    assert reported(status="sent", attempts=1) == reported(status="sent", attempts=1)
 
 
-def test_each_status_attempt_life_and_message_is_another_to_its_receiver() -> None:
-    again = {**FAX, "generation": 1}
+def test_each_status_attempt_resend_and_message_has_a_webhook_id_of_its_own() -> None:
+    reopened = {**FAX, "generation": 1}
     callbacks = [
-        told(status="sent", attempts=1),
-        told(status="sent", attempts=2),
-        told(status="failed", attempts=1),
-        told(status="retrying", attempts=1, error=BUSY),
-        told(status="retrying", attempts=11, error=BUSY),
-        told(again, status="sent", attempts=1, generation=1),
-        told({**again, "generation": 2}, status="sent", attempts=1, generation=2),
-        told({**FAX, "id": "abc124"}, status="sent", attempts=1),
-        told({**FAX, "event_type": "mail"}, status="sent", attempts=1),
+        reported(status="sent", attempts=1),
+        reported(status="sent", attempts=2),
+        reported(status="failed", attempts=1),
+        reported(status="retrying", attempts=1, error=BUSY),
+        reported(status="retrying", attempts=11, error=BUSY),
+        reported(reopened, status="sent", attempts=1, generation=1),
+        reported({**reopened, "generation": 2}, status="sent", attempts=1, generation=2),
+        reported({**FAX, "id": "abc124"}, status="sent", attempts=1),
+        reported({**FAX, "event_type": "mail"}, status="sent", attempts=1),
     ]
-    assert len({each.webhook_id for each in callbacks}) == len(callbacks)
-    assert len({each.name for each in callbacks}) == len(callbacks) - 2
+    assert len({callback.webhook_id for callback in callbacks}) == len(callbacks)
+    assert len({callback.name for callback in callbacks}) == len(callbacks) - 2
 
 
-def test_an_outcome_of_a_second_life_is_told_under_a_name_of_its_own() -> None:
+def test_an_outcome_after_a_resend_has_a_name_of_its_own() -> None:
     old = {**FAX, "generation": 1, "attempts": 20}
-    assert told(old, status="sent", attempts=21, generation=1).name == "sent.21.1"
+    assert reported(old, status="sent", attempts=21, generation=1).name == "sent.21.1"
 
 
-def test_a_webhook_id_is_what_a_receiver_may_store() -> None:
-    id_ = told(status="sent").webhook_id
+def test_a_webhook_id_is_short_and_has_no_dot() -> None:
+    id_ = reported(status="sent").webhook_id
     assert id_.startswith("msg_")
     assert len(id_) <= 64
     assert "." not in id_  # Standard Webhooks signs `id.timestamp.body`
@@ -214,17 +215,17 @@ def test_a_webhook_id_is_what_a_receiver_may_store() -> None:
         ("nonsense", "unknown"),
     ],
 )
-def test_an_endpoints_callbacks_are_one_group(url: str, group: str) -> None:
-    assert told({**FAX, "callback_url": url}, status="sent").group == group
+def test_the_callbacks_of_a_host_are_one_group(url: str, group: str) -> None:
+    assert reported({**FAX, "callback_url": url}, status="sent").group == group
 
 
-def test_the_attribute_that_was_at_fault_is_named_to_who_asked() -> None:
+def test_the_callback_of_an_invalid_message_names_the_attribute() -> None:
     error = {"code": "invalid", "message": "to: is missing", "field": "to"}
-    assert told(status="failed", error=error).payload["field"] == "to"
-    assert "field" not in told(status="sent", error=error).payload
+    assert reported(status="failed", error=error).payload["field"] == "to"
+    assert "field" not in reported(status="sent", error=error).payload
 
 
 def test_a_callback_names_the_published_version_of_its_template() -> None:
-    published = told({**MAIL, "template": "welcome", "template_version": 7}, status="sent").payload
+    published = reported({**MAIL, "template": "welcome", "template_version": 7}, status="sent").payload
     assert (published["template"], published["template_version"]) == ("welcome", 7)
-    assert "template" not in told({**MAIL, "template": "welcome"}, status="sent").payload
+    assert "template" not in reported({**MAIL, "template": "welcome"}, status="sent").payload

@@ -1,4 +1,4 @@
-"""Outcomes on EventBridge: what an event says and never says, and what follows when the bus refuses some."""
+"""Outcomes on EventBridge: the content of an event, and retries of events that the bus refuses."""
 
 import json
 from typing import Any
@@ -28,8 +28,7 @@ MAIL: dict[str, Any] = {
 
 
 class Bus:
-    """EventBridge, as far as a test says: by the id of an event's message, the code that refuses it, or what
-    its call raises."""
+    """EventBridge, which refuses events or raises errors by the ids of their messages."""
 
     def __init__(self) -> None:
         self.calls: list[list[dict[str, Any]]] = []
@@ -38,19 +37,19 @@ class Bus:
 
     def put_events(self, *, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
         self.calls.append(Entries)
-        ids = [json.loads(each["Detail"])["id"] for each in Entries]
+        ids = [json.loads(entry["Detail"])["id"] for entry in Entries]
         for id_ in ids:
             if id_ in self.raises:
                 raise self.raises[id_]
-        answers = [
+        results = [
             {"ErrorCode": self.refused[id_]} if id_ in self.refused else {"EventId": id_} for id_ in ids
         ]
-        return {"FailedEntryCount": len(self.refused), "Entries": answers}
+        return {"FailedEntryCount": len(self.refused), "Entries": results}
 
     @property
     def details(self) -> list[dict[str, Any]]:
         """The details of all entries, in order."""
-        return [json.loads(each["Detail"]) for call in self.calls for each in call]
+        return [json.loads(entry["Detail"]) for call in self.calls for entry in call]
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def outcomes(fax_queues: Aws, clock: FakeClock, bus: Bus) -> Consequences:
     )
 
 
-def test_an_event_says_what_became_of_a_message_and_when(outcomes: Consequences, bus: Bus) -> None:
+def test_an_event_has_the_outcome_and_the_time(outcomes: Consequences, bus: Bus) -> None:
     old = {**MAIL, "id": "weekly#2026-11-21#7"}
     assert outcomes.handle(change(1, old, status="sent", attempts=1, provider="ses")) == set()
     ((entry,),) = bus.calls
@@ -90,7 +89,7 @@ def test_an_event_says_what_became_of_a_message_and_when(outcomes: Consequences,
     }
 
 
-def test_what_is_not_known_is_left_out(outcomes: Consequences, bus: Bus) -> None:
+def test_an_event_leaves_out_unknown_fields(outcomes: Consequences, bus: Bus) -> None:
     old = {"id": "weekly-7", "event_type": "mail"}
     outcomes.handle(change(1, old, status="failed", error={"code": "invalid", "message": "to: is missing"}))
     (detail,) = bus.details
@@ -98,13 +97,13 @@ def test_what_is_not_known_is_left_out(outcomes: Consequences, bus: Bus) -> None
     assert (detail["attempt"], detail["code"]) == (0, "invalid")
 
 
-def test_an_event_has_the_id_that_the_callback_has_and_a_repeat_has_it_again(
+def test_an_event_and_its_repeat_have_the_id_of_the_callback(
     outcomes: Consequences, bus: Bus, aws: Aws
 ) -> None:
     outcomes.handle(busy())
     outcomes.handle(busy())
     first, second = aws.bodies("webhook")
-    assert [each["event_id"] for each in bus.details] == [first["webhook_id"], second["webhook_id"]]
+    assert [detail["event_id"] for detail in bus.details] == [first["webhook_id"], second["webhook_id"]]
     assert first["webhook_id"] == second["webhook_id"]
 
 
@@ -125,7 +124,7 @@ def test_an_event_has_the_id_that_the_callback_has_and_a_repeat_has_it_again(
         ("delivered", {"bounce_type": "Transient"}, None),
     ],
 )
-def test_the_code_says_why(
+def test_the_code_of_an_event_is_the_reason_of_its_status(
     outcomes: Consequences, bus: Bus, status: str, facts: dict[str, Any], code: str | None
 ) -> None:
     outcomes.handle(change(1, MAIL, status=status, attempts=1, **facts))
@@ -133,8 +132,8 @@ def test_the_code_says_why(
     assert (detail["status"], detail.get("code")) == (status, code)
 
 
-def test_no_event_names_a_recipient_or_quotes_what_was_said_of_one(outcomes: Consequences, bus: Bus) -> None:
-    said = {
+def test_an_event_contains_neither_recipients_nor_texts_about_them(outcomes: Consequences, bus: Bus) -> None:
+    private = {
         "to": ["Ada <ada@example.com>", "+16175551234"],
         "recipients": {"ada@example.com": {"status": "bounced", "error": "550 no ada@example.com"}},
         "error": {"code": "bounced", "message": "ada@example.com is unknown"},
@@ -143,9 +142,9 @@ def test_no_event_names_a_recipient_or_quotes_what_was_said_of_one(outcomes: Con
         "pdf_url": "https://files.example.com/ada.pdf",
         "history": [{"status": "sent"}],
     }
-    outcomes.handle(change(1, {**MAIL, **said}, status="bounced", attempts=1))
+    outcomes.handle(change(1, {**MAIL, **private}, status="bounced", attempts=1))
     ((entry,),) = bus.calls
-    assert not [each for each in ("ada", "5551234", "files") if each in entry["Detail"]]
+    assert not [text for text in ("ada", "5551234", "files") if text in entry["Detail"]]
 
 
 @pytest.mark.parametrize(
@@ -156,13 +155,15 @@ def test_no_event_names_a_recipient_or_quotes_what_was_said_of_one(outcomes: Con
         change(1, {**MAIL, "status": "failed"}, status="retrying", generation=1),
     ],
 )
-def test_what_is_no_outcome_is_no_event(outcomes: Consequences, bus: Bus, record: dict[str, Any]) -> None:
+def test_a_change_that_is_not_an_outcome_has_no_event(
+    outcomes: Consequences, bus: Bus, record: dict[str, Any]
+) -> None:
     assert outcomes.handle(record) == set()
     assert bus.calls == []
 
 
-def test_a_call_takes_ten_events(outcomes: Consequences, bus: Bus) -> None:
-    records = [change(100 + at, {**MAIL, "id": f"m-{at}"}, status="sent") for at in range(25)]
+def test_a_call_has_at_most_ten_events(outcomes: Consequences, bus: Bus) -> None:
+    records = [change(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(25)]
     assert outcomes.handle(*records) == set()
     assert [len(call) for call in bus.calls] == [10, 10, 5]
 
@@ -171,7 +172,7 @@ def test_the_events_that_are_refused_come_again_and_no_others(
     outcomes: Consequences, bus: Bus, log: Log
 ) -> None:
     bus.refused = {"m-3": "ThrottlingException", "m-14": "InternalFailure"}
-    records = [change(100 + at, {**MAIL, "id": f"m-{at}"}, status="sent") for at in range(25)]
+    records = [change(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(25)]
     assert outcomes.handle(*records) == {"103", "114"}
     codes = [line["codes"] for line in lines_about(log(), "events refused by the bus")]
     assert codes == [["ThrottlingException"], ["InternalFailure"]]
@@ -181,37 +182,37 @@ def test_the_events_that_are_refused_come_again_and_no_others(
     "error",
     [client_error("AccessDeniedException"), ReadTimeoutError(endpoint_url="https://events.example.com")],
 )
-def test_after_a_call_that_fails_no_other_is_made_and_all_that_is_left_comes_again(
+def test_after_a_failed_call_all_remaining_events_come_again_without_another_call(
     outcomes: Consequences, bus: Bus, error: Exception, log: Log
 ) -> None:
     bus.raises = {"m-12": error}
-    records = [change(100 + at, {**MAIL, "id": f"m-{at}"}, status="sent") for at in range(35)]
-    assert outcomes.handle(*records) == {str(100 + at) for at in range(10, 35)}
+    records = [change(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(35)]
+    assert outcomes.handle(*records) == {str(number) for number in range(110, 135)}
     assert len(bus.calls) == 2
     (line,) = lines_about(log(), "events not put on the bus")
     assert line["entries"] == 25
 
 
-def test_a_bus_that_fails_holds_up_no_callback_and_no_retry(outcomes: Consequences, bus: Bus) -> None:
+def test_a_failed_bus_delays_neither_callbacks_nor_retries(outcomes: Consequences, bus: Bus) -> None:
     bus.raises = {"f-1": client_error("InternalException", status=500)}
     assert outcomes.handle(busy(7)) == {"7"}
     assert len(outcomes.entries("webhook")) == len(outcomes.entries("fax-retry")) == 1
 
 
 def test_the_largest_events_fit_one_call(outcomes: Consequences, bus: Bus) -> None:
-    """A key's bounds are DynamoDB's; an item that is refused may have one that large."""
+    """Only DynamoDB limits the key of an invalid item."""
     largest = {**FAX, "id": "\x01" * 2048, "event_type": "\x01" * 1024, "topic": "\U0001f4ec" * 64}
     outcomes.handle(change(1, largest, status="failed", error={"code": "x" * 64}))
     ((entry,),) = bus.calls
     assert len(entry["Detail"].encode()) < 20_000
 
 
-def test_without_a_bus_in_the_settings_there_is_no_client_of_eventbridge(
+def test_the_client_of_eventbridge_is_created_only_for_a_stage_with_a_bus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made: list[str] = []
-    monkeypatch.setattr(clients, "sqs", lambda: made.append("sqs"))
-    monkeypatch.setattr(clients, "events", lambda: made.append("events"))
+    created: list[str] = []
+    monkeypatch.setattr(clients, "sqs", lambda: created.append("sqs"))
+    monkeypatch.setattr(clients, "events", lambda: created.append("events"))
     settings = OutcomesSettings(
         webhook_queue_url="https://sqs/webhook",
         retry_queue_url="",
@@ -219,6 +220,6 @@ def test_without_a_bus_in_the_settings_there_is_no_client_of_eventbridge(
         retry_delay_seconds=0,
     )
     Outcomes.of(settings)
-    assert made == ["sqs"]
+    assert created == ["sqs"]
     Outcomes.of(structs.replace(settings, event_bus="default"))
-    assert sorted(made) == ["events", "sqs", "sqs"]
+    assert sorted(created) == ["events", "sqs", "sqs"]

@@ -1,4 +1,4 @@
-"""Outcomes in trouble: one bad record stops no other, and what was not queued is told."""
+"""Outcomes in trouble: an invalid record delays no other, and a record that was not queued comes again."""
 
 import json
 from typing import Any
@@ -12,14 +12,14 @@ from tests.support.unit.post import Log
 from tests.support.unit.shared import Aws, FakeClock
 
 BAD: dict[str, dict[str, Any]] = {
-    "a time that is none": {"updatedAt": "soon"},
+    "an invalid time": {"updatedAt": "soon"},
     "no time": {"updatedAt": ...},
-    "attempts that are none": {"attempts": "many"},
+    "invalid attempts": {"attempts": "many"},
 }
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
-def test_a_record_that_cannot_be_followed_is_tried_again_and_stops_no_other(
+def test_an_invalid_record_is_retried_and_delays_no_other(
     outcomes: Consequences, aws: Aws, log: Log, bad: dict[str, Any]
 ) -> None:
     records = [
@@ -28,23 +28,23 @@ def test_a_record_that_cannot_be_followed_is_tried_again_and_stops_no_other(
         change(102, {**FAX, "id": "c"}, status="sent"),
     ]
     assert outcomes.handle(*records) == {"101"}
-    assert [each["id"] for each in aws.bodies("webhook")] == ["a", "c"]
+    assert [body["id"] for body in aws.bodies("webhook")] == ["a", "c"]
     (line,) = lines_about(log(), "no consequence drawn; it is tried again")
     assert (line["level"], line["sequence"]) == ("ERROR", "101")
 
 
-def test_what_the_queue_did_not_take_is_told_by_its_sequence_number(
+def test_a_record_whose_callback_was_not_queued_is_reported_by_its_sequence_number(
     fax_queues: Aws, clock: FakeClock
 ) -> None:
     def refusing(real: Any, **arguments: Any) -> Any:
-        if any('"id":"b"' in each["MessageBody"] for each in arguments["Entries"]):
+        if any('"id":"b"' in entry["MessageBody"] for entry in arguments["Entries"]):
             raise client_error("ServiceUnavailable", status=503)
         return real(**arguments)
 
     outcomes = Consequences(fax_queues, clock, Meddler(fax_queues.sqs, send_message_batch=refusing))
-    records = [change(100 + at, {**FAX, "id": id_}, status="sent") for at, id_ in enumerate("abc")]
+    records = [change(number, {**FAX, "id": id_}, status="sent") for number, id_ in enumerate("abc", 100)]
     assert outcomes.handle(*records) == {"101"}
-    assert sorted(each["id"] for each in fax_queues.bodies("webhook")) == ["a", "c"]
+    assert sorted(body["id"] for body in fax_queues.bodies("webhook")) == ["a", "c"]
 
 
 def test_a_retry_that_was_not_queued_is_tried_again_with_its_callback(
@@ -59,20 +59,18 @@ def test_a_retry_that_was_not_queued_is_tried_again_with_its_callback(
 
     outcomes = Consequences(fax_queues, clock, Meddler(fax_queues.sqs, send_message_batch=refusing))
     assert outcomes.handle(busy(7), change(8, {**FAX, "id": "b"}, status="sent")) == {"7"}
-    again = Consequences(fax_queues, clock)
-    assert again.handle(busy(7)) == set()
-    ids = [each["webhook_id"] for each in fax_queues.bodies("webhook") if each["id"] == "f-1"]
+    assert Consequences(fax_queues, clock).handle(busy(7)) == set()
+    ids = [body["webhook_id"] for body in fax_queues.bodies("webhook") if body["id"] == "f-1"]
     assert (len(ids), len(set(ids))) == (2, 1)  # at least once, under one id
 
 
 @pytest.mark.parametrize("character", ["\ufffe", "\uffff"])
-def test_a_character_that_sqs_does_not_take_reaches_the_queue_all_the_same(
+def test_a_character_that_sqs_does_not_accept_is_queued_in_an_escaped_form(
     outcomes: Consequences, aws: Aws, character: str
 ) -> None:
     id_ = f"f{character}1"
     assert outcomes.handle(busy(1, id=id_)) == set()
-    bodies = [each["Body"] for queue in ("webhook", "fax-retry") for each in aws.receive(queue)]
-    sent = [each["MessageBody"] for each in (*outcomes.entries("webhook"), *outcomes.entries("fax-retry"))]
-    assert bodies
-    assert not any(character in each for each in (*bodies, *sent))
-    assert [json.loads(each).get("id", json.loads(each).get("fax_id")) for each in sent] == [id_, id_]
+    callback, retry = (outcomes.entries(queue)[0]["MessageBody"] for queue in ("webhook", "fax-retry"))
+    assert [record["Body"] for record in aws.receive("webhook")] == [callback]
+    assert character not in callback + retry
+    assert (json.loads(callback)["id"], json.loads(retry)["fax_id"]) == (id_, id_)
