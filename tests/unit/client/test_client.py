@@ -1,4 +1,4 @@
-"""The client: for producers, with boto3 alone."""
+"""The client for producers."""
 
 import time
 import tracemalloc
@@ -20,14 +20,14 @@ def mailroom(aws: Aws) -> Mailroom:
     return Mailroom("test")
 
 
-def test_what_is_sent_lies_in_the_mailbox(mailroom: Mailroom, aws: Aws) -> None:
+def test_a_sent_message_is_in_the_mailbox(mailroom: Mailroom, aws: Aws) -> None:
     assert mailroom.send(item()) == SendResult("m-1", "mail", "accepted")
     assert aws.item(table=MAILBOX) == item()
     assert mailroom.send(item()).state == "existed"
 
 
 def ordered(aws: Aws, mailroom: Mailroom, **changes: Any) -> None:
-    """An order, and its message, in one transaction."""
+    """Put an order and its message in one transaction."""
     order: Any = {"Put": {"TableName": RUNS, "Item": {"campaign": {"S": "order"}, "run": {"S": "7"}}}}
     aws.dynamodb.transact_write_items(TransactItems=[order, mailroom.entry(item(**changes))])
 
@@ -36,54 +36,32 @@ def orders(aws: Aws) -> int:
     return aws.dynamodb.scan(TableName=RUNS)["Count"]
 
 
-def test_a_message_is_put_together_with_what_it_tells_of(mailroom: Mailroom, aws: Aws) -> None:
+def test_a_message_is_put_in_the_transaction_of_the_order_that_it_is_about(
+    mailroom: Mailroom, aws: Aws
+) -> None:
     ordered(aws, mailroom)
     assert (aws.item(table=MAILBOX), orders(aws)) == (item(), 1)
 
 
-def test_a_transaction_whose_id_is_used_changes_nothing_and_says_by_what(
+def test_a_transaction_with_a_used_id_changes_nothing_and_returns_the_existing_message(
     mailroom: Mailroom, aws: Aws
 ) -> None:
     mailroom.send(item())
     with pytest.raises(aws.dynamodb.exceptions.TransactionCanceledException) as cancelled:
         ordered(aws, mailroom, text="No")
-    answer: Any = cancelled.value.response
-    order, message = answer["CancellationReasons"]
+    response: Any = cancelled.value.response
+    order, message = response["CancellationReasons"]
     assert (order["Code"], message["Code"]) == ("None", "ConditionalCheckFailed")
     assert plain(message["Item"]) == item()
     assert (aws.item(table=MAILBOX), orders(aws)) == (item(), 0)
 
 
-def test_an_entry_is_what_a_send_of_the_same_item_would_put(aws: Aws) -> None:
+def test_an_entry_puts_the_same_item_as_a_send(aws: Aws) -> None:
     mailroom = Mailroom("test", mailbox_days=30)
     large = item(text="x" * 500_000, attachments=[{"filename": "a.txt", "content": b"A"}])
     ordered(aws, mailroom, **large)
     assert mailroom.send(large).state == "existed"
     assert aws.item(table=MAILBOX)["ttl"] > time.time() + 29 * 86400
-
-
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [({"id": ""}, "id"), ({"event_type": ...}, "event_type"), ({"v": float("nan")}, "v")],
-)
-def test_what_can_be_no_message_is_no_entry(
-    mailroom: Mailroom, aws: Aws, changes: dict[str, Any], field: str
-) -> None:
-    with pytest.raises(Invalid) as refused:
-        mailroom.entry(item(**changes))
-    assert refused.value.field == field
-
-
-def test_an_id_that_is_anothers_is_a_conflict(mailroom: Mailroom, aws: Aws) -> None:
-    mailroom.send(item())
-    result = mailroom.send(item(text="No"))
-    assert (result.state, result.ok, result.error[:3]) == ("conflict", False, "id:")
-
-
-def test_a_time_is_moved_where_that_is_asked_for(mailroom: Mailroom, aws: Aws) -> None:
-    mailroom.send(item(send_at="2026-12-01T00:00:00Z"))
-    assert mailroom.send(item(send_at="2026-12-02T00:00:00Z"), if_new=False).ok
-    assert aws.item(table=MAILBOX)["send_at"] == "2026-12-02T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -98,15 +76,18 @@ def test_a_time_is_moved_where_that_is_asked_for(mailroom: Mailroom, aws: Aws) -
         ({"v": object()}, "v"),
     ],
 )
-def test_what_can_be_no_message_is_refused_by_its_field(
+def test_an_invalid_message_is_refused_with_its_field_and_has_no_entry(
     mailroom: Mailroom, aws: Aws, changes: dict[str, Any], field: str
 ) -> None:
     result = mailroom.send(item(**changes))
-    assert (result.state, result.error.partition(":")[0]) == ("refused", field)
+    assert (result.state, result.ok, result.error.partition(":")[0]) == ("refused", False, field)
+    with pytest.raises(Invalid) as refused:
+        mailroom.entry(item(**changes))
+    assert refused.value.field == field
     assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
 
 
-def test_content_that_is_too_large_for_an_item_goes_into_the_stages_bucket(
+def test_content_that_is_too_large_for_an_item_is_put_into_the_stages_bucket(
     mailroom: Mailroom, aws: Aws
 ) -> None:
     assert mailroom.send(item(text="x" * 500_000)).ok
@@ -114,81 +95,66 @@ def test_content_that_is_too_large_for_an_item_goes_into_the_stages_bucket(
     assert mailroom.send(item(text="x" * 500_000)).state == "existed"
 
 
-@pytest.mark.parametrize(("days", "ahead", "good"), [(90, 74, True), (90, 76, False), (365, 349, True)])
-def test_large_content_waits_no_longer_than_the_stage_keeps_it(
-    aws: Aws, days: int, ahead: int, *, good: bool
+@pytest.mark.parametrize(("days", "ahead", "valid"), [(90, 74, True), (90, 76, False), (365, 349, True)])
+def test_large_content_waits_only_as_long_as_the_stage_stores_it(
+    aws: Aws, days: int, ahead: int, *, valid: bool
 ) -> None:
     large = item(text="x" * 500_000, send_at=iso(time.time() + ahead * 86400))
     result = Mailroom("test", payload_days=days).send(large)
-    assert (result.ok, result.error.partition(":")[0]) == (good, "" if good else "send_at")
+    assert (result.ok, result.error.partition(":")[0]) == (valid, "" if valid else "send_at")
 
 
-def test_a_stage_that_says_nothing_keeps_content_as_long_as_the_stacks_do_by_default(aws: Aws) -> None:
+def test_a_stage_without_the_setting_stores_content_for_the_default_of_the_stacks(aws: Aws) -> None:
     large = item(text="x" * 500_000, send_at=iso(time.time() + 76 * 86400))
     assert Mailroom("test").send(large).error.startswith("send_at: lies beyond the 75 days")
 
 
-def test_an_item_goes_when_its_stages_mailbox_would_let_it_go(aws: Aws) -> None:
-    began = int(time.time())
-    mailroom = Mailroom("test", mailbox_days=30)
-    assert mailroom.send(item()).ok
-    assert began <= aws.item(table=MAILBOX)["ttl"] - 30 * 86400 <= time.time()
-    assert mailroom.send(item()).state == "existed"
-    assert Mailroom("test").send(item()).state == "existed"
-
-
-def test_another_bucket_may_be_named(aws: Aws) -> None:
-    result = Mailroom("test", payload_bucket="no-such-bucket").send(item(text="x" * 500_000))
-    assert (result.state, result.error) == ("failed", "PutObject: NoSuchBucket")
-
-
-def test_a_session_says_whose_and_where(aws: Aws) -> None:
-    elsewhere = Mailroom("test", boto3.Session(region_name="us-west-2"))
-    assert elsewhere.send(item()) == SendResult("m-1", "mail", "failed", "PutItem: ResourceNotFoundException")
+def test_a_session_sets_the_account_and_the_region(aws: Aws) -> None:
+    mailroom = Mailroom("test", boto3.Session(region_name="us-west-2"))
+    assert mailroom.send(item()) == SendResult("m-1", "mail", "failed", "PutItem: ResourceNotFoundException")
 
 
 def test_many_are_sent_in_order_and_counted(mailroom: Mailroom, aws: Aws) -> None:
     mailroom.send(item(id="m-3"))
     mailroom.send(item(id="m-4", text="No"))
-    done: list[int] = []
-    heard: list[str] = []
-    items = [*(item(id=f"m-{at}") for at in range(50)), item(id="")]
-    summary = mailroom.send_many(items, done.append, on_result=lambda each: heard.append(each.id))
-    counts = (summary.accepted, summary.existed, summary.conflict, summary.refused, summary.failed)
-    assert counts == (48, 1, 1, 1, 0)
-    assert summary.total == 51
-    assert done == list(range(1, 52))
-    assert heard == [*(f"m-{at}" for at in range(50)), ""]
-    assert [(each.id, each.state) for each in summary.problems] == [("m-4", "conflict"), ("", "refused")]
+    counts: list[int] = []
+    ids: list[str] = []
+    items = [*(item(id=f"m-{number}") for number in range(50)), item(id="")]
+    summary = mailroom.send_many(items, counts.append, on_result=lambda result: ids.append(result.id))
+    assert (summary.accepted, summary.existed, summary.conflict) == (48, 1, 1)
+    assert (summary.refused, summary.failed, summary.total) == (1, 0, 51)
+    assert counts == list(range(1, 52))
+    assert ids == [*(f"m-{number}" for number in range(50)), ""]
+    assert [(problem.id, problem.state) for problem in summary.problems] == [
+        ("m-4", "conflict"),
+        ("", "refused"),
+    ]
 
 
-def test_sending_many_again_sends_what_was_missing(mailroom: Mailroom, aws: Aws) -> None:
-    items = [item(id=f"m-{at}") for at in range(20)]
+def test_sending_many_again_sends_the_missing_messages(mailroom: Mailroom, aws: Aws) -> None:
+    items = [item(id=f"m-{number}") for number in range(20)]
     mailroom.send_many(items[:7])
     summary = mailroom.send_many(items)
     assert (summary.existed, summary.accepted) == (7, 13)
 
 
-def test_of_many_only_a_few_are_ever_in_memory(mailroom: Mailroom, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = iter(range(1_000_000))
+def test_only_a_few_messages_of_many_are_in_memory_at_a_time(
+    mailroom: Mailroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def send(_self: Mailroom, message: Any, **_: Any) -> SendResult:
+        return SendResult(message["id"], message["event_type"], "failed", "out of reach")
 
-    def send(self: Mailroom, each: Any, **_: Any) -> SendResult:
-        next(sent)
-        return SendResult(each["id"], each["event_type"], "failed", "out of reach")
-
-    taken = 0
+    started = most_pending = 0
 
     def items() -> Iterator[dict[str, Any]]:
-        nonlocal taken
-        for at in range(5000):
-            taken += 1
-            yield item(id=str(at), text="x" * 20_000 + str(at))
+        nonlocal started
+        for number in range(5000):
+            started += 1
+            yield item(id=str(number), text="x" * 20_000 + str(number))
 
-    furthest = 0
-
-    def watch(done: int) -> None:
-        nonlocal furthest
-        furthest = max(furthest, taken - done)
+    def watch(finished: int) -> None:
+        nonlocal most_pending
+        most_pending = max(most_pending, started - finished)
 
     monkeypatch.setattr(Mailroom, "send", send)
     tracemalloc.start()
@@ -199,15 +165,15 @@ def test_of_many_only_a_few_are_ever_in_memory(mailroom: Mailroom, monkeypatch: 
         tracemalloc.stop()
     assert summary.failed == 5000
     assert len(summary.problems) == 1000
-    assert furthest <= mailroom.workers * 4
-    assert peak < 10_000_000  # all of them have 100 MB
+    assert most_pending <= mailroom.workers * 4
+    assert peak < 10_000_000  # the messages have 100 MB together
 
 
-def test_sending_none_is_a_summary_of_none(mailroom: Mailroom) -> None:
+def test_sending_an_empty_list_has_an_empty_summary(mailroom: Mailroom) -> None:
     assert mailroom.send_many([]) == Summary()
 
 
-def test_a_status_is_ready_until_the_ledger_knows_better(mailroom: Mailroom, ledger: Ledger) -> None:
+def test_the_status_is_ready_until_the_ledger_has_an_item(mailroom: Mailroom, ledger: Ledger) -> None:
     assert mailroom.status("m-1") is None
     mailroom.send(item())
     ready = mailroom.status("m-1")
@@ -220,7 +186,7 @@ def test_a_status_is_ready_until_the_ledger_knows_better(mailroom: Mailroom, led
     assert mailroom.status("m-1", "sms") is None
 
 
-def test_an_id_of_several_messages_asks_which(mailroom: Mailroom, aws: Aws) -> None:
+def test_the_status_of_an_ambiguous_id_raises_with_its_event_types(mailroom: Mailroom, aws: Aws) -> None:
     mailroom.send(item())
     aws.put(LEDGER, id="m-1", event_type="sms", status="sent")
     with pytest.raises(Ambiguous, match="mail, sms") as caught:
@@ -229,38 +195,37 @@ def test_an_id_of_several_messages_asks_which(mailroom: Mailroom, aws: Aws) -> N
 
 
 def waiting(mailroom: Mailroom, **changes: Any) -> None:
-    """A message that waits for its time."""
+    """Send a message with a later send_at."""
     assert mailroom.send(item(send_at=iso(time.time() + 3600), **changes)).ok
 
 
-def test_what_waits_is_taken_back_and_status_says_so_at_once(
+def test_a_waiting_message_is_cancelled_and_its_status_changes_at_once(
     mailroom: Mailroom, aws: Aws, ledger: Ledger
 ) -> None:
-    waiting(mailroom, callback_url="https://shop.example/told")
+    waiting(mailroom, callback_url="https://shop.example/callback")
     for _ in range(2):
         assert mailroom.cancel("m-1").status == "cancelled"
-    found = mailroom.status("m-1")
-    assert (found and found.status, found and found.error) == (
-        "cancelled",
-        {"code": "cancelled", "message": "it was taken back before its send_at"},
-    )
+    status = mailroom.status("m-1")
+    assert status is not None
+    error = {"code": "cancelled", "message": "it was taken back before its send_at"}
+    assert (status.status, status.error) == ("cancelled", error)
     row = aws.item()
     assert (row["callback_url"], row["callbacks"], row["history"][0]["status"]) == (
-        "https://shop.example/told",
+        "https://shop.example/callback",
         {},
         "cancelled",
     )
-    assert row["ttl"] >= time.time() + 3600 + 90 * 86_400 - 60  # its schedule still fires
+    assert row["ttl"] >= time.time() + 3600 + 90 * 86_400 - 60  # longer than its schedule, which still fires
     assert type(ledger.claim(mail())).__name__ == "Completed"
 
 
-def test_what_waits_with_its_content_is_taken_back_too(mailroom: Mailroom, ledger: Ledger) -> None:
+def test_a_message_that_waits_for_quota_is_cancelled(mailroom: Mailroom, ledger: Ledger) -> None:
     ledger.schedule(mail(), time.time() + 3600, "day_used_up", "it waits for the day's quota")
     assert mailroom.cancel("m-1").status == "cancelled"
 
 
 @pytest.mark.parametrize("changes", [{}, {"send_at": "2020-01-01T00:00:00Z"}, {"send_at": "soon"}])
-def test_what_waits_for_no_time_is_not_taken_back(
+def test_a_message_without_a_later_send_at_is_not_cancelled(
     mailroom: Mailroom, aws: Aws, changes: dict[str, Any]
 ) -> None:
     mailroom.send(item(**changes))
@@ -270,7 +235,9 @@ def test_what_waits_for_no_time_is_not_taken_back(
     assert aws.item() == {}
 
 
-def test_what_is_claimed_or_over_or_nowhere_is_not_taken_back(mailroom: Mailroom, ledger: Ledger) -> None:
+def test_a_claimed_or_finished_or_unknown_message_is_not_cancelled(
+    mailroom: Mailroom, ledger: Ledger
+) -> None:
     with pytest.raises(NotCancelled, match="there is no such message"):
         mailroom.cancel("m-1")
     claim = claimed(ledger)
@@ -281,26 +248,24 @@ def test_what_is_claimed_or_over_or_nowhere_is_not_taken_back(mailroom: Mailroom
         mailroom.cancel("m-1", "mail")
 
 
-def test_an_attachment_s_content_goes_into_the_stage_s_bucket_and_is_the_same_when_sent_again(
+def test_an_attachments_content_is_put_into_the_bucket_and_a_repeated_send_is_recognized(
     aws: Aws,
 ) -> None:
     mailroom = Mailroom("test", payload_bucket=BUCKET)
-    bill = {"content": b"%PDF", "filename": "bill.pdf", "content_type": "application/pdf"}
-    sent = item(attachments=[bill, {"ref": f"s3://{BUCKET}/other"}])
-    assert mailroom.send(sent).state == "accepted"
-    assert mailroom.send(sent).state == "existed"
-    mine, other = aws.item(table=MAILBOX)["attachments"]
-    assert other == {"ref": f"s3://{BUCKET}/other"}
-    assert (mine["filename"], mine["content_type"], "content" in mine) == (
-        "bill.pdf",
-        "application/pdf",
-        False,
-    )
-    key = mine["ref"].removeprefix(f"s3://{BUCKET}/")
+    bill = {"filename": "bill.pdf", "content_type": "application/pdf"}
+    terms = {"ref": f"s3://{BUCKET}/terms"}
+    message = item(attachments=[{**bill, "content": b"%PDF"}, terms])
+    assert mailroom.send(message).state == "accepted"
+    assert mailroom.send(message).state == "existed"
+    stored, reference = aws.item(table=MAILBOX)["attachments"]
+    assert reference == terms
+    key = stored.pop("ref").removeprefix(f"s3://{BUCKET}/")
+    assert stored == bill
     assert aws.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"%PDF"
 
 
-def test_content_that_the_bucket_does_not_take_leaves_the_item_unsent(aws: Aws) -> None:
-    result = Mailroom("test", payload_bucket="nosuch").send(item(attachments=[{"content": b"x"}]))
+@pytest.mark.parametrize("content", [{"attachments": [{"content": b"x"}]}, {"text": "x" * 500_000}])
+def test_a_message_whose_content_the_bucket_refuses_is_not_sent(aws: Aws, content: dict[str, Any]) -> None:
+    result = Mailroom("test", payload_bucket="nosuch").send(item(**content))
     assert (result.state, result.error) == ("failed", "PutObject: NoSuchBucket")
     assert aws.item(table=MAILBOX) == {}

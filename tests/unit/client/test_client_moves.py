@@ -1,4 +1,4 @@
-"""A send_at that is moved by replacing the item: when that is heeded, and when it is not."""
+"""A replaced item with another send_at: a later time counts, an earlier one does not."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ HOUR = 3600
 
 
 class Waiting:
-    """A message that was sent and dispatched; then its item is replaced."""
+    """A message that was sent and dispatched, and whose item is then replaced."""
 
     def __init__(self, aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
         self._aws, self._clock = aws, clock
@@ -27,26 +27,26 @@ class Waiting:
         mailbox = Mailbox(aws.dynamodb, MAILBOX)
         self._due = DueDispatcher(self._dispatcher, mailbox, ledger, aws.sqs, aws.urls["mail"], clock)
 
-    def sent(self, seconds: float) -> None:
+    def send(self, seconds: float) -> None:
         new = item(send_at=at(seconds), text="old")
         assert self._mailroom.send(new).state == "accepted"
         assert self._dispatcher.dispatch(numbered(new)) == set()
 
-    def moved(self, seconds: float) -> None:
+    def move(self, seconds: float) -> None:
         assert self._mailroom.send(item(send_at=at(seconds), text="new"), if_new=False).ok
 
-    def fired(self, seconds: float) -> list[str]:
-        """The schedule's time comes; the texts that are in the queue then."""
+    def fire(self, seconds: float) -> list[str]:
+        """Move the clock to the time of the schedule, and return the texts in the queue."""
         self._clock.now = NOW + seconds
         assert failures(self._due.handle(sqs_event(KEYS))) == []
-        return [each["text"] for each in self._aws.bodies()]
+        return [body["text"] for body in self._aws.bodies()]
 
     def times(self) -> list[str]:
-        """When the schedules fire that there are."""
+        """Return the times of the existing schedules."""
         scheduler = self._aws.scheduler
-        names = [each["Name"] for each in scheduler.list_schedules(GroupName=GROUP)["Schedules"]]
-        found = [scheduler.get_schedule(Name=name, GroupName=GROUP) for name in names]
-        return sorted(each["ScheduleExpression"] for each in found)
+        names = [entry["Name"] for entry in scheduler.list_schedules(GroupName=GROUP)["Schedules"]]
+        schedules = [scheduler.get_schedule(Name=name, GroupName=GROUP) for name in names]
+        return sorted(schedule["ScheduleExpression"] for schedule in schedules)
 
 
 @pytest.fixture
@@ -58,36 +58,36 @@ def schedule(seconds: float) -> str:
     return f"at({iso(NOW + seconds)[:19]})"
 
 
-def test_a_later_time_is_heeded_when_the_old_one_comes(waiting: Waiting, aws: Aws) -> None:
-    waiting.sent(HOUR)
-    waiting.moved(2 * HOUR)
+def test_a_later_time_counts_when_the_old_schedule_fires(waiting: Waiting, aws: Aws) -> None:
+    waiting.send(HOUR)
+    waiting.move(2 * HOUR)
     assert waiting.times() == [schedule(HOUR)]
-    assert waiting.fired(HOUR) == []
-    assert waiting.times() == [schedule(HOUR), schedule(2 * HOUR)]  # the first is gone, once it has fired
+    assert waiting.fire(HOUR) == []
+    assert waiting.times() == [schedule(HOUR), schedule(2 * HOUR)]  # a schedule is deleted after it has fired
     assert aws.item()["scheduledFor"] == at(2 * HOUR)
-    assert waiting.fired(2 * HOUR) == ["new"]
+    assert waiting.fire(2 * HOUR) == ["new"]
 
 
-def test_an_earlier_time_is_not_heeded_and_the_old_one_counts(waiting: Waiting) -> None:
-    waiting.sent(2 * HOUR)
-    waiting.moved(HOUR)
+def test_an_earlier_time_is_ignored_and_the_old_time_counts(waiting: Waiting) -> None:
+    waiting.send(2 * HOUR)
+    waiting.move(HOUR)
     assert waiting.times() == [schedule(2 * HOUR)]
-    assert waiting.fired(2 * HOUR) == ["new"]
+    assert waiting.fire(2 * HOUR) == ["new"]
 
 
 @pytest.mark.parametrize("seconds", [0, 600, 900])
-def test_what_waits_for_fifteen_minutes_or_less_goes_as_it_was(
+def test_a_message_that_waits_in_its_queue_is_sent_unchanged(
     aws: Aws, clock: FakeClock, waiting: Waiting, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     queued: list[Any] = []
 
     def send(**arguments: Any) -> Any:
         queued.extend(arguments["Entries"])
-        return {"Successful": [{"Id": each["Id"]} for each in arguments["Entries"]]}
+        return {"Successful": [{"Id": entry["Id"]} for entry in arguments["Entries"]]}
 
     monkeypatch.setattr(aws.sqs, "send_message_batch", send)
-    waiting.sent(seconds)
-    waiting.moved(2 * HOUR)
+    waiting.send(seconds)
+    waiting.move(2 * HOUR)
     assert waiting.times() == []
     (entry,) = queued
     assert entry.get("DelaySeconds", 0) == seconds
@@ -95,9 +95,11 @@ def test_what_waits_for_fifteen_minutes_or_less_goes_as_it_was(
 
 
 @pytest.mark.parametrize("seconds", [HOUR, 600])
-def test_dispatch_hears_of_no_replacement(load: Load, aws: Aws, waiting: Waiting, seconds: float) -> None:
-    waiting.sent(HOUR)
-    waiting.moved(seconds)
+def test_dispatch_ignores_the_replacement_of_an_item(
+    load: Load, aws: Aws, waiting: Waiting, seconds: float
+) -> None:
+    waiting.send(HOUR)
+    waiting.move(seconds)
     change = stream_event(image(**aws.item(table=MAILBOX)), name="MODIFY")
     assert load("dispatch")(change, lambda_context()) == {"batchItemFailures": []}
     assert (waiting.times(), aws.receive()) == ([schedule(HOUR)], [])
