@@ -1,14 +1,16 @@
-"""Faxes, and a provider that says of them what it is told."""
+"""Faxes, and a provider whose responses a test sets."""
 
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mailroom.channels.fax.contract import Delivered, Fax, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.ledger.claims import Claimed
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, parse
 from mailroom.message.outcome import Outcome, Sent
 from tests.support.unit.post import SETTINGS
-from tests.support.unit.shared import Aws, FakeClock, Item
+from tests.support.unit.shared import Aws, FakeClock, Item, claimed
 
 LINE = "+16175551234"
 OTHER_LINE = "+493012345678"
@@ -40,61 +42,68 @@ FAX_SETTINGS: dict[str, Any] = {
     "callback_schemes": ["https"],
     "callback_ports": [443],
 }
-Said = FaxState | Exception
+Fetched = FaxState | Exception
 OURS = "fake/ours"
-"""The account that faxes are submitted to, as the ledger names it."""
+"""Account that faxes are submitted to, in the form of the ledger."""
 SENDING = Pending("sending")
 BUSY = Undelivered("busy", again=True)
 
 
 def fax_item(**changes: Any) -> Item:
-    """A fax as a mailbox item; a change to `...` takes the attribute away."""
+    """Return a fax as a mailbox item; a change to `...` removes the attribute."""
     base = {"id": "f-1", "event_type": "fax", "to": LINE, "pdf_url": PDF}
     return {name: value for name, value in {**base, **changes}.items() if value is not ...}
 
 
 def fax_body(**changes: Any) -> Item:
-    """A fax as an upstream application writes it."""
+    """Return a fax as the body that an upstream application writes; `...` removes an attribute."""
     base = {"fax_id": "f-1", "to": LINE, "pdf_url": PDF, "callback_url": TOLD}
     return {name: value for name, value in {**base, **changes}.items() if value is not ...}
 
 
 def fax(**changes: Any) -> Fax:
-    """A fax that has passed its checks."""
+    """Return a valid fax."""
     return parse(fax_item(**changes), {"fax": Fax})
 
 
-def found(aws: Aws) -> Item:
-    """What the ledger says of the fax that all tests begin with."""
+def entry(aws: Aws) -> Item:
+    """Return the ledger's item of the fax `f-1`."""
     return aws.item("f-1", "fax")
 
 
+def on_line(ledger: Ledger, provider: str = "fake", provider_id: str = "p-0", **changes: Any) -> Claimed:
+    """Claim a fax and record its submit, as another worker does."""
+    claim = claimed(ledger, fax(**changes))
+    ledger.checkpoint(claim, provider, provider_id, LINE)
+    return claim
+
+
 def ends_after(clock: FakeClock, seconds: float, state: FaxState) -> Iterator[FaxState]:
-    """A provider's answers about a fax that ends that much later."""
+    """Yield the states of a fax that ends `seconds` from now."""
     end = clock() + seconds
     while True:
         yield state if clock() >= end else SENDING
 
 
 class FakeLine:
-    """A provider. It says of submits and of states what it is told, in turn (the last state for ever), and
-    keeps what it was asked, in order."""
+    """A provider that responds with the states and outcomes of a test, in turn, and records its calls. The
+    last state repeats."""
 
     provider = "fake"
     account = "ours"
 
     def __init__(
         self,
-        *states: Said,
+        *states: Fetched,
         submits: Iterable[Outcome | Exception] = (),
-        found: list[str] | Exception | None = None,
+        finds: list[str] | Exception | None = None,
         cancels: Exception | None = None,
-        script: Iterable[Said] | None = None,
+        script: Iterable[Fetched] | None = None,
     ) -> None:
         last = states[-1] if states else Delivered()
         self._states = iter(script or itertools.chain(states, itertools.repeat(last)))
-        self._submits = iter([*submits] or (Sent(f"p-{at}") for at in itertools.count(1)))
-        self._found = found
+        self._submits = iter([*submits] or (Sent(f"p-{number}") for number in itertools.count(1)))
+        self._finds = finds
         self._cancels = cancels
         self.calls: list[str] = []
         self.requests: list[FaxRequest] = []
@@ -118,9 +127,9 @@ class FakeLine:
     def find(self, to: str, reference: str, since: float) -> list[str]:
         self.calls.append("find")
         self.searches.append((to, reference, since))
-        if isinstance(self._found, Exception):
-            raise self._found
-        return self._found or []
+        if isinstance(self._finds, Exception):
+            raise self._finds
+        return self._finds or []
 
     def cancel(self, provider_id: str) -> None:
         self.calls.append(f"cancel {provider_id}")

@@ -1,4 +1,4 @@
-"""A fax provider's secret, and stand-ins for the providers that it opens."""
+"""A fax provider's secret, and a stand-in for the providers that are opened with it."""
 
 import itertools
 import sys
@@ -16,7 +16,7 @@ _secrets = itertools.count()
 
 
 class Opened:
-    """Stands in for both providers' classes: says how it was opened, and takes every fax."""
+    """A stand-in for both providers' classes: records how it was opened, and accepts every fax."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[tuple[str, ...], dict[str, Any]]] = []
@@ -33,7 +33,7 @@ class Opened:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """Whatever provider a test's settings name is this one."""
+    """Replace both providers by one stand-in."""
     stand_in = Opened()
     for module, name in (("signalwire", "SignalWire"), ("telnyx", "Telnyx")):
         fake = ModuleType(f"mailroom.channels.fax.{module}")
@@ -43,7 +43,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
 
 
 class Secret:
-    """The provider's credentials, as somebody puts them; None: they are not text."""
+    """The secret with the provider's credentials. It is binary until a text is put."""
 
     def __init__(self, text: str | None) -> None:
         self._client = boto3.client("secretsmanager")

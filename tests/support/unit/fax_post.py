@@ -1,4 +1,4 @@
-"""A fax sender whose provider says what it is told, and the queues that faxes pass through."""
+"""A fax worker whose provider's responses a test sets, and the queues that faxes pass through."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +13,8 @@ from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import failures, sqs_event
-from tests.support.unit.fakes import Meddler
 from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, LINE, FakeLine
-from tests.support.unit.post import tools_of
+from tests.support.unit.post import Visibilities, tools_of
 from tests.support.unit.shared import BUCKET, LEDGER, TTL, Aws, FakeClock, Item
 
 FUNCTION_SECONDS = 900.0
@@ -28,7 +27,7 @@ def adapter_of(line: FakeLine, aws: Aws, **changes: Any) -> FaxAdapter:
 
 
 class FaxPost:
-    """A fax worker with its provider. An invocation has FUNCTION_SECONDS, which sleeping uses up."""
+    """A fax worker with its provider. An invocation has FUNCTION_SECONDS; sleeping uses them up."""
 
     def __init__(
         self,
@@ -36,39 +35,26 @@ class FaxPost:
         clock: FakeClock,
         line: FakeLine,
         dynamodb: Any = None,
-        sqs: Any = None,
+        sqs: Visibilities | None = None,
         **changes: Any,
     ) -> None:
         self.line = line
         self.clock = clock
-        self._sqs = sqs or Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
+        self._sqs = sqs or Visibilities(aws.sqs)
         settings = FaxSender(**{**FAX_SETTINGS, "queue_url": aws.urls["fax.fifo"], **changes})
         tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb)
         self._worker = Worker(settings.queue_url, tools, FaxDelivery(settings, adapter_of(line, aws), tools))
 
-    def handle(
-        self,
-        body: str | Item,
-        *,
-        receives: int = 1,
-        group: str | None = LINE,
-        seconds: float = FUNCTION_SECONDS,
-    ) -> int | None:
-        """The visibility in seconds of a record that comes back; None: it is finished with."""
-        ends = self.clock() + seconds
+    def handle(self, body: str | Item, *, receives: int = 1, group: str | None = LINE) -> int | None:
+        """Handle one record. Return its visibility in seconds, or None if it does not come back."""
+        ends = self.clock() + FUNCTION_SECONDS
         event = sqs_event(body, receives=receives)
         if group is not None:
             event["Records"][0]["attributes"]["MessageGroupId"] = group
         self._sqs.calls.clear()
         returned = failures(self._worker.handle(event, lambda: int((ends - self.clock()) * 1000)))
-        waits = [
-            each["VisibilityTimeout"]
-            for name, call in self._sqs.calls
-            if name == "change_message_visibility_batch"
-            for each in call["Entries"]
-        ]
-        assert len(waits) == len(returned)
-        return waits[0] if waits else None
+        assert list(self._sqs.waits) == returned
+        return self._sqs.waits.get("r-0")
 
 
 FaxMake = Callable[..., FaxPost]
@@ -76,10 +62,10 @@ FaxMake = Callable[..., FaxPost]
 
 @pytest.fixture
 def fax_queues(aws: Aws) -> Aws:
-    """AWS with the queues of faxes and callbacks, empty."""
+    """AWS with empty queues for faxes and callbacks."""
     for name in FAX_QUEUES:
-        more = {"FifoQueue": "true", "ContentBasedDeduplication": "false"} if name.endswith(".fifo") else {}
-        url = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}", Attributes=more)["QueueUrl"]  # type: ignore[arg-type]
+        fifo = {"FifoQueue": "true", "ContentBasedDeduplication": "false"} if name.endswith(".fifo") else {}
+        url = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}", Attributes=fifo)["QueueUrl"]  # type: ignore[arg-type]
         aws.urls[name] = url
     return aws
 

@@ -77,11 +77,28 @@ def tools_of(
     )
 
 
+class Visibilities(Meddler):
+    """SQS as a client that records visibilities instead of setting them."""
+
+    def __init__(self, client: Any, **changes: Callable[..., Any]) -> None:
+        super().__init__(client, change_message_visibility_batch=lambda _real, **_arguments: {}, **changes)
+
+    @property
+    def waits(self) -> dict[str, int]:
+        """The visibilities in seconds, by record."""
+        return {
+            entry["ReceiptHandle"].replace("receipt", "r"): entry["VisibilityTimeout"]
+            for name, call in self.calls
+            if name == "change_message_visibility_batch"
+            for entry in call["Entries"]
+        }
+
+
 class WorkerPost:
     """A worker, and the visibilities that it asked of the queue."""
 
     def __init__(self, aws: Aws) -> None:
-        self._sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
+        self._sqs = Visibilities(aws.sqs)
         self._worker: Worker
 
     def handle(
@@ -99,14 +116,8 @@ class WorkerPost:
             if isinstance(body, dict) and body.get("id") in in_line:
                 record["messageAttributes"] = {IN_LINE: {"stringValue": "true", "dataType": "String"}}
         returned = failures(self._worker.handle(event, remaining))
-        waits = {
-            each["ReceiptHandle"].replace("receipt", "r"): each["VisibilityTimeout"]
-            for name, call in self._sqs.calls
-            if name == "change_message_visibility_batch"
-            for each in call["Entries"]
-        }
-        assert list(waits) == returned
-        return waits
+        assert list(self._sqs.waits) == returned
+        return self._sqs.waits
 
 
 class Post(WorkerPost):

@@ -1,4 +1,4 @@
-"""A real HTTP server on the loopback address that answers by a script and keeps what it was asked."""
+"""A real HTTP server on the loopback address that responds by a script and records its requests."""
 
 import json
 import threading
@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request as it came; header names in lower case."""
+class Request:
+    """A request with its header names in lower case."""
 
     method: str
     target: str
@@ -38,37 +38,37 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server says; a `body` that is no bytes goes out as JSON."""
+    """A response; a `body` is sent as JSON, unless it is bytes."""
 
     status: int = 200
     body: Any = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
-    """Whether the connection breaks in the middle of the body."""
+    """Break the connection in the middle of the body."""
     halfway: Callable[[], object] = lambda: None
-    """Called when half of the body is out."""
+    """Function to call after half of the body."""
 
 
 class Silence:
-    """The request is read and never answered."""
+    """Step that reads the request and never responds."""
 
 
 class Break:
-    """The request is read, and then the connection closes."""
+    """Step that reads the request and closes the connection."""
 
 
 Step = Answer | Silence | Break | Callable[[], None]
-"""A callable is called and followed by an empty 200."""
+"""Step of a script. A callable is called before an empty response 200."""
 
 
 class ScriptedServer(ThreadingHTTPServer):
-    """Answers by the script; what comes after its end gets the last answer again."""
+    """A server that responds by the script, and repeats its last step."""
 
     daemon_threads = True
 
     def __init__(self, script: Sequence[Step]) -> None:
         self.script = list(script)
-        self.asked: list[Asked] = []
+        self.requests: list[Request] = []
         self.over = threading.Event()
         super().__init__(("127.0.0.1", 0), _Handler)
 
@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length") or 0)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.asked.append(Asked(self.command, self.path, headers, self.rfile.read(length)))
+        self.server.requests.append(Request(self.command, self.path, headers, self.rfile.read(length)))
         match self.server.step():
             case Silence():
                 self.server.over.wait(10)
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def scripted(*script: Step) -> Iterator[ScriptedServer]:
-    """The server, running."""
+    """Run the server."""
     server = ScriptedServer(script)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
@@ -134,7 +134,7 @@ def scripted(*script: Step) -> Iterator[ScriptedServer]:
         server.server_close()
 
 
-def nobody() -> str:
-    """A URL where nothing listens."""
+def closed() -> str:
+    """Return the URL of a port without a listener."""
     with scripted(Answer()) as server:
         return server.url

@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
 from mailroom.http.provider import ProviderApi
-from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
+from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, closed, scripted
 from tests.support.unit.shared import FakeClock
 
 LATE = "did not answer in time"
@@ -23,7 +23,7 @@ def failure(step: Step, seconds: float = 5) -> tuple[str, ScriptedServer]:
 
 def test_a_connection_that_was_refused_proves_that_nothing_went_out() -> None:
     with pytest.raises(NotSent, match="Connection refused"):
-        ProviderApi(5).post(nobody() + SECRET)
+        ProviderApi(5).post(closed() + SECRET)
 
 
 def test_a_name_that_does_not_resolve_proves_that_nothing_went_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,13 +45,13 @@ def test_a_connection_that_was_not_made_in_time_proves_that_nothing_went_out() -
 )
 def test_a_connection_that_breaks_after_the_request_proves_nothing_and_is_not_tried_again(step: Step) -> None:
     text, server = failure(step)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     assert "5555550100" not in text
 
 
 def test_an_answer_that_does_not_come_in_time_proves_nothing_and_is_not_tried_again() -> None:
     text, server = failure(Silence(), seconds=0.2)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     assert text == LATE
 
 
@@ -84,7 +84,7 @@ def test_a_body_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPat
 
 def test_the_causes_text_with_its_url_is_not_part_of_the_traceback() -> None:
     with pytest.raises(NotSent) as caught:
-        ProviderApi(5).post(nobody() + SECRET)
+        ProviderApi(5).post(closed() + SECRET)
     assert caught.value.__suppress_context__
     assert caught.value.__cause__ is None
 
@@ -93,7 +93,7 @@ def test_a_redirect_is_an_answer_and_not_followed() -> None:
     with scripted(Answer(307, headers={"Location": "/elsewhere"})) as server:
         assert ProviderApi(5).post(server.url).status == 307
         assert ProviderApi(5).get(server.url).status == 307
-        assert len(server.asked) == 2
+        assert len(server.requests) == 2
 
 
 def test_no_connection_is_kept_for_the_next_request() -> None:
@@ -101,7 +101,7 @@ def test_no_connection_is_kept_for_the_next_request() -> None:
         api = ProviderApi(5)
         for _ in range(3):
             api.get(server.url)
-        assert [asked.headers["connection"] for asked in server.asked] == ["close"] * 3
+        assert [request.headers["connection"] for request in server.requests] == ["close"] * 3
 
 
 def test_the_environment_names_neither_a_proxy_nor_credentials(
@@ -110,10 +110,10 @@ def test_the_environment_names_neither_a_proxy_nor_credentials(
     netrc = tmp_path_factory.mktemp("home") / "netrc"
     netrc.write_text("machine 127.0.0.1 login eve password secret\n")
     monkeypatch.setenv("NETRC", str(netrc))
-    monkeypatch.setenv("HTTP_PROXY", nobody())
+    monkeypatch.setenv("HTTP_PROXY", closed())
     with scripted(Answer()) as server:
         assert ProviderApi(5, {"Authorization": "Bearer key"}).get(server.url).status == 200
-        assert server.asked[0].headers["authorization"] == "Bearer key"
+        assert server.requests[0].headers["authorization"] == "Bearer key"
 
 
 def test_an_answers_body_is_utf_8() -> None:
@@ -126,13 +126,13 @@ def test_an_answers_body_is_utf_8() -> None:
 def test_a_query_belongs_to_the_url() -> None:
     with scripted(Answer()) as server:
         ProviderApi(5).get(server.url + "/faxes", {"To": "+15555550100", "page[size]": 7})
-        assert server.asked[0].query == {"To": "+15555550100", "page[size]": "7"}
+        assert server.requests[0].query == {"To": "+15555550100", "page[size]": "7"}
 
 
 def test_a_key_with_invalid_characters_is_a_fault_of_ours_and_nothing_went_out() -> None:
     with scripted(Answer()) as server, pytest.raises(InvalidRequest, match="not a header's value") as caught:
         ProviderApi(5, {"Authorization": "Bearer key\nX-A: b"}).get(server.url)
-    assert server.asked == []
+    assert server.requests == []
     assert "key" not in str(caught.value)
 
 

@@ -1,4 +1,4 @@
-"""The contract of a fax, and the two forms that its queue takes."""
+"""The contract of a fax, and the two forms of a body in its queue."""
 
 from typing import Any
 
@@ -55,49 +55,35 @@ def test_other_numbers_are_other_lines() -> None:
         ({"retry_count": 1.5}, "retry_count: "),
     ],
 )
-def test_what_no_provider_could_fax_is_refused_with_the_field_and_the_remedy(
+def test_an_invalid_fax_is_refused_with_its_field_and_the_remedy(
     changes: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(Invalid) as caught:
         fax(**changes)
-    assert str(refused.value).startswith(sentence)
+    assert str(caught.value).startswith(sentence)
 
 
-@pytest.mark.parametrize("changes", [{}, {"pdf_url": ..., "payload_ref": f"s3://{BUCKET}/f-1.pdf"}])
-def test_the_pdf_is_named_by_one_of_two_ways(changes: dict[str, Any]) -> None:
-    assert fax(**changes).recipient == LINE
+@pytest.mark.parametrize("attributes", [{}, {"attempt": 7, "topic": "ballots"}])
+def test_a_body_with_a_fax_id_becomes_an_item_with_the_same_attributes(attributes: Item) -> None:
+    body = fax_body(**attributes)
+    assert item_of(body) == fax_item(callback_url=TOLD, **attributes)
+    assert body == fax_body(**attributes)
 
 
-def test_a_body_with_a_fax_id_is_a_fax_of_that_id() -> None:
-    assert item_of(fax_body()) == fax_item(callback_url=TOLD)
-
-
-def test_a_body_keeps_its_attempt_and_whatever_else_it_says() -> None:
-    assert item_of(fax_body(attempt=7, topic="ballots")) == fax_item(
-        callback_url=TOLD, attempt=7, topic="ballots"
-    )
-
-
-def test_reading_a_body_leaves_it_as_it_was() -> None:
-    body = fax_body()
-    item_of(body)
-    assert body == fax_body()
-
-
-def test_an_item_is_itself() -> None:
+def test_an_item_is_returned_unchanged() -> None:
     assert item_of(fax_item(fax_id="other")) == fax_item(fax_id="other")
 
 
 @pytest.mark.parametrize(
     "body", [fax_body(fax_id=...), fax_body(fax_id=""), fax_body(fax_id=7), fax_body(fax_id=None), {}]
 )
-def test_a_body_without_an_identity_is_malformed(body: Item) -> None:
+def test_a_body_without_an_id_is_malformed(body: Item) -> None:
     with pytest.raises(Malformed, match="no `fax_id` of type string"):
         item_of(body)
 
 
 @pytest.mark.parametrize(
-    ("changes", "kept"),
+    ("changes", "expected"),
     [
         ({}, {"pdf_url": PDF}),
         ({"from": "+12025550101"}, {"pdf_url": PDF, "from": "+12025550101"}),
@@ -109,22 +95,22 @@ def test_a_body_without_an_identity_is_malformed(body: Item) -> None:
         ({"retry_count": 7}, {"pdf_url": PDF, "retry_count": 7}),
     ],
 )
-def test_what_a_retry_says_again_is_kept(changes: dict[str, Any], kept: dict[str, Any]) -> None:
-    assert fax(**changes).kept == kept
+def test_the_attributes_that_a_retry_needs_are_kept(changes: Item, expected: Item) -> None:
+    assert fax(**changes).kept == expected
 
 
-def test_each_attempt_and_each_fax_is_no_duplicate_of_another() -> None:
-    of = {fax(id=id_, attempt=attempt).duplicate for id_ in ("f-1", "f-11", "f-2") for attempt in (1, 2, 11)}
-    assert len(of) == 9
+def test_attempts_and_faxes_have_different_deduplication_ids() -> None:
+    ids, attempts = ("f-1", "f-11", "f-2"), (1, 2, 11)
+    assert len({fax(id=id_, attempt=attempt).duplicate for id_ in ids for attempt in attempts}) == 9
 
 
-def test_a_copy_is_a_duplicate_however_it_is_written() -> None:
+def test_copies_have_one_deduplication_id_however_the_number_is_written() -> None:
     body = parse(item_of(fax_body(to="+1 617 555 1234")), {"fax": Fax})
     assert body.duplicate == fax().duplicate
 
 
 @pytest.mark.parametrize("id_", ["f", "f" * 180, "ü" * 90, "a b/c"])
-def test_what_tells_duplicates_fits_a_queue(id_: str) -> None:
+def test_a_deduplication_id_fits_a_queue(id_: str) -> None:
     duplicate = fax(id=id_).duplicate
     assert len(duplicate) <= 128
     assert duplicate.isalnum()

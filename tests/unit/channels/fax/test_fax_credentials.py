@@ -1,4 +1,4 @@
-"""The fax provider's credentials: read once, read again when they are refused, never repeated to anyone."""
+"""The fax provider's credentials: read once, read again after a refusal, and never quoted."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from mailroom.environment import FaxSender
 from mailroom.message.outcome import Misconfigured, Sent
 from tests.support.unit.events import sqs_event
 from tests.support.unit.fakes import why_not
-from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, FakeLine, fax, fax_body
+from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, FakeLine, entry, fax, fax_body
 from tests.support.unit.fax_credentials import SIGNALWIRE, Opened, Secret
 from tests.support.unit.shared import Aws
 
@@ -29,13 +29,13 @@ def settings(secret: Secret, **changes: Any) -> FaxSender:
 
 def test_the_credentials_are_read_once_a_process(aws: Aws, opened: Opened) -> None:
     adapter = FaxAdapter.of(settings(Secret(SIGNALWIRE)))
-    assert opened.lines == []  # not before there is a fax
+    assert opened.lines == []  # before the first fax
     for _ in range(3):
         assert isinstance(adapter.open().submit(adapter.prepare(fax())), Sent)
         adapter.open().ask(lambda api: api.fetch("p-1"))
-    ((credentials, with_settings),) = opened.lines
+    ((credentials, keywords),) = opened.lines
     assert credentials == ("project-1", "token-1")
-    assert with_settings == {
+    assert keywords == {
         "base_url": "https://mailroom.signalwire.example",
         "ttl_minutes": 5,
         "quality": "fine",
@@ -43,13 +43,13 @@ def test_the_credentials_are_read_once_a_process(aws: Aws, opened: Opened) -> No
     }
 
 
-def test_telnyx_is_opened_with_its_own(aws: Aws, opened: Opened) -> None:
+def test_telnyx_is_opened_with_its_own_credentials_and_settings(aws: Aws, opened: Opened) -> None:
     secret = Secret('{"api_key": "KEY-1"}')
     adapter = FaxAdapter.of(settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
     adapter.open().submit(adapter.prepare(fax()))
-    ((credentials, with_settings),) = opened.lines
+    ((credentials, keywords),) = opened.lines
     assert credentials == ("KEY-1",)
-    assert with_settings == {
+    assert keywords == {
         "base_url": "https://mailroom.signalwire.example",
         "connection_id": "c-1",
         "quality": "fine",
@@ -58,7 +58,7 @@ def test_telnyx_is_opened_with_its_own(aws: Aws, opened: Opened) -> None:
     assert adapter.provider == "telnyx"
 
 
-def test_credentials_that_the_provider_refused_are_read_again_for_the_next_fax(
+def test_credentials_are_read_again_for_the_next_fax_after_the_provider_refused_them(
     aws: Aws, opened: Opened
 ) -> None:
     secret = Secret(SIGNALWIRE)
@@ -86,7 +86,7 @@ def test_credentials_that_the_provider_refused_are_read_again_for_the_next_fax(
         pytest.param('{"project": ' + "[" * 50_000, id="nested too deeply"),
     ],
 )
-def test_a_secret_of_the_wrong_shape_is_a_fault_of_ours_and_says_what_to_put(
+def test_a_secret_of_the_wrong_shape_is_a_fault_of_configuration_until_it_is_replaced(
     aws: Aws, opened: Opened, text: str
 ) -> None:
     secret = Secret(text)
@@ -99,29 +99,25 @@ def test_a_secret_of_the_wrong_shape_is_a_fault_of_ours_and_says_what_to_put(
 
 
 @pytest.mark.parametrize("text", ["placeholder", SIGNALWIRE, '{"api_key": null}'])
-def test_telnyx_says_what_it_needs(aws: Aws, opened: Opened, text: str) -> None:
+def test_telnyx_needs_a_secret_of_its_own_shape(aws: Aws, opened: Opened, text: str) -> None:
     adapter = FaxAdapter.of(settings(Secret(text), fax_provider="telnyx"))
     assert why_not(adapter) == Misconfigured(TELNYX_SHAPE)
 
 
-def test_no_word_of_a_secret_is_in_what_is_said_of_it(aws: Aws, opened: Opened) -> None:
+def test_a_reason_quotes_no_word_of_the_secret(aws: Aws, opened: Opened) -> None:
     adapter = FaxAdapter.of(settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
     assert "private" not in str(why_not(adapter))
 
 
-@pytest.mark.parametrize("broken", ["gone", "binary"])
+@pytest.mark.parametrize("broken", ["missing", "binary"])
 def test_a_fax_without_readable_credentials_is_proved_not_sent(
     aws: Aws, opened: Opened, fax_queues: Aws, broken: str
 ) -> None:
     secret = Secret(None)
-    if broken == "gone":
-        secret.arn = secret.arn.replace("mailroom-test-fax", "mailroom-test-gone")
-    given = settings(secret, queue_url=aws.urls["fax-retry"])
-    worker = Worker.of(given, FaxAdapter.of(given), Delivery)
-    worker.handle(sqs_event(fax_body(id="f-1", event_type="fax")), _plenty)
-    assert aws.item("f-1", "fax")["status"] == "sending"
-    assert "startedAt" not in aws.item("f-1", "fax")  # else the line stays locked for a whole lease
-
-
-def _plenty() -> int:
-    return int(FAX_LEASE * 1000)
+    if broken == "missing":
+        secret.arn = secret.arn.replace("mailroom-test-fax", "mailroom-test-missing")
+    fax_sender = settings(secret, queue_url=aws.urls["fax-retry"])
+    worker = Worker.of(fax_sender, FaxAdapter.of(fax_sender), Delivery)
+    worker.handle(sqs_event(fax_body(id="f-1", event_type="fax")), lambda: int(FAX_LEASE * 1000))
+    assert entry(aws)["status"] == "sending"
+    assert "startedAt" not in entry(aws)  # a claim would lock the line for a whole lease

@@ -5,53 +5,52 @@ import itertools
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxState, Undelivered
-from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import lines_about
-from tests.support.unit.fax import BUSY, FAX_LEASE, SENDING, FakeLine, ends_after, fax, fax_body, found
+from tests.support.unit.fax import BUSY, FAX_LEASE, SENDING, FakeLine, ends_after, entry, fax, fax_body
 from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.shared import NOW, Aws, FakeClock
+from tests.support.unit.shared import NOW, Aws, FakeClock, claimed
 
 
-def test_a_receive_too_late_to_see_a_fax_through_submits_nothing(
+def test_a_receive_too_late_to_follow_a_fax_to_its_end_submits_nothing(
     fax_post: FaxMake, aws: Aws, log: Log
 ) -> None:
     worker = fax_post(last_submit_receive=10)
     assert worker.handle(fax_body(), receives=11) == 0
     assert worker.line.calls == []
-    assert ("startedAt" in found(aws), "completedAt" in found(aws)) == (False, False)
+    assert ("startedAt" in entry(aws), "completedAt" in entry(aws)) == (False, False)
     assert lines_about(log(), "not submitted: received too often already")[0]["receives"] == 11
     assert worker.handle(fax_body(), receives=10) is None
-    assert found(aws)["status"] == "sent"
+    assert entry(aws)["status"] == "sent"
 
 
-def test_a_receive_too_late_to_submit_still_sees_a_live_fax_through(
+def test_a_receive_too_late_to_submit_still_follows_a_submitted_fax(
     fax_post: FaxMake, aws: Aws, clock: FakeClock
 ) -> None:
     worker = fax_post(FakeLine(script=ends_after(clock, 1000, Delivered())), last_submit_receive=10)
     assert worker.handle(fax_body(), receives=10) == 5
     assert worker.handle(fax_body(), receives=11) is None
-    assert (worker.line.submits, found(aws)["status"]) == (1, "sent")
+    assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
 
 
 def test_an_expired_fax_is_not_sent(fax_post: FaxMake, aws: Aws) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(expires_at="2026-11-21T08:59:59Z")) is None
-    assert (worker.line.calls, found(aws)["error"]["code"]) == ([], "expired")
+    assert (worker.line.calls, entry(aws)["error"]["code"]) == ([], "expired")
 
 
-def test_a_fax_that_expires_while_it_is_on_the_line_is_seen_through(
+def test_a_fax_that_expires_on_the_line_is_followed_to_its_end(
     fax_post: FaxMake, aws: Aws, clock: FakeClock
 ) -> None:
     worker = fax_post(FakeLine(script=ends_after(clock, 1000, Delivered())))
     body = fax_body(expires_at="2026-11-21T09:01:00Z")
     assert [worker.handle(body, receives=at) for at in (1, 2)] == [5, None]
-    assert found(aws)["status"] == "sent"
+    assert entry(aws)["status"] == "sent"
 
 
 @pytest.mark.parametrize(
-    ("then", "status"),
+    ("final", "status"),
     [
         (Undelivered("canceled", again=True), "retrying"),
         (Undelivered("failed", again=False), "failed"),
@@ -59,43 +58,43 @@ def test_a_fax_that_expires_while_it_is_on_the_line_is_seen_through(
         (Delivered(), "sent"),
     ],
 )
-def test_an_overdue_fax_is_stopped_and_then_its_state_counts(
-    fax_post: FaxMake, aws: Aws, clock: FakeClock, then: FaxState, status: str
+def test_an_overdue_fax_is_cancelled_and_ends_by_its_state_after_that(
+    fax_post: FaxMake, aws: Aws, clock: FakeClock, final: FaxState, status: str
 ) -> None:
     class Stoppable(FakeLine):
         def cancel(self, provider_id: str) -> None:
             super().cancel(provider_id)
-            self._states = itertools.repeat(then)
+            self._states = itertools.repeat(final)
 
     worker = fax_post(Stoppable(SENDING), longest_fax_seconds=1800)
     waits = [worker.handle(fax_body(), receives=at) for at in (1, 2, 3)]
     assert waits == [5, 5, None]
     assert worker.line.calls[-3:] == ["fetch p-1", "cancel p-1", "fetch p-1"]
-    assert (worker.line.submits, found(aws)["status"]) == (1, status)
+    assert (worker.line.submits, entry(aws)["status"]) == (1, status)
     assert 1800 < clock() - NOW < 1810
 
 
 @pytest.mark.parametrize("cancels", [None, TimeoutError("slow")])
-def test_an_overdue_fax_that_does_not_end_keeps_its_line_and_its_id(
+def test_an_overdue_fax_that_does_not_end_keeps_its_line_and_its_provider_id(
     fax_post: FaxMake, aws: Aws, clock: FakeClock, counted: Counted, cancels: Exception | None
 ) -> None:
     worker = fax_post(FakeLine(SENDING, cancels=cancels), longest_fax_seconds=60)
-    assert worker.handle(fax_body()) == 20  # soon, for the line has waited long enough
+    assert worker.handle(fax_body()) == 20  # soon: the line has been locked long enough
     assert worker.line.calls[-2:] == ["cancel p-1", "fetch p-1"]
     assert counted()["Overdue"] == 1
-    assert (found(aws)["provider_id"], "completedAt" in found(aws)) == ("p-1", False)
-    assert worker.handle(fax_body(), receives=12) == 20  # redriven or late: asked again, never sent again
-    assert (worker.line.submits, found(aws)["status"]) == (1, "sending")
+    assert (entry(aws)["provider_id"], "completedAt" in entry(aws)) == ("p-1", False)
+    assert worker.handle(fax_body(), receives=12) == 20  # redriven or late: polled, never submitted
+    assert (worker.line.submits, entry(aws)["status"]) == (1, "sending")
 
 
-def test_a_fax_found_by_a_look_up_is_not_overdue_by_an_earlier_attempts_time(
+def test_an_earlier_attempts_time_does_not_make_a_fax_of_a_look_up_overdue(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     fax_post(FakeLine(BUSY)).handle(fax_body())
     clock.advance(8000)
-    assert isinstance(fax_ledger.claim(fax(attempt=2)), Claimed)
+    claimed(fax_ledger, fax(attempt=2))
     clock.advance(FAX_LEASE)
-    line = FakeLine(SENDING, Delivered(), found=["p-7"])
+    line = FakeLine(SENDING, Delivered(), finds=["p-7"])
     assert fax_post(line).handle(fax_body(attempt=2), receives=2) is None
     assert line.calls == ["find", "fetch p-7", "fetch p-7"]
-    assert found(aws)["status"] == "sent"
+    assert entry(aws)["status"] == "sent"

@@ -1,4 +1,4 @@
-"""Which line a fax is on, and what never gets on one."""
+"""The line of a fax, and faxes that never get on one."""
 
 import json
 from typing import Any
@@ -7,59 +7,55 @@ import pytest
 
 from mailroom.aws.queues import MAX_BYTES
 from mailroom.clock import iso
-from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.fakes import client_error, failing
 from tests.support.unit.fax import (
     FAX_LEASE,
     LINE,
     OTHER_LINE,
     TOLD,
     FakeLine,
+    entry,
     fax,
     fax_body,
     fax_item,
-    found,
+    on_line,
 )
 from tests.support.unit.fax_post import FaxMake
-from tests.support.unit.post import Counted, Log
-from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item
+from tests.support.unit.post import Counted, Log, Visibilities
+from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item, claimed
 
 
 @pytest.mark.parametrize("group", [OTHER_LINE, "faxes", "+1 (617) 555-1234", "16175551234"])
-def test_a_fax_under_another_group_is_sent_on_under_its_lines_and_not_begun(
+def test_a_fax_under_another_group_is_sent_on_under_its_lines_group_and_then_faxed(
     fax_post: FaxMake, aws: Aws, counted: Counted, group: str
 ) -> None:
     worker = fax_post()
-    body = fax_body(to="+1 (617) 555-1234", attempt=3)
+    body = fax_body(to="+1 (617) 555-1234", retry_count=3)
     assert worker.handle(body, group=group) is None
-    assert (worker.line.calls, found(aws)) == ([], {})
+    assert (worker.line.calls, entry(aws)) == ([], {})
     (sent,) = aws.receive("fax.fifo")
     assert sent["Attributes"]["MessageGroupId"] == LINE
-    assert sent["Attributes"]["MessageDeduplicationId"] == fax(attempt=3).duplicate
-    assert json.loads(sent["Body"]) == fax_item(to="+1 (617) 555-1234", callback_url=TOLD, attempt=3)
+    assert sent["Attributes"]["MessageDeduplicationId"] == fax().duplicate
+    assert json.loads(sent["Body"]) == fax_item(to="+1 (617) 555-1234", callback_url=TOLD, retry_count=3)
     assert counted() == {"SentOn": 1}
+    assert worker.handle(sent["Body"], group=LINE) is None
+    assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
+    assert entry(aws)["callback_url"] == TOLD
 
 
-def test_what_was_sent_on_is_faxed(fax_post: FaxMake, aws: Aws) -> None:
-    worker = fax_post()
-    worker.handle(fax_body(), group="faxes")
-    (sent,) = aws.receive("fax.fifo")
-    assert worker.handle(sent["Body"], group=sent["Attributes"]["MessageGroupId"]) is None
-    assert (worker.line.submits, found(aws)["status"]) == (1, "sent")
-    assert found(aws)["callback_url"] == TOLD
-
-
-def test_a_fax_too_large_to_be_sent_on_is_failed_and_locks_no_line(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_fax_too_large_to_be_sent_on_is_failed_and_does_not_lock_its_line(
+    fax_post: FaxMake, aws: Aws
+) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(note="x" * (MAX_BYTES - 100)), group="faxes") is None
-    assert (worker.line.calls, found(aws)["status"]) == ([], "failed")
-    assert found(aws)["error"]["message"].startswith("item: is over 1 MiB as JSON")
+    assert (worker.line.calls, entry(aws)["status"]) == ([], "failed")
+    assert entry(aws)["error"]["message"].startswith("item: is over 1 MiB as JSON")
 
 
 @pytest.mark.parametrize("to", [LINE, "+1 617-555-1234"])
 @pytest.mark.parametrize("group", [LINE, None])
-def test_a_fax_under_its_own_group_or_on_a_queue_without_any_is_faxed(
+def test_a_fax_under_its_own_group_or_without_a_group_is_faxed(
     fax_post: FaxMake, aws: Aws, group: str | None, to: str
 ) -> None:
     worker = fax_post()
@@ -68,16 +64,11 @@ def test_a_fax_under_its_own_group_or_on_a_queue_without_any_is_faxed(
     assert worker.line.requests[0].to == LINE
 
 
-def test_what_could_not_be_sent_on_comes_back(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_fax_that_could_not_be_sent_on_comes_back(fax_post: FaxMake, aws: Aws) -> None:
     down = client_error("ServiceUnavailable", status=503)
-    sqs = Meddler(
-        aws.sqs,
-        send_message_batch=failing(down, down),
-        change_message_visibility_batch=lambda _real, **_arguments: {},
-    )
-    worker = fax_post(sqs=sqs)
+    worker = fax_post(sqs=Visibilities(aws.sqs, send_message_batch=failing(down, down)))
     assert worker.handle(fax_body(), group="faxes", receives=3) == 16
-    assert (worker.line.calls, found(aws)) == ([], {})
+    assert (worker.line.calls, entry(aws)) == ([], {})
     assert worker.handle(fax_body(), group="faxes", receives=4) is None
     assert len(aws.receive("fax.fifo")) == 1
 
@@ -86,8 +77,6 @@ def test_what_could_not_be_sent_on_comes_back(fax_post: FaxMake, aws: Aws) -> No
     ("changes", "sentence"),
     [
         ({"to": "617-555-1234"}, "to: is not a number in international form"),
-        ({"to": ...}, "to: is missing"),
-        ({"pdf_url": "http://files.example/f-1.pdf"}, "pdf_url: is not an https URL"),
         ({"from": "+12025559999"}, "from: is not among this stage's fax numbers; use one of +12025550100"),
         ({"pdf_url": ..., "payload_ref": "s3://elsewhere/f-1.pdf"}, "payload_ref: 's3://elsewhere/f-1.pdf'"),
         ({"pdf_url": ..., "payload_ref": f"s3://{BUCKET}/" + "k" * 500_000}, "payload_ref: has 5"),
@@ -95,57 +84,51 @@ def test_what_could_not_be_sent_on_comes_back(fax_post: FaxMake, aws: Aws) -> No
         ({"attempt": 10**40}, "attempt: expected a number <= 999999999"),
     ],
 )
-def test_a_fax_that_cannot_be_sent_is_failed_with_its_reason_and_its_producer_can_be_told(
+def test_an_invalid_fax_is_failed_with_its_reason_and_keeps_its_callback(
     fax_post: FaxMake, aws: Aws, changes: dict[str, Any], sentence: str
 ) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(**changes)) is None
-    assert (worker.line.calls, found(aws)["status"], found(aws)["error"]["code"]) == ([], "failed", "invalid")
-    assert found(aws)["error"]["message"].startswith(sentence)
-    assert (found(aws)["callback_url"], found(aws)["callbacks"]) == (TOLD, {})
+    assert (worker.line.calls, entry(aws)["status"], entry(aws)["error"]["code"]) == ([], "failed", "invalid")
+    assert entry(aws)["error"]["message"].startswith(sentence)
+    assert (entry(aws)["callback_url"], entry(aws)["callbacks"]) == (TOLD, {})
 
 
 @pytest.mark.parametrize("group", [LINE, "faxes"])
-def test_a_fax_put_on_the_queue_before_its_time_is_refused_and_told_where_it_would_wait(
+def test_a_fax_put_on_the_queue_before_its_time_is_failed_and_the_reason_names_the_mailbox(
     fax_post: FaxMake, aws: Aws, group: str
 ) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(send_at=iso(NOW + 61)), group=group) is None
     for sent_on in aws.receive("fax.fifo"):  # under its own line's group
         assert worker.handle(sent_on["Body"]) is None
-    assert (worker.line.calls, found(aws)["status"]) == ([], "failed")
-    assert found(aws)["error"]["message"] == (
+    assert (worker.line.calls, entry(aws)["status"]) == ([], "failed")
+    assert entry(aws)["error"]["message"] == (
         "send_at: lies ahead, and the fax queue lets nothing wait; put the fax into the mailbox, which does, "
         "or into the queue at its time"
     )
-    assert found(aws)["callback_url"] == TOLD
+    assert entry(aws)["callback_url"] == TOLD
 
 
 @pytest.mark.parametrize("ahead", [-3600, 0, 59])
-def test_a_fax_whose_time_has_come_is_faxed_though_clocks_may_differ(
+def test_a_fax_at_its_time_is_faxed_although_clocks_may_differ_by_a_minute(
     fax_post: FaxMake, aws: Aws, ahead: float
 ) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(send_at=iso(NOW + ahead))) is None
-    assert (worker.line.submits, found(aws)["status"]) == (1, "sent")
+    assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
 
 
-def test_a_bad_number_under_any_group_is_refused_and_not_sent_on(fax_post: FaxMake, aws: Aws) -> None:
+def test_an_invalid_number_under_any_group_is_failed_and_not_sent_on(fax_post: FaxMake, aws: Aws) -> None:
     assert fax_post().handle(fax_body(to="wrong"), group="wrong") is None
-    assert found(aws)["status"] == "failed"
+    assert entry(aws)["status"] == "failed"
     assert aws.receive("fax.fifo") == []
 
 
-def test_a_callback_over_http_is_refused_where_the_stage_allows_none(fax_post: FaxMake, aws: Aws) -> None:
-    body = fax_body(callback_url="http://app.example/faxes")
-    assert fax_post().handle(body) is None
-    assert found(aws)["error"]["message"].startswith("callback_url: has the scheme 'http'; use https")
-
-
-def test_a_callback_over_http_is_taken_where_the_stage_allows_it(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_callback_over_http_is_valid_if_the_stage_allows_http(fax_post: FaxMake, aws: Aws) -> None:
     body = fax_body(callback_url="http://127.0.0.1:8080/faxes")
     assert fax_post(callback_schemes=["https", "http"], callback_ports=[]).handle(body) is None
-    assert (found(aws)["status"], found(aws)["callback_url"]) == ("sent", "http://127.0.0.1:8080/faxes")
+    assert (entry(aws)["status"], entry(aws)["callback_url"]) == ("sent", "http://127.0.0.1:8080/faxes")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +140,7 @@ def test_a_callback_over_http_is_taken_where_the_stage_allows_it(fax_post: FaxMa
         pytest.param('{"fax_id": "f-1", "copies": 1E+99999999999999999999}', id="a number beyond all"),
     ],
 )
-def test_a_malformed_body_comes_back_at_once_and_is_no_fax(
+def test_a_malformed_body_goes_to_the_dead_letters_at_once_and_is_not_faxed(
     fax_post: FaxMake, aws: Aws, counted: Counted, body: str | Item
 ) -> None:
     worker = fax_post()
@@ -170,7 +153,7 @@ NAMES = (
     *("fax_id", "id", "event_type", "to", "from", "pdf_url", "payload_ref", "callback_url", "lane", "topic"),
     *("send_at", "expires_at", "ttl", "attempt", "not_before", "note"),
 )
-SAYS: dict[str, Any] = {
+VALUES: dict[str, Any] = {
     "long": "x" * 500_000,
     "a long time": f"2026-12-01T00:00:00.{'0' * 500_000}Z",
     "a long number": "+1617555" + "0" * 500_000,
@@ -183,115 +166,101 @@ SAYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("says", SAYS.values(), ids=SAYS)
-def test_whatever_a_body_says_it_locks_no_line(fax_post: FaxMake, log: Log, name: str, says: Any) -> None:
-    body = fax_body(**{name: says}, **({"pdf_url": ...} if name == "payload_ref" else {}))
-    assert fax_post().handle(body) in {None, 0}  # finished with, or on its way to the dead letters
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_no_value_of_a_body_locks_its_line(fax_post: FaxMake, log: Log, name: str, value: Any) -> None:
+    body = fax_body(**{name: value}, **({"pdf_url": ...} if name == "payload_ref" else {}))
+    assert fax_post().handle(body) in {None, 0}  # done, or on its way to the dead letters
     assert "not delivered; it goes back to the queue" not in [line["message"] for line in log()]
 
 
-def test_a_fax_with_its_pdf_in_our_bucket_reaches_the_provider_as_a_url(fax_post: FaxMake, aws: Aws) -> None:
-    aws.s3.put_object(Bucket=BUCKET, Key="f-1.pdf", Body=b"%PDF")
-    worker = fax_post()
-    assert worker.handle(fax_body(pdf_url=..., payload_ref=f"s3://{BUCKET}/f-1.pdf")) is None
-    assert "X-Amz-Signature" in worker.line.requests[0].media_url
-    assert found(aws)["payload_ref"] == f"s3://{BUCKET}/f-1.pdf"
-    assert "pdf_url" not in found(aws)
-
-
-def test_what_a_retry_needs_is_in_the_ledger(fax_post: FaxMake, aws: Aws) -> None:
+def test_the_attributes_that_a_retry_needs_are_in_the_ledger(fax_post: FaxMake, aws: Aws) -> None:
     body = fax_body(**{"from": "+12025550101"}, expires_at="2026-12-01T00:00:00Z")
     worker = fax_post()
     worker.handle(body)
     names = ("to", "pdf_url", "from", "expires_at", "callback_url")
-    assert {name: found(aws)[name] for name in names} == {name: body[name] for name in names}
+    assert {name: entry(aws)[name] for name in names} == {name: body[name] for name in names}
     assert worker.line.requests[0].sender == "+12025550101"
 
 
-def test_a_bad_copy_does_not_end_a_fax_that_is_on_the_line(
+def test_an_invalid_copy_does_not_end_a_fax_that_is_on_the_line(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    claim = fax_ledger.claim(fax())
-    assert isinstance(claim, Claimed)
-    fax_ledger.checkpoint(claim, "fake", "p-0", LINE)
-    fax_ledger.hand_back(claim)
+    fax_ledger.hand_back(on_line(fax_ledger))
     worker = fax_post(FakeLine())
-    assert worker.handle(fax_body(to="wrong"), group="wrong") == 0  # it must not lock a line meanwhile
-    assert ("completedAt" in found(aws), found(aws)["provider_id"]) == (False, "p-0")
+    assert worker.handle(fax_body(to="wrong"), group="wrong") == 0  # a wait would lock the line of its group
+    assert ("completedAt" in entry(aws), entry(aws)["provider_id"]) == (False, "p-0")
     assert worker.handle(fax_body()) is None
-    assert (worker.line.calls, found(aws)["status"]) == (["fetch p-0"], "sent")
+    assert (worker.line.calls, entry(aws)["status"]) == (["fetch p-0"], "sent")
 
 
 @pytest.mark.parametrize("attempt", [2, 7])
-def test_an_attempt_that_no_other_leads_up_to_goes_to_the_dead_letters_without_locking_its_line(
+def test_an_attempt_without_the_attempts_before_it_goes_to_the_dead_letters_at_once(
     fax_post: FaxMake, aws: Aws, counted: Counted, attempt: int
 ) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(attempt=attempt)) == 0
-    assert (worker.line.calls, found(aws)) == ([], {})
+    assert (worker.line.calls, entry(aws)) == ([], {})
     assert counted() == {"Malformed": 1}
 
 
-def test_a_fax_that_another_provider_has_is_asked_of_nobody_and_not_sent_again(
+def test_a_fax_that_another_provider_has_is_neither_looked_up_nor_sent_again(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    claim = fax_ledger.claim(fax())
-    assert isinstance(claim, Claimed)
-    fax_ledger.checkpoint(claim, "the-provider-before", "p-0", LINE)
-    fax_ledger.hand_back(claim)
+    fax_ledger.hand_back(on_line(fax_ledger, "the-provider-before"))
     worker = fax_post(longest_fax_seconds=7200)
     clock.advance(200)
     assert worker.handle(fax_body()) == 7000  # its line may be in use until then
     clock.advance(7000)
     assert worker.handle(fax_body()) == 20
-    assert (worker.line.calls, found(aws)["provider_id"]) == ([], "p-0")
+    assert (worker.line.calls, entry(aws)["provider_id"]) == ([], "p-0")
 
 
 @pytest.mark.parametrize(
-    "url", ["https://user:pw@app.example/faxes", "https://app.example:9443/faxes", "https://2130706433/x"]
+    ("url", "fault"),
+    [
+        ("http://app.example/faxes", "has the scheme 'http'; use https"),
+        ("https://user:pw@app.example/faxes", ""),
+        ("https://app.example:9443/faxes", ""),
+        ("https://2130706433/x", ""),
+    ],
 )
-def test_a_callback_that_could_never_be_sent_is_refused_before_the_fax_is(
-    fax_post: FaxMake, aws: Aws, url: str
+def test_a_fax_whose_callback_could_never_be_sent_is_not_submitted(
+    fax_post: FaxMake, aws: Aws, url: str, fault: str
 ) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(callback_url=url)) is None
-    assert (worker.line.calls, found(aws)["status"]) == ([], "failed")
-    assert found(aws)["error"]["message"].startswith("callback_url: ")
+    assert (worker.line.calls, entry(aws)["status"]) == ([], "failed")
+    assert entry(aws)["error"]["message"].startswith(f"callback_url: {fault}")
 
 
 NARROWED: dict[str, Any] = {"callback_ports": [443]}
-"""Settings by which the callback of a fax is not allowed any more."""
-THERE = fax_body(callback_url="https://app.example:9443/faxes")
+"""Settings that no longer allow the callback of PORT_9443."""
+PORT_9443 = {"callback_url": "https://app.example:9443/faxes"}
 
 
-def test_a_fax_on_the_line_is_followed_whatever_settings_say_of_its_callback_by_then(
+def test_a_fax_on_the_line_is_followed_although_settings_no_longer_allow_its_callback(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
-    claim = fax_ledger.claim(fax(callback_url=THERE["callback_url"]))
-    assert isinstance(claim, Claimed)
-    fax_ledger.checkpoint(claim, "fake", "p-0", LINE)
-    fax_ledger.hand_back(claim)
+    fax_ledger.hand_back(on_line(fax_ledger, **PORT_9443))
     worker = fax_post(**NARROWED)
-    assert worker.handle(THERE) is None
-    assert (worker.line.calls, found(aws)["status"]) == (["fetch p-0"], "sent")
+    assert worker.handle(fax_body(**PORT_9443)) is None
+    assert (worker.line.calls, entry(aws)["status"]) == (["fetch p-0"], "sent")
 
 
-def test_a_fax_that_was_begun_is_tried_again_whatever_settings_say_of_its_callback_by_then(
+def test_a_fax_is_tried_again_although_settings_no_longer_allow_its_callback(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
-    claim = fax_ledger.claim(fax(callback_url=THERE["callback_url"]))
-    assert isinstance(claim, Claimed)
-    fax_ledger.retry_later(claim, "busy", "Fax status: busy")
+    fax_ledger.retry_later(claimed(fax_ledger, fax(**PORT_9443)), "busy", "Fax status: busy")
     worker = fax_post(**NARROWED)
-    assert worker.handle({**THERE, "attempt": 2}) is None
-    assert (worker.line.submits, found(aws)["status"]) == (1, "sent")
+    assert worker.handle(fax_body(attempt=2, **PORT_9443)) is None
+    assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
 
 
-def test_a_fax_of_a_crash_is_looked_for_before_its_callback_is_judged(
+def test_a_fax_of_a_crash_is_looked_up_before_its_callback_is_checked(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    assert isinstance(fax_ledger.claim(fax(callback_url=THERE["callback_url"])), Claimed)
+    claimed(fax_ledger, fax(**PORT_9443))
     clock.advance(FAX_LEASE)
-    worker = fax_post(FakeLine(found=["p-7"]), **NARROWED)
-    assert worker.handle(THERE) is None
-    assert (worker.line.calls, found(aws)["status"]) == (["find", "fetch p-7"], "sent")
+    worker = fax_post(FakeLine(finds=["p-7"]), **NARROWED)
+    assert worker.handle(fax_body(**PORT_9443)) is None
+    assert (worker.line.calls, entry(aws)["status"]) == (["find", "fetch p-7"], "sent")

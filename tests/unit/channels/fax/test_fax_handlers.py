@@ -1,6 +1,5 @@
-"""send_fax, retry_fax and outcomes, as Lambda runs them."""
+"""The handlers send_fax, retry_fax and outcomes."""
 
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -10,76 +9,41 @@ import msgspec
 import pytest
 
 from mailroom.clock import iso
+from mailroom.environment import FaxSender, variables_of
 from tests.support.unit.events import failures, lambda_context, sqs_event
-from tests.support.unit.fax import LINE, PDF, SENDERS, TOLD, fax_body
+from tests.support.unit.fax import FAX_SETTINGS, LINE, PDF, TOLD, entry, fax_body
 from tests.support.unit.fax_credentials import SIGNALWIRE, Opened, Secret
 from tests.support.unit.functions import Load
 from tests.support.unit.shared import LEDGER, Aws, Item, image
 
-FAX_HANDLERS = {
-    "send_fax": ("FAX_PROVIDER", "FAX_SECRET_ARN", "FAX_SENDERS", "LAST_SUBMIT_RECEIVE", "LEDGER_TABLE"),
-    "retry_fax": ("QUEUE_URL", "FAX_QUEUE_URL"),
-    "outcomes": ("WEBHOOK_QUEUE_URL", "RETRY_QUEUE_URL", "MAX_ATTEMPTS", "RETRY_DELAY_SECONDS"),
-}
+VARIABLES = {"send_fax": "FAX_PROVIDER", "retry_fax": "FAX_QUEUE_URL", "outcomes": "RETRY_QUEUE_URL"}
+"""A required variable of each handler."""
 
 
 def environment(aws: Aws, secret: Secret) -> dict[str, str]:
-    """What the stacks add for these functions."""
+    """Return the variables that the stacks add for these functions."""
+    settings = {**FAX_SETTINGS, "fax_secret_arn": secret.arn, "poll_seconds": 0.3}
     return {
-        "CHANNEL": "fax",
-        "ON_UNKNOWN": "hold",
-        "LEASE_SECONDS": "960",
-        "SUBMIT_SECONDS": "20",
-        "RECORD_SECONDS": "10",
-        "FAX_PROVIDER": "signalwire",
-        "FAX_SECRET_ARN": secret.arn,
-        "FAX_BASE_URL": "https://mailroom.signalwire.example",
-        "FAX_SENDERS": json.dumps(SENDERS),
-        "FAX_CONNECTION_ID": "",
-        "FAX_TTL_MINUTES": "5",
-        "FAX_QUALITY": "fine",
-        "MEDIA_SECONDS": "3600",
-        "POLL_SECONDS": "0.3",
-        "LONGEST_FAX_SECONDS": "7200",
-        "LAST_SUBMIT_RECEIVE": "10",
-        "CLOCK_SKEW_SECONDS": "5",
+        **variables_of(FaxSender(**settings)),
         "FAX_QUEUE_URL": aws.urls["fax.fifo"],
         "WEBHOOK_QUEUE_URL": aws.urls["webhook"],
         "RETRY_QUEUE_URL": aws.urls["fax-retry"],
-        "MAX_ATTEMPTS": "20",
         "RETRY_DELAY_SECONDS": "600",
     }
 
 
 @pytest.fixture
 def load_fax(fax_queues: Aws, load: Load, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """A handler with the environment of a stage that has faxes."""
+    """Load a handler with the environment of a stage with faxes."""
     for name, value in environment(fax_queues, Secret(SIGNALWIRE)).items():
         monkeypatch.setenv(name, value)
     yield load
-    for name in FAX_HANDLERS:
+    for name in VARIABLES:
         sys.modules.pop(name, None)
 
 
-def change(status: str, attempts: int, number: str = "100", ago: float = 0) -> dict[str, Any]:
-    old = {
-        "id": "f-1",
-        "event_type": "fax",
-        "status": "sending",
-        "to": LINE,
-        "pdf_url": PDF,
-        "callback_url": TOLD,
-    }
-    error = {"code": "busy", "message": "Fax status: busy"}
-    new = {**old, "status": status, "attempts": attempts, "error": error, "updatedAt": iso(time.time() - ago)}
-    images = {"OldImage": image(**old), "NewImage": image(**new)}
-    return {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": number, **images}}
-
-
-@pytest.mark.parametrize(
-    ("name", "variable"), [(name, each) for name, variables in FAX_HANDLERS.items() for each in variables]
-)
-def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
+@pytest.mark.parametrize(("name", "variable"), VARIABLES.items())
+def test_a_handler_without_a_required_variable_does_not_start_and_names_it(
     load_fax: Load, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
 ) -> None:
     monkeypatch.delenv(variable)
@@ -91,65 +55,48 @@ def test_send_fax_sends_a_fax_once_with_the_credentials_of_the_secret(
     load_fax: Load, aws: Aws, opened: Opened
 ) -> None:
     handler = load_fax("send_fax")
-    assert opened.lines == []  # a cold start asks nobody for anything
+    assert opened.lines == []  # a cold start sends no request
     for _ in range(2):
         assert handler(sqs_event(fax_body()), lambda_context(900_000)) == {"batchItemFailures": []}
     assert opened.credentials == [("project-1", "token-1")]
     assert opened.line.submits == 1
-    assert (aws.item("f-1", "fax")["status"], aws.item("f-1", "fax")["provider"]) == ("sent", "signalwire")
-    (tried,) = aws.item("f-1", "fax")["unsettled_tries"]
-    assert tried.endswith(" signalwire/ours")
+    assert (entry(aws)["status"], entry(aws)["provider"]) == ("sent", "signalwire")
+    (unsettled_try,) = entry(aws)["unsettled_tries"]
+    assert unsettled_try.endswith(" signalwire/ours")
 
 
-def test_send_fax_gives_back_what_it_has_no_time_for(load_fax: Load, aws: Aws, opened: Opened) -> None:
-    handler = load_fax("send_fax")
-    assert failures(handler(sqs_event(fax_body()), lambda_context(30_000))) == ["r-0"]
-    assert (opened.line.calls, aws.item("f-1", "fax")) == ([], {})
-
-
-@pytest.mark.parametrize("body", ["no", fax_body(fax_id=...)])
-def test_send_fax_gives_back_what_is_no_fax(load_fax: Load, opened: Opened, body: str | Item) -> None:
-    assert failures(load_fax("send_fax")(sqs_event(body), lambda_context(900_000))) == ["r-0"]
-    assert opened.lines == []
-
-
-def test_retry_fax_moves_what_is_due_and_gives_back_the_rest(load_fax: Load, aws: Aws) -> None:
-    now = int(time.time())
+def test_retry_fax_moves_faxes_that_are_due_and_returns_other_records(load_fax: Load, aws: Aws) -> None:
+    now_seconds = int(time.time())
     bodies: list[str | Item] = [
-        fax_body(fax_id="due", not_before=now - 1, attempt=2),
-        fax_body(fax_id="early", not_before=now + 3600, attempt=2),
+        fax_body(fax_id="due", not_before=now_seconds - 1, attempt=2),
+        fax_body(fax_id="early", not_before=now_seconds + 3600, attempt=2),
         "no",
     ]
     reply = load_fax("retry_fax")(sqs_event(*bodies), lambda_context())
     assert failures(reply) == ["r-1", "r-2"]
-    assert [(each["id"], each["attempt"]) for each in aws.bodies("fax.fifo")] == [("due", 2)]
+    assert [(body["id"], body["attempt"]) for body in aws.bodies("fax.fifo")] == [("due", 2)]
 
 
-def test_outcomes_tells_of_a_busy_fax_and_calls_for_its_next_attempt(load_fax: Load, aws: Aws) -> None:
-    event = {"Records": [change("retrying", 7)]}
-    assert load_fax("outcomes")(event, lambda_context()) == {"batchItemFailures": []}
-    (callback,) = aws.bodies("webhook")
-    assert callback["payload"]["message"] == "Failed to deliver fax (attempt 7 of 20). Fax status: busy"
+def busy(ago: float) -> dict[str, Any]:
+    """Return the stream's record of a first attempt that ended on a busy line, `ago` seconds ago."""
+    fax = {"id": "f-1", "event_type": "fax", "to": LINE, "pdf_url": PDF, "callback_url": TOLD}
+    error = {"code": "busy", "message": "Fax status: busy"}
+    new = {**fax, "status": "retrying", "attempts": 1, "error": error, "updatedAt": iso(time.time() - ago)}
+    images = {"OldImage": image(**fax, status="sending"), "NewImage": image(**new)}
+    return {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "100", **images}}
 
 
-def test_outcomes_names_what_must_be_handled_again_by_its_sequence_number_and_in_order(
+def test_a_busy_fax_is_called_back_and_passes_all_functions_to_its_next_attempt(
     load_fax: Load, aws: Aws
 ) -> None:
-    records = [change("sent", 1, str(number)) for number in (100, 101, 102, 103)]
-    for at in (3, 1):
-        records[at]["dynamodb"]["NewImage"]["updatedAt"] = {"S": "soon"}
-    reply = load_fax("outcomes")({"Records": records}, lambda_context())
-    assert failures(reply) == ["101", "103"]
-    assert len(aws.bodies("webhook")) == 2
-
-
-def test_a_busy_fax_goes_all_the_way_round_to_its_next_attempt(load_fax: Load, aws: Aws) -> None:
     aws.put(LEDGER, id="f-1", event_type="fax", attempts=1, status="retrying")
-    load_fax("outcomes")({"Records": [change("retrying", 1, ago=602)]}, lambda_context())
-    (waited,) = aws.receive("fax-retry")
-    assert failures(load_fax("retry_fax")(sqs_event(waited["Body"]), lambda_context())) == []
+    load_fax("outcomes")({"Records": [busy(ago=602)]}, lambda_context())
+    (callback,) = aws.bodies("webhook")
+    assert callback["payload"]["message"] == "Failed to deliver fax (attempt 1 of 20). Fax status: busy"
+    (retry,) = aws.receive("fax-retry")
+    assert failures(load_fax("retry_fax")(sqs_event(retry["Body"]), lambda_context())) == []
     (moved,) = aws.receive("fax.fifo")
     event = sqs_event(moved["Body"])
     event["Records"][0]["attributes"]["MessageGroupId"] = moved["Attributes"]["MessageGroupId"]
     assert failures(load_fax("send_fax")(event, lambda_context(900_000))) == []
-    assert (aws.item("f-1", "fax")["status"], aws.item("f-1", "fax")["attempts"]) == ("sent", 2)
+    assert (entry(aws)["status"], entry(aws)["attempts"]) == ("sent", 2)

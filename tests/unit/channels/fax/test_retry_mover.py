@@ -1,4 +1,4 @@
-"""The retry mover: what waited comes into the fax queue once its time has come, and not before."""
+"""The retry mover: a fax moves to the fax queue at its time, and not before."""
 
 import json
 from typing import Any
@@ -11,18 +11,17 @@ from mailroom.ledger.change import LedgerChange
 from mailroom.message.message import encode
 from mailroom.outcomes import retry_of
 from tests.support.unit.events import failures, sqs_event
-from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.fakes import client_error, failing
 from tests.support.unit.fax import LINE, OTHER_LINE, PDF, fax, fax_body, fax_item
-from tests.support.unit.post import Counted
+from tests.support.unit.post import Counted, Visibilities
 from tests.support.unit.shared import NOW, Aws, FakeClock, Item
 
 
 class Mover:
-    """The mover, and the visibilities that it asked of its queue."""
+    """The mover, and the visibilities that it sets in its queue."""
 
     def __init__(self, aws: Aws, clock: FakeClock, **changes: Any) -> None:
-        still: dict[str, Any] = {"change_message_visibility_batch": lambda _real, **_arguments: {}}
-        self.sqs = Meddler(aws.sqs, **still, **changes)
+        self.sqs = Visibilities(aws.sqs, **changes)
         self._mover = RetryMover(
             self.sqs,  # type: ignore[arg-type]
             aws.urls["fax-retry"],
@@ -33,13 +32,9 @@ class Mover:
     def handle(self, *bodies: str | Item) -> list[str]:
         return failures(self._mover.handle(sqs_event(*bodies)))
 
+    @property
     def waits(self) -> dict[str, int]:
-        return {
-            each["ReceiptHandle"].replace("receipt", "r"): each["VisibilityTimeout"]
-            for name, call in self.sqs.calls
-            if name == "change_message_visibility_batch"
-            for each in call["Entries"]
-        }
+        return self.sqs.waits
 
 
 @pytest.fixture
@@ -47,27 +42,19 @@ def mover(fax_queues: Aws, clock: FakeClock) -> Mover:
     return Mover(fax_queues, clock)
 
 
-def retry(attempts: int = 1, at: float = NOW) -> str:
-    """What outcomes put on the queue."""
-    old = {"id": "f-1", "event_type": "fax", "status": "sending"}
-    new = {
-        **old,
-        "status": "retrying",
-        "attempts": attempts,
-        "to": LINE,
-        "pdf_url": PDF,
-        "updatedAt": iso(at),
-    }
-    body = retry_of(LedgerChange(old, new), 600)
-    assert body is not None
-    return encode(body)
-
-
-def test_the_next_attempt_that_outcomes_wrote_is_moved_when_its_time_has_come(
+def test_the_next_attempt_that_outcomes_wrote_is_moved_at_its_time_and_not_before(
     mover: Mover, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
-    clock.advance(600)
-    assert mover.handle(retry()) == []
+    old = {"id": "f-1", "event_type": "fax", "status": "sending"}
+    retrying = {"status": "retrying", "attempts": 1, "to": LINE, "pdf_url": PDF, "updatedAt": iso(NOW)}
+    retry = retry_of(LedgerChange(old, {**old, **retrying}), 600)
+    assert retry is not None
+    clock.advance(599.5)
+    assert mover.handle(encode(retry)) == ["r-0"]
+    assert mover.waits == {"r-0": 1}
+    assert aws.receive("fax.fifo") == []
+    clock.advance(0.5)
+    assert mover.handle(encode(retry)) == []
     (moved,) = aws.receive("fax.fifo")
     assert json.loads(moved["Body"]) == fax_item(attempt=2)
     assert moved["Attributes"]["MessageGroupId"] == LINE
@@ -75,28 +62,19 @@ def test_the_next_attempt_that_outcomes_wrote_is_moved_when_its_time_has_come(
     assert counted() == {"Moved": 1}
 
 
-def test_the_next_attempt_that_outcomes_wrote_waits_until_then(
-    mover: Mover, aws: Aws, clock: FakeClock
-) -> None:
-    clock.advance(599.5)
-    assert mover.handle(retry()) == ["r-0"]
-    assert mover.waits() == {"r-0": 1}
-    assert aws.receive("fax.fifo") == []
-
-
 @pytest.mark.parametrize(
     ("ahead", "wait"), [(1, 1), (600, 600), (30_000, 30_000), (43_200, 42_300), (90_000, 42_300)]
 )
-def test_what_is_not_due_comes_back_when_it_is_or_as_late_as_a_queue_can(
+def test_a_fax_before_its_time_comes_back_then_or_as_late_as_sqs_allows(
     mover: Mover, aws: Aws, ahead: int, wait: int
 ) -> None:
     assert mover.handle(fax_body(not_before=int(NOW) + ahead)) == ["r-0"]
-    assert mover.waits() == {"r-0": wait}
+    assert mover.waits == {"r-0": wait}
     assert aws.receive("fax.fifo") == []
 
 
 @pytest.mark.parametrize("changes", [{}, {"not_before": 0}, {"not_before": int(NOW)}, {"not_before": -1}])
-def test_what_is_due_or_names_no_time_is_moved_at_once(
+def test_a_fax_at_its_time_or_without_a_time_is_moved_at_once(
     mover: Mover, aws: Aws, changes: dict[str, Any]
 ) -> None:
     assert mover.handle(fax_body(**changes)) == []
@@ -105,7 +83,7 @@ def test_what_is_due_or_names_no_time_is_moved_at_once(
     assert body["id"] == "f-1"
 
 
-def test_a_fax_that_dispatch_delayed_is_moved_under_its_line(mover: Mover, aws: Aws) -> None:
+def test_a_fax_that_dispatch_delayed_is_moved_under_its_lines_group(mover: Mover, aws: Aws) -> None:
     assert mover.handle(fax_item(to="+49 30 12345678", send_at=iso(NOW))) == []
     (moved,) = aws.receive("fax.fifo")
     assert moved["Attributes"]["MessageGroupId"] == OTHER_LINE
@@ -136,30 +114,22 @@ BAD: list[str | Item] = [
 
 
 @pytest.mark.parametrize("bad", BAD, ids=range(len(BAD)))
-def test_what_is_no_fax_comes_back_and_holds_up_no_other(
+def test_an_invalid_body_goes_to_the_dead_letters_at_once_and_other_faxes_are_moved(
     mover: Mover, aws: Aws, counted: Counted, bad: str | Item
 ) -> None:
     assert mover.handle(fax_body(fax_id="a"), bad, fax_body(fax_id="c", to=OTHER_LINE)) == ["r-1"]
-    assert sorted(each["id"] for each in aws.bodies("fax.fifo")) == ["a", "c"]
-    assert counted()["Moved"] == 2
+    assert mover.waits == {"r-1": 0}
+    assert sorted(body["id"] for body in aws.bodies("fax.fifo")) == ["a", "c"]
+    assert counted() == {"Malformed": 1, "Moved": 2}
 
 
-@pytest.mark.parametrize("bad", ["no", fax_body(fax_id=...), fax_body(to="wrong")])
-def test_what_is_no_fax_comes_back_without_a_wait_on_its_way_to_the_dead_letters(
-    mover: Mover, counted: Counted, bad: str | Item
-) -> None:
-    mover.handle(bad)
-    assert mover.waits() == {"r-0": 0}
-    assert counted() == {"Malformed": 1, "Moved": 0}
-
-
-def test_what_the_fax_queue_does_not_take_comes_back(
+def test_a_fax_that_the_fax_queue_refuses_comes_back(
     fax_queues: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     down = client_error("ServiceUnavailable", status=503)
     mover = Mover(fax_queues, clock, send_message_batch=failing(down, down))
     bodies = [fax_body(fax_id="a"), fax_body(fax_id="b", not_before=int(NOW) + 60), fax_body(fax_id="c")]
     assert mover.handle(*bodies) == ["r-0", "r-1"]
-    assert mover.waits() == {"r-1": 60}
-    assert [each["id"] for each in fax_queues.bodies("fax.fifo")] == ["c"]
+    assert mover.waits == {"r-1": 60}
+    assert [body["id"] for body in fax_queues.bodies("fax.fifo")] == ["c"]
     assert counted() == {"Moved": 1}

@@ -26,7 +26,7 @@ from mailroom.message.outcome import (
 )
 from tests.support.unit.publishing import publish
 from tests.support.unit.resend import adapter
-from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
+from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, closed, scripted
 from tests.support.unit.shared import BUCKET, NOW, NOW_MS, SENDER, TEMPLATES, Aws, mail
 from tests.support.unit.shelf import OURS
 from tests.support.unit.unsubscribing import KEY, NEWER, TOPIC, URL, keys, tokens
@@ -55,7 +55,7 @@ def test_a_mail_is_asked_for_once_with_all_that_matters() -> None:
     )
     outcome, server = submitted(ACCEPTED, message)
     assert outcome == Sent("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", {"subject": "Hello"})
-    (asked,) = server.asked
+    (asked,) = server.requests
     assert (asked.method, asked.target) == ("POST", "/emails")
     assert asked.headers["authorization"] == "Bearer re_123"
     assert asked.headers["user-agent"] == "mailroom"  # without one Resend refuses
@@ -235,7 +235,7 @@ def test_what_is_no_clear_answer_leaves_the_outcome_unknown(step: Callable[[], S
 
 
 def test_a_provider_that_cannot_be_reached_has_not_got_it() -> None:
-    sender = adapter(nobody())
+    sender = adapter(closed())
     assert isinstance(sender.open().submit(sender.prepare(mail())), Retry)
 
 

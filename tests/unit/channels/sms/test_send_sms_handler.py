@@ -62,11 +62,11 @@ def load_sms(
 
 def test_a_text_message_goes_to_twilio_once(load_sms: Load, aws: Aws, twilio: ScriptedServer) -> None:
     handler = load_sms("send_sms")
-    assert twilio.asked == []  # a cold start asks nobody for anything
+    assert twilio.requests == []  # a cold start asks nobody for anything
     event = sqs_event(sms_item(to="(555) 555-0100"))
     for _ in range(2):
         assert handler(event, lambda_context()) == {"batchItemFailures": []}
-    (asked,) = twilio.asked
+    (asked,) = twilio.requests
     assert (asked.form["To"], asked.form["From"], asked.form["Body"]) == (TO, FROM, "Your table is ready")
     assert asked.form["StatusCallback"] == "https://api.example/callbacks/twilio/cy0x#rc=3&rp=ct,rt,5xx"
     found = aws.item("s-1", "sms")
@@ -79,7 +79,7 @@ def test_a_text_message_goes_to_twilio_once(load_sms: Load, aws: Aws, twilio: Sc
 def test_a_template_is_rendered_from_the_item(load_sms: Load, twilio: ScriptedServer) -> None:
     item = sms_item(text=..., template="default", first_name="Ada", last_name="Lovelace")
     assert failures(load_sms("send_sms")(sqs_event(item), lambda_context())) == []
-    assert twilio.asked[0].form["Body"] == "Dear Ada Lovelace, there is a message for you."
+    assert twilio.requests[0].form["Body"] == "Dear Ada Lovelace, there is a message for you."
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_bad_item_fails_alone_with_its_reason(
     assert failures(load_sms("send_sms")(event, lambda_context())) == []
     assert aws.item("bad", "sms")["error"]["message"].startswith(sentence)
     assert aws.item("good", "sms")["status"] == "sent"
-    assert len(twilio.asked) == 1
+    assert len(twilio.requests) == 1
 
 
 def test_a_number_on_the_suppression_list_gets_nothing(
@@ -108,7 +108,7 @@ def test_a_number_on_the_suppression_list_gets_nothing(
     event = sqs_event(sms_item(to="(555) 555-0100"))
     assert failures(load_sms("send_sms")(event, lambda_context())) == []
     assert aws.item("s-1", "sms")["status"] == "suppressed"
-    assert twilio.asked == []
+    assert twilio.requests == []
 
 
 def test_a_message_of_an_earlier_worker_is_looked_up_before_it_is_sent_again(
@@ -125,7 +125,7 @@ def test_a_message_of_an_earlier_worker_is_looked_up_before_it_is_sent_again(
     }
     twilio.script[0] = Answer(200, {"messages": [there], "next_page_uri": None})
     assert failures(load_sms("send_sms")(sqs_event(sms_item()), lambda_context())) == []
-    assert [asked.method for asked in twilio.asked] == ["GET"]
+    assert [asked.method for asked in twilio.requests] == ["GET"]
     found = aws.item("s-1", "sms")
     assert (found["status"], found["provider_id"], found["segments"]) == ("sent", "SM7", 1)
 

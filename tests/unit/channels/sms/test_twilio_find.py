@@ -9,7 +9,7 @@ from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio import same_text
 from mailroom.errors import NotSent, OutcomeUnknown
 from mailroom.message.outcome import Evidence, Facts, NotFound, Sent, Unknowable
-from tests.support.unit.scripted_server import Answer, nobody, scripted
+from tests.support.unit.scripted_server import Answer, closed, scripted
 from tests.support.unit.shared import NOW
 from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request
 from tests.unit.channels.sms.test_twilio_sms import MESSAGES, SPEC, adapter
@@ -47,7 +47,7 @@ def found(
 def test_it_asks_by_the_number_alone() -> None:
     with scripted(page()) as server:
         assert adapter(server.url).find(REQUEST, NOW, ()) == NotFound()
-        (asked,) = server.asked
+        (asked,) = server.requests
     assert (asked.method, asked.path) == ("GET", MESSAGES)
     assert asked.query == {"To": TO, "PageSize": "1000"}
     assert "authorization" in asked.headers
@@ -198,8 +198,8 @@ def test_further_pages_are_read_from_the_same_host() -> None:
     following = f"{MESSAGES}?Page=1&PageToken=PASM2"
     with scripted(page(listed("SM2"), following=following), page(listed("SM1"))) as server:
         assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
-        assert server.asked[1].target == following
-        assert server.asked[1].headers["authorization"].startswith("Basic ")
+        assert server.requests[1].target == following
+        assert server.requests[1].headers["authorization"].startswith("Basic ")
 
 
 def test_a_next_page_may_be_named_in_full() -> None:
@@ -212,7 +212,7 @@ def test_beyond_the_first_older_message_no_page_is_read() -> None:
     older = listed("SM0", "Sat, 21 Nov 2026 08:00:00 +0000", body="another")
     with scripted(page(listed(), older, following=f"{MESSAGES}?Page=1")) as server:
         assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("following", ["https://evil.example/Messages", "@evil.example/", "Messages?Page=1"])
@@ -225,7 +225,7 @@ def test_a_list_without_end_is_no_answer() -> None:
     with scripted(page(listed(), following=f"{MESSAGES}?Page=1")) as server:
         with pytest.raises(OutcomeUnknown, match="more than 5 pages"):
             adapter(server.url).find(REQUEST, NOW, ())
-        assert len(server.asked) == 5
+        assert len(server.requests) == 5
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_a_list_that_cannot_be_understood_does_not_say_that_there_is_none(answer
 
 def test_no_connection_does_not_say_that_there_is_none() -> None:
     with pytest.raises(NotSent):
-        adapter(nobody()).find(REQUEST, NOW, ())
+        adapter(closed()).find(REQUEST, NOW, ())
 
 
 def test_twilios_own_example_is_understood() -> None:

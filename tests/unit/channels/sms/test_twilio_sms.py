@@ -15,7 +15,7 @@ from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.support import ROOT
-from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
+from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, closed, scripted
 from tests.support.unit.shared import NOW, FakeClock
 from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request
 
@@ -45,7 +45,7 @@ def submitted(step: Step, asked: SmsRequest = REQUEST, **changes: Any) -> tuple[
 def form(asked: SmsRequest = REQUEST, **changes: Any) -> dict[str, list[str]]:
     outcome, server = submitted(CREATED, asked, **changes)
     assert isinstance(outcome, Sent)
-    return parse_qs(server.asked[0].body.decode(), strict_parsing=True)
+    return parse_qs(server.requests[0].body.decode(), strict_parsing=True)
 
 
 def fault(code: object, message: str = "no", status: int = 400) -> Answer:
@@ -55,7 +55,7 @@ def fault(code: object, message: str = "no", status: int = 400) -> Answer:
 def test_a_message_is_asked_for_once_with_all_that_matters() -> None:
     outcome, server = submitted(CREATED)
     assert outcome == Sent("SM1", {"segments": 1, "encoding": "GSM-7"})
-    (asked,) = server.asked
+    (asked,) = server.requests
     assert (asked.method, asked.target) == ("POST", MESSAGES)
     assert asked.form == {
         "To": TO,
@@ -70,8 +70,8 @@ def test_a_message_is_asked_for_once_with_all_that_matters() -> None:
 def test_an_api_key_logs_in_for_the_account() -> None:
     keyed = TwilioAccount(ACCOUNT.account_sid, "token", "SK1", "secret")
     _, server = submitted(CREATED, account=keyed)
-    assert server.asked[0].target == MESSAGES
-    assert server.asked[0].headers["authorization"] == f"Basic {base64.b64encode(b'SK1:secret').decode()}"
+    assert server.requests[0].target == MESSAGES
+    assert server.requests[0].headers["authorization"] == f"Basic {base64.b64encode(b'SK1:secret').decode()}"
 
 
 def test_a_messaging_service_takes_the_place_of_a_number() -> None:
@@ -182,7 +182,7 @@ def test_the_client_logs_neither_numbers_nor_texts(caplog: pytest.LogCaptureFixt
 def test_a_refusal_is_the_messages_fault_or_ours_or_passes(answer: Answer, kind: type[Outcome]) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_what_proves_nothing_is_an_unknown_outcome_and_is_not_asked_again(step: 
     with scripted(step) as server:
         with pytest.raises(OutcomeUnknown):
             adapter(server.url).submit(REQUEST)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
 
 
 def test_silence_is_an_unknown_outcome_within_the_time_of_a_submit() -> None:
@@ -240,7 +240,7 @@ def test_silence_is_an_unknown_outcome_within_the_time_of_a_submit() -> None:
 
 
 def test_without_a_connection_nothing_was_sent() -> None:
-    outcome = adapter(nobody()).submit(REQUEST)
+    outcome = adapter(closed()).submit(REQUEST)
     assert isinstance(outcome, Retry)
     assert outcome.reason.startswith("Twilio cannot be reached: ")
 
