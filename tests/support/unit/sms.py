@@ -1,4 +1,4 @@
-"""Text messages, a provider that says what it is told, and the adapter between them."""
+"""Text messages, a provider whose responses a test sets, and the adapter between them."""
 
 from collections.abc import Container
 from typing import Any
@@ -49,40 +49,40 @@ def request(**changes: Any) -> SmsRequest:
 
 
 def sms_item(**changes: Any) -> Item:
-    """An item that is right; a change to `...` takes the attribute away."""
+    """Return a valid item; a change to `...` removes the attribute."""
     base = {"id": "s-1", "event_type": "sms", "to": TO, "text": "Your table is ready"}
     return {name: value for name, value in {**base, **changes}.items() if value is not ...}
 
 
 def sms(region: str = "", **changes: Any) -> Sms:
-    """A message that has passed its checks."""
+    """Return a valid message."""
     return parse(sms_item(**changes), {"sms": sms_in(region)})
 
 
 class FakeSms:
-    """A provider that says what it is told and keeps what it was asked."""
+    """A provider that responds with the outcomes of a test, in turn, and records its calls."""
 
     provider = "fake"
     account = "ours"
 
-    def __init__(self, *says: Outcome | Exception, found: Evidence | Exception | None = None) -> None:
-        self._says = list(says) or [Sent("SM1")]
-        self._found = found or NotFound()
+    def __init__(self, *outcomes: Outcome | Exception, finds: Evidence | Exception | None = None) -> None:
+        self._outcomes = list(outcomes) or [Sent("SM1")]
+        self._finds = finds or NotFound()
         self.submitted: list[SmsRequest] = []
         self.searches: list[tuple[SmsRequest, float, Container[str]]] = []
 
     def submit(self, request: SmsRequest) -> Outcome:
         self.submitted.append(request)
-        said = self._says.pop(0) if len(self._says) > 1 else self._says[0]
-        if isinstance(said, Exception):
-            raise said
-        return said
+        outcome = self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
         self.searches.append((request, since, other_ids))
-        if isinstance(self._found, Exception):
-            raise self._found
-        return self._found
+        if isinstance(self._finds, Exception):
+            raise self._finds
+        return self._finds
 
 
 def settings(**changes: Any) -> SmsSender:

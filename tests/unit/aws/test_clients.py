@@ -12,6 +12,7 @@ from mailroom.aws import clients
 
 Make = Callable[[], Any]
 REPEATABLE: list[Make] = [clients.dynamodb, clients.sqs, clients.s3, clients.scheduler]
+SUBMITTING: list[Make] = [lambda: clients.sesv2(9.0), lambda: clients.sms(9.0), lambda: clients.sns(9.0)]
 
 
 @pytest.fixture(autouse=True)
@@ -25,10 +26,11 @@ def _isolated_session(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
 
 
-def test_a_mail_is_submitted_once_and_within_its_time() -> None:
-    config = clients.sesv2(9.0).meta.config
-    assert config.retries["total_max_attempts"] == 1  # type: ignore[attr-defined]
-    assert config.connect_timeout + config.read_timeout <= 9.0  # type: ignore[attr-defined]
+@pytest.mark.parametrize("make", SUBMITTING)
+def test_a_message_is_submitted_once_and_within_its_time(make: Make) -> None:
+    config = make().meta.config
+    assert config.retries["total_max_attempts"] == 1
+    assert config.connect_timeout + config.read_timeout <= 9.0
 
 
 def test_a_write_that_may_not_be_repeated_is_tried_once() -> None:
@@ -72,6 +74,6 @@ def _presigned(bucket: str) -> str:
     return clients.s3().generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "f-1.pdf"})
 
 
-@pytest.mark.parametrize("make", [*REPEATABLE, clients.dynamodb_once, lambda: clients.sesv2(9.0)])
+@pytest.mark.parametrize("make", [*REPEATABLE, clients.dynamodb_once, *SUBMITTING])
 def test_a_client_is_created_once_a_process(make: Make) -> None:
     assert make() is make()

@@ -198,7 +198,7 @@ def test_a_redirected_text_is_looked_for_at_the_number_that_it_went_to(aws: Aws,
     lost = sms.FakeSms(TimeoutError("no answer"))
     texting(aws, clock, lost, **redirect).handle(text)
     clock.advance(LEASE + 1)
-    provider = sms.FakeSms(found=Sent("SM9"))
+    provider = sms.FakeSms(finds=Sent("SM9"))
     texting(aws, clock, provider, **redirect).handle(text)
     assert [each.to for each in lost.submitted] == [PHONE]
     assert [each.to for each, *_ in provider.searches] == [PHONE]
@@ -214,7 +214,7 @@ def test_a_text_not_found_at_another_number_than_it_went_to_may_have_been_sent(
     lost = sms.FakeSms(TimeoutError("no answer"))
     texting(aws, clock, lost, recipients_only=[], redirect_to=PHONE).handle(sms.sms_item())
     clock.advance(LEASE + 1)
-    provider = sms.FakeSms(found=NotFound())
+    provider = sms.FakeSms(finds=NotFound())
     texting(aws, clock, provider, on_unknown="hold", **after).handle(sms.sms_item())
     assert provider.submitted == []
     assert aws.item("s-1", "sms")["error"]["code"] == "outcome_unknown"

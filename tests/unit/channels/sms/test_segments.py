@@ -1,4 +1,4 @@
-"""Segments of a text: what it costs."""
+"""Segments of a text, by which it is billed."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ GSM = (
 )
 """The basic alphabet of 3GPP TS 23.038 without CR and escape."""
 ESCAPED = "^{}\\[~]|€"
-"""Its extension: each takes two places."""
+"""The extension of that alphabet: each character takes two places."""
 
 
 @pytest.mark.parametrize(
@@ -33,14 +33,14 @@ ESCAPED = "^{}\\[~]|€"
         ("ж" * 71, 2, "UCS-2"),
         ("ж" * 134, 2, "UCS-2"),
         ("ж" * 135, 3, "UCS-2"),
-        ("a" * 70 + "”", 2, "UCS-2"),  # one typographic quote makes all of it twice as dear
+        ("a" * 70 + "”", 2, "UCS-2"),  # one typographic quote doubles the price of the whole text
         ("👍" * 35, 1, "UCS-2"),
         ("👍" * 36, 2, "UCS-2"),
-        ("a" * 66 + "👍" + "a" * 66, 3, "UCS-2"),  # nor are the two halves of an emoji
+        ("a" * 66 + "👍" + "a" * 66, 3, "UCS-2"),  # an emoji is not cut in two either
         ("a" * 1600, 11, "GSM-7"),
     ],
 )
-def test_a_text_takes_as_many_segments_as_the_standard_says(text: str, count: int, encoding: str) -> None:
+def test_a_text_takes_as_many_segments_as_in_the_standard(text: str, count: int, encoding: str) -> None:
     assert segments_of(text) == Segments(count, encoding)
 
 
@@ -51,17 +51,17 @@ def test_each_character_of_the_basic_alphabet_takes_one_place(character: str) ->
 
 
 @pytest.mark.parametrize("character", ESCAPED)
-def test_each_character_of_its_extension_takes_two(character: str) -> None:
+def test_each_character_of_the_extension_takes_two_places(character: str) -> None:
     assert segments_of(character * 80) == Segments(1, "GSM-7")
     assert segments_of(character * 81) == Segments(2, "GSM-7")
 
 
-@pytest.mark.parametrize("character", "çáíóúâêôãõ`“”‘’–—…•\u00a0")  # noqa: RUF001 - these are meant
-def test_characters_outside_of_it_change_the_encoding(character: str) -> None:
+@pytest.mark.parametrize("character", "çáíóúâêôãõ`“”‘’–—…•\u00a0")  # noqa: RUF001
+def test_characters_outside_of_both_change_the_encoding(character: str) -> None:
     assert segments_of(character).encoding == "UCS-2"
 
 
-def test_the_ledger_keeps_both() -> None:
+def test_the_ledger_gets_segments_and_encoding() -> None:
     assert checked("text", "a" * 161, 2).facts == {"segments": 2, "encoding": "GSM-7"}
 
 
@@ -76,10 +76,12 @@ def test_the_ledger_keeps_both() -> None:
         ),
     ],
 )
-def test_a_text_of_too_many_segments_is_refused_with_the_numbers(text: str, sentence: str) -> None:
-    with pytest.raises(Invalid) as refused:
+def test_a_text_of_too_many_segments_is_refused_with_their_number_and_the_limit(
+    text: str, sentence: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
         checked("text", text, 2)
-    assert str(refused.value) == sentence
+    assert str(caught.value) == sentence
 
 
 @pytest.mark.parametrize(
@@ -113,6 +115,6 @@ def test_the_characters_that_make_a_text_dear_are_named_with_their_cost(text: st
 
 
 @given(st.text(st.sampled_from(["a", " ", "€", *PLAIN]), max_size=200))
-def test_a_text_that_is_written_as_the_sentence_says_is_gsm_7(text: str) -> None:
+def test_a_text_with_the_suggested_replacements_is_gsm_7(text: str) -> None:
     assert bool(widening(text)) == (segments_of(text).encoding == "UCS-2")
-    assert not widening("".join(PLAIN.get(each, each) for each in text))
+    assert not widening("".join(PLAIN.get(character, character) for character in text))

@@ -29,13 +29,11 @@ def test_a_number_is_one_recipient_however_it_is_written(to: str) -> None:
     ("region", "to", "number"),
     [("US", "(555) 555-0100", TO), ("DE", "0171 2345678", "+491712345678"), ("DE", TO, TO)],
 )
-def test_in_a_region_a_number_may_be_written_as_it_is_dialled_there(
-    region: str, to: str, number: str
-) -> None:
+def test_in_a_region_a_number_may_be_in_its_national_form(region: str, to: str, number: str) -> None:
     assert sms(region, to=to).addressees == (number,)
 
 
-def test_a_region_is_a_contracts_own() -> None:
+def test_each_region_has_a_contract_of_its_own() -> None:
     assert sms_in("US") is sms_in("US")
     with pytest.raises(Invalid, match=r"^to: is not a number as dialled in DE, or in international form"):
         sms("DE", to="12")
@@ -43,13 +41,11 @@ def test_a_region_is_a_contracts_own() -> None:
         sms(to="(555) 555-0100")
 
 
-def test_the_contracts_of_a_stage_know_its_region_and_are_else_the_same() -> None:
-    there = contracts_of("US")
-    assert parse(sms_item(to="(555) 555-0100"), there).recipient == TO
-    assert {name: there[name] for name in there if name != "sms"} == {
-        name: CONTRACTS[name] for name in CONTRACTS if name != "sms"
-    }
-    assert list(there) == list(CONTRACTS)
+def test_the_contracts_of_a_stage_have_its_region_and_are_otherwise_the_same() -> None:
+    contracts = contracts_of("US")
+    assert parse(sms_item(to="(555) 555-0100"), contracts).recipient == TO
+    assert {**contracts, "sms": CONTRACTS["sms"]} == CONTRACTS
+    assert list(contracts) == list(CONTRACTS)
     with pytest.raises(Invalid):
         parse(sms_item(to="(555) 555-0100"), contracts_of(""))
 
@@ -73,7 +69,7 @@ def test_a_contract_of_a_region_has_the_same_schema() -> None:
         ({"text": "schön 👍"}, "text"),
     ],
 )
-def test_what_may_be_sent_and_what_it_is_made_of(changes: dict[str, Any], kind: str) -> None:
+def test_a_message_is_a_text_a_template_or_media(changes: dict[str, Any], kind: str) -> None:
     assert sms(**changes).kind == kind
 
 
@@ -107,15 +103,15 @@ def test_what_may_be_sent_and_what_it_is_made_of(changes: dict[str, Any], kind: 
         ({"expires_at": "soon"}, "expires_at: "),
     ],
 )
-def test_what_no_provider_could_send_is_refused_with_the_field_and_the_remedy(
+def test_an_invalid_message_is_refused_with_its_field_and_the_remedy(
     changes: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(Invalid) as caught:
         sms(**changes)
-    assert str(refused.value).startswith(sentence)
+    assert str(caught.value).startswith(sentence)
 
 
-def test_whatever_else_the_item_says_is_a_variable_of_the_template() -> None:
+def test_other_attributes_of_an_item_are_variables_of_the_template() -> None:
     message = sms(text=..., template="default", first_name="Ada")
     assert message.variables["first_name"] == "Ada"
 
@@ -124,7 +120,7 @@ BREAKS = ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"]
 
 
 @given(st.lists(st.sampled_from([*BREAKS, "\t", "a", " ", "\u2019"]), min_size=1).map("a".join))
-def test_line_breaks_and_tabs_of_every_kind_are_plain_in_whatever_way_a_text_comes_in(text: str) -> None:
+def test_every_kind_of_line_break_and_tab_becomes_plain(text: str) -> None:
     plain_text = sms(text=f"{text}a").text
     assert plain_text is not None
     assert set(plain_text) <= set("a \n\u2019")
@@ -132,5 +128,5 @@ def test_line_breaks_and_tabs_of_every_kind_are_plain_in_whatever_way_a_text_com
 
 
 @pytest.mark.parametrize("end", BREAKS)
-def test_a_text_is_at_most_as_long_as_its_plain_form(end: str) -> None:
+def test_the_length_of_a_text_is_that_of_its_plain_form(end: str) -> None:
     assert sms(text=end + "x" * 1599).text == "\n" + "x" * 1599

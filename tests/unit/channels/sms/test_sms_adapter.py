@@ -1,7 +1,8 @@
-"""What all SMS providers have in common: the text, its segments, media, credentials and evidence."""
+"""The adapter of all SMS providers: the text, its segments, media, credentials and evidence."""
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import parse_qs, urlsplit
 
 import boto3
@@ -23,26 +24,25 @@ TEMPLATES = str(ROOT / "templates" / "sms")
 ACCOUNT = '{"account_sid": "AC1", "auth_token": "t-1"}'
 
 
-def refusal(of: SmsAdapter, **changes: Any) -> str:
-    with pytest.raises(Invalid) as refused:
-        of.prepare(sms(**changes))
-    return str(refused.value)
+def refusal(sms_adapter: SmsAdapter, **changes: Any) -> str:
+    with pytest.raises(Invalid) as caught:
+        sms_adapter.prepare(sms(**changes))
+    return str(caught.value)
 
 
-def test_the_request_has_the_number_the_text_and_our_reference() -> None:
+def test_a_request_has_the_number_the_text_and_our_reference() -> None:
     request = adapter().prepare(sms(to="+1 (555) 555-0100", text="Hello ", attempt=2))
     assert (request.to, request.text, request.reference) == (TO, "Hello ", "cy0x.2")
     assert (request.media, request.expires) == ((), None)
     assert request.facts == {"segments": 1, "encoding": "GSM-7"}
 
 
-def test_the_region_of_the_settings_counts() -> None:
-    contract = adapter(default_region="US").contract
-    assert contract.default_region == "US"
+def test_the_contract_has_the_region_of_the_settings() -> None:
+    assert adapter(default_region="US").contract.default_region == "US"
     assert adapter().contract.default_region == ""
 
 
-def test_when_a_message_expires_is_told_in_seconds() -> None:
+def test_a_request_expires_in_epoch_seconds() -> None:
     assert adapter().prepare(sms(expires_at="2026-11-21T09:00:00Z")).expires == NOW_MS / 1000
 
 
@@ -64,26 +64,27 @@ def test_line_breaks_of_a_templates_variable_are_plain(tmp_path: Path, comment: 
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ("{{ nobody }}", "nobody: is missing; code/body.txt uses it, so the item must have it"),
+        ("{{ name }}", "name: is missing; code/body.txt uses it, so the item must have it"),
         ("{{ '' }}", "template: comes out empty; write something"),
         ("{{ 'x' * 1601 }}", "template: has 1601 characters; use at most 1600"),
         ("a\0b", "template: holds a control character"),
         ("{{ 'x' * 460 }}", "template: takes 4 segments in GSM-7; use at most 3"),
     ],
 )
-def test_a_template_that_comes_out_wrong_is_named(tmp_path: Path, source: str, sentence: str) -> None:
+def test_a_template_that_renders_an_invalid_text_is_refused_with_the_reason(
+    tmp_path: Path, source: str, sentence: str
+) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "body.txt").write_text(source)
-    found = refusal(adapter(templates=str(tmp_path)), text=..., template="code")
-    assert found.startswith(sentence)
+    assert refusal(adapter(templates=str(tmp_path)), text=..., template="code").startswith(sentence)
 
 
-def test_an_unknown_template_is_refused_with_those_there_are() -> None:
-    found = refusal(adapter(templates=TEMPLATES), text=..., template="welcome")
-    assert found == "template: 'welcome' is unknown; use one of: default"
+def test_an_unknown_template_is_refused_with_the_names_of_all_templates() -> None:
+    reason = refusal(adapter(templates=TEMPLATES), text=..., template="welcome")
+    assert reason == "template: 'welcome' is unknown; use one of: default"
 
 
-def test_our_own_template_is_one_segment() -> None:
+def test_the_default_template_is_one_segment() -> None:
     message = sms(text=..., template="default", first_name="Ada", last_name="Lovelace")
     request = adapter(templates=TEMPLATES).prepare(message)
     assert request.text == "Dear Ada Lovelace, there is a message for you."
@@ -94,13 +95,13 @@ def test_a_text_that_is_too_long_for_the_stage_is_refused() -> None:
     assert refusal(adapter(max_segments=1), text="a" * 161).startswith("text: takes 2 segments in GSM-7")
 
 
-def test_media_may_go_alone_and_have_no_segments() -> None:
+def test_media_need_no_text_and_are_not_counted_in_segments() -> None:
     request = adapter().prepare(sms(text=..., media_urls=[MEDIA]))
     assert (request.text, request.media, request.facts) == ("", (MEDIA,), {})
     assert adapter(max_segments=1).prepare(sms(text="a" * 500, media_urls=[MEDIA])).facts == {}
 
 
-def test_media_of_our_bucket_get_a_url_of_limited_life_that_is_made_now(aws: Aws) -> None:
+def test_media_of_our_bucket_get_a_new_url_of_limited_life(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="cat.jpg", Body=b"cat")
     request = adapter(aws=aws).prepare(sms(media_urls=[MEDIA, IN_BUCKET]))
     first, second = request.media
@@ -117,30 +118,32 @@ def test_media_of_our_bucket_get_a_url_of_limited_life_that_is_made_now(aws: Aws
         ("s3://elsewhere/cat.jpg", "is outside the payload bucket"),
     ],
 )
-def test_media_that_are_not_there_are_named_by_their_place(aws: Aws, ref: str, sentence: str) -> None:
-    found = refusal(adapter(aws=aws), media_urls=[MEDIA, ref])
-    assert found.startswith("media_urls[1]: ")
-    assert sentence in found
+def test_missing_media_are_refused_with_their_place(aws: Aws, ref: str, sentence: str) -> None:
+    reason = refusal(adapter(aws=aws), media_urls=[MEDIA, ref])
+    assert reason.startswith("media_urls[1]: ")
+    assert sentence in reason
 
 
-def test_aws_reads_one_object_of_our_bucket_by_itself(aws: Aws) -> None:
-    of_aws = adapter(aws=aws, sms_provider="aws")
-    assert of_aws.prepare(sms(media_urls=[IN_BUCKET])).media == (IN_BUCKET,)
-    for wrong in (MEDIA, "s3://elsewhere/cat.jpg"):
-        assert refusal(of_aws, media_urls=[wrong]).startswith("media_urls[0]: ")
-    assert refusal(of_aws, media_urls=[IN_BUCKET] * 2) == "media_urls: has 2 entries; AWS takes one a message"
+def test_aws_takes_the_reference_of_one_object_in_our_bucket(aws: Aws) -> None:
+    aws_sms = adapter(aws=aws, sms_provider="aws")
+    assert aws_sms.prepare(sms(media_urls=[IN_BUCKET])).media == (IN_BUCKET,)
+    for url in (MEDIA, "s3://elsewhere/cat.jpg"):
+        assert refusal(aws_sms, media_urls=[url]).startswith("media_urls[0]: ")
+    assert (
+        refusal(aws_sms, media_urls=[IN_BUCKET] * 2) == "media_urls: has 2 entries; AWS takes one a message"
+    )
 
 
-def test_a_look_up_asks_for_what_was_sent_since_then_less_the_clocks_skew() -> None:
-    provider = FakeSms(found=Sent("SM1"))
+def test_a_look_up_is_for_the_request_and_begins_earlier_by_the_skew_of_clocks() -> None:
+    provider = FakeSms(finds=Sent("SM1"))
     assert adapter(provider).open().look_up(sms(media_urls=[IN_BUCKET]), NOW_MS, {"SM9"}) == Sent("SM1")
-    ((request, since, known),) = provider.searches
+    ((request, since, other_ids),) = provider.searches
     assert (request.to, request.text, request.media) == (TO, "Your table is ready", (IN_BUCKET,))
     assert since == NOW_MS / 1000 - 60
-    assert known == {"SM9"}
+    assert other_ids == {"SM9"}
 
 
-def test_a_look_up_knows_what_stands_in_the_payload(aws: Aws) -> None:
+def test_a_look_up_is_for_the_text_of_the_payload(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="s-1.json", Body=b'{"text": "from the payload"}')
     provider = FakeSms()
     message = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json")
@@ -148,113 +151,73 @@ def test_a_look_up_knows_what_stands_in_the_payload(aws: Aws) -> None:
     assert provider.searches[0][0].text == "from the payload"
 
 
-def test_a_look_up_tells_whether_its_text_may_have_been_worded_otherwise(aws: Aws) -> None:
+def test_the_text_of_a_template_is_not_exact_in_a_look_up(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="s-1.json", Body=b'{"template": "default"}')
     of_template = sms(text=..., template="default", first_name="Ada", last_name="Lovelace")
     in_payload = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json", first_name="Ada", last_name="Lovelace")
-    for message, kind in ((sms(), False), (of_template, True), (in_payload, True)):
+    for message, exact in ((sms(), True), (of_template, False), (in_payload, False)):
         provider = FakeSms()
         adapter(provider, aws, templates=TEMPLATES).open().look_up(message, NOW_MS, ())
-        assert provider.searches[0][0].exact is not kind
+        assert provider.searches[0][0].exact is exact
 
 
-def test_without_its_payload_or_template_nobody_knows_what_was_sent(aws: Aws) -> None:
-    gone = sms(text=..., payload_ref=f"s3://{BUCKET}/gone.json")
-    assert adapter(FakeSms(found=Sent("SM1")), aws).open().look_up(gone, NOW_MS, ()) == Unknowable()
-    renamed = sms(text=..., template="renamed")
-    provider = FakeSms(found=Sent("SM1"))
-    assert adapter(provider, templates=TEMPLATES).open().look_up(renamed, NOW_MS, ()) == Unknowable()
+def test_a_look_up_without_its_payload_or_template_is_unknowable(aws: Aws) -> None:
+    provider = FakeSms(finds=Sent("SM1"))
+    session = adapter(provider, aws, templates=TEMPLATES).open()
+    for content in ({"payload_ref": f"s3://{BUCKET}/missing.json"}, {"template": "renamed"}):
+        assert session.look_up(sms(text=..., **content), NOW_MS, ()) == Unknowable()
     assert provider.searches == []
 
 
-class Opening:
-    """Opens providers, one after the other, and counts."""
-
-    def __init__(self, *providers: FakeSms | Exception) -> None:
-        self._left = list(providers)
-        self.count = 0
-
-    def __call__(self) -> FakeSms:
-        self.count += 1
-        one = self._left.pop(0)
-        if isinstance(one, Exception):
-            raise one
-        return one
-
-
-def opened(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Opening]:
-    opening = Opening(*providers)
-    made = adapter()
-    made._open = opening
-    return made, opening
-
-
-def test_a_provider_is_opened_once_and_not_before_there_is_a_message() -> None:
-    of, opening = opened(FakeSms())
-    request = of.prepare(sms())
-    assert opening.count == 0
-    assert [of.open().submit(request) for _ in range(3)] == [Sent("SM1")] * 3
-    assert opening.count == 1
-
-
-def test_a_provider_that_refused_us_is_opened_anew_for_the_next_message() -> None:
-    of, opening = opened(FakeSms(Misconfigured("401")), FakeSms(Sent("SM2")))
-    request = of.prepare(sms())
-    assert [of.open().submit(request) for _ in range(3)] == [Misconfigured("401"), Sent("SM2"), Sent("SM2")]
-    assert opening.count == 2
+def opening(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Mock]:
+    """Return an adapter whose provider opens as listed, in turn, and the mock that opens it."""
+    sms_adapter = adapter()
+    sms_adapter._open = Mock(side_effect=providers)
+    return sms_adapter, sms_adapter._open
 
 
 def test_a_look_up_that_failed_opens_the_provider_anew() -> None:
-    of, opening = opened(FakeSms(found=TimeoutError("slow")), FakeSms(found=Sent("SM2")))
+    sms_adapter, open_ = opening(FakeSms(finds=TimeoutError("slow")), FakeSms(finds=Sent("SM2")))
     with pytest.raises(TimeoutError):
-        of.open().look_up(sms(), NOW_MS, ())
-    assert of.open().look_up(sms(), NOW_MS, ()) == Sent("SM2")
-    assert opening.count == 2
+        sms_adapter.open().look_up(sms(), NOW_MS, ())
+    assert sms_adapter.open().look_up(sms(), NOW_MS, ()) == Sent("SM2")
+    assert open_.call_count == 2
 
 
-def test_a_request_that_cannot_be_made_is_a_fault_of_ours_and_the_mended_secret_is_read() -> None:
-    of, opening = opened(FakeSms(InvalidRequest("cannot be asked: x")), FakeSms(Sent("SM2")))
-    request = of.prepare(sms())
-    assert of.open().submit(request) == Misconfigured("twilio cannot be asked: x")
-    assert of.open().submit(request) == Sent("SM2")
-    assert opening.count == 2
+def test_after_an_invalid_request_the_secret_is_read_again() -> None:
+    sms_adapter, open_ = opening(FakeSms(Unsendable("cannot be asked: x")), FakeSms(Sent("SM2")))
+    request = sms_adapter.prepare(sms())
+    assert sms_adapter.open().submit(request) == Misconfigured("twilio cannot be asked: x")
+    assert sms_adapter.open().submit(request) == Sent("SM2")
+    assert open_.call_count == 2
 
 
-def test_without_credentials_nothing_was_sent() -> None:
-    of, _ = opened(InvalidSecret("no secret"), client_error("AccessDeniedException"), FakeSms())
-    request = of.prepare(sms())
-    assert why_not(of) == Misconfigured("no secret")
-    assert isinstance(why_not(of), Misconfigured)
-    assert of.open().account == "twilio/ours"
-    assert of.open().submit(request) == Sent("SM1")
+def test_without_credentials_the_account_cannot_be_opened_until_they_can_be_read() -> None:
+    sms_adapter, _ = opening(Unconfigured("no secret"), client_error("AccessDeniedException"), FakeSms())
+    assert why_not(sms_adapter) == Misconfigured("no secret")
+    assert isinstance(why_not(sms_adapter), Misconfigured)
+    assert sms_adapter.open().account == "twilio/ours"
+    assert sms_adapter.open().submit(sms_adapter.prepare(sms())) == Sent("SM1")
 
 
 @pytest.mark.parametrize("fault", [KeyError("private"), LookupError("private"), RecursionError("private")])
-def test_credentials_that_cannot_be_used_are_a_fault_of_ours_and_nothing_was_sent(fault: Exception) -> None:
-    of, _ = opened(fault, fault, FakeSms())
-    request = of.prepare(sms())
+def test_the_reason_of_unusable_credentials_quotes_none_of_them(fault: Exception) -> None:
+    sms_adapter, _ = opening(fault)
     reason = f"the SMS provider's secret cannot be used: {type(fault).__name__}"
-    assert (why_not(of), why_not(of)) == (Misconfigured(reason), Misconfigured(reason))
-    assert of.open().account == "twilio/ours"
-    assert of.open().submit(request) == Sent("SM1")
-
-
-def test_the_account_is_known_as_soon_as_its_credentials_can_be_read() -> None:
-    of, _ = opened(InvalidSecret("no secret"), FakeSms())
-    assert (why_not(of), of.open().account) == (Misconfigured("no secret"), "twilio/ours")
+    assert why_not(sms_adapter) == Misconfigured(reason)
 
 
 def test_the_settings_choose_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "sms", lambda seconds: ("client", seconds))
     secret = boto3.client("secretsmanager").create_secret(Name="twilio", SecretString=ACCOUNT)["ARN"]
     twilio = SmsAdapter.of(settings(twilio_secret_arn=secret))
-    of_aws = SmsAdapter.of(settings(sms_provider="aws"))
-    assert (twilio.provider, of_aws.provider) == ("twilio", "aws")
+    aws_sms = SmsAdapter.of(settings(sms_provider="aws"))
+    assert (twilio.provider, aws_sms.provider) == ("twilio", "aws")
     assert isinstance(twilio._opened(), TwilioSms)
-    assert isinstance(of_aws._opened(), AwsSms)
+    assert isinstance(aws_sms._opened(), AwsSms)
 
 
-def test_an_account_logs_in_by_its_api_key_where_there_is_one() -> None:
+def test_an_account_with_an_api_key_logs_in_by_that_key() -> None:
     assert account_of(ACCOUNT).login == ("AC1", "t-1")
     pair = '{"account_sid": "AC1", "auth_token": "t-1", "api_key": "SK1", "api_key_secret": "s-1"}'
     assert account_of(pair).login == ("SK1", "s-1")
@@ -276,11 +239,11 @@ def test_an_account_logs_in_by_its_api_key_where_there_is_one() -> None:
         pytest.param('{"private": ' + "[" * 100_000, id="nested too deeply"),
     ],
 )
-def test_a_secret_of_the_wrong_shape_says_what_to_put_and_nothing_of_itself(text: str) -> None:
-    with pytest.raises(InvalidSecret, match="Twilio's secret") as refused:
+def test_the_reason_of_a_wrong_secret_quotes_none_of_it(text: str) -> None:
+    with pytest.raises(Unconfigured, match="Twilio's secret") as caught:
         account_of(text)
-    assert "private" not in str(refused.value)
-    assert refused.value.__cause__ is None
+    assert "private" not in str(caught.value)
+    assert caught.value.__cause__ is None
 
 
 def test_an_account_does_not_show_its_credentials() -> None:

@@ -1,4 +1,4 @@
-"""How the Twilio adapter finds what a lost answer left behind."""
+"""The look-up of messages at Twilio after a lost response."""
 
 import json
 from typing import Any
@@ -14,12 +14,12 @@ from tests.support.unit.shared import NOW
 from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request
 from tests.unit.channels.sms.test_twilio_sms import MESSAGES, SPEC, adapter
 
-AT = "Sat, 21 Nov 2026 09:00:00 +0000"
+CREATED = "Sat, 21 Nov 2026 09:00:00 +0000"
 FACTS: Facts = {"segments": 1, "encoding": "GSM-7"}
 
 
-def listed(sid: str = "SM1", created: str = AT, **more: Any) -> dict[str, Any]:
-    """As Twilio lists one that is queued: it has no `date_sent`, nor a sender yet."""
+def listed(sid: str = "SM1", created: str = CREATED, **changes: Any) -> dict[str, Any]:
+    """Return a queued message in Twilio's list, still without `date_sent` and sender."""
     return {
         "sid": sid,
         "to": TO,
@@ -29,7 +29,7 @@ def listed(sid: str = "SM1", created: str = AT, **more: Any) -> dict[str, Any]:
         "status": "queued",
         "date_created": created,
         "date_sent": None,
-        **more,
+        **changes,
     }
 
 
@@ -37,59 +37,59 @@ def page(*messages: dict[str, Any], following: str | None = None) -> Answer:
     return Answer(200, {"messages": list(messages), "next_page_uri": following})
 
 
-def found(
-    *pages: Answer, asked: SmsRequest = REQUEST, since: float = NOW, known: tuple[str, ...] = ()
+def evidence(
+    *pages: Answer, of: SmsRequest = REQUEST, since: float = NOW, other_ids: tuple[str, ...] = ()
 ) -> Evidence:
     with scripted(*pages) as server:
-        return adapter(server.url).find(asked, since, known)
+        return adapter(server.url).find(of, since, other_ids)
 
 
-def test_it_asks_by_the_number_alone() -> None:
+def test_a_look_up_filters_by_the_number_alone() -> None:
     with scripted(page()) as server:
         assert adapter(server.url).find(REQUEST, NOW, ()) == NotFound()
-        (asked,) = server.requests
-    assert (asked.method, asked.path) == ("GET", MESSAGES)
-    assert asked.query == {"To": TO, "PageSize": "1000"}
-    assert "authorization" in asked.headers
+        (call,) = server.requests
+    assert (call.method, call.path) == ("GET", MESSAGES)
+    assert call.query == {"To": TO, "PageSize": "1000"}
+    assert "authorization" in call.headers
 
 
-def test_one_that_waits_at_twilio_is_found_with_what_the_ledger_keeps() -> None:
-    assert found(page(listed())) == Sent("SM1", FACTS)
+def test_a_message_queued_at_twilio_is_found_with_its_segments() -> None:
+    assert evidence(page(listed())) == Sent("SM1", FACTS)
+
+
+OTHER_MESSAGES: list[dict[str, Any]] = [
+    {"direction": "inbound"},
+    {"to": "+15555550101"},
+    {"sid": "MM1"},
+    {"sid": "SM-known"},
+    {"date_created": "Sat, 21 Nov 2026 08:59:59 +0000"},
+]
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        {"direction": "inbound"},
-        {"to": "+15555550101"},
-        {"body": "Your table is not ready"},
-        {"body": "Table is ready"},
-        {"sid": "MM1"},
-        {"sid": "SM-known"},
-        {"date_created": "Sat, 21 Nov 2026 08:59:59 +0000"},
-    ],
-    ids=lambda other: next(iter(other)),
+    "changes", [*OTHER_MESSAGES, {"body": "Your table is not ready"}, {"body": "Table is ready"}]
 )
-def test_another_message_is_not_taken_for_this_one(other: dict[str, Any]) -> None:
-    assert found(page({**listed(), **other}), known=("SM-known",)) == NotFound()
-    assert found(page({**listed("SM2"), **other}, listed()), known=("SM-known",)) == Sent("SM1", FACTS)
+def test_another_message_is_not_taken_for_the_requested_message(changes: dict[str, Any]) -> None:
+    known = ("SM-known",)
+    assert evidence(page({**listed(), **changes}), other_ids=known) == NotFound()
+    assert evidence(page({**listed("SM2"), **changes}, listed()), other_ids=known) == Sent("SM1", FACTS)
 
 
-def test_whole_seconds_never_hide_a_message_of_the_same_second() -> None:
-    assert found(page(listed()), since=NOW + 0.999) == Sent("SM1", FACTS)
+def test_a_message_of_the_same_second_is_found_although_dates_are_in_whole_seconds() -> None:
+    assert evidence(page(listed()), since=NOW + 0.999) == Sent("SM1", FACTS)
 
 
-def test_one_from_any_number_of_ours_may_be_this_one() -> None:
-    assert found(page(listed(**{"from": FROM}))) == Sent("SM1", FACTS)
+def test_a_message_from_any_number_of_ours_may_be_the_requested_message() -> None:
+    assert evidence(page(listed(**{"from": FROM}))) == Sent("SM1", FACTS)
 
 
-def test_of_several_the_oldest_is_this_one_also_within_a_second() -> None:
+def test_the_oldest_of_several_messages_counts_also_within_a_second() -> None:
     later = listed("SM3", "Sat, 21 Nov 2026 09:00:01 +0000")
-    assert found(page(later, listed("SM2"), listed("SM1"))) == Sent("SM1", FACTS)
+    assert evidence(page(later, listed("SM2"), listed("SM1"))) == Sent("SM1", FACTS)
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("submitted", "in_list"),
     [
         ("Your code is 4711", "Sent from your Twilio trial account - Your code is 4711"),
         ("“It’s ready” – come…", '"It\'s ready" - come...'),  # noqa: RUF001 - Smart Encoding's work
@@ -107,13 +107,13 @@ def test_of_several_the_oldest_is_this_one_also_within_a_second() -> None:
         ("Grüße", "Grüße"),
     ],
 )
-def test_a_text_is_known_in_the_form_that_twilio_keeps(ours: str, theirs: str) -> None:
-    assert same_text(ours, theirs)
-    assert found(page(listed(body=theirs)), asked=request(text=ours)) == Sent("SM1", FACTS)
+def test_a_text_is_recognized_in_the_form_that_twilio_lists(submitted: str, in_list: str) -> None:
+    assert same_text(submitted, in_list)
+    assert evidence(page(listed(body=in_list)), of=request(text=submitted)) == Sent("SM1", FACTS)
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("submitted", "in_list"),
     [
         ("4711", "Your code is 4711"),
         ("Your code is 4711", "4711"),
@@ -132,66 +132,58 @@ def test_a_text_is_known_in_the_form_that_twilio_keeps(ours: str, theirs: str) -
         ("Hello", "Sent from your Twilio trial account - "),
     ],
 )
-def test_other_texts_are_other_messages(ours: str, theirs: str) -> None:
-    assert not same_text(ours, theirs)
+def test_a_different_text_is_another_message(submitted: str, in_list: str) -> None:
+    assert not same_text(submitted, in_list)
 
 
 MARKS = ("", " ", ".", ",", "-", "+", ":", "/", "'", "%", "*", "(", "=")
 
 
 @pytest.mark.parametrize("mark", MARKS)
-def test_what_stands_between_two_digits_counts(mark: str) -> None:
-    for other in MARKS:
-        assert same_text(f"1{mark}50", f"1{other}50") == (mark == other)
+def test_a_mark_between_two_digits_counts(mark: str) -> None:
+    for listed_mark in MARKS:
+        assert same_text(f"1{mark}50", f"1{listed_mark}50") == (mark == listed_mark)
 
 
-def rendered() -> SmsRequest:
-    return SmsRequest(REQUEST.to, REQUEST.text, (), REQUEST.reference, None, FACTS, exact=False)
+RENDERED = request(exact=False)
 
 
-def test_another_wording_to_the_same_number_may_be_an_older_one_of_the_template() -> None:
-    older_wording = listed("SM2", body="Your table is prepared")
-    assert found(page(older_wording), asked=rendered()) == Unknowable()
-    assert found(page(older_wording)) == NotFound()
-    assert found(page(older_wording, listed()), asked=rendered()) == Sent("SM1", FACTS)
+def test_another_text_to_the_same_number_may_come_from_an_older_version_of_the_template() -> None:
+    older_text = listed("SM2", body="Your table is prepared")
+    assert evidence(page(older_text), of=RENDERED) == Unknowable()
+    assert evidence(page(older_text)) == NotFound()
+    assert evidence(page(older_text, listed()), of=RENDERED) == Sent("SM1", FACTS)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"direction": "inbound"},
-        {"to": "+15555550101"},
-        {"sid": "MM1"},
-        {"sid": "SM-known"},
-        {"date_created": "Sat, 21 Nov 2026 08:59:59 +0000"},
-    ],
-    ids=lambda other: next(iter(other)),
-)
-def test_what_cannot_be_the_templates_message_leaves_none_in_doubt(other: dict[str, Any]) -> None:
-    another = listed(**{"body": "Something else", **other}) if "sid" not in other else {**listed(), **other}
-    assert found(page(another), asked=rendered(), known=("SM-known",)) == NotFound()
-    assert found(page(), asked=rendered()) == NotFound()
+@pytest.mark.parametrize("changes", OTHER_MESSAGES)
+def test_another_message_does_not_make_the_look_up_of_a_template_unknowable(changes: dict[str, Any]) -> None:
+    message = {**listed(body="Something else"), **changes}
+    assert evidence(page(message), of=RENDERED, other_ids=("SM-known",)) == NotFound()
 
 
-def test_a_message_with_media_is_one_with_media() -> None:
+def test_an_empty_list_proves_that_a_templates_message_was_not_sent() -> None:
+    assert evidence(page(), of=RENDERED) == NotFound()
+
+
+def test_a_message_with_media_is_found_by_its_kind_of_id_and_its_text() -> None:
     with_text, alone = request(media=(MEDIA,)), request(media=(MEDIA,), text="", facts={})
-    assert found(page(listed("SM1")), asked=with_text) == NotFound()
-    assert found(page(listed("MM1")), asked=with_text) == Sent("MM1", FACTS)
-    assert found(page(listed("MM1", body="")), asked=alone) == Sent("MM1")
-    assert found(page(listed("MM1", body=None)), asked=alone) == Sent("MM1")
-    assert found(page(listed("MM1")), asked=alone) == NotFound()
+    assert evidence(page(listed("SM1")), of=with_text) == NotFound()
+    assert evidence(page(listed("MM1")), of=with_text) == Sent("MM1", FACTS)
+    assert evidence(page(listed("MM1", body="")), of=alone) == Sent("MM1")
+    assert evidence(page(listed("MM1", body=None)), of=alone) == Sent("MM1")
+    assert evidence(page(listed("MM1")), of=alone) == NotFound()
 
 
 @pytest.mark.parametrize("body", ["", None])
-def test_a_message_whose_text_twilio_removed_could_be_this_one(body: str | None) -> None:
-    assert found(page(listed(body=body))) == Unknowable()
-    assert found(page(listed("SM2", body=body), listed("SM1"))) == Sent("SM1", FACTS)
+def test_a_message_without_its_text_may_be_the_requested_message(body: str | None) -> None:
+    assert evidence(page(listed(body=body))) == Unknowable()
+    assert evidence(page(listed("SM2", body=body), listed("SM1"))) == Sent("SM1", FACTS)
     older = listed("SM2", "Fri, 20 Nov 2026 09:00:00 +0000", body=body)
-    assert found(page(older)) == NotFound()
+    assert evidence(page(older)) == NotFound()
 
 
-def test_what_the_answer_leaves_out_rules_no_message_out() -> None:
-    assert found(page({"sid": "SM1", "body": REQUEST.text, "date_created": AT})) == Sent("SM1", FACTS)
+def test_a_missing_field_does_not_exclude_a_message() -> None:
+    assert evidence(page({"sid": "SM1", "body": REQUEST.text, "date_created": CREATED})) == Sent("SM1", FACTS)
 
 
 def test_further_pages_are_read_from_the_same_host() -> None:
@@ -202,13 +194,13 @@ def test_further_pages_are_read_from_the_same_host() -> None:
         assert server.requests[1].headers["authorization"].startswith("Basic ")
 
 
-def test_a_next_page_may_be_named_in_full() -> None:
+def test_the_uri_of_a_next_page_may_have_the_host() -> None:
     with scripted(page(listed("SM1"))) as server:
         server.script.insert(0, page(listed("SM2"), following=f"{server.url}{MESSAGES}?Page=1"))
         assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
 
 
-def test_beyond_the_first_older_message_no_page_is_read() -> None:
+def test_after_the_first_older_message_no_page_is_read() -> None:
     older = listed("SM0", "Sat, 21 Nov 2026 08:00:00 +0000", body="another")
     with scripted(page(listed(), older, following=f"{MESSAGES}?Page=1")) as server:
         assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
@@ -216,12 +208,12 @@ def test_beyond_the_first_older_message_no_page_is_read() -> None:
 
 
 @pytest.mark.parametrize("following", ["https://evil.example/Messages", "@evil.example/", "Messages?Page=1"])
-def test_the_credentials_are_shown_to_no_other_host(following: str) -> None:
-    with pytest.raises(OutcomeUnknown, match="another host"):
-        found(page(listed(), following=following))
+def test_another_host_does_not_get_the_credentials(following: str) -> None:
+    with pytest.raises(Unclear, match="another host"):
+        evidence(page(listed(), following=following))
 
 
-def test_a_list_without_end_is_no_answer() -> None:
+def test_a_list_of_too_many_pages_proves_nothing() -> None:
     with scripted(page(listed(), following=f"{MESSAGES}?Page=1")) as server:
         with pytest.raises(OutcomeUnknown, match="more than 5 pages"):
             adapter(server.url).find(REQUEST, NOW, ())
@@ -237,25 +229,24 @@ def test_a_list_without_end_is_no_answer() -> None:
         Answer(200, {}),
         page({"sid": "SM1", "body": REQUEST.text}),
         page(listed(created="yesterday")),
-        page({"date_created": AT, "body": REQUEST.text}),
+        page({"date_created": CREATED, "body": REQUEST.text}),
     ],
 )
-def test_a_list_that_cannot_be_understood_does_not_say_that_there_is_none(answer: Answer) -> None:
-    with pytest.raises(OutcomeUnknown):
-        found(answer)
+def test_a_list_that_cannot_be_read_proves_nothing(answer: Answer) -> None:
+    with pytest.raises(Unclear):
+        evidence(answer)
 
 
-def test_no_connection_does_not_say_that_there_is_none() -> None:
+def test_a_look_up_without_a_connection_proves_nothing() -> None:
     with pytest.raises(NotSent):
         adapter(closed()).find(REQUEST, NOW, ())
 
 
-def test_twilios_own_example_is_understood() -> None:
+def test_twilios_own_example_is_readable() -> None:
     paths = json.loads(SPEC.read_text())["paths"]
     get = paths["/2010-04-01/Accounts/{AccountSid}/Messages.json"]["get"]
     example = get["responses"]["200"]["content"]["application/json"]["examples"]["readFullPage1"]["value"]
     message = example["messages"][0]
-    asked = request(to=message["to"], text=message["body"])
-    assert found(Answer(200, {**example, "next_page_uri": None}), asked=asked, since=0) == Sent(
-        message["sid"], FACTS
-    )
+    of = request(to=message["to"], text=message["body"])
+    first_page = Answer(200, {**example, "next_page_uri": None})
+    assert evidence(first_page, of=of, since=0) == Sent(message["sid"], FACTS)
