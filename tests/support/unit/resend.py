@@ -1,4 +1,4 @@
-"""The Resend adapter at a server that answers by a script, and its webhooks as the HTTP API hands them on."""
+"""The Resend adapter, and Resend's webhooks in the form that the HTTP API passes on."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ def adapter(
     scope: str = BUCKET,
     templates: Templates | None = None,
 ) -> ResendMail:
-    """The adapter with links for opting out."""
+    """Return the adapter with links for opting out."""
     renderer = MailRenderer(
         templates or Templates(OURS),
         Payloads(s3, BUCKET),
@@ -46,7 +46,7 @@ def adapter(
 
 
 def event(kind: str = "email.delivered", id_: str = "m-1", attempt: int = 1, **data: Any) -> dict[str, Any]:
-    """A webhook's body, as Resend's SDK types it."""
+    """Return a webhook's body in the form of Resend's SDK."""
     tags = {"correlation": encoded(id_), "attempt": str(attempt), "event_type": "mail"}
     return {
         "type": kind,
@@ -67,7 +67,7 @@ def event(kind: str = "email.delivered", id_: str = "m-1", attempt: int = 1, **d
 def post(
     body: str | dict[str, Any], *, at: float = NOW, key: str = WEBHOOK_SECRET, **headers: str | None
 ) -> dict[str, Any]:
-    """A webhook as the HTTP API hands it on, signed as Svix signs. A header that is None is not there."""
+    """Return a webhook as the HTTP API passes it on, signed like Svix. A header of None is left out."""
     text = body if isinstance(body, str) else json.dumps(body)
     signature = Webhook(key).sign("msg_1", datetime.fromtimestamp(int(at), UTC), text)
     known = {
@@ -88,7 +88,7 @@ def post(
 
 
 class Door:
-    """The function with a secret, a queue and a clock of its own."""
+    """The function for Resend's webhooks, with a secret, a queue and a clock."""
 
     def __init__(self, clock: Any, text: str = SECRET) -> None:
         settings = ResendEventsSettings(resend_secret_arn=ARN, feedback_queue_url="https://sqs/feedback")

@@ -1,4 +1,4 @@
-"""The SES adapter with a client that says what it is told."""
+"""The SES adapter, and a client whose responses a test sets."""
 
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,16 @@ SENDERS = [SENDER, "news@bücher.example"]
 
 
 class Ses:
-    """SES as a client; says what it is told."""
+    """SES as a client that records its requests and fails if a test says so."""
 
-    def __init__(self, answer: Exception | None = None) -> None:
-        self._answer = answer
+    def __init__(self, error: Exception | None = None) -> None:
+        self._error = error
         self.requests: list[dict[str, Any]] = []
 
     def send_email(self, **request: Any) -> dict[str, Any]:
         self.requests.append(request)
-        if self._answer is not None:
-            raise self._answer
+        if self._error is not None:
+            raise self._error
         return {"MessageId": "0107018f-1", "ResponseMetadata": {"HTTPStatusCode": 200}}
 
 
@@ -41,7 +41,7 @@ def adapter(client: Any, s3: Any = None, limit: int = 1000) -> SesMail:
 
 
 def linked(client: Any, secrets: Secrets | None = None, root: Path = OURS) -> SesMail:
-    """The adapter with links for opting out."""
+    """Return the adapter with links for opting out."""
     renderer = MailRenderer(
         Templates(root),
         Payloads(None, BUCKET),  # type: ignore[arg-type]
@@ -53,9 +53,12 @@ def linked(client: Any, secrets: Secrets | None = None, root: Path = OURS) -> Se
 
 
 def prepared(**attributes: Any) -> dict[str, Any]:
-    request = adapter(Ses()).prepare(mail(**attributes))
-    assert isinstance(request, dict), request
-    return request
+    return adapter(Ses()).prepare(mail(**attributes))
+
+
+def headers_of(request: dict[str, Any]) -> dict[str, str]:
+    """Return the headers of a request by their names."""
+    return {header["Name"]: header["Value"] for header in request["Content"]["Simple"]["Headers"]}
 
 
 def problem(**attributes: Any) -> str:

@@ -9,7 +9,7 @@ from mailroom.message.message import parse
 from tests.support.unit.contract import problem, read, some
 
 
-def test_the_smallest_item_works() -> None:
+def test_the_smallest_item_is_valid() -> None:
     message = parse(
         {
             "id": "m-1",
@@ -26,7 +26,7 @@ def test_the_smallest_item_works() -> None:
     assert message.variables["first_name"] == "Vincent"
 
 
-def test_to_wins_over_email() -> None:
+def test_to_overrides_email() -> None:
     assert read(to="a@example.com", email="b@example.com").recipient == "a@example.com"
 
 
@@ -40,7 +40,7 @@ def test_to_wins_over_email() -> None:
         ({"text": ..., "subject": ...}, "template"),
     ],
 )
-def test_the_type_says_what_the_content_is_made_of(changes: dict[str, Any], kind: str) -> None:
+def test_a_mail_is_plain_text_html_or_a_template(changes: dict[str, Any], kind: str) -> None:
     assert read(**changes).kind == kind
 
 
@@ -51,7 +51,7 @@ def test_a_mail_without_a_recipient_is_refused(changes: dict[str, Any]) -> None:
     assert problem(**changes) == ("to", "is missing; give `to` (or `email`) one address or a list of them")
 
 
-def test_fifty_recipients_are_taken() -> None:
+def test_fifty_recipients_are_allowed() -> None:
     assert len(read(to=some(50)).recipient) == 50
     assert len(read(to=some(20), cc=some(20), bcc=some(10)).recipient) == 20
 
@@ -77,7 +77,7 @@ WRONG = "is not a mail address; use name@domain.example"
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "sentence"),
+    ("changes", "field", "reason"),
     [
         ({"to": "vincent"}, "to", f"'vincent' {WRONG}"),
         ({"to": ["a@example.com", "vincent"]}, "to[1]", f"'vincent' {WRONG}"),
@@ -90,29 +90,33 @@ WRONG = "is not a mail address; use name@domain.example"
         ({"to": "a@localhost"}, "to", "'a@localhost' is not a mail address: its domain is not valid; use"),
     ],
 )
-def test_a_bad_address_is_named_by_its_place(changes: dict[str, Any], field: str, sentence: str) -> None:
-    found_field, found = problem(**changes)
-    assert found_field == field
-    assert found.startswith(sentence)
+def test_an_invalid_address_is_refused_with_its_place(
+    changes: dict[str, Any], field: str, reason: str
+) -> None:
+    place, sentence = problem(**changes)
+    assert place == field
+    assert sentence.startswith(reason)
 
 
 @pytest.mark.parametrize("field", ["to", "email", "cc", "bcc", "reply_to", "from"])
 @pytest.mark.parametrize("break_", ["\r\n", "\n", "\r"])
-def test_no_address_smuggles_a_header_in(field: str, break_: str) -> None:
+def test_an_address_with_a_line_break_is_refused(field: str, break_: str) -> None:
     changes = {"to": ...} if field == "email" else {}
-    found = problem(**{**changes, field: f"a@example.com{break_}Bcc: b@example.com"})
-    assert found[0] == field
-    assert found[1].endswith("holds a line break or control character; use one line of plain text")
+    place, sentence = problem(**{**changes, field: f"a@example.com{break_}Bcc: b@example.com"})
+    assert place == field
+    assert sentence.endswith("holds a line break or control character; use one line of plain text")
 
 
-def test_a_long_bad_address_is_quoted_in_part() -> None:
+def test_a_long_invalid_address_is_quoted_in_part() -> None:
     assert len(problem(to="x" * 5000)[1]) < 200
 
 
 @pytest.mark.parametrize("break_", ["\r\n", "\n", "\r", "\u2028"])
 def test_a_subject_with_a_line_break_is_refused(break_: str) -> None:
-    found = problem(subject=f"Hello{break_}Bcc: b@example.com")
-    assert found == ("subject", "holds a line break or control character; use one line of plain text")
+    assert problem(subject=f"Hello{break_}Bcc: b@example.com") == (
+        "subject",
+        "holds a line break or control character; use one line of plain text",
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,15 +127,15 @@ def test_a_subject_with_a_line_break_is_refused(break_: str) -> None:
         ({"template": "welcome"}, "template", "stands beside text or html; use one or the other"),
     ],
 )
-def test_half_a_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:
+def test_an_incomplete_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:
     assert problem(**changes) == (field, sentence)
 
 
-def test_the_rest_of_a_content_may_lie_in_the_payload() -> None:
+def test_the_payload_may_have_the_rest_of_a_content() -> None:
     assert read(subject="Hello", text=..., payload_ref="s3://bucket/key").subject == "Hello"
 
 
 @pytest.mark.parametrize("name", ["../secrets", "_shared", "a/b", "", "a b", "x" * 65, ".", "a\n", "ü"])
-def test_a_template_name_that_leaves_its_folder_is_refused(name: str) -> None:
-    found = problem(template=name, text=..., subject=...)
-    assert found == ("template", "is not a template's name; use letters, digits, - and _")
+def test_an_invalid_template_name_is_refused(name: str) -> None:
+    fault = ("template", "is not a template's name; use letters, digits, - and _")
+    assert problem(template=name, text=..., subject=...) == fault

@@ -10,9 +10,9 @@ from tests.support.unit.contract import problem, read
 
 @pytest.mark.parametrize(
     "headers",
-    [{"X-Team": "post"}, {"X-A": "a" * 995}, {"x" * 126: "y"}, {f"X-{at}": "y" for at in range(12)}],
+    [{"X-Team": "post"}, {"X-A": "a" * 995}, {"x" * 126: "y"}, {f"X-{number}": "y" for number in range(12)}],
 )
-def test_a_header_of_ones_own_is_taken(headers: dict[str, str]) -> None:
+def test_a_header_of_the_producer_is_valid(headers: dict[str, str]) -> None:
     assert read(headers=headers).headers == headers
 
 
@@ -22,12 +22,12 @@ BROKEN = "is not a header's value; use 1 to 995 of printable ASCII, no line brea
 @pytest.mark.parametrize(
     "value", ["a\r\nBcc: b@example.com", "a\nb", "a\rb", "", "a" * 996, "ü", "a\tb", "a\n"]
 )
-def test_a_header_value_that_leaves_its_line_is_refused(value: str) -> None:
+def test_an_invalid_header_value_is_refused(value: str) -> None:
     assert problem(headers={"X-Team": value}) == ("headers.X-Team", BROKEN)
 
 
 @pytest.mark.parametrize("name", ["", "X Team", "X:Team", "X\nTeam", "Ü", "x" * 127, "X-Team\n"])
-def test_a_header_name_that_is_none_is_refused(name: str) -> None:
+def test_an_invalid_header_name_is_refused(name: str) -> None:
     field, sentence = problem(headers={name: "y"})
     assert field.startswith("headers.")
     assert "\n" not in field
@@ -44,51 +44,48 @@ def test_a_header_name_that_is_none_is_refused(name: str) -> None:
     ],
 )
 def test_a_reserved_header_is_refused_in_any_case(name: str) -> None:
-    for each in (name, name.lower(), name.upper()):
+    for spelling in (name, name.lower(), name.upper()):
         sentence = "is a reserved header; use the item's own attributes, or another name"
-        assert problem(headers={each: "y"}) == (f"headers.{each}", sentence)
+        assert problem(headers={spelling: "y"}) == (f"headers.{spelling}", sentence)
 
 
 @pytest.mark.parametrize("name", ["List-Unsubscribe", "list-unsubscribe-post", "LIST-UNSUBSCRIBE"])
-def test_a_header_for_opting_out_is_ones_own_only_where_there_is_no_topic(name: str) -> None:
+def test_a_producer_may_set_the_headers_for_opting_out_only_without_a_topic(name: str) -> None:
     assert read(headers={name: "<mailto:no@example.com>"}).headers == {name: "<mailto:no@example.com>"}
-    found = problem(topic="followers", headers={"X-Team": "post", name: "<mailto:no@example.com>"})
-    assert found == (
-        f"headers.{name}",
-        "is made here for a mail with a topic; leave it out, or the topic",
-    )
+    fault = (f"headers.{name}", "is made here for a mail with a topic; leave it out, or the topic")
+    assert problem(topic="followers", headers={"X-Team": "post", name: "<mailto:no@example.com>"}) == fault
 
 
-def test_other_headers_of_lists_are_ones_own_in_any_mail() -> None:
+def test_a_producer_may_set_other_headers_of_lists_in_any_mail() -> None:
     headers = {"List-Id": "<followers.example.com>", "List-Help": "<https://example.com>"}
     assert read(topic="followers", headers=headers).headers == headers
 
 
 @pytest.mark.parametrize("value", [5, {"a": "b"}, None, ["a"]])
-def test_a_header_value_that_is_no_string_is_refused(value: Any) -> None:
+def test_a_header_value_that_is_not_a_string_is_refused(value: Any) -> None:
     assert problem(headers={"X-Team": value})[0] == "headers.X-Team"
     assert problem(headers={"X-Team": value})[1].startswith("is not a string; use one")
 
 
-def test_a_header_that_comes_twice_is_refused_as_a_provider_would() -> None:
-    twice = problem(headers={"X-Team": "a", "x-team": "b"})
-    assert twice == ("headers", "has a name twice, in upper and lower case; use one of them")
+def test_a_header_in_two_spellings_is_refused() -> None:
+    fault = ("headers", "has a name twice, in upper and lower case; use one of them")
+    assert problem(headers={"X-Team": "a", "x-team": "b"}) == fault
 
 
 def test_a_thirteenth_header_is_refused() -> None:
-    headers = {f"X-{at}": "y" for at in range(13)}
+    headers = {f"X-{number}": "y" for number in range(13)}
     assert problem(headers=headers) == ("headers", "has 13 entries; use at most 12")
 
 
 def test_an_attachment_is_a_reference_with_a_name_and_a_type() -> None:
-    given = {"ref": "s3://bucket/bill.pdf", "filename": "Bill.pdf", "content_type": "application/pdf"}
-    (attachment,) = read(attachments=[given]).attachments
+    bill = {"ref": "s3://bucket/bill.pdf", "filename": "Bill.pdf", "content_type": "application/pdf"}
+    (attachment,) = read(attachments=[bill]).attachments
     assert (attachment.ref, attachment.filename) == ("s3://bucket/bill.pdf", "Bill.pdf")
 
 
-def test_more_attachments_than_a_batch_can_wait_for_are_refused() -> None:
-    found = problem(attachments=[{"ref": "s3://bucket/a"}] * 21)
-    assert found == ("attachments", "expected a list of length <= 20")
+def test_more_attachments_than_a_batch_has_time_for_are_refused() -> None:
+    fault = ("attachments", "expected a list of length <= 20")
+    assert problem(attachments=[{"ref": "s3://bucket/a"}] * 21) == fault
 
 
 def test_an_attachment_with_an_unknown_attribute_is_refused() -> None:
@@ -97,11 +94,11 @@ def test_an_attachment_with_an_unknown_attribute_is_refused() -> None:
     assert "name" in sentence
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, []), ("a", ["a"]), (["a", "b"], ["a", "b"])])
-def test_one_address_several_or_none_are_a_list(given: Any, expected: list[str]) -> None:
-    assert listed(given) == expected
+@pytest.mark.parametrize(("value", "expected"), [(None, []), ("a", ["a"]), (["a", "b"], ["a", "b"])])
+def test_addresses_become_a_list(value: Any, expected: list[str]) -> None:
+    assert listed(value) == expected
 
 
 def test_addresses_are_normalised_in_order() -> None:
-    given = ["A <a@example.com>", "b@bücher.example"]
-    assert normalised("to", given) == ["A <a@example.com>", "b@xn--bcher-kva.example"]
+    addresses = ["A <a@example.com>", "b@bücher.example"]
+    assert normalised("to", addresses) == ["A <a@example.com>", "b@xn--bcher-kva.example"]

@@ -1,8 +1,7 @@
-"""The Resend adapter against a server that answers by a script."""
+"""The Resend adapter and a server that responds by a script."""
 
 import base64
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -41,11 +40,11 @@ def submitted(step: Step, message: Mail | None = None) -> tuple[Outcome, Scripte
         return sender.open().submit(sender.prepare(message or mail())), server
 
 
-def refused(status: int, name: str, message: str = "no", **headers: str) -> Answer:
+def refusal(status: int, name: str, message: str = "no", **headers: str) -> Answer:
     return Answer(status, {"statusCode": status, "name": name, "message": message}, headers)
 
 
-def test_a_mail_is_asked_for_once_with_all_that_matters() -> None:
+def test_a_mail_is_submitted_in_one_complete_request() -> None:
     message = mail(
         to=["Ada <ada@example.com>"],
         cc="eve@example.com",
@@ -55,11 +54,11 @@ def test_a_mail_is_asked_for_once_with_all_that_matters() -> None:
     )
     outcome, server = submitted(ACCEPTED, message)
     assert outcome == Sent("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", {"subject": "Hello"})
-    (asked,) = server.requests
-    assert (asked.method, asked.target) == ("POST", "/emails")
-    assert asked.headers["authorization"] == "Bearer re_123"
-    assert asked.headers["user-agent"] == "mailroom"  # without one Resend refuses
-    assert asked.json == {
+    (call,) = server.requests
+    assert (call.method, call.target) == ("POST", "/emails")
+    assert call.headers["authorization"] == "Bearer re_123"
+    assert call.headers["user-agent"] == "mailroom"  # without one Resend refuses
+    assert call.json == {
         "from": SENDER,
         "to": ["Ada <ada@example.com>"],
         "cc": ["eve@example.com"],
@@ -77,7 +76,7 @@ def test_a_mail_is_asked_for_once_with_all_that_matters() -> None:
     }
 
 
-def test_attachments_go_as_their_bytes(aws: Aws) -> None:
+def test_attachments_are_sent_as_their_bytes(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="logo.png", Body=b"\x89PNG")
     attachment = {"ref": f"s3://{BUCKET}/logo.png", "content_id": "logo"}
     request = adapter(s3=aws.s3).prepare(with_attachments(attachment))
@@ -105,112 +104,106 @@ def body(request: Request) -> Any:
     return json.loads(request.body)
 
 
-def test_a_key_is_of_one_attempt_of_one_message_of_one_stage() -> None:
-    first, again = adapter().prepare(mail()), adapter().prepare(mail())
-    assert first.key == again.key
-    assert len(first.key) == 64
-    others = [
+def test_a_key_is_for_one_attempt_of_one_message_of_one_stage() -> None:
+    key = adapter().prepare(mail()).key
+    assert (adapter().prepare(mail()).key, len(key)) == (key, 64)
+    requests = [
         adapter().prepare(mail(attempt=2)),
         adapter().prepare(mail("m-2")),
         adapter(scope="another-stage").prepare(mail()),
     ]
-    assert first.key not in {each.key for each in others}
-    assert len({each.key for each in others}) == 3
+    assert len({key, *(request.key for request in requests)}) == 4
 
 
-def again(message: Mail, **settings: Any) -> Request:
-    """The request that goes again after a crash, which began at NOW."""
-    found = adapter(**settings).open().look_up(message, NOW_MS, ())
-    assert isinstance(found, Repeatable)
-    request = found.prepare(message)
+def repeated(message: Mail, **settings: Any) -> Request:
+    """Return the request that is repeated after a crash. The first one was made at NOW."""
+    evidence = adapter(**settings).open().look_up(message, NOW_MS, ())
+    assert isinstance(evidence, Repeatable)
+    request = evidence.prepare(message)
     assert isinstance(request, Request)
     return request
 
 
-def test_what_goes_again_is_the_same_to_the_byte(aws: Aws) -> None:
+def test_a_repeated_request_is_the_same_to_the_byte(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="a.pdf", Body=b"%PDF")
     message = with_attachments({"ref": f"s3://{BUCKET}/a.pdf"})
     first = adapter(s3=aws.s3).prepare(message)
-    assert again(message, s3=aws.s3) == first
+    assert repeated(message, s3=aws.s3) == first
 
 
-def test_what_goes_again_has_the_templates_version_of_its_first_try(aws: Aws) -> None:
+def test_a_repeated_request_has_the_templates_version_of_the_first_try(aws: Aws) -> None:
     published = Templates(OURS, Payloads(aws.s3, TEMPLATES))
     publish(aws, 7, "seven")
     message = parsed(template="a", template_version=7)
     first = adapter(templates=published).prepare(message)
     publish(aws, 8, "eight")
     assert body(first)["text"] == "seven"
-    assert again(message, templates=Templates(OURS, Payloads(aws.s3, TEMPLATES))) == first
+    assert repeated(message, templates=Templates(OURS, Payloads(aws.s3, TEMPLATES))) == first
 
 
-def test_what_goes_again_carries_the_link_of_its_first_try_though_the_links_key_was_replaced() -> None:
+def test_a_repeated_request_has_the_link_of_the_first_try_after_a_change_of_the_key_of_links() -> None:
     secrets, message = keys(KEY), mail(topic=TOPIC)
     first = adapter(secrets=secrets).prepare(message)
     secrets.rotate(f'{{"key": "{NEWER}", "previous": ["{KEY}"]}}', NOW + 60)
     assert adapter(secrets=secrets).prepare(message).body != first.body
-    assert again(message, secrets=secrets) == first
+    assert repeated(message, secrets=secrets) == first
     link = body(first)["headers"]["List-Unsubscribe"].strip("<>")
     assert tokens(NEWER, KEY).read(link.removeprefix(f"{URL}/")).topic == TOPIC
 
 
-def test_a_request_may_go_again_for_a_quarter_of_an_hour_less_than_a_day() -> None:
-    found = adapter().open().look_up(mail(), NOW_MS, ())
-    assert isinstance(found, Repeatable)
-    assert found.until == NOW + DAY - 900
+def test_a_request_may_be_repeated_for_a_day_less_a_quarter_of_an_hour() -> None:
+    evidence = adapter().open().look_up(mail(), NOW_MS, ())
+    assert isinstance(evidence, Repeatable)
+    assert evidence.until == NOW + DAY - 900
 
 
-def test_an_object_whose_attributes_come_in_another_order_is_the_same_request() -> None:
-    one = mail(headers={"X-A": "1", "X-B": "2"})
-    two = mail(headers={"X-B": "2", "X-A": "1"})
-    assert adapter().prepare(one) == adapter().prepare(two)
+def test_the_order_of_attributes_does_not_change_the_request() -> None:
+    message, reordered = (mail(headers={f"X-{name}": name for name in names}) for names in ("ab", "ba"))
+    assert adapter().prepare(message) == adapter().prepare(reordered)
 
 
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        (refused(400, "validation_error", "The `to` field is invalid."), Rejected),
-        (refused(422, "missing_required_field", "Missing `subject`."), Rejected),
-        (refused(422, "invalid_attachment"), Rejected),
-        (
-            refused(422, "validation_error", "Invalid `to` field. Use `email@…`."),
-            Rejected,
-        ),
-        (refused(400, "validation_error", "API key is invalid"), Misconfigured),
-        (refused(422, "validation_error", "Invalid `tags` field."), Misconfigured),
-        (refused(422, "invalid_parameter", "Invalid `to` field."), Misconfigured),
-        (refused(422, "a_new_one", "Invalid `to` field."), Misconfigured),
+        (refusal(400, "validation_error", "The `to` field is invalid."), Rejected),
+        (refusal(422, "missing_required_field", "Missing `subject`."), Rejected),
+        (refusal(422, "invalid_attachment"), Rejected),
+        (refusal(422, "validation_error", "Invalid `to` field. Use `email@…`."), Rejected),
+        (refusal(400, "validation_error", "API key is invalid"), Misconfigured),
+        (refusal(422, "validation_error", "Invalid `tags` field."), Misconfigured),
+        (refusal(422, "invalid_parameter", "Invalid `to` field."), Misconfigured),
+        (refusal(422, "a_new_one", "Invalid `to` field."), Misconfigured),
         (Answer(400, {"name": "", "message": ""}), Misconfigured),
-        (refused(451, "security_error"), Misconfigured),
-        (refused(422, "invalid_from_address", "Invalid `from` field."), Misconfigured),
-        (refused(422, "validation_error", "Invalid `from` field."), Misconfigured),
-        (refused(401, "missing_api_key"), Misconfigured),
-        (refused(401, "restricted_api_key"), Misconfigured),
-        (refused(403, "invalid_api_key"), Misconfigured),
-        (refused(403, "validation_error", "The example.com domain is not verified."), Misconfigured),
-        (refused(404, "not_found"), Misconfigured),
-        (refused(400, "invalid_idempotency_key"), Misconfigured),
-        (refused(429, "rate_limit_exceeded"), Retry),
-        (refused(429, "daily_quota_exceeded"), DayUsedUp),
-        (refused(429, "monthly_quota_exceeded"), DayUsedUp),
-        (refused(409, "invalid_idempotent_request"), Conflict),
+        (refusal(451, "security_error"), Misconfigured),
+        (refusal(422, "invalid_from_address", "Invalid `from` field."), Misconfigured),
+        (refusal(422, "validation_error", "Invalid `from` field."), Misconfigured),
+        (refusal(401, "missing_api_key"), Misconfigured),
+        (refusal(401, "restricted_api_key"), Misconfigured),
+        (refusal(403, "invalid_api_key"), Misconfigured),
+        (refusal(403, "validation_error", "The example.com domain is not verified."), Misconfigured),
+        (refusal(404, "not_found"), Misconfigured),
+        (refusal(400, "invalid_idempotency_key"), Misconfigured),
+        (refusal(429, "rate_limit_exceeded"), Retry),
+        (refusal(429, "daily_quota_exceeded"), DayUsedUp),
+        (refusal(429, "monthly_quota_exceeded"), DayUsedUp),
+        (refusal(409, "invalid_idempotent_request"), Conflict),
     ],
     ids=lambda value: getattr(value, "__name__", "") or f"{value.status}-{value.body['name']}",
 )
-def test_a_refusal_says_whose_fault_it_is(answer: Answer, kind: type) -> None:
+def test_a_refusal_is_the_mails_fault_or_ours_or_temporary(answer: Answer, kind: type) -> None:
     outcome, _ = submitted(answer)
     assert isinstance(outcome, kind)
     assert answer.body["message"] in outcome.reason  # type: ignore[union-attr] # no Sent
 
 
-def test_a_rate_that_is_exceeded_waits_as_long_as_resend_asks() -> None:
-    outcome, _ = submitted(refused(429, "rate_limit_exceeded", **{"retry-after": "3"}))
+def test_a_throttled_mail_waits_as_long_as_resend_requests() -> None:
+    outcome, _ = submitted(refusal(429, "rate_limit_exceeded", **{"retry-after": "3"}))
     assert isinstance(outcome, Retry)
     assert outcome.after == 3
 
 
-def test_a_reason_quotes_no_address() -> None:
-    outcome, _ = submitted(refused(422, "validation_error", "ada.lovelace@example.com is no address"))
+def test_a_reason_has_no_address() -> None:
+    outcome, _ = submitted(refusal(422, "validation_error", "ada.lovelace@example.com is no address"))
     assert isinstance(outcome, Misconfigured)
     assert "ada.lovelace@" not in outcome.reason
 
@@ -218,27 +211,27 @@ def test_a_reason_quotes_no_address() -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        Silence,
-        Break,
-        lambda: refused(500, "application_error"),
-        lambda: refused(409, "concurrent_idempotent_requests"),
-        lambda: Answer(200, {}),
-        lambda: Answer(200, b"<html>"),
-        lambda: Answer(302, {}),
+        Silence(),
+        Break(),
+        refusal(500, "application_error"),
+        refusal(409, "concurrent_idempotent_requests"),
+        Answer(200, {}),
+        Answer(200, b"<html>"),
+        Answer(302, {}),
     ],
 )
-def test_what_is_no_clear_answer_leaves_the_outcome_unknown(step: Callable[[], Step]) -> None:
-    with scripted(step()) as server:
+def test_without_a_clear_response_the_outcome_is_unknown(step: Step) -> None:
+    with scripted(step) as server:
         sender = adapter(server.url, seconds=0.5)
         with pytest.raises(OutcomeUnknown):
             sender.open().submit(sender.prepare(mail()))
 
 
-def test_a_provider_that_cannot_be_reached_has_not_got_it() -> None:
+def test_without_a_connection_nothing_was_sent() -> None:
     sender = adapter(closed())
     assert isinstance(sender.open().submit(sender.prepare(mail())), Retry)
 
 
-def test_its_account_is_told_by_the_key_and_does_not_tell_the_key() -> None:
+def test_the_account_is_named_after_the_key_without_revealing_it() -> None:
     assert adapter().open().account.startswith("resend/")
     assert "re_123" not in adapter().open().account

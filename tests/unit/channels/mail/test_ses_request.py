@@ -1,4 +1,4 @@
-"""Amazon SES v2: the request that it gets."""
+"""Requests to Amazon SES v2."""
 
 import base64
 from itertools import product
@@ -13,7 +13,7 @@ from tests.support.unit.ses import Ses, adapter, prepared, problem
 from tests.support.unit.shared import BUCKET, SENDER, Aws, mail
 
 
-def test_a_mail_becomes_one_whole_request() -> None:
+def test_a_mail_becomes_one_complete_request() -> None:
     correlation = base64.urlsafe_b64encode(b"m-1").decode().rstrip("=")
     assert prepared(html="<p>Hi</p>", headers={"X-Team": "post"}) == {
         "FromEmailAddress": SENDER,
@@ -40,19 +40,19 @@ def test_a_mail_becomes_one_whole_request() -> None:
     }
 
 
-def test_every_kind_of_recipient_reaches_its_place() -> None:
-    found = prepared(
+def test_every_kind_of_recipient_has_its_field() -> None:
+    request = prepared(
         to=["a@example.com", "B <b@bücher.example>"],
         cc="c@example.com",
         bcc=["d@example.com"],
         reply_to="e@example.com",
     )
-    assert found["Destination"] == {
+    assert request["Destination"] == {
         "ToAddresses": ["a@example.com", "B <b@xn--bcher-kva.example>"],
         "CcAddresses": ["c@example.com"],
         "BccAddresses": ["d@example.com"],
     }
-    assert found["ReplyToAddresses"] == ["e@example.com"]
+    assert request["ReplyToAddresses"] == ["e@example.com"]
 
 
 def test_email_is_a_recipient_like_to() -> None:
@@ -63,19 +63,18 @@ def test_without_a_content_the_default_template_is_rendered_from_all_attributes(
     message = mail(to=None, email="v@example.com", subject=None, text=None)
     message.variables.update(first_name="Vincent", last_name="van Gogh")
     request = adapter(Ses()).prepare(message)
-    assert isinstance(request, dict)
     simple = request["Content"]["Simple"]
     assert simple["Subject"]["Data"] == "Vincent, there is a message for you"
     assert set(simple["Body"]) == {"Html", "Text"}
 
 
-def test_a_template_that_lacks_a_variable_is_refused_by_its_name() -> None:
-    found = problem(subject=None, text=None, template="default")
-    assert found == "first_name: is missing; default/subject.txt uses it, so the item must have it"
+def test_a_missing_variable_of_a_template_is_named() -> None:
+    reason = problem(subject=None, text=None, template="default")
+    assert reason == "first_name: is missing; default/subject.txt uses it, so the item must have it"
 
 
 @pytest.mark.parametrize(
-    ("given", "used"),
+    ("from_", "expected"),
     [
         (None, SENDER),
         ("post@mailroom.example", "post@mailroom.example"),
@@ -83,29 +82,32 @@ def test_a_template_that_lacks_a_variable_is_refused_by_its_name() -> None:
         ("News <news@bücher.example>", "News <news@xn--bcher-kva.example>"),
     ],
 )
-def test_a_sender_of_the_stage_is_used(given: str | None, used: str) -> None:
-    assert prepared(from_=given)["FromEmailAddress"] == used
+def test_a_sender_of_the_stage_is_used(from_: str | None, expected: str) -> None:
+    assert prepared(from_=from_)["FromEmailAddress"] == expected
 
 
-def test_a_sender_that_is_not_the_stages_is_refused_with_those_there_are() -> None:
-    found = problem(from_="ceo@mailroom.example")
-    assert found.startswith("from: is not among this stage's senders; use one of ")
-    assert "post@mailroom.example" in found
-    assert "news@xn--bcher-kva.example" in found
+def test_another_sender_is_refused_with_the_stages_senders() -> None:
+    reason = problem(from_="ceo@mailroom.example")
+    assert reason.startswith("from: is not among this stage's senders; use one of ")
+    assert "post@mailroom.example" in reason
+    assert "news@xn--bcher-kva.example" in reason
 
 
-def attached(aws: Aws, *attachments: dict[str, Any], limit: int = 1000) -> list[dict[str, Any]]:
+def attached(
+    aws: Aws, *attachments: dict[str, Any], limit: int = 1000, **content: Any
+) -> list[dict[str, Any]]:
     aws.s3.put_object(Bucket=BUCKET, Key="bills/7.pdf", Body=b"%PDF")
     aws.s3.put_object(Bucket=BUCKET, Key="bills/noname", Body=b"abc")
-    message = mail(attachments=[Attachment(**each) for each in attachments])
+    message = mail(attachments=[Attachment(**attributes) for attributes in attachments], **content)
     request = adapter(Ses(), aws.s3, limit).prepare(message)
-    assert isinstance(request, dict)
     parts: list[dict[str, Any]] = request["Content"]["Simple"]["Attachments"]
     return parts
 
 
 BASE64 = {"ContentTransferEncoding": "BASE64"}
 BILL = f"s3://{BUCKET}/bills/7.pdf"
+BAD_NAME = "attachments[0].filename: has control characters or is over 255"
+BAD_TYPE = "attachments[0].content_type: is no media type; use one like"
 
 
 def test_an_attachments_name_and_type_come_from_its_key(aws: Aws) -> None:
@@ -116,19 +118,19 @@ def test_an_attachments_name_and_type_come_from_its_key(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("filename", ["//[.pdf", "http://[a.pdf", "data:text/html;a,b.pdf", "a.b//c.PDF"])
-def test_a_filename_that_looks_like_a_url_is_a_filename(aws: Aws, filename: str) -> None:
+def test_a_filename_may_look_like_a_url(aws: Aws, filename: str) -> None:
     (part,) = attached(aws, {"ref": BILL, "filename": filename})
     assert (part["FileName"], part["ContentType"]) == (filename, "application/pdf")
 
 
-def test_an_attachments_own_name_and_type_win(aws: Aws) -> None:
-    given = {"ref": BILL, "filename": "Bill.PDF", "content_type": "application/x-bill"}
-    (part,) = attached(aws, given)
+def test_an_attachments_own_name_and_type_override_those_of_its_key(aws: Aws) -> None:
+    bill = {"ref": BILL, "filename": "Bill.PDF", "content_type": "application/x-bill"}
+    (part,) = attached(aws, bill)
     assert (part["FileName"], part["ContentType"]) == ("Bill.PDF", "application/x-bill")
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("attachment", "expected"),
     [
         (
             {"ref": f"s3://{BUCKET}/none"},
@@ -138,27 +140,17 @@ def test_an_attachments_own_name_and_type_win(aws: Aws) -> None:
             {"ref": "s3://elsewhere/a"},
             "attachments[0].ref: 's3://elsewhere/a' is outside the payload bucket; use",
         ),
-        (
-            {"ref": BILL, "filename": "a\r\nb"},
-            "attachments[0].filename: has control characters or is over 255",
-        ),
-        (
-            {"ref": BILL, "filename": "a" * 256},
-            "attachments[0].filename: has control characters or is over 255",
-        ),
-        (
-            {"ref": BILL, "content_type": "a\nb"},
-            "attachments[0].content_type: is no media type; use one like",
-        ),
-        (
-            {"ref": BILL, "content_type": "a" * 79},
-            "attachments[0].content_type: is no media type; use one like",
-        ),
+        ({"ref": BILL, "filename": "a\r\nb"}, BAD_NAME),
+        ({"ref": BILL, "filename": "a" * 256}, BAD_NAME),
+        ({"ref": BILL, "content_type": "a\nb"}, BAD_TYPE),
+        ({"ref": BILL, "content_type": "a" * 79}, BAD_TYPE),
     ],
 )
-def test_a_bad_attachment_is_named_by_its_place(aws: Aws, given: dict[str, Any], expected: str) -> None:
+def test_an_invalid_attachment_is_refused_with_its_place(
+    aws: Aws, attachment: dict[str, Any], expected: str
+) -> None:
     with pytest.raises(Invalid) as caught:
-        attached(aws, given)
+        attached(aws, attachment)
     assert str(caught.value).startswith(expected)
 
 
@@ -171,20 +163,12 @@ def test_attachments_share_one_limit(aws: Aws) -> None:
 LOGO = {"ref": BILL, "filename": "logo.png", "content_id": "logo"}
 
 
-def shown(aws: Aws, html: str, *attachments: dict[str, Any]) -> list[dict[str, Any]]:
-    aws.s3.put_object(Bucket=BUCKET, Key="bills/7.pdf", Body=b"PNG")
-    message = mail(html=html, attachments=[Attachment(**each) for each in attachments])
-    request = adapter(Ses(), aws.s3).prepare(message)
-    parts: list[dict[str, Any]] = request["Content"]["Simple"]["Attachments"]
-    return parts
-
-
-def test_an_image_of_the_html_goes_along_inline(aws: Aws) -> None:
-    (part,) = shown(aws, "<img src='cid:logo'>", LOGO)
+def test_an_image_of_the_html_is_sent_inline(aws: Aws) -> None:
+    (part,) = attached(aws, LOGO, html="<img src='cid:logo'>")
     assert part == {
         "FileName": "logo.png",
         "ContentType": "image/png",
-        "RawContent": b"PNG",
+        "RawContent": b"%PDF",
         "ContentId": "logo",
         "ContentDisposition": "INLINE",
         **BASE64,
@@ -194,9 +178,9 @@ def test_an_image_of_the_html_goes_along_inline(aws: Aws) -> None:
 @pytest.mark.parametrize(
     "html", ['<img src="cid:logos">', "<td background=cid:Logo>", "<p style='background: url(cid:x)'>"]
 )
-def test_an_image_that_no_attachment_is_fails_the_mail(aws: Aws, html: str) -> None:
+def test_an_image_without_an_attachment_fails_the_mail(aws: Aws, html: str) -> None:
     with pytest.raises(Invalid, match=r"attachments: the HTML shows cid:\w+, and none has that content_id"):
-        shown(aws, html, LOGO)
+        attached(aws, LOGO, html=html)
 
 
 @pytest.mark.parametrize("content_id", ["", "a b", "<logo>", "x" * 79, "lo\ngo", "ü"])
@@ -211,11 +195,11 @@ jse ksh lib lnk mad maf mag mam maq mar mas mat mau mav maw mda mdb mde mdt mdw 
 msh2 mshxml msh1xml msh2xml msi msp mst ops pcd pif plg prf prg reg scf scr sct shb shs sys ps1
 ps1xml ps2 ps2xml psc1 psc2 tmp url vb vbe vbs vps vsmacros vss vst vsw vxd ws wsc wsf wsh xnk
 """
-"""SES's list of unsupported attachment types, as its guide has it."""
+"""List of unsupported attachment types in the guide of SES."""
 
 
 @pytest.mark.parametrize("extension", SES_UNSUPPORTED.split())
-def test_a_file_that_providers_do_not_send_is_refused_where_the_item_is_put(extension: str) -> None:
+def test_a_file_type_that_providers_do_not_send_is_refused_by_the_contract(extension: str) -> None:
     for attachment in (
         Attachment(ref=f"s3://{BUCKET}/bills/a.{extension}"),
         Attachment(ref=BILL, filename=f"Bill.pdf.{extension.upper()}"),
@@ -224,18 +208,18 @@ def test_a_file_that_providers_do_not_send_is_refused_where_the_item_is_put(exte
             mail(attachments=[Attachment(ref=BILL), attachment]).check()
 
 
-def test_of_short_extensions_no_other_is_refused() -> None:
+def test_every_other_short_extension_is_allowed() -> None:
     short = ["".join(letters) for size in (1, 2, 3) for letters in product(ascii_lowercase, repeat=size)]
-    refused = {each for each in short if UNSUPPORTED.search(f"a.{each}")}
-    assert refused == {each for each in SES_UNSUPPORTED.split() if each in short}
+    unsupported = {extension for extension in short if UNSUPPORTED.search(f"a.{extension}")}
+    assert unsupported == set(SES_UNSUPPORTED.split()) & set(short)
 
 
 @pytest.mark.parametrize("filename", ["js", "exe.pdf", "a.json", "a.jsx", "a.exe.zip", "a.url.txt", "a.js\n"])
-def test_any_other_end_of_a_filename_is_taken(filename: str) -> None:
+def test_an_unsupported_extension_is_allowed_elsewhere_in_a_filename(filename: str) -> None:
     mail(attachments=[Attachment(ref=BILL, filename=filename)]).check()
 
 
-def test_two_images_have_two_content_ids() -> None:
-    twice = [Attachment(ref=BILL, content_id="logo")] * 2
+def test_two_images_with_one_content_id_are_refused() -> None:
+    images = [Attachment(ref=BILL, content_id="logo")] * 2
     with pytest.raises(Invalid, match=r"attachments\[1\].content_id: logo is another attachment's as well"):
-        mail(attachments=twice).check()
+        mail(attachments=images).check()
