@@ -1,4 +1,4 @@
-"""Push notifications, and an SNS that says what it is told."""
+"""Push notifications, and an SNS whose responses a test sets."""
 
 import json
 from typing import Any
@@ -19,27 +19,22 @@ APPLICATIONS = {"android": ANDROID, "ios": IOS}
 
 
 def push_item(**changes: Any) -> Item:
-    """An item that is right; a change to `...` takes the attribute away."""
-    base = {
-        "id": "p-1",
-        "event_type": "push",
-        "to": ENDPOINT,
-        "title": "Hello",
-        "body": "Your table is ready",
-    }
+    """Return a valid item; a change to `...` removes the attribute."""
+    content = {"title": "Hello", "body": "Your table is ready"}
+    base = {"id": "p-1", "event_type": "push", "to": ENDPOINT, **content}
     return {name: value for name, value in {**base, **changes}.items() if value is not ...}
 
 
 def push(**changes: Any) -> Push:
-    """A message that has passed its checks, in a stage with APPLICATIONS."""
+    """Return a valid message of a stage with APPLICATIONS."""
     return parse(push_item(**changes), {"push": push_to(APPLICATIONS)})
 
 
 class Sns:
-    """SNS as a client: each call says what it is told, in turn, and then all is well."""
+    """SNS as a client: its first calls raise the errors of a test, further calls succeed."""
 
     def __init__(self, publish: list[Exception] | None = None, create: list[Exception] | None = None) -> None:
-        self._says = {"publish": publish or [], "create_platform_endpoint": create or []}
+        self._errors = {"publish": publish or [], "create_platform_endpoint": create or []}
         self.calls: list[tuple[str, dict[str, Any]]] = []
 
     def publish(self, **arguments: Any) -> dict[str, Any]:
@@ -52,16 +47,16 @@ class Sns:
 
     def _call(self, name: str, arguments: dict[str, Any]) -> None:
         self.calls.append((name, arguments))
-        if self._says[name]:
-            raise self._says[name].pop(0)
+        if self._errors[name]:
+            raise self._errors[name].pop(0)
 
 
 def adapter(client: Any, **changes: Any) -> SnsPush:
-    known = {"applications": APPLICATIONS, "topics": [TOPIC], "clock": FakeClock()}
-    return SnsPush(client, **{**known, **changes})
+    settings = {"applications": APPLICATIONS, "topics": [TOPIC], "clock": FakeClock()}
+    return SnsPush(client, **{**settings, **changes})
 
 
 def payloads(message: str) -> dict[str, Any]:
-    """What each platform gets, read twice as SNS and the platform read it; `default` is plain."""
+    """Return the payload of each platform, decoded; `default` is plain text."""
     texts: dict[str, str] = json.loads(message)
     return {name: text if name == "default" else json.loads(text) for name, text in texts.items()}

@@ -1,4 +1,4 @@
-"""Previews: what the senders of a stage would make of messages, and refuse, before anything is put."""
+"""Previews of messages by the rules of a stage's senders, before the messages are put."""
 
 from pathlib import Path
 from typing import Any
@@ -29,14 +29,14 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def previews(root: Path, **more: Any) -> Previews:
-    known = {"mail_senders": ["Us <us@example.com>"], "fax_senders": ["+12025550123"], "bucket": BUCKET}
-    return Previews(root, **{**known, **more})
+def previews(root: Path, **changes: Any) -> Previews:
+    settings = {"mail_senders": ["Us <us@example.com>"], "fax_senders": ["+12025550123"], "bucket": BUCKET}
+    return Previews(root, **{**settings, **changes})
 
 
-def test_a_mail_has_the_headers_and_parts_that_ses_would_get(root: Path) -> None:
-    found = previews(root).look(message(template="a", name="Ada", topic="news", shoe=7))
-    assert found == Preview(
+def test_a_mail_has_the_headers_and_parts_of_a_request_to_ses(root: Path) -> None:
+    preview = previews(root).look(message(template="a", name="Ada", topic="news", shoe=7))
+    assert preview == Preview(
         headers={
             "From": "Us <us@example.com>",
             "To": "ada@example.com",
@@ -52,13 +52,15 @@ def test_a_mail_has_the_headers_and_parts_that_ses_would_get(root: Path) -> None
     )
 
 
-def test_attachments_are_named_and_no_object_is_read(root: Path) -> None:
-    attached = {"ref": f"s3://{BUCKET}/a/logo.png", "content_id": "logo"}
-    found = previews(root).look(message(subject="Hi", html="<img src='cid:logo'>", attachments=[attached]))
-    assert found.attachments == ["logo.png"]
+def test_attachments_are_named_without_reading_their_objects(root: Path) -> None:
+    attachment = {"ref": f"s3://{BUCKET}/a/logo.png", "content_id": "logo"}
+    preview = previews(root).look(
+        message(subject="Hi", html="<img src='cid:logo'>", attachments=[attachment])
+    )
+    assert preview.attachments == ["logo.png"]
 
 
-def test_a_text_has_its_segments_a_push_its_words_and_a_webhook_nothing(root: Path) -> None:
+def test_a_text_has_its_segments_a_push_its_text_and_a_webhook_no_content(root: Path) -> None:
     text = previews(root).look(message("sms", template="code", code="4711"))
     assert (text.text, text.segments, text.encoding) == ("Your code: 4711", 1, "GSM-7")
     text = previews(root).look(message("sms", text="Hello,\r\nit\u2019s " + "a" * 70))
@@ -74,7 +76,7 @@ def test_a_text_has_its_segments_a_push_its_words_and_a_webhook_nothing(root: Pa
     )
 
 
-WRONG = [
+INVALID = [
     ({"template": "b"}, "template: 'b' is unknown; use one of: a"),
     ({"template": "a", "from": "eve@example.com", "name": "x"}, "from: is not among this stage's senders"),
     (
@@ -87,74 +89,74 @@ WRONG = [
     ),
     ({"template": "a", "template_version": 3}, "template_version: is given, and this stage publishes no"),
 ]
-RENDERED = [
+INVALID_RENDERED = [
     ({"template": "a"}, "name: is missing; a/subject.txt uses it"),
     ({"subject": "Hi", "html": "<img src=cid:logo>"}, "attachments: the HTML shows cid:logo"),
 ]
 
 
-@pytest.mark.parametrize(("attributes", "said"), WRONG)
-def test_what_the_sender_would_refuse_by_names_is_refused_in_its_words(
-    root: Path, attributes: dict[str, Any], said: str
+@pytest.mark.parametrize(("attributes", "sentence"), INVALID)
+def test_names_that_the_sender_would_refuse_are_refused_with_its_sentence(
+    root: Path, attributes: dict[str, Any], sentence: str
 ) -> None:
-    for judge in (previews(root).look, previews(root).check):
+    for preview in (previews(root).look, previews(root).check):
         with pytest.raises(Invalid) as caught:
-            judge(message(**attributes))
-        assert str(caught.value).startswith(said)
+            preview(message(**attributes))
+        assert str(caught.value).startswith(sentence)
 
 
-@pytest.mark.parametrize(("attributes", "said"), RENDERED)
-def test_what_only_a_rendering_shows_is_looked_for_in_a_rendering(
-    root: Path, attributes: dict[str, Any], said: str
+@pytest.mark.parametrize(("attributes", "sentence"), INVALID_RENDERED)
+def test_a_fault_of_the_rendered_content_is_found_by_rendering(
+    root: Path, attributes: dict[str, Any], sentence: str
 ) -> None:
     previews(root).check(message(**attributes))
     with pytest.raises(Invalid) as caught:
         previews(root).look(message(**attributes))
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(sentence)
 
 
-def test_a_fax_comes_from_one_of_the_stage_s_numbers(root: Path) -> None:
+def test_a_fax_needs_a_number_of_the_stage_as_its_sender(root: Path) -> None:
     fax = message("fax", pdf_url="https://a.example/a.pdf", **{"from": "+12025550199"})
     with pytest.raises(Invalid, match="from: is not among this stage's fax numbers; use one of"):
         previews(root).check(fax)
 
 
-def test_senders_that_are_not_known_here_are_not_checked(root: Path) -> None:
-    found = previews(root, mail_senders=(), fax_senders=()).look(
+def test_without_the_stages_senders_a_sender_is_not_checked(root: Path) -> None:
+    preview = previews(root, mail_senders=(), fax_senders=()).look(
         message(template="a", name="Ada", **{"from": "eve@example.com"})
     )
-    assert found.headers["From"] == "eve@example.com"
+    assert preview.headers["From"] == "eve@example.com"
     previews(root, fax_senders=()).check(message("fax", pdf_url="https://a.example/a.pdf"))
 
 
-def test_of_a_payload_the_names_alone_are_looked_at(root: Path) -> None:
+def test_the_preview_of_a_payload_checks_only_names(root: Path) -> None:
     assert previews(root).look(message(payload_ref=f"s3://{BUCKET}/x", sendAt="x")) == Preview()
     with pytest.raises(Invalid, match="payload_ref: 's3://elsewhere/x' is outside the payload bucket"):
         previews(root).look(message(payload_ref="s3://elsewhere/x"))
 
 
-def test_what_a_payloads_template_may_use_is_not_called_unused(root: Path) -> None:
-    given = message(payload_ref=f"s3://{BUCKET}/x", name="Ada", shoe=7)
-    assert previews(root).unused(given) == []
+def test_attributes_that_a_payloads_template_may_use_are_not_unused(root: Path) -> None:
+    with_payload = message(payload_ref=f"s3://{BUCKET}/x", name="Ada", shoe=7)
+    assert previews(root).unused(with_payload) == []
 
 
-def test_a_strict_stage_refuses_what_nobody_uses(root: Path) -> None:
+def test_a_strict_stage_refuses_unused_attributes(root: Path) -> None:
     with pytest.raises(Invalid, match=r"shoe: is used by nothing here, which `items.unknown` refuses"):
         previews(root, strict=True).check(message(template="a", name="Ada", shoe=7))
 
 
-def test_the_version_that_counts_is_rendered_unless_the_item_names_one(aws: Aws, root: Path) -> None:
+def test_the_current_version_is_rendered_unless_the_item_names_a_version(aws: Aws, root: Path) -> None:
     for number, text in ((1, "one"), (2, "two")):
         publish(aws, number, text)
     choose(aws, a=2)
     bucket = Payloads(aws.s3, TEMPLATES)
-    of = previews(root, published=bucket, versions=CurrentVersions(aws.s3, TEMPLATES))
-    assert of.look(message(template="a")).text == "two"
-    assert of.look(message(template="a", template_version=1)).text == "one"
-    assert of.look(message(template="a", template_version=0, name="x")).text == "Hi"
+    stage = previews(root, published=bucket, versions=CurrentVersions(aws.s3, TEMPLATES))
+    assert stage.look(message(template="a")).text == "two"
+    assert stage.look(message(template="a", template_version=1)).text == "one"
+    assert stage.look(message(template="a", template_version=0, name="x")).text == "Hi"
 
 
-def test_a_text_with_media_is_billed_as_one_and_has_no_segments(root: Path) -> None:
+def test_a_text_with_media_is_not_counted_in_segments(root: Path) -> None:
     media = ["https://a.example/a.png"]
     assert previews(root).look(message("sms", media_urls=media)).segments == 0
     previews(root).look(message("sms", text="ы" * 1500, media_urls=media))
@@ -162,7 +164,7 @@ def test_a_text_with_media_is_billed_as_one_and_has_no_segments(root: Path) -> N
         previews(root).look(message("sms", text="ы" * 1500))
 
 
-def test_where_the_bucket_is_not_known_an_object_may_have_any_name(root: Path) -> None:
-    attached = {"ref": "s3://anywhere/logo.png", "content_id": "logo"}
-    mail = message(subject="Hi", html="<img src='cid:logo'>", attachments=[attached])
+def test_without_the_stages_bucket_a_reference_may_name_any_bucket(root: Path) -> None:
+    attachment = {"ref": "s3://anywhere/logo.png", "content_id": "logo"}
+    mail = message(subject="Hi", html="<img src='cid:logo'>", attachments=[attachment])
     assert previews(root, bucket="").look(mail).attachments == ["logo.png"]

@@ -1,4 +1,4 @@
-"""The contract of a push notification, and what it looks like to each platform."""
+"""The contract of a push notification, and its payload for each platform."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from tests.support.unit.shared import BUCKET
 ID = hashlib.sha256(b"push\0p-1").hexdigest()[:32]
 
 
-def shown(*platforms: str, **changes: Any) -> dict[str, Any]:
+def payloads_of(*platforms: str, **changes: Any) -> dict[str, Any]:
     return payloads(message_for(push(**changes), platforms or PLATFORMS))
 
 
@@ -33,7 +33,7 @@ def shown(*platforms: str, **changes: Any) -> dict[str, Any]:
         ({"to": TOKEN, "platform": "ios"}, (f"ios#{TOKEN}",)),
     ],
 )
-def test_it_goes_to_an_endpoint_a_topic_or_a_token_of_an_application(
+def test_a_push_is_for_an_endpoint_a_topic_or_a_token_of_an_application(
     changes: dict[str, Any], addressees: tuple[str, ...]
 ) -> None:
     message = push(**changes)
@@ -41,12 +41,12 @@ def test_it_goes_to_an_endpoint_a_topic_or_a_token_of_an_application(
     assert message.recipient == changes.get("to", ENDPOINT)
 
 
-def test_where_there_is_one_application_a_token_is_its_own() -> None:
+def test_a_token_belongs_to_the_only_application() -> None:
     message = parse(push_item(to=TOKEN), {"push": push_to(["android"])})
     assert message.addressees == (f"android#{TOKEN}",)
 
 
-def test_who_does_not_know_the_applications_lets_any_pass() -> None:
+def test_without_the_applications_a_contract_allows_any_platform() -> None:
     for platform in (None, "android", "pigeon"):
         assert parse(push_item(to=TOKEN, platform=platform), CONTRACTS).recipient == TOKEN
 
@@ -66,7 +66,7 @@ def test_a_contract_of_a_stage_has_the_same_schema() -> None:
         {"title": "two\nlines"},
     ],
 )
-def test_what_may_be_sent(changes: dict[str, Any]) -> None:
+def test_a_push_may_have_a_title_a_body_data_or_a_payload(changes: dict[str, Any]) -> None:
     assert push(**changes).kind == "push"
 
 
@@ -103,23 +103,23 @@ NO_TOKEN = "to: is no device token; use one as the device got it"
         ({"data": {"gcm.x": "x"}}, "data.gcm.x: "),
     ],
 )
-def test_what_reaches_nobody_is_refused_with_the_field_and_the_remedy(
+def test_an_invalid_push_is_refused_with_its_field_and_the_remedy(
     changes: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(Invalid) as caught:
         push(**changes)
-    assert str(refused.value).startswith(sentence)
+    assert str(caught.value).startswith(sentence)
 
 
-def test_without_any_application_a_token_reaches_nobody() -> None:
+def test_a_token_is_refused_in_a_stage_without_applications() -> None:
     with pytest.raises(Invalid, match=r"^to: is a device token, and this stage has no platform application"):
         parse(push_item(to=TOKEN), {"push": push_to([])})
 
 
-def test_each_platform_gets_its_own_payload() -> None:
-    found = shown(data={"order": 42, "vip": True, "note": None, "price": Decimal("9.90"), "at": "x"})
+def test_each_platform_has_its_own_payload() -> None:
+    payload = payloads_of(data={"order": 42, "vip": True, "note": None, "price": Decimal("9.90"), "at": "x"})
     strings = {"order": "42", "vip": "true", "note": "null", "price": "9.90", "at": "x"}
-    assert found["GCM"] == {
+    assert payload["GCM"] == {
         "fcmV1Message": {
             "message": {
                 "notification": {"title": "Hello", "body": "Your table is ready"},
@@ -129,7 +129,7 @@ def test_each_platform_gets_its_own_payload() -> None:
             }
         }
     }
-    assert found["APNS"] == {
+    assert payload["APNS"] == {
         "aps": {"alert": {"title": "Hello", "body": "Your table is ready"}},
         "order": 42,
         "vip": True,
@@ -137,29 +137,29 @@ def test_each_platform_gets_its_own_payload() -> None:
         "price": 9.9,
         "at": "x",
     }
-    assert found["APNS_SANDBOX"] == found["APNS"]
-    assert found["default"] == "Your table is ready"
+    assert payload["APNS_SANDBOX"] == payload["APNS"]
+    assert payload["default"] == "Your table is ready"
 
 
-def test_nested_data_reach_fcm_as_json() -> None:
-    found = shown(data={"lines": [1, {"a": "b"}]})
-    text = found["GCM"]["fcmV1Message"]["message"]["data"]["lines"]
+def test_nested_data_are_json_for_fcm() -> None:
+    payload = payloads_of(data={"lines": [1, {"a": "b"}]})
+    text = payload["GCM"]["fcmV1Message"]["message"]["data"]["lines"]
     assert json.loads(text) == [1, {"a": "b"}]
-    assert found["APNS"]["lines"] == [1, {"a": "b"}]
+    assert payload["APNS"]["lines"] == [1, {"a": "b"}]
 
 
-def test_a_title_or_a_body_may_stand_alone() -> None:
-    found = shown(body=...)
-    assert found["APNS"]["aps"] == {"alert": {"title": "Hello"}}
-    assert found["GCM"]["fcmV1Message"]["message"]["notification"] == {"title": "Hello"}
-    assert found["default"] == "Hello"
-    assert shown(title="")["APNS"]["aps"] == {"alert": {"body": "Your table is ready"}}
+def test_a_push_may_have_only_a_title_or_a_body() -> None:
+    payload = payloads_of(body=...)
+    assert payload["APNS"]["aps"] == {"alert": {"title": "Hello"}}
+    assert payload["GCM"]["fcmV1Message"]["message"]["notification"] == {"title": "Hello"}
+    assert payload["default"] == "Hello"
+    assert payloads_of(title="")["APNS"]["aps"] == {"alert": {"body": "Your table is ready"}}
 
 
-def test_without_either_it_wakes_the_app_and_shows_nothing() -> None:
-    found = shown(title=..., body=..., data={"sync": "1"})
-    assert found["APNS"] == {"aps": {"content-available": 1}, "sync": "1"}
-    message = found["GCM"]["fcmV1Message"]["message"]
+def test_a_push_of_data_alone_wakes_the_app_without_an_alert() -> None:
+    payload = payloads_of(title=..., body=..., data={"sync": "1"})
+    assert payload["APNS"] == {"aps": {"content-available": 1}, "sync": "1"}
+    message = payload["GCM"]["fcmV1Message"]["message"]
     assert message == {
         "data": {"sync": "1"},
         "android": {"collapse_key": ID},
@@ -168,18 +168,18 @@ def test_without_either_it_wakes_the_app_and_shows_nothing() -> None:
             "payload": {"aps": {"content-available": 1}},
         },
     }
-    assert found["default"] == '{"sync":"1"}'
+    assert payload["default"] == '{"sync":"1"}'
 
 
-def test_only_the_platforms_asked_for_are_written() -> None:
-    assert set(shown("APNS")) == {"default", "APNS"}
+def test_only_the_requested_platforms_have_payloads() -> None:
+    assert set(payloads_of("APNS")) == {"default", "APNS"}
 
 
 def test_any_character_reaches_the_platform() -> None:
     text = 'quo"te \\ \n 👍 \u2028 \ufffe'
-    found = shown(body=text, data={text: text})
-    assert found["APNS"]["aps"]["alert"]["body"] == text
-    assert found["GCM"]["fcmV1Message"]["message"]["data"] == {text: text}
+    payload = payloads_of(body=text, data={text: text})
+    assert payload["APNS"]["aps"]["alert"]["body"] == text
+    assert payload["GCM"]["fcmV1Message"]["message"]["data"] == {text: text}
 
 
 @pytest.mark.parametrize(
@@ -191,32 +191,32 @@ def test_any_character_reaches_the_platform() -> None:
         ({"title": "x" * 1000, "body": "x" * 1500, "data": {"a": "x" * 2000}}, "data"),
     ],
 )
-def test_what_is_too_large_for_a_platform_is_refused_by_its_largest_part(
+def test_a_push_too_large_for_a_platform_is_refused_with_its_largest_part(
     changes: dict[str, Any], field: str
 ) -> None:
-    with pytest.raises(Invalid) as refused:
-        shown(**changes)
-    assert refused.value.field == field
-    assert refused.value.problem.endswith(f"use at most {MAX_BYTES}")
+    with pytest.raises(Invalid) as caught:
+        payloads_of(**changes)
+    assert caught.value.field == field
+    assert caught.value.problem.endswith(f"use at most {MAX_BYTES}")
 
 
-def test_the_limit_is_that_of_the_bytes_on_the_wire() -> None:
+def test_the_limit_counts_the_bytes_of_the_payload() -> None:
     def size(count: int) -> int:
         return len(json.loads(message_for(push(body="x" * count), ["APNS"]))["APNS"].encode())
 
-    most = 3000 + MAX_BYTES - size(3000)
-    assert size(most) == MAX_BYTES
+    longest = 3000 + MAX_BYTES - size(3000)
+    assert size(longest) == MAX_BYTES
     with pytest.raises(Invalid, match=f"a payload of {MAX_BYTES + 1} bytes for APNS"):
-        size(most + 1)
+        size(longest + 1)
 
 
-def test_every_try_at_a_message_has_one_identity_on_the_device_and_others_have_others() -> None:
+def test_all_tries_of_a_message_and_no_other_message_have_its_identity_on_the_device() -> None:
     assert identity(push().key) == identity(push(attempt=2, body="changed").key) == ID
     keys = [Key("p-1", "push"), Key("p-2", "push"), Key("p-1", "mail"), Key("1", "push\0p-")]
     assert len({identity(key) for key in keys}) == 4
 
 
-def test_apples_headers_stand_in_attributes() -> None:
+def test_apples_headers_are_message_attributes() -> None:
     assert attributes_of(push(), None) == {
         "AWS.SNS.MOBILE.APNS.COLLAPSE_ID": {"DataType": "String", "StringValue": ID},
         "AWS.SNS.MOBILE.APNS.PUSH_TYPE": {"DataType": "String", "StringValue": "alert"},
@@ -227,8 +227,8 @@ def test_apples_headers_stand_in_attributes() -> None:
     assert silent["AWS.SNS.MOBILE.APNS.PRIORITY"]["StringValue"] == "5"
 
 
-def test_the_time_left_is_told_to_every_platform() -> None:
-    found = attributes_of(push(), 60)
+def test_every_platform_gets_the_time_to_live() -> None:
+    attributes = attributes_of(push(), 60)
     for name in ("FCM", "APNS", "APNS_SANDBOX"):
-        assert found[f"AWS.SNS.MOBILE.{name}.TTL"] == {"DataType": "String", "StringValue": "60"}
-    assert len(found) <= 10  # a subscription with raw delivery takes no more
+        assert attributes[f"AWS.SNS.MOBILE.{name}.TTL"] == {"DataType": "String", "StringValue": "60"}
+    assert len(attributes) <= 10  # the limit of a subscription with raw delivery

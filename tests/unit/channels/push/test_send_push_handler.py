@@ -1,4 +1,4 @@
-"""send_push, as Lambda runs it: an environment, an event, and what must come back."""
+"""The handler send_push, with its environment, its events and its responses."""
 
 import json
 import sys
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import boto3
-import msgspec
 import pytest
 
 from mailroom.aws import clients
@@ -18,7 +17,7 @@ from tests.support.unit.shared import SUPPRESSIONS, Aws
 
 @pytest.fixture
 def sns(aws: Aws) -> Iterator[Any]:
-    """An SNS in process with one application."""
+    """Create an SNS in process with one application."""
     client = boto3.client("sns")
     client.create_platform_application(
         Name="shop-android", Platform="GCM", Attributes={"PlatformCredential": "x"}
@@ -26,47 +25,41 @@ def sns(aws: Aws) -> Iterator[Any]:
     clients.sns.cache_clear()
     yield client
     clients.sns.cache_clear()
-    for each in client.list_platform_applications()["PlatformApplications"]:
-        arn = each["PlatformApplicationArn"]
-        for endpoint in client.list_endpoints_by_platform_application(PlatformApplicationArn=arn)[
-            "Endpoints"
-        ]:
-            client.delete_endpoint(EndpointArn=endpoint["EndpointArn"])
-        client.delete_platform_application(PlatformApplicationArn=arn)
+    for endpoint in endpoints(client):
+        client.delete_endpoint(EndpointArn=endpoint["EndpointArn"])
+    client.delete_platform_application(PlatformApplicationArn=application_arn(client))
 
 
 @pytest.fixture
 def load_push(load: Load, sns: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """A handler with the environment of a stage that has pushes."""
-    (application,) = sns.list_platform_applications()["PlatformApplications"]
-    own = {
-        "CHANNEL": "push",
-        "PLATFORM_APPLICATIONS": json.dumps({"android": application["PlatformApplicationArn"]}),
-        "TOPICS": "[]",
-    }
-    for name, value in own.items():
-        monkeypatch.setenv(name, value)
+    """Load a handler with the environment of a stage with push notifications."""
+    monkeypatch.setenv("CHANNEL", "push")
+    monkeypatch.setenv("PLATFORM_APPLICATIONS", json.dumps({"android": application_arn(sns)}))
+    monkeypatch.setenv("TOPICS", "[]")
     yield load
     sys.modules.pop("send_push", None)
 
 
-def endpoints(sns: Any) -> list[Any]:
+def application_arn(sns: Any) -> str:
     (application,) = sns.list_platform_applications()["PlatformApplications"]
-    arn = application["PlatformApplicationArn"]
-    found: list[Any] = sns.list_endpoints_by_platform_application(PlatformApplicationArn=arn)["Endpoints"]
-    return found
+    return str(application["PlatformApplicationArn"])
 
 
-def test_a_push_to_a_token_goes_to_its_endpoint_and_the_ledger_says_which(
+def endpoints(sns: Any) -> list[Any]:
+    page = sns.list_endpoints_by_platform_application(PlatformApplicationArn=application_arn(sns))
+    return list(page["Endpoints"])
+
+
+def test_a_push_to_a_token_is_sent_once_to_its_endpoint_which_the_ledger_keeps(
     load_push: Load, aws: Aws, sns: Any
 ) -> None:
     handler = load_push("send_push")
     for _ in range(2):
         assert handler(sqs_event(push_item(to=TOKEN)), lambda_context()) == {"batchItemFailures": []}
     (endpoint,) = endpoints(sns)
-    found = aws.item("p-1", "push")
-    assert (found["status"], found["provider"]) == ("sent", "sns")
-    assert found["endpoint_arn"] == endpoint["EndpointArn"]
+    entry = aws.item("p-1", "push")
+    assert (entry["status"], entry["provider"]) == ("sent", "sns")
+    assert entry["endpoint_arn"] == endpoint["EndpointArn"]
 
 
 def test_a_disabled_endpoint_is_marked_and_the_next_push_to_it_is_suppressed(
@@ -81,9 +74,9 @@ def test_a_disabled_endpoint_is_marked_and_the_next_push_to_it_is_suppressed(
     assert aws.item("p-2", "push")["status"] == "failed"
     assert failures(handler(sqs_event({**to_endpoint, "id": "p-3"}), lambda_context())) == []
     assert aws.item("p-3", "push")["status"] == "suppressed"
-    (marked,) = aws.dynamodb.scan(TableName=SUPPRESSIONS)["Items"]
-    assert marked["recipient"] == {"S": endpoint["EndpointArn"]}
-    assert marked["reason"] == {"S": "gone"}
+    (mark,) = aws.dynamodb.scan(TableName=SUPPRESSIONS)["Items"]
+    assert mark["recipient"] == {"S": endpoint["EndpointArn"]}
+    assert mark["reason"] == {"S": "gone"}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +87,7 @@ def test_a_disabled_endpoint_is_marked_and_the_next_push_to_it_is_suppressed(
         ({"to": TOKEN, "body": "x" * 5000}, "body: makes a payload of"),
     ],
 )
-def test_a_bad_item_fails_alone_with_its_reason(
+def test_an_invalid_item_is_failed_with_its_reason_and_its_neighbour_is_sent(
     load_push: Load, aws: Aws, sns: Any, changes: dict[str, Any], sentence: str
 ) -> None:
     event = sqs_event(push_item(id="bad", **changes), push_item(id="good", to=TOKEN))
@@ -103,16 +96,7 @@ def test_a_bad_item_fails_alone_with_its_reason(
     assert aws.item("good", "push")["status"] == "sent"
 
 
-@pytest.mark.parametrize("variable", ["PLATFORM_APPLICATIONS", "TOPICS", "SUPPRESSIONS_TABLE"])
-def test_without_a_setting_it_does_not_start_and_names_it(
-    load_push: Load, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
-    monkeypatch.delenv(variable)
-    with pytest.raises(msgspec.ValidationError, match=variable):
-        load_push("send_push")
-
-
-def test_neither_token_nor_words_are_logged(load_push: Load, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tokens_and_texts_are_not_logged(load_push: Load, capsys: pytest.CaptureFixture[str]) -> None:
     load_push("send_push")(sqs_event(push_item(to=TOKEN), push_item(to="x y")), lambda_context())
     written = "".join(capsys.readouterr())
     assert TOKEN not in written

@@ -1,4 +1,4 @@
-"""Push notifications by Amazon SNS: requests, endpoints of tokens, and what each answer means."""
+"""Push notifications by Amazon SNS: requests, endpoints of tokens, and outcomes of responses."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -51,17 +51,24 @@ def _fresh_client() -> Iterator[None]:
 
 
 def published(**changes: Any) -> dict[str, Any]:
+    """Send a push. Return the arguments of the call that publishes it."""
     sns = Sns()
-    of = adapter(sns)
-    assert isinstance(of.submit(of.prepare(push(**changes))), Sent)
+    sns_push = adapter(sns)
+    assert isinstance(sns_push.submit(sns_push.prepare(push(**changes))), Sent)
     name, arguments = sns.calls[-1]
     assert name == "publish"
     return arguments
 
 
-def outcome(*errors: Exception, **changes: Any) -> Outcome:
-    of = adapter(Sns(publish=list(errors)))
-    return of.submit(of.prepare(push(**changes)))
+def submitted(*errors: Exception, **changes: Any) -> Outcome:
+    sns_push = adapter(Sns(publish=list(errors)))
+    return sns_push.submit(sns_push.prepare(push(**changes)))
+
+
+def assert_kind(outcome: Outcome, kind: type[Outcome]) -> None:
+    """Check the class of an outcome that does not mark its endpoint as gone."""
+    assert isinstance(outcome, kind)
+    assert not (isinstance(outcome, Rejected) and outcome.gone)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,7 @@ def outcome(*errors: Exception, **changes: Any) -> Outcome:
         (TOPIC, "TopicArn", {"GCM", "APNS", "APNS_SANDBOX"}),
     ],
 )
-def test_an_endpoint_gets_its_platforms_payload_and_a_topic_all(
+def test_an_endpoint_gets_its_platforms_payload_and_a_topic_gets_all_payloads(
     to: str, name: str, platforms: set[str]
 ) -> None:
     arguments = published(to=to)
@@ -86,7 +93,7 @@ def test_an_endpoint_gets_its_platforms_payload_and_a_topic_all(
     "changes",
     [{}, {"to": TOPIC}, TO_TOKEN, {"expires_at": "2026-11-21T10:00:00Z", "data": {"a": 1}}],
 )
-def test_each_request_is_one_that_the_service_describes(changes: dict[str, Any]) -> None:
+def test_each_request_is_valid_for_the_service(changes: dict[str, Any]) -> None:
     assert problems("sns", "Publish", published(**changes)) == ""
 
 
@@ -98,31 +105,31 @@ def test_each_request_is_one_that_the_service_describes(changes: dict[str, Any])
         ("2027-11-21T09:00:00Z", "2419200"),
     ],
 )
-def test_a_push_that_expires_is_tried_no_longer(expires_at: str, seconds: str) -> None:
-    found = published(expires_at=expires_at)["MessageAttributes"]
-    assert found["AWS.SNS.MOBILE.FCM.TTL"]["StringValue"] == seconds
+def test_a_push_is_tried_until_it_expires(expires_at: str, seconds: str) -> None:
+    attributes = published(expires_at=expires_at)["MessageAttributes"]
+    assert attributes["AWS.SNS.MOBILE.FCM.TTL"]["StringValue"] == seconds
     assert "AWS.SNS.MOBILE.FCM.TTL" not in published()["MessageAttributes"]
 
 
-def test_a_token_becomes_its_endpoint_before_the_push_and_the_ledger_keeps_it() -> None:
+def test_a_token_gets_an_endpoint_before_the_push_and_the_ledger_keeps_its_arn() -> None:
     sns = Sns()
-    of = adapter(sns)
-    request = of.prepare(push(**TO_TOKEN))
+    sns_push = adapter(sns)
+    request = sns_push.prepare(push(**TO_TOKEN))
     assert sns.calls == [("create_platform_endpoint", {"PlatformApplicationArn": ANDROID, "Token": TOKEN})]
     assert problems("sns", "CreatePlatformEndpoint", sns.calls[0][1]) == ""
-    assert of.submit(request) == Sent("sns-1", {"endpoint_arn": ENDPOINT})
+    assert sns_push.submit(request) == Sent("sns-1", {"endpoint_arn": ENDPOINT})
     assert sns.calls[1][1]["TargetArn"] == ENDPOINT
     assert set(payloads(sns.calls[1][1]["Message"])) == {"default", "GCM"}
 
 
-def test_an_endpoint_has_no_facts_of_its_own() -> None:
-    assert outcome() == Sent("sns-1")
+def test_a_push_to_an_endpoint_adds_no_facts() -> None:
+    assert submitted() == Sent("sns-1")
 
 
-def test_a_tokens_endpoint_with_other_attributes_is_used_as_it_is() -> None:
+def test_a_tokens_existing_endpoint_is_used_although_its_attributes_differ() -> None:
     sns = Sns(create=[client_error("InvalidParameter", EXISTS)])
-    of = adapter(sns)
-    assert of.submit(of.prepare(push(**TO_TOKEN))) == Sent("sns-1", {"endpoint_arn": OTHER})
+    sns_push = adapter(sns)
+    assert sns_push.submit(sns_push.prepare(push(**TO_TOKEN))) == Sent("sns-1", {"endpoint_arn": OTHER})
     assert sns.calls[-1][1]["TargetArn"] == OTHER
 
 
@@ -138,26 +145,24 @@ def test_a_tokens_endpoint_with_other_attributes_is_used_as_it_is() -> None:
         ("Throttling", "Rate exceeded", 400, Retry),
     ],
 )
-def test_a_token_that_gets_no_endpoint_is_not_published_to(
+def test_a_push_to_a_token_without_an_endpoint_is_not_published(
     code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
     sns = Sns(create=[client_error(code, text, status)])
-    with pytest.raises(NotReady) as raised:
+    with pytest.raises(NotReady) as caught:
         adapter(sns).prepare(push(**TO_TOKEN))
-    found = raised.value.outcome
-    assert isinstance(found, kind)
-    assert not (isinstance(found, Rejected) and found.gone)
+    assert_kind(caught.value.outcome, kind)
     assert [name for name, _ in sns.calls] == ["create_platform_endpoint"]
 
 
-def test_an_endpoint_that_sns_could_not_make_is_no_unknown_push() -> None:
+def test_a_server_error_of_the_call_that_makes_an_endpoint_publishes_nothing() -> None:
     sns = Sns(create=[client_error("InternalError", status=500)])
     with pytest.raises(Exception, match="InternalError"):
         adapter(sns).prepare(push(**TO_TOKEN))
     assert len(sns.calls) == 1
 
 
-def test_a_push_that_is_too_large_makes_no_endpoint() -> None:
+def test_a_push_that_is_too_large_does_not_make_an_endpoint() -> None:
     sns = Sns()
     with pytest.raises(Invalid, match=r"^body: makes a payload of"):
         adapter(sns).prepare(push(**TO_TOKEN, body="x" * 5000))
@@ -174,23 +179,23 @@ def test_a_push_that_is_too_large_makes_no_endpoint() -> None:
         (f"{TOPIC}-secret", "is not one of this stage's topics"),
     ],
 )
-def test_what_is_not_the_stages_gets_nothing(to: str, sentence: str) -> None:
+def test_an_endpoint_or_topic_of_another_stage_gets_no_push(to: str, sentence: str) -> None:
     with pytest.raises(Invalid, match=f"^to: {sentence}"):
         adapter(Sns()).prepare(push(to=to))
 
 
 @pytest.mark.parametrize("to", [ENDPOINT, TOPIC])
-def test_an_arn_of_another_region_than_the_clients_gets_nothing(to: str) -> None:
+def test_an_arn_of_another_region_gets_no_push(to: str) -> None:
     sns = Sns()
-    said = "^to: is in region eu-central-1, not in the stage's; use an ARN in us-east-1"
+    reason = "^to: is in region eu-central-1, not in the stage's; use an ARN in us-east-1"
     assert ":eu-central-1:" in to
-    with pytest.raises(Invalid, match=said):
+    with pytest.raises(Invalid, match=reason):
         adapter(sns, region="us-east-1").prepare(push(to=to))
     assert sns.calls == []
     adapter(sns, region="eu-central-1").prepare(push(to=to))
 
 
-def test_the_region_is_the_clients(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_region_is_that_of_the_client(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "sns", lambda _: boto3.client("sns", region_name="us-east-1"))
     settings: Any = SimpleNamespace(submit_seconds=9.0, platform_applications=APPLICATIONS, topics=[TOPIC])
     with pytest.raises(Invalid, match="use an ARN in us-east-1"):
@@ -207,13 +212,13 @@ def test_the_region_is_the_clients(aws: Aws, monkeypatch: pytest.MonkeyPatch) ->
         ("InvalidParameter", NO_ENDPOINT, 400),
     ],
 )
-def test_a_disabled_endpoint_is_permanent_and_marked(
+def test_a_disabled_or_deleted_endpoint_is_gone(
     changes: dict[str, Any], code: str, text: str, status: int
 ) -> None:
-    found = outcome(client_error(code, text, status), **changes)
-    assert isinstance(found, Rejected)
-    assert found.gone
-    assert found.reason == f"{code.removesuffix('Exception')}: {text}"
+    outcome = submitted(client_error(code, text, status), **changes)
+    assert isinstance(outcome, Rejected)
+    assert outcome.gone
+    assert outcome.reason == f"{code.removesuffix('Exception')}: {text}"
 
 
 @pytest.mark.parametrize(
@@ -233,31 +238,27 @@ def test_a_disabled_endpoint_is_permanent_and_marked(
         (TOPIC, "KMSAccessDenied", "key", 400, Misconfigured),
         (TOPIC, "KMSDisabled", "key", 400, Misconfigured),
         (TOPIC, "KMSThrottling", "key", 400, Retry),
-        (ENDPOINT, "InvalidSecurity", "x", 403, Misconfigured),
-        (ENDPOINT, "InvalidClientTokenId", "x", 403, Misconfigured),
         (ENDPOINT, "SomethingNew", "x", 400, Misconfigured),
         (ENDPOINT, "Throttled", "Rate exceeded", 400, Retry),
         (ENDPOINT, "SomethingNew", "slow down", 429, Retry),
     ],
 )
-def test_a_refusal_is_the_messages_fault_or_ours_or_passes(
+def test_a_refusal_is_the_pushs_fault_or_ours_or_temporary(
     to: str, code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
-    found = outcome(client_error(code, text, status), to=to)
-    assert isinstance(found, kind)
-    assert not (isinstance(found, Rejected) and found.gone)
+    assert_kind(submitted(client_error(code, text, status), to=to), kind)
 
 
 @pytest.mark.parametrize(
-    "error",
-    [EndpointConnectionError(endpoint_url="https://x/"), ConnectTimeoutError(endpoint_url="https://x/")],
+    ("error", "kind"),
+    [
+        (EndpointConnectionError(endpoint_url="https://x/"), Retry),
+        (ConnectTimeoutError(endpoint_url="https://x/"), Retry),
+        (NoCredentialsError(), Misconfigured),
+    ],
 )
-def test_without_a_connection_nothing_was_sent(error: Exception) -> None:
-    assert isinstance(outcome(error), Retry)
-
-
-def test_without_credentials_nothing_was_sent() -> None:
-    assert isinstance(outcome(NoCredentialsError()), Misconfigured)
+def test_without_a_connection_or_credentials_nothing_was_sent(error: Exception, kind: type[Outcome]) -> None:
+    assert isinstance(submitted(error), kind)
 
 
 @pytest.mark.parametrize(
@@ -269,46 +270,14 @@ def test_without_credentials_nothing_was_sent() -> None:
         ReadTimeoutError(endpoint_url="https://x/"),
     ],
 )
-def test_a_server_error_or_no_answer_means_that_nobody_knows(error: Exception) -> None:
+def test_after_a_server_error_or_without_a_response_the_outcome_is_unknown(error: Exception) -> None:
     sns = Sns(publish=[error])
-    of = adapter(sns)
-    request = of.prepare(push())
-    with pytest.raises(OutcomeUnknown, match=r"^SNS (answered 50|did not answer)"):
-        of.submit(request)
+    sns_push = adapter(sns)
+    request = sns_push.prepare(push())
+    with pytest.raises(Unclear, match=r"^SNS (answered 50|did not answer)"):
+        sns_push.submit(request)
     assert len(sns.calls) == 1
 
 
-def test_the_contract_knows_the_stages_applications() -> None:
+def test_the_contract_has_the_stages_applications() -> None:
     assert adapter(Sns()).contract.applications == tuple(APPLICATIONS)
-
-
-def test_the_client_asks_once_and_within_its_time(aws: Aws) -> None:
-    client = clients.sns(9.0)
-    config: Any = client.meta.config
-    assert config.retries["total_max_attempts"] == 1
-    assert config.connect_timeout + config.read_timeout <= 9.0
-    assert clients.sns(9.0) is client
-
-
-def test_an_sns_in_process_takes_what_is_prepared(aws: Aws) -> None:
-    sns = boto3.client("sns")
-    name, attributes = "shop-android", {"PlatformCredential": "x"}
-    application = sns.create_platform_application(Name=name, Platform="GCM", Attributes=attributes)
-    topic = sns.create_topic(Name="offers")["TopicArn"]
-    of = adapter(
-        clients.sns(9.0),
-        applications={"android": application["PlatformApplicationArn"]},
-        topics=[topic],
-    )
-    first = of.submit(of.prepare(push(**TO_TOKEN)))
-    assert isinstance(first, Sent)
-    endpoint = str(first.facts["endpoint_arn"])
-    sns.set_endpoint_attributes(EndpointArn=endpoint, Attributes={"CustomUserData": "somebody"})
-    again = of.submit(of.prepare(push(**TO_TOKEN)))
-    assert isinstance(again, Sent)
-    assert again.facts == first.facts
-    assert isinstance(of.submit(of.prepare(push(to=topic))), Sent)
-    sns.set_endpoint_attributes(EndpointArn=endpoint, Attributes={"Enabled": "false"})
-    gone = of.submit(of.prepare(push(to=endpoint)))
-    assert isinstance(gone, Rejected)
-    assert gone.gone
