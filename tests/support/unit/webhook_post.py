@@ -1,4 +1,4 @@
-"""A webhook worker whose receivers answer as they are told."""
+"""A webhook worker whose receivers' responses a test sets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ WEBHOOK_SETTINGS: dict[str, Any] = {
 
 
 class WebhookPost(WorkerPost):
-    """A worker with its receivers and its secret."""
+    """A worker with receivers and a secret."""
 
     def __init__(
         self, aws: Aws, clock: FakeClock, *answers: int | Answer | RequestFailed, jitter: float, dynamodb: Any
@@ -47,7 +47,7 @@ class WebhookPost(WorkerPost):
 
     @property
     def ids(self) -> list[str]:
-        """The webhook-ids that went out."""
+        """The webhook-ids of the requests."""
         return [headers["webhook-id"] for _, headers, _ in self.wire.posts]
 
 
@@ -65,7 +65,7 @@ def webhooks(aws: Aws, clock: FakeClock) -> MakeWebhooks:
 
 
 def callback(**changes: Any) -> Item:
-    """A callback as outcomes writes it; a change to `...` takes the attribute away."""
+    """Return a callback as `outcomes` writes it; a change to `...` removes the attribute."""
     base: Item = {
         "webhook_id": "msg_f1",
         "url": "https://hooks.example/status?token=t",

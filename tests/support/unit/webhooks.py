@@ -1,4 +1,4 @@
-"""A webhook sender with a secret, names and a network that are told what to say."""
+"""A webhook sender whose secret, names and network a test sets."""
 
 import base64
 import hmac
@@ -24,7 +24,7 @@ HOST = "hooks.example"
 
 
 def key_of(host: str, secret: str = KEY) -> str:
-    """The key of a host by the rule in docs/design.md."""
+    """Return the key of a host by the rule in docs/design.md."""
     derived = hmac.digest(
         base64.b64decode(secret), b"mailroom webhook key\0" + host.encode("ascii"), "sha256"
     )
@@ -32,11 +32,11 @@ def key_of(host: str, secret: str = KEY) -> str:
 
 
 class ResourceNotFoundException(Exception):
-    """As the client has it."""
+    """The client's exception of that name."""
 
 
 class Secrets:
-    """Secrets Manager as a client: values by stage, each with the time it was put."""
+    """Secrets Manager as a client: values by stage, each with the time of its creation."""
 
     class exceptions:  # noqa: N801 - the client names it so
         ResourceNotFoundException = ResourceNotFoundException
@@ -74,7 +74,7 @@ def signer(client: Secrets, clock: Callable[[], float]) -> Signer:
 
 
 class Wire(HttpClient):
-    """Keeps what would go out, and answers as it is told, in turn; the last answer stays."""
+    """A client that records its requests and returns the responses of a test, in turn; the last repeats."""
 
     def __init__(self, *answers: int | Answer | RequestFailed) -> None:
         self._answers = [*answers]
@@ -105,7 +105,7 @@ def adapter(
 
 
 def webhook_item(**changes: Any) -> Item:
-    """A webhook item that is right; a change to `...` takes the attribute away."""
+    """Return a valid webhook item; a change to `...` removes the attribute."""
     base: Item = {
         "id": "w-1",
         "event_type": "webhook",
@@ -116,5 +116,5 @@ def webhook_item(**changes: Any) -> Item:
 
 
 def webhook(**changes: Any) -> Webhook:
-    """A message that has passed its checks."""
+    """Return a valid message."""
     return parse(webhook_item(**changes), {"webhook": Webhook})

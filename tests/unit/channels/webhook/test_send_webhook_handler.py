@@ -1,4 +1,4 @@
-"""send_webhook, as Lambda runs it: real requests over the loopback address, signed with its secret."""
+"""The handler send_webhook: real requests over the loopback address, signed with its secret."""
 
 import json
 import sys
@@ -8,30 +8,23 @@ import boto3
 import pytest
 from standardwebhooks import Webhook as Receiver
 
+from mailroom.environment import WebhookSender, variables_of
 from tests.support.unit.events import failures, lambda_context, sqs_event
 from tests.support.unit.functions import Load
 from tests.support.unit.loopback import serving, status
 from tests.support.unit.shared import LEDGER, Aws
-from tests.support.unit.webhook_post import callback
+from tests.support.unit.webhook_post import WEBHOOK_SETTINGS, callback
 from tests.support.unit.webhooks import KEY, key_of, webhook_item
 
 
 @pytest.fixture(autouse=True)
 def _stage(load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What the webhook stack sets beside what every sender has; the loopback network is let through."""
+    """Set the variables of the webhook stack, with the loopback network allowed."""
     secrets = boto3.client("secretsmanager")
     arn = secrets.create_secret(Name="mailroom-test-webhook-signing", SecretString=KEY)["ARN"]
-    variables = {
-        "CHANNEL": "webhook",
-        "SUBMIT_SECONDS": "15",
-        "SIGNING_SECRET_ARN": arn,
-        "SIGNING_OVERLAP_SECONDS": "86400",
-        "DELAYS": "[5, 15.5]",
-        "RETRY_AFTER_CAP_SECONDS": "3600",
-        "ALLOWED_NETWORKS": '["127.0.0.0/8", "::1/128"]',
-        "ALLOWED_SCHEMES": '["https", "http"]',
-        "ALLOWED_PORTS": "[]",
-    }
+    loopback = {"allowed_networks": ["127.0.0.0/8", "::1/128"], "allowed_schemes": ["https", "http"]}
+    settings = {**WEBHOOK_SETTINGS, **loopback, "allowed_ports": [], "signing_secret_arn": arn}
+    variables = variables_of(WebhookSender(**settings))
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     yield
@@ -40,7 +33,7 @@ def _stage(load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 def received(request: bytes, key: str) -> dict[str, str]:
-    """The headers of a request whose signature holds by `key`. Raises where it does not."""
+    """Return the headers of a request. Raises if its signature is not valid for `key`."""
     head, _, body = request.decode().partition("\r\n\r\n")
     lines = (line.split(": ", 1) for line in head.split("\r\n")[1:])
     headers = {name.lower(): value for name, value in lines}
@@ -54,16 +47,14 @@ def test_a_message_and_a_callback_reach_their_receiver_signed(load: Load, aws: A
         url = f"http://localhost:{server.port}/hook"
         event = sqs_event(webhook_item(url=url), callback(url=url, name="sent"))
         assert failures(load("send_webhook")(event, lambda_context())) == []
-    first, second = (received(each, key_of("localhost")) for each in server.requests)
-    assert (aws.item("w-1", "webhook")["provider_id"], second["webhook-id"]) == (
-        first["webhook-id"],
-        "msg_f1",
-    )
+    first, second = (received(request, key_of("localhost")) for request in server.requests)
+    assert aws.item("w-1", "webhook")["provider_id"] == first["webhook-id"]
+    assert second["webhook-id"] == "msg_f1"
     assert first["content-type"] == "application/json"
     assert aws.item("f-1", "fax")["callbacks"]["sent"]["status"] == "delivered"
 
 
-def test_what_fails_comes_back_and_what_is_refused_does_not(load: Load, aws: Aws) -> None:
+def test_a_failed_message_comes_back_and_a_forbidden_callback_does_not(load: Load, aws: Aws) -> None:
     with serving(status(503)) as server:
         url = f"http://127.0.0.1:{server.port}/hook"
         event = sqs_event(webhook_item(url=url), callback(url="https://169.254.169.254/"), json.dumps([]))

@@ -1,4 +1,4 @@
-"""Signatures, as a receiver verifies them."""
+"""Signatures of webhooks, verified like a receiver does."""
 
 import base64
 import time
@@ -16,7 +16,7 @@ BODY = '{"order":7,"name":"Zoë"}'
 
 
 def accepts(key: str, headers: dict[str, str], body: str = BODY) -> bool:
-    """Whether a receiver with `key` takes it; the library takes a key with whsec_ or without."""
+    """Tell whether a receiver with `key` accepts the request. The key may begin with whsec_."""
     try:
         Receiver(key).verify(body.encode(), headers)
     except WebhookVerificationError:
@@ -24,27 +24,27 @@ def accepts(key: str, headers: dict[str, str], body: str = BODY) -> bool:
     return True
 
 
-def test_a_receiver_with_its_hosts_key_accepts_and_any_other_does_not() -> None:
-    now = FakeClock(time.time())  # the package's own verification asks the real clock
+def test_a_receiver_accepts_only_the_signature_by_its_hosts_key() -> None:
+    now = FakeClock(time.time())  # the receiver's library compares with the real clock
     headers = signer(Secrets(), now).headers(HOST, "msg_1", BODY)
-    mine = key_of(HOST)
-    assert accepts(mine, headers)
-    assert not accepts(mine, headers, BODY.replace("7", "8"))
-    assert not accepts(mine, {**headers, "webhook-id": "msg_2"})
-    assert not accepts(mine, {**headers, "webhook-timestamp": str(int(now.now) + 1)})
+    own_key = key_of(HOST)
+    assert accepts(own_key, headers)
+    assert not accepts(own_key, headers, BODY.replace("7", "8"))
+    assert not accepts(own_key, {**headers, "webhook-id": "msg_2"})
+    assert not accepts(own_key, {**headers, "webhook-timestamp": str(int(now.now) + 1)})
     assert not accepts(key_of("other.example"), headers)
     assert not accepts(key_of(HOST, KEY_2), headers)
-    assert not accepts(KEY, headers)  # nobody is given it
+    assert not accepts(KEY, headers)  # no receiver has the secret itself
 
 
 def test_a_hosts_key_is_hmac_sha256_of_the_host_under_the_secret() -> None:
-    """As `openssl dgst -sha256 -mac HMAC` has it. A receiver keeps its key, so the rule may never change."""
+    """Compare with `openssl dgst -sha256 -mac HMAC`. Receivers keep their keys: the rule may never change."""
     assert host_key(KEY, HOST) == "whsec_4SgmNopsU6lAeaRnS9tKTsrFLuhMMexEaDfleRZJUEo=" == key_of(HOST)
     assert host_key(f" whsec_{KEY}\n", HOST) == key_of(HOST)
 
 
-def test_the_headers_are_the_conventions(clock: FakeClock) -> None:
-    clock.now = NOW + 0.9999997  # a second is cut, not rounded: what is signed is what is said
+def test_the_headers_are_those_of_standard_webhooks(clock: FakeClock) -> None:
+    clock.now = NOW + 0.9999997  # rounded up, the signed time would differ from the header
     headers = signer(Secrets(), clock).headers(HOST, "msg_1", "{}")
     assert headers == {
         "webhook-id": "msg_1",
@@ -55,7 +55,7 @@ def test_the_headers_are_the_conventions(clock: FakeClock) -> None:
     assert (version, len(base64.b64decode(signature))) == ("v1", 32)
 
 
-def test_during_the_overlap_the_keys_of_both_secrets_sign_the_new_one_first() -> None:
+def test_during_the_overlap_the_new_key_signs_first_and_the_old_key_second() -> None:
     now = FakeClock(time.time())
     secrets = Secrets(created=now.now - 9 * OVERLAP)
     secrets.rotate(f"whsec_{KEY_2}", now.now - OVERLAP + 60)
@@ -68,7 +68,7 @@ def test_during_the_overlap_the_keys_of_both_secrets_sign_the_new_one_first() ->
     assert accepts(old, {**headers, "webhook-signature": second})
 
 
-def test_after_the_overlap_the_old_key_signs_no_more_and_is_not_asked_for() -> None:
+def test_after_the_overlap_only_the_new_key_signs_and_the_old_key_is_not_read() -> None:
     now = FakeClock(time.time())
     secrets = Secrets(created=0)
     secrets.rotate(KEY_2, now.now - OVERLAP - 1)
@@ -77,7 +77,7 @@ def test_after_the_overlap_the_old_key_signs_no_more_and_is_not_asked_for() -> N
     assert secrets.asked == ["AWSCURRENT"]
 
 
-def test_a_new_key_signs_within_a_minute_of_a_warm_function(clock: FakeClock) -> None:
+def test_a_warm_function_signs_with_a_new_key_within_a_minute(clock: FakeClock) -> None:
     secrets = Secrets()
     signs = signer(secrets, clock)
     before = signs.headers(HOST, "msg_1", BODY)["webhook-signature"]
@@ -106,29 +106,20 @@ def test_a_key_is_base64_of_24_to_64_bytes(clock: FakeClock, value: str) -> None
 @pytest.mark.parametrize(
     "value",
     [
-        "",
-        "whsec_",
-        encoded(23),
-        encoded(65),
-        "not base64!",
-        '{"key": "x"}',
-        KEY.replace("M", "-"),
-        "é" * 44,
-        "A" * 33,
+        *("", "whsec_", "not base64!", '{"key": "x"}', "é" * 44, "A" * 33),
+        *(encoded(23), encoded(65), KEY.replace("M", "-")),
     ],
 )
-def test_what_is_no_key_is_refused_with_what_to_put_and_without_what_is_there(
-    clock: FakeClock, value: str
-) -> None:
-    with pytest.raises(InvalidSecret) as refusal:
+def test_the_reason_of_an_invalid_key_does_not_quote_it(clock: FakeClock, value: str) -> None:
+    with pytest.raises(UnusableKey) as caught:
         signer(Secrets(value), clock).headers(HOST, "msg_1", BODY)
-    assert str(refusal.value) == (
+    assert str(caught.value) == (
         "the signing secret is no key; put base64 of 24 to 64 random bytes there, with or without whsec_ "
         "(for example what `openssl rand -base64 32` prints)"
     )
 
 
-def test_an_old_value_that_was_no_key_does_not_keep_the_new_one_from_signing(clock: FakeClock) -> None:
+def test_a_new_key_signs_although_the_old_value_was_not_a_key(clock: FakeClock) -> None:
     secrets = Secrets("a placeholder")
     secrets.rotate(KEY, clock.now)
     headers = signer(secrets, clock).headers(HOST, "msg_1", BODY)
