@@ -13,7 +13,7 @@ from mailroom.delivery.delivery import Delivery
 from tests.support.unit.dispatching import made, numbered
 from tests.support.unit.events import lambda_context, sqs_record, stream_event
 from tests.support.unit.fakes import Meddler, client_error
-from tests.support.unit.fax import FakeLine, fax_body, found
+from tests.support.unit.fax import FakeLine, entry, fax_body
 from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.functions import Load
 from tests.support.unit.post import Make
@@ -116,7 +116,7 @@ def test_an_error_of_the_measurement_costs_no_record_and_no_checkpoint_of_a_fax(
     monkeypatch.setattr(Delivery, "measure", lambda *_: 1 / 0)
     post().handle(item())
     fax_post().handle(fax_body())
-    assert (aws.item()["status"], found(aws)["provider_id"]) == ("sent", "p-1")
+    assert (aws.item()["status"], entry(aws)["provider_id"]) == ("sent", "p-1")
 
 
 def test_each_of_a_batch_counts_and_none_twice(post: Make, clock: FakeClock, timed: Timed) -> None:

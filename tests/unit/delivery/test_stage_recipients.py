@@ -15,7 +15,7 @@ from mailroom.message.outcome import NotFound, Rejected, Sent
 from mailroom.recipients.choices import Preferences, Suppression, Suppressions
 from tests.support.unit import push, sms
 from tests.support.unit.fakes import FakeAdapter
-from tests.support.unit.fax import BUSY, LINE, OTHER_LINE, FakeLine, fax_body, found
+from tests.support.unit.fax import BUSY, LINE, OTHER_LINE, FakeLine, entry, fax_body
 from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.post import SETTINGS, TABLES, Counted, Log, Make, WorkerPost, tools_of
 from tests.support.unit.shared import (
@@ -254,7 +254,7 @@ def test_a_push_to_whatever_is_redirected_to_the_one_endpoint(aws: Aws, clock: F
 def test_a_fax_dials_only_numbers_that_begin_as_the_setting_says(fax_post: FaxMake, aws: Aws) -> None:
     worker = fax_post(recipients_only=[LINE])
     assert worker.handle(fax_body(to=OTHER_LINE), group=OTHER_LINE) is None
-    assert (worker.line.calls, found(aws)["status"], found(aws)["error"]) == ([], "suppressed", REFUSED)
+    assert (worker.line.calls, entry(aws)["status"], entry(aws)["error"]) == ([], "suppressed", REFUSED)
     again = fax_post(recipients_only=[LINE[:6]])
     assert again.handle(fax_body(fax_id="f-2")) is None
     assert again.line.submits == 1
@@ -266,4 +266,4 @@ def test_a_fax_that_was_busy_is_not_dialled_again_when_the_stage_may_not_reach_i
     fax_post(FakeLine(BUSY)).handle(fax_body())
     second = fax_post(recipients_only=["+9999"])
     assert second.handle(fax_body(attempt=2)) is None
-    assert (second.line.submits, found(aws)["status"]) == (0, "suppressed")
+    assert (second.line.submits, entry(aws)["status"]) == (0, "suppressed")

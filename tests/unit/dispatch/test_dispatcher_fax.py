@@ -15,7 +15,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import callback_of
 from tests.support.unit.dispatching import ROLE, TARGET, at, numbered
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, TOLD, fax, fax_item, found
+from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, TOLD, entry, fax, fax_item
 from tests.support.unit.shared import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item, item
 
 MakeDispatcher = Callable[..., Dispatcher]
@@ -74,7 +74,7 @@ def test_a_fax_goes_into_the_fax_queue_under_its_line(made: MakeDispatcher, aws:
     (entry,) = entries(sqs, "fax.fifo")
     assert (entry["MessageGroupId"], entry["MessageDeduplicationId"]) == (LINE, fax().duplicate)
     assert "DelaySeconds" not in entry
-    assert found(aws) == {}
+    assert entry(aws) == {}
 
 
 def test_lines_have_a_group_each_and_faxes_are_no_duplicates_of_one_another(
@@ -124,10 +124,10 @@ def test_a_fax_of_tomorrow_keeps_its_callback_url_so_that_a_cancellation_can_be_
     made: MakeDispatcher, fax_ledger: Ledger, aws: Aws
 ) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(86_400), callback_url=TOLD))) == set()
-    before = found(aws)
+    before = entry(aws)
     assert (before["status"], before["callback_url"], before["to"]) == ("scheduled", TOLD, LINE)
     assert fax_ledger.cancel(FAX_KEY, "the item was deleted from the mailbox before its send_at")
-    callback = callback_of(LedgerChange(before, found(aws)), max_attempts=20)
+    callback = callback_of(LedgerChange(before, entry(aws)), max_attempts=20)
     assert callback is not None
     assert (callback.url, callback.payload["status"]) == (TOLD, "perm_fail")
 
@@ -163,8 +163,8 @@ def test_a_bad_fax_is_failed_with_its_reason_and_stops_no_other(
 ) -> None:
     items = (fax_item(callback_url=TOLD, **changes), fax_item(id="good"))
     assert made().dispatch(numbered(*items)) == set()
-    assert found(aws)["error"]["message"].startswith(sentence)
-    assert found(aws)["callback_url"] == TOLD
+    assert entry(aws)["error"]["message"].startswith(sentence)
+    assert entry(aws)["callback_url"] == TOLD
     assert [each["id"] for each in aws.bodies("fax.fifo")] == ["good"]
 
 
@@ -175,5 +175,5 @@ def test_a_fax_for_a_stage_without_fax_is_refused(fax_queues: Aws, dispatcher: D
 
 def test_not_before_is_the_systems_own(made: MakeDispatcher, aws: Aws) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(60), not_before=2**40))) == set()
-    assert found(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
+    assert entry(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
     assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])

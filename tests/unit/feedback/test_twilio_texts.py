@@ -171,7 +171,7 @@ def test_the_look_up_of_a_text_uses_the_accounts_login() -> None:
     with scripted(Answer(200, INBOUND)) as server:
         account = TwilioAccount(ACCOUNT, TOKEN, "SK1", "key-secret")
         assert message_created(account, server.url + "/", SID) == NOW
-        (request,) = server.asked
+        (request,) = server.requests
     assert (request.method, request.path) == ("GET", f"/2010-04-01/Accounts/{ACCOUNT}/Messages/{SID}.json")
     assert request.headers["authorization"] == "Basic U0sxOmtleS1zZWNyZXQ="
 

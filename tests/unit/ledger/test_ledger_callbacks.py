@@ -8,7 +8,7 @@ from mailroom.aws.dynamo_values import number, string
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import Meddler, client_error, failing
-from tests.support.unit.fax import FAX_KEY, FAX_LEASE, TOLD, fax, fax_item, found
+from tests.support.unit.fax import FAX_KEY, FAX_LEASE, TOLD, entry, fax, fax_item
 from tests.support.unit.shared import LEDGER, NOW, TTL, Aws, FakeClock
 
 DELIVERED = {"status": string("delivered"), "code": number(200)}
@@ -28,7 +28,7 @@ def test_the_latest_result_of_each_callback_is_kept_under_its_name(
     fax_ledger.note_callback(FAX_KEY, "retrying.1", REFUSED)
     fax_ledger.note_callback(FAX_KEY, "sent.2.1", REFUSED)
     fax_ledger.note_callback(FAX_KEY, "sent.2.1", DELIVERED)
-    assert found(aws)["callbacks"] == {
+    assert entry(aws)["callbacks"] == {
         "retrying.1": {"status": "failed", "code": 500},
         "sent.2.1": {"status": "delivered", "code": 200},
     }
@@ -37,19 +37,19 @@ def test_the_latest_result_of_each_callback_is_kept_under_its_name(
 def test_the_result_of_a_callback_does_not_change_the_message(
     fax_ledger: Ledger, aws: Aws, clock: FakeClock, claim: Claimed
 ) -> None:
-    before = found(aws)
+    before = entry(aws)
     clock.advance(3600)
     fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
-    assert {**found(aws), "callbacks": {}} == before
+    assert {**entry(aws), "callbacks": {}} == before
 
 
 def test_a_message_without_an_item_or_without_callbacks_gets_no_result(fax_ledger: Ledger, aws: Aws) -> None:
     fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
-    assert found(aws) == {}
+    assert entry(aws) == {}
     assert isinstance(fax_ledger.claim(fax()), Claimed)
-    before = found(aws)
+    before = entry(aws)
     fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
-    assert found(aws) == before
+    assert entry(aws) == before
 
 
 def test_an_error_while_a_callbacks_result_is_written_is_raised(aws: Aws, clock: FakeClock) -> None:
@@ -65,7 +65,7 @@ def test_the_next_attempt_keeps_the_results_of_earlier_callbacks(
     fax_ledger.retry_later(claim, "busy", "Fax status: busy")
     fax_ledger.note_callback(FAX_KEY, "retrying.1", DELIVERED)
     assert isinstance(fax_ledger.claim(fax(callback_url=TOLD, attempt=2)), Claimed)
-    assert list(found(aws)["callbacks"]) == ["retrying.1"]
+    assert list(entry(aws)["callbacks"]) == ["retrying.1"]
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_the_first_write_of_a_message_makes_room_for_the_results_of_callbacks(
 ) -> None:
     write(fax_ledger)
     fax_ledger.note_callback(FAX_KEY, "failed.0", DELIVERED)
-    assert (found(aws)["callback_url"], list(found(aws)["callbacks"])) == (TOLD, ["failed.0"])
+    assert (entry(aws)["callback_url"], list(entry(aws)["callbacks"])) == (TOLD, ["failed.0"])

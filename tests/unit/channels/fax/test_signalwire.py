@@ -114,7 +114,7 @@ def test_a_throttled_fax_waits_as_long_as_signalwire_requests() -> None:
 )
 def test_without_a_clear_response_the_outcome_is_unknown_and_the_fax_is_submitted_once(step: Step) -> None:
     with scripted(step) as server:
-        with pytest.raises(Unclear):
+        with pytest.raises(OutcomeUnknown):
             adapter(server.url, seconds=0.5).submit(REQUEST)
         assert len(server.requests) == 1
 
@@ -159,7 +159,7 @@ def test_a_fax_is_fetched_by_its_id_alone() -> None:
 
 @pytest.mark.parametrize("step", [Answer(404), Answer(500), Answer(200, b"?"), Answer(200, {}), Break()])
 def test_a_failed_fetch_raises_and_does_not_end_the_fax(step: Step) -> None:
-    with scripted(step) as server, pytest.raises(Unclear):
+    with scripted(step) as server, pytest.raises(OutcomeUnknown):
         adapter(server.url).fetch("fax-1")
 
 

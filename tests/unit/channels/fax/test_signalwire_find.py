@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.http.https import Unclear
+from mailroom.errors import OutcomeUnknown
 from tests.support.unit.scripted_server import Answer, scripted
 from tests.support.unit.shared import NOW
 from tests.unit.channels.fax.test_signalwire import FAXES, REQUEST, adapter
@@ -71,5 +71,5 @@ def test_further_pages_are_read_from_the_same_host() -> None:
     "answer", [Answer(500), page({"sid": "1"}), page(listed("1", "yesterday")), page(listed(""))]
 )
 def test_a_list_that_cannot_be_read_proves_nothing(answer: Answer) -> None:
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         ids_in(answer)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.http.https import NotSent, Unclear
+from mailroom.errors import NotSent, OutcomeUnknown
 from tests.support.unit.scripted_server import Answer, closed, scripted
 from tests.support.unit.shared import NOW
 from tests.unit.channels.fax.test_telnyx import REQUEST, STATE, adapter
@@ -74,7 +74,7 @@ def test_a_list_of_too_many_pages_proves_nothing() -> None:
     [Answer(500), Answer(200, b"?"), Answer(200, {}), page(listed("1", "yesterday")), page(listed(""))],
 )
 def test_a_list_that_cannot_be_read_proves_nothing(answer: Answer) -> None:
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         ids_in(answer)
 
 

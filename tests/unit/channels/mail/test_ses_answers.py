@@ -88,7 +88,7 @@ def test_without_a_connection_nothing_was_sent(error: Exception) -> None:
 )
 def test_after_a_server_error_or_without_a_response_the_outcome_is_unknown(error: Exception) -> None:
     client = Ses(error)
-    with pytest.raises(Unclear, match=r"^SES (answered 50|did not answer)"):
+    with pytest.raises(OutcomeUnknown, match=r"^SES (answered 50|did not answer)"):
         adapter(client).submit(REQUEST)
     assert len(client.requests) == 1
 

@@ -274,7 +274,7 @@ def test_after_a_server_error_or_without_a_response_the_outcome_is_unknown(error
     sns = Sns(publish=[error])
     sns_push = adapter(sns)
     request = sns_push.prepare(push())
-    with pytest.raises(Unclear, match=r"^SNS (answered 50|did not answer)"):
+    with pytest.raises(OutcomeUnknown, match=r"^SNS (answered 50|did not answer)"):
         sns_push.submit(request)
     assert len(sns.calls) == 1
 

@@ -185,7 +185,7 @@ def test_a_look_up_that_failed_opens_the_provider_anew() -> None:
 
 
 def test_after_an_invalid_request_the_secret_is_read_again() -> None:
-    sms_adapter, open_ = opening(FakeSms(Unsendable("cannot be asked: x")), FakeSms(Sent("SM2")))
+    sms_adapter, open_ = opening(FakeSms(InvalidRequest("cannot be asked: x")), FakeSms(Sent("SM2")))
     request = sms_adapter.prepare(sms())
     assert sms_adapter.open().submit(request) == Misconfigured("twilio cannot be asked: x")
     assert sms_adapter.open().submit(request) == Sent("SM2")
@@ -193,7 +193,7 @@ def test_after_an_invalid_request_the_secret_is_read_again() -> None:
 
 
 def test_without_credentials_the_account_cannot_be_opened_until_they_can_be_read() -> None:
-    sms_adapter, _ = opening(Unconfigured("no secret"), client_error("AccessDeniedException"), FakeSms())
+    sms_adapter, _ = opening(InvalidSecret("no secret"), client_error("AccessDeniedException"), FakeSms())
     assert why_not(sms_adapter) == Misconfigured("no secret")
     assert isinstance(why_not(sms_adapter), Misconfigured)
     assert sms_adapter.open().account == "twilio/ours"
@@ -240,7 +240,7 @@ def test_an_account_with_an_api_key_logs_in_by_that_key() -> None:
     ],
 )
 def test_the_reason_of_a_wrong_secret_quotes_none_of_it(text: str) -> None:
-    with pytest.raises(Unconfigured, match="Twilio's secret") as caught:
+    with pytest.raises(InvalidSecret, match="Twilio's secret") as caught:
         account_of(text)
     assert "private" not in str(caught.value)
     assert caught.value.__cause__ is None

@@ -209,7 +209,7 @@ def test_after_the_first_older_message_no_page_is_read() -> None:
 
 @pytest.mark.parametrize("following", ["https://evil.example/Messages", "@evil.example/", "Messages?Page=1"])
 def test_another_host_does_not_get_the_credentials(following: str) -> None:
-    with pytest.raises(Unclear, match="another host"):
+    with pytest.raises(OutcomeUnknown, match="another host"):
         evidence(page(listed(), following=following))
 
 
@@ -233,7 +233,7 @@ def test_a_list_of_too_many_pages_proves_nothing() -> None:
     ],
 )
 def test_a_list_that_cannot_be_read_proves_nothing(answer: Answer) -> None:
-    with pytest.raises(Unclear):
+    with pytest.raises(OutcomeUnknown):
         evidence(answer)
 
 

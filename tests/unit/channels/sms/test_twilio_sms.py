@@ -201,7 +201,7 @@ def test_without_a_clear_response_the_outcome_is_unknown_and_the_message_is_subm
     step: Step,
 ) -> None:
     with scripted(step) as server:
-        with pytest.raises(Unclear):
+        with pytest.raises(OutcomeUnknown):
             adapter(server.url, seconds=0.5).submit(REQUEST)
         assert len(server.requests) == 1
 
@@ -214,6 +214,6 @@ def test_without_a_connection_nothing_was_sent() -> None:
 
 @pytest.mark.parametrize("call", [lambda api: api.submit(REQUEST), lambda api: api.find(REQUEST, NOW, ())])
 def test_the_reason_of_an_unknown_outcome_has_no_number(call: Callable[[TwilioSms], object]) -> None:
-    with scripted(Answer(500, {"message": f"about {TO}"})) as server, pytest.raises(Unclear) as caught:
+    with scripted(Answer(500, {"message": f"about {TO}"})) as server, pytest.raises(OutcomeUnknown) as caught:
         call(adapter(server.url))
     assert TO[3:] not in str(caught.value)

@@ -58,9 +58,9 @@ def test_a_callback_of_a_webhook_message_is_not_taken_for_the_message(
     assert aws.item("w-1", "webhook")["status"] == "sent"
 
 
-@pytest.mark.parametrize("answer", [500, 302, 404, Unanswered("did not answer in time")])
+@pytest.mark.parametrize("answer", [500, 302, 404, RequestFailed("did not answer in time")])
 def test_a_failed_try_comes_back_after_the_delays_of_the_settings_and_is_not_recorded(
-    webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int | Unanswered
+    webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int | RequestFailed
 ) -> None:
     post = webhooks(answer)
     waits = [post.handle(callback(), receives=number)["r-0"] for number in range(1, LAST)]
@@ -70,9 +70,9 @@ def test_a_failed_try_comes_back_after_the_delays_of_the_settings_and_is_not_rec
     assert set(post.ids) == {"msg_f1"}
 
 
-@pytest.mark.parametrize(("answer", "code"), [(500, 500), (Unanswered("did not answer in time"), None)])
+@pytest.mark.parametrize(("answer", "code"), [(500, 500), (RequestFailed("did not answer in time"), None)])
 def test_the_last_failed_try_is_recorded_and_goes_to_the_dead_letters_at_once(
-    webhooks: MakeWebhooks, aws: Aws, answer: int | Unanswered, code: int | None
+    webhooks: MakeWebhooks, aws: Aws, answer: int | RequestFailed, code: int | None
 ) -> None:
     assert webhooks(answer).handle(callback(), receives=LAST) == {"r-0": 0}
     result = results(aws)["retrying.3"]

@@ -111,7 +111,7 @@ def test_a_key_is_base64_of_24_to_64_bytes(clock: FakeClock, value: str) -> None
     ],
 )
 def test_the_reason_of_an_invalid_key_does_not_quote_it(clock: FakeClock, value: str) -> None:
-    with pytest.raises(UnusableKey) as caught:
+    with pytest.raises(InvalidSecret) as caught:
         signer(Secrets(value), clock).headers(HOST, "msg_1", BODY)
     assert str(caught.value) == (
         "the signing secret is no key; put base64 of 24 to 64 random bytes there, with or without whsec_ "

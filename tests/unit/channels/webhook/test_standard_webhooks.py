@@ -30,7 +30,7 @@ from tests.support.unit.webhooks import (
 ID = "msg_8a09f7e2ca1c4a36ed0ed4e0b0a5fe24"
 
 
-def submitted(clock: FakeClock, answer: int | Answer | Unanswered) -> Outcome:
+def submitted(clock: FakeClock, answer: int | Answer | RequestFailed) -> Outcome:
     webhooks = adapter(Wire(answer), clock)
     return webhooks.submit(webhooks.prepare(webhook()))
 
@@ -112,7 +112,7 @@ def test_retry_after_is_honoured_within_bounds(clock: FakeClock, retry_after: in
 
 
 def test_a_request_without_a_response_is_tried_again(clock: FakeClock) -> None:
-    assert submitted(clock, Unanswered("did not answer in time")) == Retry(
+    assert submitted(clock, RequestFailed("did not answer in time")) == Retry(
         "hooks.example did not answer in time"
     )
 

@@ -105,7 +105,7 @@ def test_after_a_crash_a_message_is_sent_again_with_the_same_id(webhooks: MakeWe
 def test_the_log_has_neither_the_path_nor_the_query_nor_the_payload(
     webhooks: MakeWebhooks, log: Log, body: Item
 ) -> None:
-    post = webhooks(500, Unanswered("did not answer in time"), 410)
+    post = webhooks(500, RequestFailed("did not answer in time"), 410)
     for receives in (1, 2, 3):
         post.handle(body, receives=receives)
     post.handle({**body, "url": "https://user:password@hooks.example/orders?token=t"})
