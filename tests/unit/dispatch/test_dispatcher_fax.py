@@ -15,7 +15,8 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import callback_of
 from tests.support.unit.dispatching import ROLE, TARGET, at, numbered
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, TOLD, entry, fax, fax_item
+from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, TOLD, fax, fax_item
+from tests.support.unit.fax import entry as ledger_item
 from tests.support.unit.shared import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item, item
 
 MakeDispatcher = Callable[..., Dispatcher]
@@ -74,7 +75,7 @@ def test_a_fax_goes_into_the_fax_queue_under_its_line(made: MakeDispatcher, aws:
     (entry,) = entries(sqs, "fax.fifo")
     assert (entry["MessageGroupId"], entry["MessageDeduplicationId"]) == (LINE, fax().duplicate)
     assert "DelaySeconds" not in entry
-    assert entry(aws) == {}
+    assert ledger_item(aws) == {}
 
 
 def test_lines_have_a_group_each_and_faxes_are_no_duplicates_of_one_another(
@@ -124,10 +125,10 @@ def test_a_fax_of_tomorrow_keeps_its_callback_url_so_that_a_cancellation_can_be_
     made: MakeDispatcher, fax_ledger: Ledger, aws: Aws
 ) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(86_400), callback_url=TOLD))) == set()
-    before = entry(aws)
+    before = ledger_item(aws)
     assert (before["status"], before["callback_url"], before["to"]) == ("scheduled", TOLD, LINE)
     assert fax_ledger.cancel(FAX_KEY, "the item was deleted from the mailbox before its send_at")
-    callback = callback_of(LedgerChange(before, entry(aws)), max_attempts=20)
+    callback = callback_of(LedgerChange(before, ledger_item(aws)), max_attempts=20)
     assert callback is not None
     assert (callback.url, callback.payload["status"]) == (TOLD, "perm_fail")
 
@@ -163,17 +164,17 @@ def test_a_bad_fax_is_failed_with_its_reason_and_stops_no_other(
 ) -> None:
     items = (fax_item(callback_url=TOLD, **changes), fax_item(id="good"))
     assert made().dispatch(numbered(*items)) == set()
-    assert entry(aws)["error"]["message"].startswith(sentence)
-    assert entry(aws)["callback_url"] == TOLD
+    assert ledger_item(aws)["error"]["message"].startswith(sentence)
+    assert ledger_item(aws)["callback_url"] == TOLD
     assert [each["id"] for each in aws.bodies("fax.fifo")] == ["good"]
 
 
 def test_a_fax_for_a_stage_without_fax_is_refused(fax_queues: Aws, dispatcher: Dispatcher) -> None:
     assert dispatcher.dispatch(numbered(fax_item())) == set()
-    assert found(fax_queues)["error"]["message"] == "event_type: 'fax' is no channel here; use mail"
+    assert ledger_item(fax_queues)["error"]["message"] == "event_type: 'fax' is no channel here; use mail"
 
 
 def test_not_before_is_the_systems_own(made: MakeDispatcher, aws: Aws) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(60), not_before=2**40))) == set()
-    assert entry(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
+    assert ledger_item(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
     assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])
