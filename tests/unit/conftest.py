@@ -19,7 +19,7 @@ from mailroom.ledger.ledger import Ledger
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.unit.consequences import outcomes as outcomes
 from tests.support.unit.dispatching import dispatcher as dispatcher
-from tests.support.unit.fax_credentials import opened as opened
+from tests.support.unit.fax_credentials import stand_in as stand_in
 from tests.support.unit.fax_post import fax_ledger as fax_ledger
 from tests.support.unit.fax_post import fax_post as fax_post
 from tests.support.unit.fax_post import fax_queues as fax_queues

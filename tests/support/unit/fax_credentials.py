@@ -15,7 +15,7 @@ SIGNALWIRE = '{"project": "project-1", "token": "token-1"}'
 _secrets = itertools.count()
 
 
-class Opened:
+class StandIn:
     """A stand-in for both providers' classes: records how it was opened, and accepts every fax."""
 
     def __init__(self) -> None:
@@ -32,14 +32,14 @@ class Opened:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """Replace both providers by one stand-in."""
-    stand_in = Opened()
+    provider = StandIn()
     for module, name in (("signalwire", "SignalWire"), ("telnyx", "Telnyx")):
         fake = ModuleType(f"mailroom.channels.fax.{module}")
-        setattr(fake, name, stand_in)
+        setattr(fake, name, provider)
         monkeypatch.setitem(sys.modules, fake.__name__, fake)
-    return stand_in
+    return provider
 
 
 class Secret:

@@ -70,7 +70,7 @@ def post(
     """Return a webhook as the HTTP API passes it on, signed like Svix. A header of None is left out."""
     text = body if isinstance(body, str) else json.dumps(body)
     signature = Webhook(key).sign("msg_1", datetime.fromtimestamp(int(at), UTC), text)
-    known = {
+    all_headers = {
         "content-type": "application/json",
         "svix-id": "msg_1",
         "svix-timestamp": str(int(at)),
@@ -80,7 +80,7 @@ def post(
     return {
         "version": "2.0",
         "rawPath": "/callbacks/resend",
-        "headers": {name: value for name, value in known.items() if value is not None},
+        "headers": {name: value for name, value in all_headers.items() if value is not None},
         "requestContext": {"http": {"method": "POST"}, "domainName": "api.mailroom.example"},
         "body": text,
         "isBase64Encoded": False,

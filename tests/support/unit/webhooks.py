@@ -46,8 +46,8 @@ class Secrets:
         self.trouble: Exception | None = None
         self.asked: list[str] = []
 
-    def rotate(self, value: str, now: float) -> None:
-        self.values = {"AWSPREVIOUS": self.values["AWSCURRENT"], "AWSCURRENT": (value, now)}
+    def rotate(self, value: str, created: float) -> None:
+        self.values = {"AWSPREVIOUS": self.values["AWSCURRENT"], "AWSCURRENT": (value, created)}
 
     def get_secret_value(self, *, SecretId: str, VersionStage: str) -> dict[str, Any]:  # noqa: N803
         assert SecretId == ARN

@@ -12,7 +12,7 @@ from mailroom.message.outcome import Misconfigured, Sent
 from tests.support.unit.events import sqs_event
 from tests.support.unit.fakes import why_not
 from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, FakeLine, entry, fax, fax_body
-from tests.support.unit.fax_credentials import SIGNALWIRE, Opened, Secret
+from tests.support.unit.fax_credentials import SIGNALWIRE, Secret, StandIn
 from tests.support.unit.shared import Aws
 
 SIGNALWIRE_SHAPE = (
@@ -27,13 +27,13 @@ def settings(secret: Secret, **changes: Any) -> FaxSender:
     )
 
 
-def test_the_credentials_are_read_once_a_process(aws: Aws, opened: Opened) -> None:
+def test_the_credentials_are_read_once_a_process(aws: Aws, stand_in: StandIn) -> None:
     adapter = FaxAdapter.of(settings(Secret(SIGNALWIRE)))
-    assert opened.lines == []  # before the first fax
+    assert stand_in.lines == []  # before the first fax
     for _ in range(3):
         assert isinstance(adapter.open().submit(adapter.prepare(fax())), Sent)
         adapter.open().ask(lambda api: api.fetch("p-1"))
-    ((credentials, keywords),) = opened.lines
+    ((credentials, keywords),) = stand_in.lines
     assert credentials == ("project-1", "token-1")
     assert keywords == {
         "base_url": "https://mailroom.signalwire.example",
@@ -43,11 +43,11 @@ def test_the_credentials_are_read_once_a_process(aws: Aws, opened: Opened) -> No
     }
 
 
-def test_telnyx_is_opened_with_its_own_credentials_and_settings(aws: Aws, opened: Opened) -> None:
+def test_telnyx_is_opened_with_its_own_credentials_and_settings(aws: Aws, stand_in: StandIn) -> None:
     secret = Secret('{"api_key": "KEY-1"}')
     adapter = FaxAdapter.of(settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
     adapter.open().submit(adapter.prepare(fax()))
-    ((credentials, keywords),) = opened.lines
+    ((credentials, keywords),) = stand_in.lines
     assert credentials == ("KEY-1",)
     assert keywords == {
         "base_url": "https://mailroom.signalwire.example",
@@ -59,16 +59,16 @@ def test_telnyx_is_opened_with_its_own_credentials_and_settings(aws: Aws, opened
 
 
 def test_credentials_are_read_again_for_the_next_fax_after_the_provider_refused_them(
-    aws: Aws, opened: Opened
+    aws: Aws, stand_in: StandIn
 ) -> None:
     secret = Secret(SIGNALWIRE)
-    opened.line = FakeLine(submits=[Misconfigured("401"), Sent("p-1"), Sent("p-2")])
+    stand_in.line = FakeLine(submits=[Misconfigured("401"), Sent("p-1"), Sent("p-2")])
     adapter = FaxAdapter.of(settings(secret))
     request = adapter.prepare(fax())
     assert adapter.open().submit(request) == Misconfigured("401")
     secret.put(SIGNALWIRE.replace("token-1", "token-2"))
     assert [adapter.open().submit(request) for _ in range(2)] == [Sent("p-1"), Sent("p-2")]
-    assert opened.credentials == [("project-1", "token-1"), ("project-1", "token-2")]
+    assert stand_in.credentials == [("project-1", "token-1"), ("project-1", "token-2")]
 
 
 @pytest.mark.parametrize(
@@ -87,31 +87,31 @@ def test_credentials_are_read_again_for_the_next_fax_after_the_provider_refused_
     ],
 )
 def test_a_secret_of_the_wrong_shape_is_a_fault_of_configuration_until_it_is_replaced(
-    aws: Aws, opened: Opened, text: str
+    aws: Aws, stand_in: StandIn, text: str
 ) -> None:
     secret = Secret(text)
     adapter = FaxAdapter.of(settings(secret))
     assert why_not(adapter) == Misconfigured(SIGNALWIRE_SHAPE)
-    assert opened.lines == []
+    assert stand_in.lines == []
     secret.put(SIGNALWIRE)
     assert adapter.open().account
     assert isinstance(adapter.open().submit(adapter.prepare(fax())), Sent)
 
 
 @pytest.mark.parametrize("text", ["placeholder", SIGNALWIRE, '{"api_key": null}'])
-def test_telnyx_needs_a_secret_of_its_own_shape(aws: Aws, opened: Opened, text: str) -> None:
+def test_telnyx_needs_a_secret_of_its_own_shape(aws: Aws, stand_in: StandIn, text: str) -> None:
     adapter = FaxAdapter.of(settings(Secret(text), fax_provider="telnyx"))
     assert why_not(adapter) == Misconfigured(TELNYX_SHAPE)
 
 
-def test_a_reason_quotes_no_word_of_the_secret(aws: Aws, opened: Opened) -> None:
+def test_a_reason_quotes_no_word_of_the_secret(aws: Aws, stand_in: StandIn) -> None:
     adapter = FaxAdapter.of(settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
     assert "private" not in str(why_not(adapter))
 
 
 @pytest.mark.parametrize("broken", ["missing", "binary"])
 def test_a_fax_without_readable_credentials_is_proved_not_sent(
-    aws: Aws, opened: Opened, fax_queues: Aws, broken: str
+    aws: Aws, stand_in: StandIn, fax_queues: Aws, broken: str
 ) -> None:
     secret = Secret(None)
     if broken == "missing":

@@ -45,7 +45,7 @@ def test_a_fax_that_expires_on_the_line_is_followed_to_its_end(
 ) -> None:
     worker = fax_post(FakeLine(script=ends_after(clock, 1000, Delivered())))
     body = fax_body(expires_at="2026-11-21T09:01:00Z")
-    assert [worker.handle(body, receives=at) for at in (1, 2)] == [5, None]
+    assert [worker.handle(body, receives=number) for number in (1, 2)] == [5, None]
     assert entry(aws)["status"] == "sent"
 
 
@@ -67,7 +67,7 @@ def test_an_overdue_fax_is_cancelled_and_ends_by_its_state_after_that(
             self._states = itertools.repeat(final)
 
     worker = fax_post(Stoppable(SENDING), longest_fax_seconds=1800)
-    waits = [worker.handle(fax_body(), receives=at) for at in (1, 2, 3)]
+    waits = [worker.handle(fax_body(), receives=number) for number in (1, 2, 3)]
     assert waits == [5, 5, None]
     assert worker.line.calls[-3:] == ["fetch p-1", "cancel p-1", "fetch p-1"]
     assert (worker.line.submits, entry(aws)["status"]) == (1, status)

@@ -138,7 +138,7 @@ def test_a_fax_of_a_look_up_is_resumed_by_its_provider_id(
 ) -> None:
     line = FakeLine(script=ends_after(clock, 1000, Delivered()), finds=["p-7"])
     worker = fax_post(line)
-    assert [worker.handle(fax_body(), receives=at) for at in (2, 3)] == [5, None]
+    assert [worker.handle(fax_body(), receives=number) for number in (2, 3)] == [5, None]
     assert (line.calls.count("find"), line.submits) == (1, 0)
     assert entry(aws)["provider_ids"] == ["p-7"]
 

@@ -12,7 +12,7 @@ from mailroom.clock import iso
 from mailroom.environment import FaxSender, variables_of
 from tests.support.unit.events import failures, lambda_context, sqs_event
 from tests.support.unit.fax import FAX_SETTINGS, LINE, PDF, TOLD, entry, fax_body
-from tests.support.unit.fax_credentials import SIGNALWIRE, Opened, Secret
+from tests.support.unit.fax_credentials import SIGNALWIRE, Secret, StandIn
 from tests.support.unit.functions import Load
 from tests.support.unit.shared import LEDGER, Aws, Item, image
 
@@ -33,7 +33,9 @@ def environment(aws: Aws, secret: Secret) -> dict[str, str]:
 
 
 @pytest.fixture
-def load_fax(fax_queues: Aws, load: Load, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+def load_fax(
+    fax_queues: Aws, load: Load, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Load]:
     """Load a handler with the environment of a stage with faxes."""
     for name, value in environment(fax_queues, Secret(SIGNALWIRE)).items():
         monkeypatch.setenv(name, value)
@@ -52,14 +54,14 @@ def test_a_handler_without_a_required_variable_does_not_start_and_names_it(
 
 
 def test_send_fax_sends_a_fax_once_with_the_credentials_of_the_secret(
-    load_fax: Load, aws: Aws, opened: Opened
+    load_fax: Load, aws: Aws, stand_in: StandIn
 ) -> None:
     handler = load_fax("send_fax")
-    assert opened.lines == []  # a cold start sends no request
+    assert stand_in.lines == []  # a cold start sends no request
     for _ in range(2):
         assert handler(sqs_event(fax_body()), lambda_context(900_000)) == {"batchItemFailures": []}
-    assert opened.credentials == [("project-1", "token-1")]
-    assert opened.line.submits == 1
+    assert stand_in.credentials == [("project-1", "token-1")]
+    assert stand_in.line.submits == 1
     assert (entry(aws)["status"], entry(aws)["provider"]) == ("sent", "signalwire")
     (unsettled_try,) = entry(aws)["unsettled_tries"]
     assert unsettled_try.endswith(" signalwire/ours")
@@ -95,8 +97,8 @@ def test_a_busy_fax_is_called_back_and_passes_all_functions_to_its_next_attempt(
     assert callback["payload"]["message"] == "Failed to deliver fax (attempt 1 of 20). Fax status: busy"
     (retry,) = aws.receive("fax-retry")
     assert failures(load_fax("retry_fax")(sqs_event(retry["Body"]), lambda_context())) == []
-    (moved,) = aws.receive("fax.fifo")
-    event = sqs_event(moved["Body"])
-    event["Records"][0]["attributes"]["MessageGroupId"] = moved["Attributes"]["MessageGroupId"]
+    (message,) = aws.receive("fax.fifo")
+    event = sqs_event(message["Body"])
+    event["Records"][0]["attributes"]["MessageGroupId"] = message["Attributes"]["MessageGroupId"]
     assert failures(load_fax("send_fax")(event, lambda_context(900_000))) == []
     assert (entry(aws)["status"], entry(aws)["attempts"]) == ("sent", 2)

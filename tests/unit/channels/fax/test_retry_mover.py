@@ -55,10 +55,10 @@ def test_the_next_attempt_that_outcomes_wrote_is_moved_at_its_time_and_not_befor
     assert aws.receive("fax.fifo") == []
     clock.advance(0.5)
     assert mover.handle(encode(retry)) == []
-    (moved,) = aws.receive("fax.fifo")
-    assert json.loads(moved["Body"]) == fax_item(attempt=2)
-    assert moved["Attributes"]["MessageGroupId"] == LINE
-    assert moved["Attributes"]["MessageDeduplicationId"] == fax(attempt=2).duplicate
+    (message,) = aws.receive("fax.fifo")
+    assert json.loads(message["Body"]) == fax_item(attempt=2)
+    assert message["Attributes"]["MessageGroupId"] == LINE
+    assert message["Attributes"]["MessageDeduplicationId"] == fax(attempt=2).duplicate
     assert counted() == {"Moved": 1}
 
 
@@ -85,9 +85,9 @@ def test_a_fax_at_its_time_or_without_a_time_is_moved_at_once(
 
 def test_a_fax_that_dispatch_delayed_is_moved_under_its_lines_group(mover: Mover, aws: Aws) -> None:
     assert mover.handle(fax_item(to="+49 30 12345678", send_at=iso(NOW))) == []
-    (moved,) = aws.receive("fax.fifo")
-    assert moved["Attributes"]["MessageGroupId"] == OTHER_LINE
-    assert json.loads(moved["Body"]) == fax_item(to="+49 30 12345678", send_at=iso(NOW))
+    (message,) = aws.receive("fax.fifo")
+    assert message["Attributes"]["MessageGroupId"] == OTHER_LINE
+    assert json.loads(message["Body"]) == fax_item(to="+49 30 12345678", send_at=iso(NOW))
 
 
 def test_moving_one_twice_leaves_one(mover: Mover, aws: Aws) -> None:

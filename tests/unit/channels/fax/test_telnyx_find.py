@@ -38,8 +38,8 @@ def test_a_look_up_filters_by_number_direction_and_date() -> None:
 
 
 def test_only_faxes_with_the_attempts_reference_are_found() -> None:
-    others = [listed("other", state="b3RoZXI="), listed("bare", state=None)]
-    assert ids_in(page(listed("ours"), *others)) == ["ours"]
+    other_faxes = [listed("other", state="b3RoZXI="), listed("bare", state=None)]
+    assert ids_in(page(listed("ours"), *other_faxes)) == ["ours"]
 
 
 def test_a_fax_of_the_same_second_is_found_although_the_filter_is_in_whole_seconds() -> None:

@@ -70,9 +70,10 @@ OTHER_MESSAGES: list[dict[str, Any]] = [
     "changes", [*OTHER_MESSAGES, {"body": "Your table is not ready"}, {"body": "Table is ready"}]
 )
 def test_another_message_is_not_taken_for_the_requested_message(changes: dict[str, Any]) -> None:
-    known = ("SM-known",)
-    assert evidence(page({**listed(), **changes}), other_ids=known) == NotFound()
-    assert evidence(page({**listed("SM2"), **changes}, listed()), other_ids=known) == Sent("SM1", FACTS)
+    assert evidence(page({**listed(), **changes}), other_ids=("SM-known",)) == NotFound()
+    assert evidence(page({**listed("SM2"), **changes}, listed()), other_ids=("SM-known",)) == Sent(
+        "SM1", FACTS
+    )
 
 
 def test_a_message_of_the_same_second_is_found_although_dates_are_in_whole_seconds() -> None:

@@ -155,12 +155,12 @@ def test_a_refusal_is_the_messages_fault_or_ours_or_temporary(answer: Answer, ki
 
 
 @pytest.mark.parametrize(
-    ("code", "gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
+    ("code", "is_gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
 )
-def test_a_landline_is_gone_and_an_unsubscribed_number_has_opted_out(code: int, gone: bool) -> None:
+def test_a_landline_is_gone_and_an_unsubscribed_number_has_opted_out(code: int, is_gone: bool) -> None:
     outcome, _ = submitted(fault(code))
     assert isinstance(outcome, Rejected)
-    assert (outcome.gone, outcome.opted_out) == (gone, code == 21610)
+    assert (outcome.gone, outcome.opted_out) == (is_gone, code == 21610)
 
 
 def test_a_reason_quotes_the_response_without_numbers() -> None:

@@ -25,13 +25,13 @@ def accepts(key: str, headers: dict[str, str], body: str = BODY) -> bool:
 
 
 def test_a_receiver_accepts_only_the_signature_by_its_hosts_key() -> None:
-    now = FakeClock(time.time())  # the receiver's library compares with the real clock
-    headers = signer(Secrets(), now).headers(HOST, "msg_1", BODY)
+    real_time = FakeClock(time.time())  # the receiver's library compares with the real clock
+    headers = signer(Secrets(), real_time).headers(HOST, "msg_1", BODY)
     own_key = key_of(HOST)
     assert accepts(own_key, headers)
     assert not accepts(own_key, headers, BODY.replace("7", "8"))
     assert not accepts(own_key, {**headers, "webhook-id": "msg_2"})
-    assert not accepts(own_key, {**headers, "webhook-timestamp": str(int(now.now) + 1)})
+    assert not accepts(own_key, {**headers, "webhook-timestamp": str(int(real_time.now) + 1)})
     assert not accepts(key_of("other.example"), headers)
     assert not accepts(key_of(HOST, KEY_2), headers)
     assert not accepts(KEY, headers)  # no receiver has the secret itself
@@ -56,10 +56,10 @@ def test_the_headers_are_those_of_standard_webhooks(clock: FakeClock) -> None:
 
 
 def test_during_the_overlap_the_new_key_signs_first_and_the_old_key_second() -> None:
-    now = FakeClock(time.time())
-    secrets = Secrets(created=now.now - 9 * OVERLAP)
-    secrets.rotate(f"whsec_{KEY_2}", now.now - OVERLAP + 60)
-    headers = signer(secrets, now).headers(HOST, "msg_1", BODY)
+    real_time = FakeClock(time.time())
+    secrets = Secrets(created=real_time.now - 9 * OVERLAP)
+    secrets.rotate(f"whsec_{KEY_2}", real_time.now - OVERLAP + 60)
+    headers = signer(secrets, real_time).headers(HOST, "msg_1", BODY)
     old, new = key_of(HOST), key_of(HOST, KEY_2)
     assert accepts(old, headers)
     assert accepts(new, headers)
@@ -69,10 +69,10 @@ def test_during_the_overlap_the_new_key_signs_first_and_the_old_key_second() -> 
 
 
 def test_after_the_overlap_only_the_new_key_signs_and_the_old_key_is_not_read() -> None:
-    now = FakeClock(time.time())
+    real_time = FakeClock(time.time())
     secrets = Secrets(created=0)
-    secrets.rotate(KEY_2, now.now - OVERLAP - 1)
-    headers = signer(secrets, now).headers(HOST, "msg_1", BODY)
+    secrets.rotate(KEY_2, real_time.now - OVERLAP - 1)
+    headers = signer(secrets, real_time).headers(HOST, "msg_1", BODY)
     assert (accepts(key_of(HOST, KEY_2), headers), accepts(key_of(HOST), headers)) == (True, False)
     assert secrets.asked == ["AWSCURRENT"]
 
