@@ -1,4 +1,4 @@
-"""Waits that grow, within bounds that the queue's settings are derived from."""
+"""Waits that grow, within the bounds that the queue's settings are derived from."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def test_a_wait_is_half_to_all_of_its_step_and_never_over_the_cap(
 
 
 @given(receives, bases, caps, chances)
-def test_with_the_same_luck_a_wait_never_shrinks(n: int, base: float, cap: float, chance: float) -> None:
+def test_with_the_same_jitter_a_wait_never_shrinks(n: int, base: float, cap: float, chance: float) -> None:
     assert backoff(n, base, cap, lambda: chance) <= backoff(n + 1, base, cap, lambda: chance)
 
 
@@ -30,5 +30,5 @@ def test_waits_double_up_to_the_cap(n: int, seconds: float) -> None:
     assert backoff(n, 2, 200, lambda: 1.0) == seconds
 
 
-def test_luck_spreads_what_failed_together() -> None:
-    assert len({backoff(3, 2, 200, lambda each=each: each) for each in (0.0, 0.3, 0.9)}) == 3  # type: ignore[misc]
+def test_jitter_spreads_messages_that_failed_together() -> None:
+    assert len({backoff(3, 2, 200, lambda chance=chance: chance) for chance in (0.0, 0.3, 0.9)}) == 3  # type: ignore[misc]

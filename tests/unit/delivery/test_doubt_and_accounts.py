@@ -1,4 +1,4 @@
-"""A try in doubt, and the account that it was made at: what counts as proof that nothing was sent."""
+"""A try in doubt and its account: evidence that proves that nothing was sent."""
 
 from collections.abc import Callable, Container
 from typing import Any
@@ -45,24 +45,24 @@ from tests.support.unit.shared import (
 
 
 class Account:
-    """A provider's account: what it has, and what it says."""
+    """Account at a provider, with the ids of the messages that it has."""
 
     provider = "p"
 
-    def __init__(self, name: str, has: list[str], says: Any = None) -> None:
-        self.account, self.has, self.says = name, has, says
+    def __init__(self, name: str, has: list[str], error: Any = None) -> None:
+        self.account, self.has, self.error = name, has, error
 
     def submit(self, request: Any) -> Outcome:
         if request == "refused":  # another message's, by another thread
             return Misconfigured("401")
         self.has.append(request.id)
-        if isinstance(self.says, Exception):
-            raise self.says
+        if isinstance(self.error, Exception):
+            raise self.error
         return Sent("p-1")
 
 
 class Accounts(ProviderAdapter[Account, Mail]):
-    """Adapter whose secret names one account after the other, each time that it is read."""
+    """Adapter whose secret names the next account each time that it is read."""
 
     contract = Mail
 
@@ -88,15 +88,15 @@ def deliver(adapter: Accounts, aws: Aws, clock: FakeClock) -> None:
 def test_a_message_is_submitted_at_the_account_of_its_claim_although_the_secret_names_another_by_now(
     aws: Aws, clock: FakeClock
 ) -> None:
-    """Another thread's submit is refused (401), so the next session is one of account 2. The answer is lost,
-    and the next worker is one of account 1."""
-    one, two = Account("1", [], OSError("no answer")), Account("2", [])
-    adapter = Accounts(one, two)
+    """Another thread's submit is refused (401), so the next session is one of account 2. The response is
+    lost, and the next worker has account 1."""
+    first, second = Account("1", [], OSError("no answer")), Account("2", [])
+    adapter = Accounts(first, second)
     adapter.after_look_up = lambda: assert_refused(adapter)
     deliver(adapter, aws, clock)
-    assert (one.has, two.has) == (["m-1"], [])
-    deliver(Accounts(one), aws, clock)
-    assert (one.has, aws.item()["status"]) == (["m-1"], "sent")
+    assert (first.has, second.has) == (["m-1"], [])
+    deliver(Accounts(first), aws, clock)
+    assert (first.has, aws.item()["status"]) == (["m-1"], "sent")
 
 
 def assert_refused(adapter: Accounts) -> None:
@@ -104,17 +104,19 @@ def assert_refused(adapter: Accounts) -> None:
     assert adapter.open().account == "p/2"
 
 
-def test_not_found_counts_for_the_account_that_was_asked(aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
-    """Account 2 has accepted, account 1 is asked, and the secret names 2 right after that."""
-    one, two = Account("1", []), Account("2", ["m-1"])
+def test_not_found_counts_only_for_the_account_of_the_look_up(
+    aws: Aws, clock: FakeClock, ledger: Ledger
+) -> None:
+    """Account 2 has the message, the look-up asks account 1, and then the secret names account 2."""
+    first, second = Account("1", []), Account("2", ["m-1"])
     claimed(ledger, account="p/2")
     clock.advance(LEASE + 1)
-    adapter = Accounts(one, two)
+    adapter = Accounts(first, second)
     adapter.after_look_up = lambda: assert_refused(adapter)
     deliver(adapter, aws, clock)
     adapter.after_look_up = lambda: None
     deliver(adapter, aws, clock)
-    assert one.has + two.has == ["m-1"], "sent twice"
+    assert first.has + second.has == ["m-1"], "sent twice"
 
 
 def test_a_message_that_was_only_claimed_without_an_account_is_submitted_without_a_look_up(
@@ -134,7 +136,7 @@ def refused(_: Mail) -> None:
 
 
 @pytest.mark.parametrize("how", ["invalid", "rejected", "opted out", "expired", "suppressed"])
-def test_what_is_in_doubt_does_not_end_as_certainly_not_sent(
+def test_a_message_in_doubt_does_not_end_as_certainly_not_sent(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, how: str
 ) -> None:
     claimed(ledger)
@@ -146,9 +148,9 @@ def test_what_is_in_doubt_does_not_end_as_certainly_not_sent(
     prepare = refused if how == "invalid" else None
     worker = post(answer, prepare=prepare, evidence=Unknowable(), on_unknown="resend", suppressions=choices)
     worker.handle(item(expires_at=iso(clock() - 1)) if how == "expired" else item())
-    found = aws.item()
-    assert (found["status"], found["error"]["code"]) == ("failed", "outcome_unknown")
-    assert judge(found, force=False).twice, "it is resent without a word"
+    stored = aws.item()
+    assert (stored["status"], stored["error"]["code"]) == ("failed", "outcome_unknown")
+    assert judge(stored, force=False).twice, "it is resent without a word"
 
 
 def released_in_doubt(post: Make, ledger: Ledger, clock: FakeClock) -> None:
@@ -157,7 +159,7 @@ def released_in_doubt(post: Make, ledger: Ledger, clock: FakeClock) -> None:
     post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend").handle(item())
 
 
-def test_erase_does_not_cancel_what_may_have_been_sent(
+def test_erase_does_not_cancel_a_message_that_may_have_been_sent(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     released_in_doubt(post, ledger, clock)
@@ -165,19 +167,21 @@ def test_erase_does_not_cancel_what_may_have_been_sent(
     assert not erasure.cancel(KEY, ERASED_UNSENT, condition=UNSENT), aws.item()["error"]
 
 
-def test_a_dead_letter_in_doubt_says_so(post: Make, ledger: Ledger, clock: FakeClock, aws: Aws) -> None:
+def test_the_cause_of_a_dead_letter_in_doubt_is_the_unknown_outcome(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
     released_in_doubt(post, ledger, clock)
     letter = DeadLetter("mail-dlq", "r-1", "receipt", "{}", 3, 0, "")
     assert cause_of(letter, Subject("message", KEY), aws.item()).code == "outcome_unknown"
 
 
-def test_status_says_that_a_message_in_doubt_may_have_been_sent(
+def test_the_advice_for_a_message_in_doubt_is_that_it_may_have_been_sent(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     released_in_doubt(post, ledger, clock)
-    found = of_ledger(aws.item())
-    said = " ".join(advice(found, commands(found, "dev"), clock(), None))
-    assert said.startswith("It may have been sent by an earlier try, whose outcome is unknown.")
+    stored = of_ledger(aws.item())
+    sentence = " ".join(advice(stored, commands(stored, "dev"), clock(), None))
+    assert sentence.startswith("It may have been sent by an earlier try, whose outcome is unknown.")
 
 
 def test_a_message_that_is_released_in_doubt_again_and_again_stays_within_a_write_unit(
@@ -198,18 +202,18 @@ def test_a_message_that_is_released_in_doubt_again_and_again_stays_within_a_writ
     assert sizes[45] == sizes[1], sizes
 
 
-def test_the_account_of_a_try_that_was_put_back_cannot_have_the_message(
+def test_the_account_of_a_released_try_cannot_have_the_message(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
-    """A died; B said no (proved unsent). A, asked again, has nothing: that is proof."""
+    """The try at A is in doubt, and B refused its try. Not found at A proves that nothing was sent."""
     claimed(ledger, account="p/A")
     clock.advance(LEASE)
     second = post(Retry("throttled"), evidence=NotFound(), on_unknown="resend")
     second.adapter.tells = "p/B"
-    late = item(expires_at=iso(clock.now + 1))
-    second.handle(late)
+    mail = item(expires_at=iso(clock.now + 1))
+    second.handle(mail)
     clock.advance(2)
     third = post(evidence=NotFound(), on_unknown="resend")
     third.adapter.tells = "p/A"
-    third.handle(late)
+    third.handle(mail)
     assert aws.item()["error"]["code"] == "expired"

@@ -1,4 +1,4 @@
-"""Senders and people's choices: who has opted out of a topic gets nothing of it, and everything else."""
+"""Opt-outs at the sender: a recipient who opted out of a topic gets no message of that topic."""
 
 from typing import Any
 
@@ -29,20 +29,20 @@ def test_a_mail_of_a_topic_that_its_recipient_opted_out_of_is_suppressed_with_th
     worker = post(suppressions=list_)
     assert worker.handle(item(to="Ada <ADA@example.com>", topic="news")) == {}
     assert worker.submitted == []
-    found = aws.item()
-    assert found["status"] == "suppressed"
-    assert found["error"] == {
+    stored = aws.item()
+    assert stored["status"] == "suppressed"
+    assert stored["error"] == {
         "code": "opted_out",
         "message": "opted out of 'news' on 2026-11-21; whoever opted out can opt in again",
     }
-    assert "completedAt" in found
-    assert found["history"][-1]["code"] == "opted_out"
+    assert "completedAt" in stored
+    assert stored["history"][-1]["code"] == "opted_out"
     assert counted() == {"Suppressed": 1}
     assert "example.com" not in str(log())
 
 
 @pytest.mark.parametrize("topic", [..., "other", "News"])
-def test_a_mail_of_another_topic_or_of_none_goes(
+def test_a_mail_of_another_topic_or_without_a_topic_is_sent(
     post: Make, list_: Suppressions, preferences: Preferences, topic: Any
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
@@ -51,7 +51,9 @@ def test_a_mail_of_another_topic_or_of_none_goes(
     assert worker.submitted == ["m-1"]
 
 
-def test_whoever_opted_in_again_gets_it(post: Make, list_: Suppressions, preferences: Preferences) -> None:
+def test_a_recipient_who_opted_in_again_gets_the_mail(
+    post: Make, list_: Suppressions, preferences: Preferences
+) -> None:
     preferences.opt_out(ADA, "news", "page")
     preferences.opt_in(ADA, "news")
     worker = post(suppressions=list_)
@@ -70,7 +72,7 @@ def test_of_several_recipients_those_who_opted_out_are_left_out(
     assert aws.item()["recipients"][ADA]["status"] == "suppressed"
 
 
-def test_somebody_on_the_list_who_opted_out_as_well_is_on_the_list(
+def test_the_suppression_list_goes_before_an_opt_out(
     post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
@@ -92,18 +94,18 @@ def test_a_batch_asks_for_the_list_and_all_choices_in_one_read(
         item(id="d", to=EVE),
     )
     assert worker.submitted == ["a", "b", "d"]
-    (asked,) = [arguments["RequestItems"] for name, arguments in client.calls if name == "batch_get_item"]
-    assert {table: len(each["Keys"]) for table, each in asked.items()} == {SUPPRESSIONS: 2, PREFERENCES: 3}
+    (tables,) = [arguments["RequestItems"] for name, arguments in client.calls if name == "batch_get_item"]
+    assert {name: len(read["Keys"]) for name, read in tables.items()} == {SUPPRESSIONS: 2, PREFERENCES: 3}
 
 
-def test_without_a_topic_nobodys_choices_are_read(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_without_a_topic_no_choices_are_read(post: Make, aws: Aws, clock: FakeClock) -> None:
     client: Any = Meddler(aws.dynamodb)
     post(suppressions=Suppressions(client, SUPPRESSIONS, clock)).handle(item(to=ADA), item(id="b", to=EVE))
-    (asked,) = [arguments["RequestItems"] for name, arguments in client.calls if name == "batch_get_item"]
-    assert asked.keys() == {SUPPRESSIONS}
+    (tables,) = [arguments["RequestItems"] for name, arguments in client.calls if name == "batch_get_item"]
+    assert tables.keys() == {SUPPRESSIONS}
 
 
 @pytest.mark.parametrize("topic", ["", "x" * 65, "two\nlines"])
-def test_what_is_no_topics_name_is_refused(post: Make, list_: Suppressions, aws: Aws, topic: str) -> None:
+def test_an_invalid_topic_fails_the_message(post: Make, list_: Suppressions, aws: Aws, topic: str) -> None:
     post(suppressions=list_).handle(item(topic=topic))
     assert aws.item()["error"]["message"].startswith("topic: is not a topic's name; use 1 to 64")

@@ -1,4 +1,4 @@
-"""The gap between submits, kept by one worker, and the rate that several keep."""
+"""The gap between submits of one worker, and the rate of several workers."""
 
 import heapq
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def test_the_first_submit_and_one_after_a_long_time_do_not_wait(clock: FakeClock
     assert clock.slept == []
 
 
-def test_a_turn_that_comes_too_late_is_not_taken(clock: FakeClock) -> None:
+def test_a_worker_does_not_wait_for_a_turn_that_comes_too_late(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     paced.wait(LONG)
     assert not paced.wait(0.25)
@@ -51,7 +51,7 @@ def test_a_turn_that_comes_too_late_is_not_taken(clock: FakeClock) -> None:
     assert paced.left() == 0.5
 
 
-def test_an_invocation_is_not_over_before_its_last_gap_is(clock: FakeClock) -> None:
+def test_an_invocation_ends_after_its_last_gap(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     paced.wait(LONG)
     clock.advance(0.125)
@@ -61,7 +61,7 @@ def test_an_invocation_is_not_over_before_its_last_gap_is(clock: FakeClock) -> N
     assert len(clock.slept) == 1
 
 
-def test_without_a_gap_nobody_sleeps(clock: FakeClock) -> None:
+def test_without_a_gap_a_worker_does_not_sleep(clock: FakeClock) -> None:
     paced = pace(clock, 0)
     assert paced.wait(LONG)
     paced.rest()
@@ -73,17 +73,17 @@ BATCH = 10
 
 
 def submits(arrivals: list[float], workers: int, seconds: float) -> Iterator[tuple[float, float]]:
-    """When each message came and when it was submitted: `workers` at once take what waits, at most a batch,
-    each time in an environment that knows nothing of the one before. A submit takes `seconds`."""
+    """Yield the times of arrival and of submit of each message. `workers` take batches of the waiting
+    messages at once, each batch in a new environment. A submit takes `seconds`."""
     free = [0.0] * workers
     at = 0
     while at < len(arrivals):
         clock = FakeClock(max(heapq.heappop(free), arrivals[at]))
         paced = pace(clock, workers / RATE)
-        batch = [each for each in arrivals[at : at + BATCH] if each <= clock()]
-        for each in batch:
+        batch = [arrival for arrival in arrivals[at : at + BATCH] if arrival <= clock()]
+        for arrival in batch:
             paced.wait(LONG)
-            yield each, clock()
+            yield arrival, clock()
             clock.advance(seconds)
         paced.rest()
         heapq.heappush(free, clock())
@@ -97,19 +97,19 @@ def poisson(rate: float, count: int) -> list[float]:
 
 @pytest.mark.parametrize("seconds", [0.02, 0.2])
 @pytest.mark.parametrize("workers", [2, 4, 10])
-@pytest.mark.parametrize(("load", "kept"), [(0.5, 0.5), (1.0, 1.0), (3.0, 1.0)])
+@pytest.mark.parametrize(("load", "rate"), [(0.5, 0.5), (1.0, 1.0), (3.0, 1.0)])
 def test_workers_keep_to_the_rate_below_at_and_above_it(
-    workers: int, seconds: float, load: float, kept: float
+    workers: int, seconds: float, load: float, rate: float
 ) -> None:
     sent = sorted(when for _, when in submits(poisson(load * RATE, 20_000), workers, seconds))
-    assert len(sent) / (sent[-1] - sent[0]) == pytest.approx(kept * RATE, rel=0.05)
-    # No window of ten seconds is over it, but for what one second's burst may hold.
+    assert len(sent) / (sent[-1] - sent[0]) == pytest.approx(rate * RATE, rel=0.05)
+    # No window of ten seconds exceeds the rate by more than one burst.
     window = int(10 * RATE)
     shortest = min(late - early for early, late in zip(sent, sent[window + workers :], strict=False))
     assert shortest >= 10 * 0.95
 
 
 @pytest.mark.parametrize("workers", [2, 4, 10])
-def test_a_message_of_an_idle_stage_waits_for_nothing(workers: int) -> None:
+def test_a_message_of_an_idle_stage_does_not_wait(workers: int) -> None:
     lone = [at * 60.0 for at in range(1, 100)]
     assert all(came == sent for came, sent in submits(lone, workers, 0.1))

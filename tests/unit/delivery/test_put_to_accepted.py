@@ -1,4 +1,4 @@
-"""How long a message takes from its put to the provider's yes: what dispatch says, what senders measure."""
+"""Time from a message's put to the provider's acceptance, as dispatch passes it on and senders measure it."""
 
 import itertools
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Timed = Callable[[], dict[str, list[float]]]
 
 
 def record(put: object = None, **attributes: str) -> dict[str, Any]:
-    """A record of a queue, with the attribute as Lambda hands it over."""
+    """Return a queue's record as Lambda hands it over, with the attribute of the put."""
     record = sqs_record(0, item())
     if put is not None:
         record["messageAttributes"] = {PUT_AT: {"stringValue": put, "dataType": "String"}}
@@ -32,63 +32,63 @@ def record(put: object = None, **attributes: str) -> dict[str, Any]:
 
 
 def attributes_of(aws: Aws) -> dict[str, str]:
-    """Those of the one queued message."""
+    """Return the attributes of the only message in the queue."""
     reply = aws.sqs.receive_message(QueueUrl=aws.urls["mail"], MessageAttributeNames=["All"])
     (message,) = reply["Messages"]
     return {name: value["StringValue"] for name, value in message["MessageAttributes"].items()}
 
 
-def test_the_attribute_says_when_the_item_was_put() -> None:
+def test_the_time_of_the_put_is_read_from_the_attribute() -> None:
     assert put_at(record(str(int(NOW) - 7))) == int(NOW) - 7
 
 
-def test_without_the_attribute_a_message_waits_since_it_was_queued() -> None:
+def test_without_the_attribute_the_time_of_queueing_counts() -> None:
     assert put_at(record(SentTimestamp="1795251600250")) == 1795251600.25
 
 
-@pytest.mark.parametrize("said", ["soon", "1.5", "nan", "inf", "-1", "9" * 12, "9" * 400, "9" * 5000])
-def test_what_is_no_time_is_none(said: str) -> None:
-    assert put_at(record(said)) is None
+@pytest.mark.parametrize("text", ["soon", "1.5", "nan", "inf", "-1", "9" * 12, "9" * 400, "9" * 5000])
+def test_an_invalid_time_of_the_put_is_ignored(text: str) -> None:
+    assert put_at(record(text)) is None
 
 
-def test_a_queue_s_time_beyond_all_clocks_is_none() -> None:
+def test_a_time_of_queueing_beyond_all_clocks_is_ignored() -> None:
     assert put_at(record(SentTimestamp="9" * 400)) is None
 
 
-def test_a_record_that_says_nothing_of_time_has_none() -> None:
+def test_a_record_without_times_has_no_time_of_the_put() -> None:
     untimed = record()
     del untimed["attributes"]["SentTimestamp"]
     assert put_at(untimed) is None
 
 
-def test_dispatch_tells_the_sender_when_the_item_was_put(aws: Aws, clock: FakeClock) -> None:
+def test_dispatch_sends_the_time_of_the_put_to_the_sender(aws: Aws, clock: FakeClock) -> None:
     made(aws, clock).dispatch(numbered(item()), {"100": NOW - 3.7})
     assert attributes_of(aws)[PUT_AT] == str(int(NOW - 3.7))
 
 
-def test_dispatch_says_nothing_of_what_it_does_not_know(aws: Aws, clock: FakeClock) -> None:
+def test_dispatch_sends_no_time_of_the_put_if_it_is_unknown(aws: Aws, clock: FakeClock) -> None:
     made(aws, clock).dispatch(numbered(item()))
     assert PUT_AT not in attributes_of(aws)
 
 
-def test_the_stream_is_what_knows_when_an_item_was_put(load: Load, aws: Aws) -> None:
+def test_dispatch_takes_the_time_of_the_put_from_the_stream(load: Load, aws: Aws) -> None:
     load("dispatch")(stream_event(image(**item())), lambda_context())
     assert attributes_of(aws)[PUT_AT] == str(int(NOW))
 
 
-def test_a_sender_measures_from_the_put_to_the_yes(post: Make, clock: FakeClock, timed: Timed) -> None:
+def test_a_sender_measures_from_the_put_to_the_acceptance(post: Make, clock: FakeClock, timed: Timed) -> None:
     clock.advance(4.25)
     post().handle(item())
     assert timed() == {"PutToAccepted": [4250]}
 
 
-def test_what_had_a_time_of_its_own_is_measured_from_that(post: Make, clock: FakeClock, timed: Timed) -> None:
+def test_a_scheduled_message_is_measured_from_its_send_at(post: Make, clock: FakeClock, timed: Timed) -> None:
     clock.advance(600)
     post().handle(item(send_at=iso(NOW + 598)))
     assert timed() == {"PutToAccepted": [2000]}
 
 
-def test_a_clock_that_is_behind_the_queue_s_makes_no_time_negative(
+def test_a_sender_whose_clock_is_behind_the_queues_measures_no_negative_time(
     post: Make, clock: FakeClock, timed: Timed
 ) -> None:
     clock.advance(-2)
@@ -96,7 +96,9 @@ def test_a_clock_that_is_behind_the_queue_s_makes_no_time_negative(
     assert timed() == {"PutToAccepted": [0]}
 
 
-def test_what_is_not_recorded_is_not_measured(post: Make, aws: Aws, timed: Timed) -> None:
+def test_a_message_whose_acceptance_is_not_recorded_is_not_measured(
+    post: Make, aws: Aws, timed: Timed
+) -> None:
     writes = itertools.count()
 
     def first_alone(real: Callable[..., Any], **arguments: Any) -> Any:
@@ -119,7 +121,7 @@ def test_an_error_of_the_measurement_costs_no_record_and_no_checkpoint_of_a_fax(
     assert (aws.item()["status"], entry(aws)["provider_id"]) == ("sent", "p-1")
 
 
-def test_each_of_a_batch_counts_and_none_twice(post: Make, clock: FakeClock, timed: Timed) -> None:
+def test_each_message_of_a_batch_is_measured_once(post: Make, clock: FakeClock, timed: Timed) -> None:
     worker = post()
     clock.advance(1)
     worker.handle(item(id="a"), item(id="b"))
@@ -127,16 +129,14 @@ def test_each_of_a_batch_counts_and_none_twice(post: Make, clock: FakeClock, tim
     assert timed() == {"PutToAccepted": [1000, 1000]}
 
 
-def test_a_fax_is_accepted_when_it_is_submitted_however_long_it_takes(
-    fax_post: FaxMake, clock: FakeClock, timed: Timed
-) -> None:
+def test_a_fax_is_measured_until_its_submit(fax_post: FaxMake, clock: FakeClock, timed: Timed) -> None:
     clock.advance(2)
     fax_post(FakeLine(Pending("queued"), Pending("sending"), Delivered())).handle(fax_body())
     assert clock.slept
     assert timed() == {"PutToAccepted": [2000]}
 
 
-def test_a_later_attempt_says_nothing_of_the_put(fax_post: FaxMake, clock: FakeClock, timed: Timed) -> None:
+def test_a_later_attempt_is_not_measured(fax_post: FaxMake, clock: FakeClock, timed: Timed) -> None:
     worker = fax_post(FakeLine(Undelivered("busy", again=True), Delivered()))
     worker.handle(fax_body())
     clock.advance(600)

@@ -1,5 +1,5 @@
-"""A provider that knows a request by its key: after a crash the identical one goes again, for as long as the
-key is known."""
+"""A provider that recognizes a request by its key: after a crash the identical request is repeated for as
+long as the provider knows the key."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,13 +19,13 @@ Again = Callable[..., Post]
 
 
 def again(message: Mail) -> Any:
-    """The request of the first try, to be known from a new one."""
+    """Return the request of the first try, which differs from a new one."""
     return type("Request", (), {"id": f"{message.id} again"})()
 
 
 @pytest.fixture
 def after_a_crash(post: Make, ledger: Ledger, clock: FakeClock) -> Again:
-    """The worker that comes after one that died; the key is known for a day."""
+    """Make the worker after one that died; the provider knows the key for a day."""
 
     def make(*says: Any, account: str = ACCOUNT, until: float = NOW + 86_400, **changes: Any) -> Post:
         claimed(ledger, account=account)
@@ -38,7 +38,7 @@ def after_a_crash(post: Make, ledger: Ledger, clock: FakeClock) -> Again:
 
 
 @pytest.mark.parametrize("on_unknown", ["hold", "resend"])
-def test_the_identical_request_goes_again(
+def test_after_a_crash_the_identical_request_is_repeated(
     after_a_crash: Again, aws: Aws, counted: Counted, on_unknown: str
 ) -> None:
     worker = after_a_crash(on_unknown=on_unknown)
@@ -48,9 +48,7 @@ def test_the_identical_request_goes_again(
     assert counted() == {"Repeated": 1, "Sent": 1}
 
 
-def test_it_goes_again_without_the_waits_of_what_might_be_sent_twice(
-    after_a_crash: Again, clock: FakeClock
-) -> None:
+def test_repeats_do_not_wait_as_resends_do(after_a_crash: Again, clock: FakeClock) -> None:
     worker = after_a_crash(ConnectionResetError("gone"), on_unknown="resend", resend_delays=())
     for _ in range(5):
         assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
@@ -58,7 +56,7 @@ def test_it_goes_again_without_the_waits_of_what_might_be_sent_twice(
     assert worker.submitted == ["m-1 again"] * 5
 
 
-def test_a_refusal_of_the_repeat_leaves_the_first_try_to_be_repeated(after_a_crash: Again, aws: Aws) -> None:
+def test_after_a_refused_repeat_the_first_try_can_be_repeated(after_a_crash: Again, aws: Aws) -> None:
     worker = after_a_crash(Retry("throttled"), Sent("p-1"), on_unknown="hold")
     assert worker.handle(item()).keys() == {"r-0"}
     assert aws.item()["unsettled_tries"][0].startswith(f"{NOW_MS} ")
@@ -67,20 +65,20 @@ def test_a_refusal_of_the_repeat_leaves_the_first_try_to_be_repeated(after_a_cra
 
 
 def held(worker: Post, aws: Aws, **changes: str) -> str:
-    """Why a message is held, of which nothing was submitted by this worker."""
+    """Return the reason why a message is held. This worker has not submitted it."""
     assert worker.handle(item(**changes)) == {}
     assert worker.submitted == []
     assert (aws.item()["status"], aws.item()["error"]["code"]) == ("failed", "outcome_unknown")
     return str(aws.item()["error"]["message"])
 
 
-def test_once_its_key_is_forgotten_its_outcome_is_unknown(
+def test_a_message_whose_key_the_provider_has_forgotten_is_held(
     after_a_crash: Again, aws: Aws, clock: FakeClock
 ) -> None:
     assert "on_unknown: hold" in held(after_a_crash(until=NOW + LEASE, on_unknown="hold"), aws)
 
 
-def test_a_try_at_another_account_is_not_repeated_here(after_a_crash: Again, aws: Aws) -> None:
+def test_a_try_at_another_account_is_not_repeated(after_a_crash: Again, aws: Aws) -> None:
     assert "on_unknown: hold" in held(after_a_crash(account="keyed/2", on_unknown="hold"), aws)
 
 
@@ -88,7 +86,7 @@ def test_a_message_that_has_expired_since_is_held(after_a_crash: Again, aws: Aws
     assert "expires_at" in held(after_a_crash(), aws, expires_at=iso(NOW))
 
 
-def test_a_message_whose_recipient_wants_nothing_since_is_held(
+def test_a_message_whose_recipient_was_suppressed_since_is_held(
     after_a_crash: Again, aws: Aws, clock: FakeClock
 ) -> None:
     choices = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
@@ -97,7 +95,7 @@ def test_a_message_whose_recipient_wants_nothing_since_is_held(
 
 
 @pytest.mark.parametrize("crashed", [True, False])
-def test_another_request_under_its_key_is_never_answered_by_a_new_key(
+def test_a_message_whose_key_another_request_has_is_held_and_gets_no_new_key(
     after_a_crash: Again, post: Make, aws: Aws, counted: Counted, *, crashed: bool
 ) -> None:
     refusal = Conflict("the key stands for another request")

@@ -1,4 +1,4 @@
-"""Senders of a stage that may reach only some: what is for others is suppressed, or goes to somebody else."""
+"""Senders of a restricted stage: messages to recipients outside its setting are suppressed or redirected."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,7 @@ def list_(aws: Aws, clock: FakeClock) -> Suppressions:
 
 
 class Sending(WorkerPost):
-    """A worker of any channel."""
+    """Worker of any channel."""
 
     def __init__(
         self, aws: Aws, clock: FakeClock, settings: Sender, adapter: Any, delivery: Callable[..., Any]
@@ -69,7 +69,7 @@ def pushing(aws: Aws, clock: FakeClock, client: push.Sns, **changes: Any) -> Sen
     return Sending(aws, clock, settings, push.adapter(client), to_people)
 
 
-def test_a_mail_to_somebody_who_may_not_be_reached_is_suppressed(
+def test_a_mail_to_a_recipient_outside_the_setting_is_suppressed(
     post: Make, list_: Suppressions, aws: Aws, counted: Counted, log: Log
 ) -> None:
     worker = post(suppressions=list_, recipients_only=["corp.example"])
@@ -81,7 +81,7 @@ def test_a_mail_to_somebody_who_may_not_be_reached_is_suppressed(
     assert "example.com" not in str(log())
 
 
-def test_of_several_recipients_those_who_may_be_reached_get_it(
+def test_a_mail_to_several_goes_only_to_recipients_in_the_setting(
     post: Make, list_: Suppressions, aws: Aws, counted: Counted
 ) -> None:
     list_.mark(Suppression(BOB, "mail", "bounce", NOW_MS))
@@ -96,9 +96,7 @@ def test_of_several_recipients_those_who_may_be_reached_get_it(
     assert counted() == {"Sent": 1, "SuppressedInPart": 1}
 
 
-def test_a_mail_to_nobody_who_may_be_reached_is_redirected_and_says_for_whom_it_was(
-    post: Make, list_: Suppressions, aws: Aws
-) -> None:
+def test_a_redirected_mail_names_its_own_recipients(post: Make, list_: Suppressions, aws: Aws) -> None:
     worker = post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
     worker.handle(item(to=["Ada <ADA@example.com>", EVE], cc="carl@example.com"))
     (sent,) = worker.adapter.submitted
@@ -110,16 +108,16 @@ def test_a_mail_to_nobody_who_may_be_reached_is_redirected_and_says_for_whom_it_
     assert set(ledger["recipients"]) == {ADA, EVE, "carl@example.com"}
 
 
-def test_a_mail_to_those_who_may_be_reached_is_not_redirected(
+def test_a_mail_to_recipients_in_the_setting_is_not_redirected(
     post: Make, list_: Suppressions, aws: Aws
 ) -> None:
     worker = post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
     worker.handle(item(id="m-1", to=EVE), item(id="m-2", to=TESTERS))
-    assert [each.to for each in worker.adapter.submitted] == [EVE, TESTERS]
+    assert [request.to for request in worker.adapter.submitted] == [EVE, TESTERS]
     assert "redirected_to" not in aws.item("m-1").keys() | aws.item("m-2").keys()
 
 
-def test_with_a_redirect_the_choices_of_those_whom_a_mail_is_for_count(
+def test_the_choices_of_its_own_recipients_count_for_a_redirected_mail(
     post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
 ) -> None:
     preferences = Preferences(aws.dynamodb, PREFERENCES, clock)
@@ -132,9 +130,7 @@ def test_with_a_redirect_the_choices_of_those_whom_a_mail_is_for_count(
     assert (sent.id, sent.to, sent.headers) == ("m-2", TESTERS, {"X-Original-To": EVE})
 
 
-def test_who_is_on_the_suppression_list_gets_no_redirected_message_either(
-    post: Make, list_: Suppressions, aws: Aws
-) -> None:
+def test_a_suppressed_recipient_gets_no_redirected_message(post: Make, list_: Suppressions, aws: Aws) -> None:
     list_.mark(Suppression(TESTERS, "mail", "complaint", NOW_MS))
     worker = post(suppressions=list_, recipients_only=[], redirect_to=TESTERS)
     worker.handle(item(to=ADA, topic="news"))
@@ -168,11 +164,11 @@ def test_a_resend_without_the_redirect_reaches_its_recipients_and_the_ledger_say
 
 
 class Room(Message, frozen=True, kw_only=True):
-    """A channel of one's own that names nobody."""
+    """Message of an own channel, without recipients."""
 
 
 @pytest.mark.parametrize(("only", "status"), [(None, "sent"), ([], "suppressed")])
-def test_a_channel_that_names_nobody_sends_nothing_in_a_stage_that_may_not_reach_everybody(
+def test_a_channel_without_recipients_sends_nothing_in_a_restricted_stage(
     aws: Aws, clock: FakeClock, only: list[str] | None, status: str
 ) -> None:
     adapter: Any = FakeAdapter(Sent("p-1"))
@@ -182,15 +178,15 @@ def test_a_channel_that_names_nobody_sends_nothing_in_a_stage_that_may_not_reach
     assert aws.item("r-1", "room")["status"] == status
 
 
-def test_a_text_goes_only_to_numbers_that_begin_as_the_setting_says(aws: Aws, clock: FakeClock) -> None:
+def test_a_text_goes_only_to_numbers_in_the_setting(aws: Aws, clock: FakeClock) -> None:
     provider = sms.FakeSms()
     worker = texting(aws, clock, provider, recipients_only=["+1555555"])
     worker.handle(sms.sms_item(id="s-1"), sms.sms_item(id="s-2", to="+16175551234"))
-    assert [each.to for each in provider.submitted] == [sms.TO]
+    assert [request.to for request in provider.submitted] == [sms.TO]
     assert aws.item("s-2", "sms")["error"] == REFUSED
 
 
-def test_a_redirected_text_is_looked_for_at_the_number_that_it_went_to(aws: Aws, clock: FakeClock) -> None:
+def test_a_look_up_for_a_redirected_text_asks_for_the_number_that_got_it(aws: Aws, clock: FakeClock) -> None:
     redirect = {"recipients_only": [], "redirect_to": PHONE}
     payload = f"s3://{BUCKET}/text.json"
     aws.s3.put_object(Bucket=BUCKET, Key="text.json", Body=b'{"text": "Your table is ready"}')
@@ -200,15 +196,15 @@ def test_a_redirected_text_is_looked_for_at_the_number_that_it_went_to(aws: Aws,
     clock.advance(LEASE + 1)
     provider = sms.FakeSms(finds=Sent("SM9"))
     texting(aws, clock, provider, **redirect).handle(text)
-    assert [each.to for each in lost.submitted] == [PHONE]
-    assert [each.to for each, *_ in provider.searches] == [PHONE]
+    assert [request.to for request in lost.submitted] == [PHONE]
+    assert [request.to for request, *_ in provider.searches] == [PHONE]
     ledger = aws.item("s-1", "sms")
     assert (ledger["provider_id"], ledger["line"]) == ("SM9", PHONE)
     assert (ledger["to"], ledger["redirected_to"]) == (sms.TO, PHONE)
 
 
 @pytest.mark.parametrize("after", [{}, {"recipients_only": [], "redirect_to": "+12025550177"}])
-def test_a_text_not_found_at_another_number_than_it_went_to_may_have_been_sent(
+def test_a_look_up_for_another_number_does_not_prove_that_a_text_was_not_sent(
     aws: Aws, clock: FakeClock, after: Item
 ) -> None:
     lost = sms.FakeSms(TimeoutError("no answer"))
@@ -228,7 +224,7 @@ def test_a_text_not_found_at_another_number_than_it_went_to_may_have_been_sent(
         (f"push:android#{push.TOKEN}", push.TOKEN),
     ],
 )
-def test_a_push_goes_only_to_endpoints_tokens_and_topics_that_the_setting_names(
+def test_a_push_goes_only_to_endpoints_tokens_and_topics_in_the_setting(
     aws: Aws, clock: FakeClock, only: str, to: str
 ) -> None:
     platform = "android" if to == push.TOKEN else ...
@@ -241,7 +237,9 @@ def test_a_push_goes_only_to_endpoints_tokens_and_topics_that_the_setting_names(
 
 
 @pytest.mark.parametrize("to", [push.IOS_ENDPOINT, push.TOPIC, push.TOKEN])
-def test_a_push_to_whatever_is_redirected_to_the_one_endpoint(aws: Aws, clock: FakeClock, to: str) -> None:
+def test_a_push_to_an_endpoint_a_topic_or_a_token_is_redirected_to_one_endpoint(
+    aws: Aws, clock: FakeClock, to: str
+) -> None:
     client = push.Sns()
     worker = pushing(aws, clock, client, recipients_only=[], redirect_to=push.ENDPOINT)
     worker.handle(push.push_item(to=to, platform="ios" if to == push.TOKEN else ...))
@@ -251,7 +249,7 @@ def test_a_push_to_whatever_is_redirected_to_the_one_endpoint(aws: Aws, clock: F
     assert aws.item("p-1", "push")["redirected_to"] == push.ENDPOINT
 
 
-def test_a_fax_dials_only_numbers_that_begin_as_the_setting_says(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_fax_goes_only_to_numbers_in_the_setting(fax_post: FaxMake, aws: Aws) -> None:
     worker = fax_post(recipients_only=[LINE])
     assert worker.handle(fax_body(to=OTHER_LINE), group=OTHER_LINE) is None
     assert (worker.line.calls, entry(aws)["status"], entry(aws)["error"]) == ([], "suppressed", REFUSED)
@@ -260,7 +258,7 @@ def test_a_fax_dials_only_numbers_that_begin_as_the_setting_says(fax_post: FaxMa
     assert again.line.submits == 1
 
 
-def test_a_fax_that_was_busy_is_not_dialled_again_when_the_stage_may_not_reach_its_number_any_more(
+def test_a_busy_fax_is_not_dialled_again_if_its_number_has_left_the_setting(
     fax_post: FaxMake, aws: Aws
 ) -> None:
     fax_post(FakeLine(BUSY)).handle(fax_body())

@@ -1,4 +1,4 @@
-"""Senders and the suppression list: who is on it gets nothing, and everybody else what is theirs."""
+"""Senders and the suppression list: a recipient on the list gets no message."""
 
 from typing import Any
 
@@ -24,22 +24,22 @@ def _bounced(recipient: str, channel: str = "mail") -> Suppression:
     return Suppression(recipient, channel, "bounce", NOW_MS, "no such user", "m-0")
 
 
-def test_a_mail_to_somebody_on_the_list_is_suppressed_with_the_reason(
+def test_a_mail_to_a_recipient_on_the_list_is_suppressed_with_the_reason(
     post: Make, list_: Suppressions, aws: Aws, log: Log, counted: Counted
 ) -> None:
     list_.mark(_bounced(ADA))
     worker = post(suppressions=list_)
     assert worker.handle(item(to="Ada <ADA@example.com>")) == {}
     assert worker.submitted == []
-    found = aws.item()
-    assert (found["status"], found["error"]) == ("suppressed", {"code": "suppressed", "message": SENTENCE})
-    assert "completedAt" in found
-    assert "failed_on" not in found  # it is no failure
+    stored = aws.item()
+    assert (stored["status"], stored["error"]) == ("suppressed", {"code": "suppressed", "message": SENTENCE})
+    assert "completedAt" in stored
+    assert "failed_on" not in stored  # it is no failure
     assert counted() == {"Suppressed": 1}
     assert "example.com" not in str(log())
 
 
-def test_a_mail_to_somebody_on_the_list_of_another_channel_goes(
+def test_a_mail_to_a_recipient_on_the_list_of_another_channel_is_sent(
     post: Make, list_: Suppressions, aws: Aws
 ) -> None:
     list_.mark(_bounced(ADA, "sms"))
@@ -57,32 +57,30 @@ def test_of_several_recipients_those_on_the_list_are_left_out(
     worker.handle(item(to=[ADA, EVE], cc="Carl <carl@example.com>", bcc=BOB))
     (mail,) = worker.adapter.submitted
     assert (mail.to, mail.cc, mail.bcc) == ([EVE], ["Carl <carl@example.com>"], [])
-    found = aws.item()
-    assert found["status"] == "sent"
-    assert {each: entry.get("status") for each, entry in found["recipients"].items()} == {
+    stored = aws.item()
+    assert stored["status"] == "sent"
+    assert {recipient: entry.get("status") for recipient, entry in stored["recipients"].items()} == {
         ADA: "suppressed",
         BOB: "suppressed",
         EVE: None,
         "carl@example.com": None,
     }
-    assert found["recipients"][ADA]["error"] == SENTENCE
+    assert stored["recipients"][ADA]["error"] == SENTENCE
     assert counted() == {"Sent": 1, "SuppressedInPart": 1}
 
 
 def test_a_mail_whose_recipients_are_all_on_the_list_is_suppressed(
     post: Make, list_: Suppressions, aws: Aws
 ) -> None:
-    for each in (ADA, EVE, BOB):
-        list_.mark(_bounced(each))
+    for recipient in (ADA, EVE, BOB):
+        list_.mark(_bounced(recipient))
     worker = post(suppressions=list_)
     worker.handle(item(to=[ADA, EVE], bcc=BOB))
     assert worker.submitted == []
     assert aws.item()["status"] == "suppressed"
 
 
-def test_who_enters_the_list_is_kept_back_from_the_next_batch_on_and_lifted_gets_mail_again(
-    post: Make, list_: Suppressions
-) -> None:
+def test_the_list_counts_from_the_next_batch_on(post: Make, list_: Suppressions) -> None:
     worker = post(suppressions=list_)
     worker.handle(item(id="m-1", to=ADA))
     list_.mark(_bounced(ADA))
@@ -105,7 +103,7 @@ def test_while_the_list_cannot_be_read_nothing_is_sent_and_everything_comes_back
     assert worker.submitted == ["m-1", "m-2"]
 
 
-def test_a_suppressed_mail_comes_after_the_evidence_of_an_earlier_try(
+def test_evidence_of_an_earlier_try_goes_before_the_suppression_list(
     post: Make, list_: Suppressions, aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     claimed(ledger)
@@ -127,24 +125,24 @@ def test_a_recipient_that_is_gone_enters_the_list_before_its_message_fails(
     }
 
 
-def test_whoever_opted_out_at_the_provider_enters_the_list_and_the_message_ends_as_suppressed(
+def test_an_opt_out_at_the_provider_enters_the_list_and_suppresses_the_message(
     post: Make, list_: Suppressions, aws: Aws, counted: Counted
 ) -> None:
     worker = post(Rejected("it answered 21610", opted_out=True), suppressions=list_)
     assert worker.handle(item(to=ADA)) == {}
-    found = aws.item()
-    assert (found["status"], found["error"]) == (
+    stored = aws.item()
+    assert (stored["status"], stored["error"]) == (
         "suppressed",
         {"code": "suppressed", "message": "it answered 21610"},
     )
-    assert "failed_on" not in found  # it is no failure
+    assert "failed_on" not in stored  # it is no failure
     assert list_.find("mail", [ADA]) == {
         ADA: Suppression(ADA, "mail", "stop", NOW_MS, "it answered 21610", "m-1")
     }
     assert counted() == {"Suppressed": 1}
 
 
-def test_a_rejection_that_is_the_messages_own_marks_nobody(post: Make, list_: Suppressions) -> None:
+def test_a_rejection_for_the_messages_own_fault_marks_no_recipient(post: Make, list_: Suppressions) -> None:
     post(Rejected("too long"), suppressions=list_).handle(item(to=ADA))
     assert list_.find("mail", [ADA]) == {}
 

@@ -1,4 +1,4 @@
-"""When a lane sends: within its window; bulk as the day has room; codes at once, counted afterwards."""
+"""When a lane sends: within its window; bulk within its part of the day; codes at once."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def lane(post: Make, aws: Aws, *says: Any, bulk: bool, **changes: Any) -> Post:
 
 
 def spent(aws: Aws, clock: FakeClock) -> tuple[int, int]:
-    """The recipients that count: all, and bulk's."""
+    """Return the number of recipients that count: all of them, and those of bulk."""
     return Budget(aws.dynamodb, BUDGETS, "mail", DAYS, 0.1, clock).spent()
 
 
@@ -36,15 +36,15 @@ def to_many(many: int, id_: str = "m-0") -> Item:
 
 
 def waiting(aws: Aws) -> list[Held]:
-    found = [held(body) for body in aws.bodies("scheduled")]
-    return [each for each in found if each is not None]
+    entries = [held(body) for body in aws.bodies("scheduled")]
+    return [entry for entry in entries if entry is not None]
 
 
 SPELLINGS = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.COM", "bcc": ["eve@x.com"]}
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_a_mail_counts_each_address_that_its_provider_is_given(
+def test_each_address_that_the_provider_gets_counts(
     post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
     """SES counts the addresses in To, CC and BCC, however often an address comes."""
@@ -53,10 +53,10 @@ def test_a_mail_counts_each_address_that_its_provider_is_given(
     assert spent(aws, clock) == (4, 4 if bulk else 0)
 
 
-def test_recipients_count_as_far_as_the_provider_is_given_them(
+def test_recipients_that_the_provider_does_not_get_do_not_count(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    """Neither who has opted out, nor whom the stage may not reach."""
+    """Neither suppressed recipients nor recipients outside the stage's setting."""
     suppressions = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
     suppressions.mark(Suppression("gone@example.com", "mail", "bounce", NOW_MS))
     codes = lane(post, aws, bulk=False, recipients_only=["example.com"], suppressions=suppressions)
@@ -65,7 +65,7 @@ def test_recipients_count_as_far_as_the_provider_is_given_them(
     assert spent(aws, clock) == (2, 0)
 
 
-def test_what_bulk_was_granted_for_those_who_get_nothing_is_for_its_next_batch(
+def test_a_grant_for_recipients_left_out_is_used_by_the_next_batch(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     news = lane(post, aws, bulk=True, recipients_only=["example.com"])
@@ -75,14 +75,14 @@ def test_what_bulk_was_granted_for_those_who_get_nothing_is_for_its_next_batch(
     assert spent(aws, clock) == (3, 3)
 
 
-def test_a_redirected_mail_counts_whom_it_goes_to(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_redirected_mail_counts_its_new_recipient(post: Make, aws: Aws, clock: FakeClock) -> None:
     redirected = {"recipients_only": ["example.com"], "redirect_to": "testers@example.com"}
     codes = lane(post, aws, bulk=False, **redirected)
     assert codes.handle(item(to=["a@elsewhere.com", "b@elsewhere.com"])) == {}
     assert spent(aws, clock) == (1, 0)
 
 
-def test_a_code_is_sent_before_the_budget_hears_of_it_and_whatever_it_says(
+def test_codes_are_sent_before_they_are_counted_and_also_if_that_fails(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
@@ -93,20 +93,20 @@ def test_a_code_is_sent_before_the_budget_hears_of_it_and_whatever_it_says(
     assert spent(aws, clock) == (0, 0)
 
 
-def test_a_stage_without_a_limit_asks_nothing_and_counts_nothing(post: Make, aws: Aws) -> None:
+def test_a_stage_without_a_limit_does_not_use_the_budget(post: Make, aws: Aws) -> None:
     watched = Meddler(aws.dynamodb)
     for bulk in (False, True):
         assert lane(post, aws, bulk=bulk, budgets=watched, per_day=()).handle(item(id=f"m-{bulk}")) == {}
     assert watched.names() == []
 
 
-def test_what_codes_did_not_send_is_not_counted(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_codes_that_were_not_sent_do_not_count(post: Make, aws: Aws, clock: FakeClock) -> None:
     codes = lane(post, aws, Retry("slow down"), Rejected("no such domain"), Sent("p-1"), bulk=False)
     codes.handle(*mails(3))
     assert spent(aws, clock) == (1, 0)
 
 
-def test_a_code_that_nobody_knows_of_counts(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_code_with_an_unknown_outcome_counts(post: Make, aws: Aws, clock: FakeClock) -> None:
     lane(post, aws, RuntimeError("no answer"), bulk=False).handle(item())
     assert spent(aws, clock) == (1, 0)
 
@@ -136,12 +136,10 @@ def test_bulk_over_its_part_waits_with_its_content_until_its_slot(
     assert counted()["WaitsForDay"] == 2
 
 
-def test_what_waits_is_claimed_by_nobody_and_comes_no_nearer_to_the_dead_letters(
-    post: Make, aws: Aws
-) -> None:
+def test_a_message_that_waits_for_its_slot_has_no_claim_and_its_record_is_done(post: Make, aws: Aws) -> None:
     bulk = lane(post, aws, bulk=True)
     bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
-    assert bulk.handle(item(id="late"), receives=4) == {}  # the record is done with
+    assert bulk.handle(item(id="late"), receives=4) == {}  # the queue may delete the record
     assert aws.item("late") == {}
 
 
@@ -154,29 +152,27 @@ def test_a_message_that_has_waited_for_its_slot_goes_before_others(
     late, _ = waiting(aws)
     clock.now = late.due
     bulk.handle(item(id="new"))
-    assert [each.item["id"] for each in waiting(aws)] == ["new"]
+    assert [entry.item["id"] for entry in waiting(aws)] == ["new"]
     assert bulk.handle(late.item, in_line={"late"}) == {}
     assert bulk.submitted[-1] == "late"
 
 
-def test_of_one_batch_those_that_have_waited_go_first(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_messages_of_a_batch_that_have_waited_go_first(post: Make, aws: Aws, clock: FakeClock) -> None:
     bulk = lane(post, aws, bulk=True)
     bulk.handle(*(to_many(40, f"m-{at}") for at in range(2)))
     bulk.handle(to_many(10, "new"), to_many(10, "late"), in_line={"late"})
     assert bulk.submitted[-1] == "late"
-    assert [each.item["id"] for each in waiting(aws)] == ["new"]
+    assert [entry.item["id"] for entry in waiting(aws)] == ["new"]
 
 
 def test_a_smaller_mail_does_not_overtake_one_that_has_no_room(post: Make, aws: Aws) -> None:
     bulk = lane(post, aws, bulk=True)
     bulk.handle(*(to_many(40, f"m-{at}") for at in range(2)))
     bulk.handle(to_many(20, "large"), item(id="small"))
-    assert [each.item["id"] for each in waiting(aws)] == ["large", "small"]
+    assert [entry.item["id"] for entry in waiting(aws)] == ["large", "small"]
 
 
-def test_what_bulk_was_granted_and_did_not_need_is_for_its_next_batch(
-    post: Make, aws: Aws, clock: FakeClock
-) -> None:
+def test_the_rest_of_a_grant_is_used_by_the_next_batch(post: Make, aws: Aws, clock: FakeClock) -> None:
     bulk = lane(post, aws, Retry("slow down"), Sent("p-1"), bulk=True)
     bulk.handle(item())
     assert spent(aws, clock) == (1, 1)
@@ -184,7 +180,7 @@ def test_what_bulk_was_granted_and_did_not_need_is_for_its_next_batch(
     assert spent(aws, clock) == (1, 1)
 
 
-def test_a_grant_is_good_for_the_hour_in_which_it_counts(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_grant_is_valid_for_the_hour_in_which_it_counts(post: Make, aws: Aws, clock: FakeClock) -> None:
     bulk = lane(post, aws, Retry("slow down"), Sent("p-1"), bulk=True)
     bulk.handle(item())
     clock.advance(3_600)
@@ -192,7 +188,7 @@ def test_a_grant_is_good_for_the_hour_in_which_it_counts(post: Make, aws: Aws, c
     assert spent(aws, clock) == (2, 2)
 
 
-def test_bulk_that_has_expired_asks_for_nothing_and_ends_as_expired(
+def test_an_expired_bulk_message_ends_as_expired_and_does_not_count(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -201,7 +197,7 @@ def test_bulk_that_has_expired_asks_for_nothing_and_ends_as_expired(
     assert spent(aws, clock) == (0, 0)
 
 
-def test_a_budget_that_cannot_be_asked_lets_bulk_wait_in_its_queue(
+def test_bulk_waits_in_its_queue_while_the_budget_cannot_be_read(
     post: Make, aws: Aws, counted: Counted
 ) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
@@ -211,7 +207,7 @@ def test_a_budget_that_cannot_be_asked_lets_bulk_wait_in_its_queue(
     assert bulk.handle(item(), receives=3) == {}
 
 
-def test_what_the_queue_of_those_that_wait_does_not_take_comes_back(
+def test_a_message_that_cannot_be_put_into_the_queue_of_waiting_ones_comes_back(
     post: Make, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bulk = lane(post, aws, bulk=True, scheduled_queue_url="https://sqs.example/nowhere")
@@ -220,14 +216,14 @@ def test_what_the_queue_of_those_that_wait_does_not_take_comes_back(
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_a_provider_that_takes_no_more_today_costs_no_try_and_closes_the_day_for_bulk(
+def test_a_used_up_quota_costs_no_try_and_closes_the_day_for_bulk(
     post: Make, aws: Aws, clock: FakeClock, counted: Counted, bulk: bool
 ) -> None:
     sender = lane(post, aws, DayUsedUp("Daily message quota exceeded."), bulk=bulk)
     assert sender.handle(item(), receives=3) == {}
-    (found,) = waiting(aws)
-    assert found.due >= NOW + USED_UP_SECONDS
-    assert found.put_at == (found.due if bulk else NOW)
+    (entries,) = waiting(aws)
+    assert entries.due >= NOW + USED_UP_SECONDS
+    assert entries.put_at == (entries.due if bulk else NOW)
     assert aws.item()["trouble"]["code"] == "day_used_up"
     assert counted()["DayUsedUp"] == 1
     after = lane(post, aws, bulk=True)
@@ -235,23 +231,21 @@ def test_a_provider_that_takes_no_more_today_costs_no_try_and_closes_the_day_for
     assert after.submitted == []
 
 
-def test_what_is_left_of_a_grant_is_not_used_once_the_provider_has_closed_the_day(
-    post: Make, aws: Aws
-) -> None:
+def test_the_rest_of_a_grant_is_not_used_after_the_provider_has_closed_the_day(post: Make, aws: Aws) -> None:
     bulk = lane(post, aws, Retry("slow down"), DayUsedUp("quota"), Sent("p-1"), bulk=True)
     bulk.handle(*mails(2))
     bulk.handle(item(id="later"))
     assert bulk.submitted == ["m-0", "m-1"]
 
 
-def test_without_a_limit_of_the_stages_own_the_providers_still_lets_messages_wait(
+def test_without_a_limit_of_the_stage_messages_wait_for_the_providers_quota(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     sender = lane(post, aws, DayUsedUp("quota"), Sent("p-1"), bulk=False, per_day=())
     assert sender.handle(item()) == {}
-    (found,) = waiting(aws)
-    clock.now = found.due
-    assert sender.handle(found.item) == {}
+    (entries,) = waiting(aws)
+    clock.now = entries.due
+    assert sender.handle(entries.item) == {}
     assert aws.item()["status"] == "sent"
     assert "trouble" not in aws.item()
 
@@ -260,67 +254,68 @@ NIGHT = {"from": "20:00", "to": "23:00", "zone": "UTC"}  # it is 09:00
 OPENS = NOW + 11 * 3_600
 
 
-def test_what_is_outside_of_its_window_waits_with_its_content_until_that_opens(
+def test_a_message_outside_its_window_waits_with_its_content_until_the_window_opens(
     post: Make, aws: Aws, counted: Counted
 ) -> None:
     codes = lane(post, aws, bulk=False)
     assert codes.handle(item(window=NIGHT, name="Ada"), item(id="now"), receives=3) == {}
     assert codes.submitted == ["now"]
-    (found,) = waiting(aws)
-    assert (found.due, found.put_at, found.in_line, found.code) == (OPENS, OPENS, False, "outside_window")
-    assert (found.item["name"], counted()["WaitsForWindow"]) == ("Ada", 1)
+    (entries,) = waiting(aws)
+    assert (entries.due, entries.put_at, entries.in_line, entries.code) == (
+        OPENS,
+        OPENS,
+        False,
+        "outside_window",
+    )
+    assert (entries.item["name"], counted()["WaitsForWindow"]) == ("Ada", 1)
     assert aws.item() == {}
 
 
-def test_within_its_window_a_message_goes_out(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_message_within_its_window_is_sent(post: Make, aws: Aws, clock: FakeClock) -> None:
     clock.now = OPENS
     assert lane(post, aws, bulk=False).handle(item(window=NIGHT)) == {}
     assert aws.item()["status"] == "sent"
 
 
-def test_the_zone_of_the_message_decides(post: Make, aws: Aws) -> None:
+def test_the_window_counts_in_the_messages_own_time_zone(post: Make, aws: Aws) -> None:
     codes = lane(post, aws, bulk=False)
     codes.handle(item(window=NIGHT, time_zone="Asia/Tokyo"))  # 18:00 there
     assert waiting(aws)[0].due == NOW + 2 * 3_600
 
 
-def test_a_window_of_the_lane_is_for_messages_without_their_own(post: Make, aws: Aws) -> None:
+def test_the_window_of_the_lane_counts_for_messages_without_a_window(post: Make, aws: Aws) -> None:
     bulk = lane(post, aws, bulk=True, window=NIGHT)
     always = {"from": "00:00", "to": "23:59", "zone": "UTC"}
     bulk.handle(item(), item(id="own", window=always))
     assert bulk.submitted == ["own"]
-    assert [each.item["id"] for each in waiting(aws)] == ["m-1"]
+    assert [entry.item["id"] for entry in waiting(aws)] == ["m-1"]
 
 
-def test_what_waits_for_its_window_takes_nothing_of_the_day(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_messages_that_wait_for_their_window_do_not_count(post: Make, aws: Aws, clock: FakeClock) -> None:
     lane(post, aws, bulk=True, window=NIGHT).handle(*mails(3))
     assert spent(aws, clock) == (0, 0)
 
 
-def test_what_expires_before_its_window_opens_comes_back_when_it_expires(post: Make, aws: Aws) -> None:
+def test_a_message_that_expires_before_its_window_opens_waits_until_it_expires(post: Make, aws: Aws) -> None:
     codes = lane(post, aws, bulk=False)
     codes.handle(item(window=NIGHT, expires_at="2026-11-21T10:00:00Z"))
     assert waiting(aws)[0].due == NOW + 3_600
 
 
-def test_what_has_expired_while_it_waited_ends_as_expired_and_does_not_wait_again(
-    post: Make, aws: Aws
-) -> None:
+def test_a_message_that_has_expired_while_it_waited_ends_as_expired(post: Make, aws: Aws) -> None:
     codes = lane(post, aws, bulk=False)
     assert codes.handle(item(window=NIGHT, expires_at="2026-11-21T08:00:00Z")) == {}
     assert aws.item()["error"]["code"] == "expired"
 
 
-def test_a_time_zone_that_there_is_not_fails_its_message_by_the_field_and_no_neighbour(
-    post: Make, aws: Aws
-) -> None:
+def test_an_unknown_time_zone_fails_its_message_and_no_other(post: Make, aws: Aws) -> None:
     bulk = lane(post, aws, bulk=True, window={"from": "08:00", "to": "23:00", "zone": "UTC"})
     assert bulk.handle(item(time_zone="Berlin"), item(id="good", time_zone="Europe/Berlin")) == {}
     assert aws.item()["error"]["field"] == "time_zone"
     assert bulk.submitted == ["good"]
 
 
-def test_a_slot_that_lies_outside_of_the_window_waits_for_the_window_then(
+def test_a_message_whose_slot_is_outside_its_window_then_waits_for_the_window(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -346,14 +341,14 @@ def batch(name: str, many: int = 10) -> list[Item]:
 
 
 @pytest.mark.parametrize("batches", [30, 60])
-def test_a_campaign_whose_mails_are_all_refused_does_not_become_as_many_dead_letters(
+def test_a_campaign_that_the_provider_refuses_does_not_fill_the_dead_letter_queue(
     post: Make, aws: Aws, counted: Counted, batches: int
 ) -> None:
     bulk = unlimited(post, aws, REFUSED)
     back = [record for at in range(batches) for record in bulk.handle(*batch(f"n{at}"))]
     assert len(back) == len(bulk.submitted) == MOST_REFUSED, "these become dead letters, and ring the alarm"
     assert counted()["WaitsForProvider"] == 10 * batches - MOST_REFUSED
-    assert {(each.code, each.due) for each in waiting(aws)} == {(PROVIDER_REFUSES, NOW + CLOSED_SECONDS)}
+    assert {(entry.code, entry.due) for entry in waiting(aws)} == {(PROVIDER_REFUSES, NOW + CLOSED_SECONDS)}
 
 
 def test_a_message_that_was_refused_goes_on_while_bulk_is_closed(post: Make, aws: Aws) -> None:
@@ -369,7 +364,7 @@ def test_after_an_hour_one_refusal_closes_bulk_again(post: Make, aws: Aws, clock
     clock.advance(CLOSED_SECONDS)
     assert len(bulk.handle(item(id="o-1"))) == 1
     assert bulk.handle(item(id="o-2")) == {}
-    assert [each.item["id"] for each in waiting(aws)] == ["o-2"]
+    assert [entry.item["id"] for entry in waiting(aws)] == ["o-2"]
 
 
 def test_bulk_stays_open_once_the_provider_takes_its_messages_again(
@@ -409,9 +404,9 @@ def test_a_message_in_line_for_the_day_keeps_its_place_while_bulk_is_closed(post
     bulk = lane(post, aws, REFUSED, bulk=True)
     bulk.handle(*batch("n"))
     bulk.handle(item(id="in-line"), item(id="new"), in_line={"in-line"})
-    found = waiting(aws)
-    assert {each.item["id"]: each.in_line for each in found} == {"in-line": True, "new": False}
-    assert {each.put_at for each in found} == {NOW}, "the wait is a delay"
+    entries = waiting(aws)
+    assert {entry.item["id"]: entry.in_line for entry in entries} == {"in-line": True, "new": False}
+    assert {entry.put_at for entry in entries} == {NOW}, "the wait is a delay"
 
 
 def test_codes_are_never_closed(post: Make, aws: Aws) -> None:

@@ -1,4 +1,4 @@
-"""A batch: no record's fault is another's, and every line says whose it is."""
+"""A batch: a fault of one record touches no other, and each log line has its message's key."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_a_malformed_body_comes_back_at_once_and_the_batch_goes_on(
     assert lines_about(log(), "not a message")[0]["message_id"] == "r-1"
 
 
-def test_no_records_fault_is_anothers(post: Make, aws: Aws) -> None:
+def test_a_fault_of_one_record_touches_no_other_record(post: Make, aws: Aws) -> None:
     worker = post(
         Sent("p-1"), Retry("slow"), OSError("unknown"), Rejected("no"), Misconfigured("ours"), Sent("p-6")
     )
@@ -40,7 +40,7 @@ def test_no_records_fault_is_anothers(post: Make, aws: Aws) -> None:
     assert statuses == ["sent", "sending", "sending", "failed", "sending", "sent"]
 
 
-def test_where_the_ledger_is_down_nothing_is_sent_and_all_comes_back(
+def test_while_the_ledger_is_down_nothing_is_sent_and_all_records_come_back(
     aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     dynamodb = Meddler(
@@ -52,14 +52,14 @@ def test_where_the_ledger_is_down_nothing_is_sent_and_all_comes_back(
     assert counted() == {"Errors": 2}
 
 
-def test_one_batches_counts_are_not_the_nexts(post: Make, counted: Counted) -> None:
+def test_the_counts_of_a_batch_begin_anew(post: Make, counted: Counted) -> None:
     worker = post()
     worker.handle(item(id="a"))
     worker.handle(item(id="b"))
     assert counted() == {"Sent": 2}
 
 
-def test_every_line_about_a_message_names_it_and_no_address(
+def test_every_log_line_about_a_message_has_its_key_and_no_address(
     post: Make, log: Log, ledger: Ledger, clock: FakeClock
 ) -> None:
     claimed(ledger)
@@ -81,20 +81,20 @@ def test_every_line_about_a_message_names_it_and_no_address(
     assert "vincent@" not in json.dumps(lines)
 
 
-def test_a_line_after_a_message_is_not_about_it(post: Make, log: Log) -> None:
+def test_a_log_line_after_a_message_does_not_have_its_key(post: Make, log: Log) -> None:
     post(Rejected("no")).handle(item())
     telemetry.logger.info("the next invocation's")
     assert [line.get("id") for line in log()] == ["m-1", None]
 
 
-def test_what_came_back_goes_after_what_is_new_for_it_may_have_cut_the_function_off(post: Make) -> None:
+def test_records_that_came_back_go_after_new_ones(post: Make) -> None:
     worker = post()
     assert worker.handle(*(item(id=f"m-{at}") for at in range(4)), receives=[3, 1, 2, 1]) == {}
     assert worker.submitted == ["m-1", "m-3", "m-2", "m-0"]
 
 
-def test_what_came_back_as_often_goes_in_another_order_each_time(aws: Aws, clock: FakeClock) -> None:
-    """Else one that cuts the function off would keep the same neighbours from being sent each time."""
+def test_records_that_came_back_equally_often_go_in_random_order(aws: Aws, clock: FakeClock) -> None:
+    """Otherwise a record that cuts the function off would keep the same neighbours from being sent each time."""
     worker = Post(aws, clock, FakeAdapter(Sent("p-1")), jitter=iter((0.7, 0.2, 0.9)).__next__)
     assert worker.handle(*(item(id=f"m-{at}") for at in range(3)), receives=2) == {}
     assert worker.submitted == ["m-1", "m-0", "m-2"]

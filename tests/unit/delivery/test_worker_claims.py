@@ -1,4 +1,4 @@
-"""When a batch's messages are claimed together, and when each is claimed as its turn comes."""
+"""Claims of a batch: together in one call, or each message alone when its turn comes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def posted(aws: Aws, clock: FakeClock, **changes: Any) -> tuple[Post, Meddler]:
 
 
 def until(clock: FakeClock, deadline: float) -> Callable[[], int]:
-    """A function's time that is left, as Lambda tells it."""
+    """Return the rest of a function's time in milliseconds, as a function."""
     return lambda: int((deadline - clock()) * 1000)
 
 
@@ -32,7 +32,7 @@ def test_first_attempts_are_claimed_in_one_call(aws: Aws, clock: FakeClock) -> N
     assert worker.handle(*MAILS) == {}
     assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
     assert worker.submitted == ["m-0", "m-1", "m-2"]
-    assert [aws.item(each["id"])["status"] for each in MAILS] == ["sent"] * 3
+    assert [aws.item(body["id"])["status"] for body in MAILS] == ["sent"] * 3
 
 
 def test_a_lone_message_is_claimed_alone(aws: Aws, clock: FakeClock) -> None:
@@ -41,7 +41,7 @@ def test_a_lone_message_is_claimed_alone(aws: Aws, clock: FakeClock) -> None:
     assert TOGETHER not in client.names()
 
 
-def test_hold_claims_each_when_its_turn_comes(aws: Aws, clock: FakeClock) -> None:
+def test_a_channel_that_holds_claims_each_message_when_its_turn_comes(aws: Aws, clock: FakeClock) -> None:
     worker, client = posted(aws, clock, on_unknown="hold")
     worker.handle(*MAILS)
     assert client.names() == [ALONE] * 6
@@ -52,23 +52,23 @@ def test_hold_claims_each_when_its_turn_comes(aws: Aws, clock: FakeClock) -> Non
     [({}, 2), ({"attempt": 2}, 1), ({"send_at": "2026-11-21T08:59:00Z"}, 1)],
     ids=["received before", "a later attempt", "waited for its time"],
 )
-def test_what_has_an_item_already_is_claimed_alone(
+def test_a_message_that_may_have_an_item_is_claimed_alone(
     aws: Aws, clock: FakeClock, change: dict[str, object], receives: int
 ) -> None:
     worker, client = posted(aws, clock)
-    worker.handle(*({**each, **change} for each in MAILS), receives=receives)
+    worker.handle(*({**body, **change} for body in MAILS), receives=receives)
     assert TOGETHER not in client.names()
 
 
 def test_a_message_that_comes_twice_in_a_batch_is_sent_once(aws: Aws, clock: FakeClock) -> None:
     worker, client = posted(aws, clock)
-    other = {**MAILS[0], "subject": "another content"}
-    assert worker.handle(*MAILS, other) == {}
+    twin = {**MAILS[0], "subject": "another content"}
+    assert worker.handle(*MAILS, twin) == {}
     assert worker.submitted == ["m-0", "m-1", "m-2"]
     assert len(client.calls[0][1]["Statements"]) == 2  # the twins claim for themselves
 
 
-def test_what_another_worker_holds_comes_back_and_its_neighbours_are_sent(
+def test_a_message_that_another_worker_holds_comes_back_and_its_neighbours_are_sent(
     aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     claimed(ledger)
@@ -78,22 +78,22 @@ def test_what_another_worker_holds_comes_back_and_its_neighbours_are_sent(
 
 
 @pytest.mark.parametrize("done", [True, False], ids=["and has claimed", "and has not"])
-def test_where_the_call_fails_each_is_claimed_alone_and_sent_once(
+def test_if_the_call_fails_each_message_is_claimed_alone_and_sent_once(
     aws: Aws, clock: FakeClock, log: Log, done: bool
 ) -> None:
-    def unheard(real: Any, **asked: Any) -> None:
+    def timed_out(real: Any, **request: Any) -> None:
         if done:
-            real(**asked)
+            real(**request)
         raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
 
-    worker, _ = posted(aws, clock, batch_execute_statement=unheard)
+    worker, _ = posted(aws, clock, batch_execute_statement=timed_out)
     assert worker.handle(*MAILS) == {}
     assert worker.submitted == ["m-0", "m-1", "m-2"]
     assert [line["message"] for line in log()] == ["not claimed together"]
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "ThrottlingError"])
-def test_what_keeps_a_claim_from_being_made_with_the_others_is_logged(
+def test_the_reason_why_messages_were_not_claimed_together_is_logged(
     aws: Aws, clock: FakeClock, log: Log, code: str
 ) -> None:
     refused = {"Responses": [{"Error": {"Code": code, "Message": "no"}} for _ in MAILS]}
@@ -102,7 +102,7 @@ def test_what_keeps_a_claim_from_being_made_with_the_others_is_logged(
     assert [(line["message"], line["reasons"]) for line in log()] == [("not all claimed together", [code])]
 
 
-def test_an_account_that_is_slow_to_tell_is_asked_once_before_the_batch(aws: Aws, clock: FakeClock) -> None:
+def test_an_account_that_opens_slowly_is_opened_once_before_the_batch(aws: Aws, clock: FakeClock) -> None:
     class SlowAccount(FakeAdapter):
         read = 0
 
@@ -120,10 +120,10 @@ def test_an_account_that_is_slow_to_tell_is_asked_once_before_the_batch(aws: Aws
     assert len(worker.submitted) == 10
 
 
-def test_giving_claims_back_does_not_run_into_the_time_out(aws: Aws, clock: FakeClock) -> None:
-    def slow(real: Any, **asked: Any) -> Any:
+def test_releasing_the_claims_of_a_batch_fits_into_the_functions_time(aws: Aws, clock: FakeClock) -> None:
+    def slow(real: Any, **request: Any) -> Any:
         clock.advance(3)
-        return real(**asked)
+        return real(**request)
 
     def prepared(_message: Any) -> None:
         clock.advance(9)
@@ -136,7 +136,7 @@ def test_giving_claims_back_does_not_run_into_the_time_out(aws: Aws, clock: Fake
     assert clock() < deadline
 
 
-def test_a_claim_that_cannot_be_given_back_ends_with_its_lease(aws: Aws, clock: FakeClock, log: Log) -> None:
+def test_a_claim_that_cannot_be_released_ends_with_its_lease(aws: Aws, clock: FakeClock, log: Log) -> None:
     def slow(real: Any, **request: Any) -> Any:
         clock.advance(21)
         return real(**request)
@@ -149,12 +149,12 @@ def test_a_claim_that_cannot_be_given_back_ends_with_its_lease(aws: Aws, clock: 
     assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
 
 
-def test_claims_for_which_no_time_is_left_are_given_back(aws: Aws, clock: FakeClock) -> None:
+def test_claims_for_which_no_time_is_left_are_released(aws: Aws, clock: FakeClock) -> None:
     deadline = clock() + 20
     worker, _ = posted(aws, clock, pace_seconds=10)
     waits = worker.handle(*MAILS, remaining=until(clock, deadline))
     assert waits == {"r-1": 0, "r-2": 0}
     assert worker.submitted == ["m-0"]
-    assert ["startedAt" in aws.item(each["id"]) for each in MAILS] == [True, False, False]
+    assert ["startedAt" in aws.item(body["id"]) for body in MAILS] == [True, False, False]
     assert worker.handle(*MAILS[1:], receives=2) == {}
     assert worker.submitted == ["m-0", "m-1", "m-2"]

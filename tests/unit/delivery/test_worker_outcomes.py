@@ -1,4 +1,4 @@
-"""What an adapter may say, and what the worker makes of it."""
+"""Outcomes of a submit, and the results of their records."""
 
 import pytest
 
@@ -10,8 +10,8 @@ from tests.support.unit.shared import Aws, item
 
 def test_a_sent_message_is_recorded_and_its_record_is_done(post: Make, aws: Aws, counted: Counted) -> None:
     assert post().handle(item()) == {}
-    found = aws.item()
-    assert (found["status"], found["provider"], found["provider_id"]) == ("sent", "fake", "p-1")
+    stored = aws.item()
+    assert (stored["status"], stored["provider"], stored["provider_id"]) == ("sent", "fake", "p-1")
     assert counted() == {"Sent": 1}
 
 
@@ -33,11 +33,11 @@ def test_a_throttled_message_comes_back_after_a_growing_wait(
     assert "startedAt" not in aws.item()
 
 
-@pytest.mark.parametrize(("asked", "wait"), [(450, 450), (600, 600), (900, 600)])
+@pytest.mark.parametrize(("least", "wait"), [(450, 450), (600, 600), (900, 600)])
 def test_a_wait_that_the_provider_asks_for_is_the_least_up_to_the_cap(
-    post: Make, asked: float, wait: float
+    post: Make, least: float, wait: float
 ) -> None:
-    assert post(Retry("quota", after=asked)).handle(item()) == {"r-0": wait}
+    assert post(Retry("quota", after=least)).handle(item()) == {"r-0": wait}
 
 
 def test_a_throttled_message_is_sent_by_its_next_delivery(post: Make, aws: Aws) -> None:

@@ -1,4 +1,4 @@
-"""What a worker does not submit, and where it ends instead."""
+"""Messages that a worker does not submit, and how they end."""
 
 import json
 
@@ -22,7 +22,7 @@ from tests.support.unit.shared import (
 
 
 @pytest.mark.parametrize("done", ["complete", "fail"])
-def test_a_duplicate_of_what_is_over_is_dropped(
+def test_a_duplicate_of_a_message_that_has_ended_is_dropped(
     post: Make, ledger: Ledger, counted: Counted, aws: Aws, done: str
 ) -> None:
     arguments = {"complete": ("ses", "p-0"), "fail": ("rejected", "no")}[done]
@@ -84,13 +84,13 @@ def test_an_invalid_item_that_reached_the_queue_is_failed_with_its_reason(
 ) -> None:
     worker = post()
     assert worker.handle(item(**changes), item(id="m-2")) == {}
-    found = aws.item(event_type=changes.get("event_type", "mail"))
-    assert found["status"] == "failed"
-    assert found["error"]["message"].startswith(sentence)
+    stored = aws.item(event_type=changes.get("event_type", "mail"))
+    assert stored["status"] == "failed"
+    assert stored["error"]["message"].startswith(sentence)
     assert worker.submitted == ["m-2"]
 
 
-def test_what_only_the_adapter_finds_invalid_is_failed_with_its_reason(
+def test_a_message_that_the_adapter_finds_invalid_is_failed_with_its_reason(
     post: Make, aws: Aws, counted: Counted
 ) -> None:
     def prepare(message: Mail) -> None:
@@ -106,7 +106,7 @@ def test_what_only_the_adapter_finds_invalid_is_failed_with_its_reason(
     assert (worker.submitted, counted()) == ([], {"Rejected": 1})
 
 
-def test_an_outage_before_the_submit_proves_it_unsent_and_it_is_tried_again(post: Make, aws: Aws) -> None:
+def test_a_message_is_tried_again_after_an_outage_before_its_submit(post: Make, aws: Aws) -> None:
     def prepare(message: Mail) -> None:
         raise client_error("SlowDown", status=503)
 
@@ -116,7 +116,7 @@ def test_an_outage_before_the_submit_proves_it_unsent_and_it_is_tried_again(post
     assert "completedAt" not in aws.item()
 
 
-def test_a_payloads_attributes_are_the_messages(post: Make, aws: Aws) -> None:
+def test_the_attributes_of_a_payload_become_the_messages_attributes(post: Make, aws: Aws) -> None:
     content = {"text": "a long one", "city": "Arles"}
     aws.s3.put_object(Bucket=BUCKET, Key="runs/7.json", Body=json.dumps(content).encode())
     worker = post()

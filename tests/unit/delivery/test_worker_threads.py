@@ -1,4 +1,4 @@
-"""Several records of a batch at a time: each is one thread's, from its claim to its record."""
+"""Several records of a batch at a time: one thread has each record from its claim to its result."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ from tests.support.unit.post import Counted, Log, Post
 from tests.support.unit.shared import BUCKET, LEASE, Aws, FakeClock, item
 
 IDS = [f"m-{at}" for at in range(8)]
-SAYS: dict[str, Outcome | Exception] = {
+OUTCOMES: dict[str, Outcome | Exception] = {
     "m-1": Retry("slow"),
     "m-2": OSError("nobody knows"),
     "m-3": Rejected("no"),
@@ -23,11 +23,11 @@ SAYS: dict[str, Outcome | Exception] = {
 
 
 class Together(FakeAdapter):
-    """Answers when `others` are asked as well, and as SAYS tells, or with the message's own provider id."""
+    """Adapter that responds once `count` submits have begun: by OUTCOMES, or with a provider id of the message."""
 
-    def __init__(self, others: int) -> None:
+    def __init__(self, count: int) -> None:
         super().__init__()
-        self._all_here = Barrier(others)
+        self._all_here = Barrier(count)
         self.threads: dict[str, set[int]] = {}
 
     def prepare(self, message: Mail) -> Any:
@@ -38,25 +38,25 @@ class Together(FakeAdapter):
         self.submitted.append(request)
         self.threads[request.id].add(get_ident())
         self._all_here.wait(timeout=20)
-        says = SAYS.get(request.id, Sent(f"p-{request.id}"))
-        if isinstance(says, Exception):
-            raise says
-        return says
+        outcome = OUTCOMES.get(request.id, Sent(f"p-{request.id}"))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
 
-def test_so_many_are_submitted_at_a_time_and_each_has_an_outcome_of_its_own(
+def test_messages_that_are_submitted_at_a_time_have_their_own_outcomes(
     aws: Aws, clock: FakeClock, log: Log, counted: Counted
 ) -> None:
     adapter = Together(4)
     worker = Post(aws, clock, adapter, submits_at_once=4)
-    waits = worker.handle(*(item(id=each) for each in IDS))
+    waits = worker.handle(*(item(id=id_) for id_ in IDS))
     assert waits == {"r-1": 4, "r-2": int(LEASE) + 1, "r-4": 20}
     assert sorted(worker.submitted) == IDS
-    found = {each: aws.item(each) for each in IDS}
-    assert [found[each]["status"] for each in IDS] == ["sent", "sending", "sending", "failed", "sending"] + [
+    stored = {id_: aws.item(id_) for id_ in IDS}
+    assert [stored[id_]["status"] for id_ in IDS] == ["sent", "sending", "sending", "failed", "sending"] + [
         "sent"
     ] * 3
-    assert all(found[each]["provider_id"] == f"p-{each}" for each in IDS if found[each]["status"] == "sent")
+    assert all(stored[id_]["provider_id"] == f"p-{id_}" for id_ in IDS if stored[id_]["status"] == "sent")
     assert counted() == {"Sent": 4, "Retried": 1, "Unknown": 1, "Rejected": 1, "Misconfigured": 1}
     assert all(len(threads) == 1 for threads in adapter.threads.values())
     assert len(set.union(*adapter.threads.values())) == 4
@@ -75,11 +75,11 @@ def test_threads_share_one_pace(clock: FakeClock) -> None:
     pace = Pace(0.5, clock, slept.append)
     with ThreadPoolExecutor(6) as threads:
         assert [*threads.map(lambda _: pace.wait(100), range(6))] == [True] * 6
-    # Time stands still, so each turn is a gap behind the one before, whoever takes it.
+    # Time stands still, so each turn is a gap behind the one before, whichever thread takes it.
     assert sorted(slept) == [0.5, 1.0, 1.5, 2.0, 2.5]
 
 
-def test_of_messages_with_objects_in_the_payload_bucket_one_is_delivered_at_a_time(
+def test_messages_with_objects_in_the_payload_bucket_are_delivered_one_at_a_time(
     aws: Aws, clock: FakeClock
 ) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="terms.pdf", Body=b"%PDF")
@@ -93,14 +93,14 @@ def test_of_messages_with_objects_in_the_payload_bucket_one_is_delivered_at_a_ti
         busy.remove(message.id)
 
     worker = Post(aws, clock, FakeAdapter(Sent("p-1"), prepare=prepare), submits_at_once=8)
-    assert worker.handle(*(item(id=each, attachments=large) for each in IDS)) == {}
+    assert worker.handle(*(item(id=id_, attachments=large) for id_ in IDS)) == {}
     assert most == [1] * 8
 
 
 def test_a_batch_with_copies_of_one_message_submits_it_once(aws: Aws, clock: FakeClock) -> None:
     adapter = Together(1)
     worker = Post(aws, clock, adapter, submits_at_once=5)
-    waits = worker.handle(*(item(id=each) for each in ("m-7", "m-7", "m-6", "m-7", "m-6")))
+    waits = worker.handle(*(item(id=id_) for id_ in ("m-7", "m-7", "m-6", "m-7", "m-6")))
     assert Counter(worker.submitted) == {"m-6": 1, "m-7": 1}
-    # A copy that met the claim comes back after the lease, and one that met the end is dropped.
+    # A copy that finds the claim comes back after the lease; a copy that finds the outcome is dropped.
     assert set(waits.values()) <= {int(LEASE) + 1}

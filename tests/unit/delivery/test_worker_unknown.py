@@ -1,4 +1,4 @@
-"""Unknown outcomes: evidence first, then the channel's setting."""
+"""Unknown outcomes: evidence first, then the channel's setting `on_unknown`."""
 
 import json
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def after_a_crash(ledger: Ledger, clock: FakeClock, account: str = ANY_ACCOUNT) 
     clock.advance(LEASE)
 
 
-def test_after_a_crash_the_provider_is_asked_before_anything_is_sent(
+def test_after_a_crash_a_look_up_comes_before_a_submit(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     after_a_crash(ledger, clock)
@@ -62,7 +62,7 @@ def test_after_a_crash_the_provider_is_asked_before_anything_is_sent(
     assert counted() == {"Recovered": 1}
 
 
-def test_after_a_crash_what_the_provider_never_got_is_sent(
+def test_after_a_crash_a_message_that_the_look_up_does_not_find_is_sent(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
@@ -71,7 +71,7 @@ def test_after_a_crash_what_the_provider_never_got_is_sent(
     assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
 
 
-def test_after_a_crash_what_needs_no_account_is_sent_where_the_adapter_says_so(
+def test_after_a_crash_not_found_counts_for_all_accounts_if_the_account_does_not_matter(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A webhook may come twice: its receiver drops the second one by its id."""
@@ -81,7 +81,7 @@ def test_after_a_crash_what_needs_no_account_is_sent_where_the_adapter_says_so(
     assert worker.submitted == ["m-1"]
 
 
-def test_after_a_crash_what_another_account_may_have_is_sent_again_where_the_stage_rather_sends_twice(
+def test_after_a_crash_resend_sends_a_message_that_another_account_may_have(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     after_a_crash(ledger, clock, "another/account")
@@ -91,7 +91,7 @@ def test_after_a_crash_what_another_account_may_have_is_sent_again_where_the_sta
     assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
 
 
-def test_after_a_crash_without_evidence_resend_sends_again(
+def test_after_a_crash_without_evidence_resend_sends_the_message_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, log: Log
 ) -> None:
     after_a_crash(ledger, clock)
@@ -103,17 +103,17 @@ def test_after_a_crash_without_evidence_resend_sends_again(
 
 
 RECEIVES = 40
-"""More than a queue gives a message before it is a dead letter, or than six hours of an outage take."""
+"""More receives than a queue allows before a dead letter, or than an outage of six hours takes."""
 
 
 def received(worker: Post, clock: FakeClock, times: int = RECEIVES) -> None:
-    """Receive the message whenever its visibility ends."""
+    """Deliver the message each time that its visibility ends."""
     for _ in range(times):
         (wait,) = worker.handle(item()).values()
         clock.advance(max(wait, 1))
 
 
-def test_a_provider_whose_answers_are_lost_gets_a_message_four_times_later_and_later(
+def test_a_provider_whose_responses_are_lost_gets_a_message_four_times_at_growing_intervals(
     post: Make, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     began = []
@@ -123,9 +123,9 @@ def test_a_provider_whose_answers_are_lost_gets_a_message_four_times_later_and_l
     lease = LEASE + 1
     assert began == [0, lease, pytest.approx(lease + 1_800, abs=2), pytest.approx(lease + 9_000, abs=4)]
     assert counted()["Resent"] == 3
-    found = aws.item()
-    assert (found["status"], found["trouble"]["code"]) == ("sending", "in_doubt")
-    assert found["unsettled_tries"][0].startswith(f"{NOW_MS} ")
+    stored = aws.item()
+    assert (stored["status"], stored["trouble"]["code"]) == ("sending", "in_doubt")
+    assert stored["unsettled_tries"][0].startswith(f"{NOW_MS} ")
 
 
 def test_a_message_in_doubt_that_is_not_sent_again_comes_back_at_once_until_it_is_a_dead_letter(
@@ -149,7 +149,7 @@ def test_a_redrive_of_a_message_in_doubt_sends_it_once_more(
     assert worker.submitted == ["m-1"]
 
 
-def test_a_try_that_a_look_up_did_not_find_is_in_doubt_no_more(
+def test_a_try_that_the_look_up_did_not_find_is_no_longer_in_doubt(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
@@ -159,7 +159,7 @@ def test_a_try_that_a_look_up_did_not_find_is_in_doubt_no_more(
     assert (worker.submitted, worker.adapter.looked_up) == (["m-1"], [])
 
 
-def test_after_a_crash_without_evidence_hold_fails_it_and_says_what_to_do(
+def test_after_a_crash_without_evidence_hold_fails_the_message_and_names_the_remedy(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     after_a_crash(ledger, clock)
@@ -171,7 +171,7 @@ def test_after_a_crash_without_evidence_hold_fails_it_and_says_what_to_do(
     assert counted() == {"Held": 1}
 
 
-def test_after_a_crash_an_event_in_the_ledger_is_evidence_enough(
+def test_after_a_crash_an_event_in_the_ledger_is_evidence(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
@@ -182,7 +182,7 @@ def test_after_a_crash_an_event_in_the_ledger_is_evidence_enough(
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("delivered", "p-0")
 
 
-def test_after_a_crash_a_providers_id_in_the_ledger_is_evidence_enough(
+def test_after_a_crash_a_providers_id_in_the_ledger_is_evidence(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     ledger.checkpoint(claimed(ledger), "fake", "p-0")
@@ -194,10 +194,10 @@ def test_after_a_crash_a_providers_id_in_the_ledger_is_evidence_enough(
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_look_ups_that_fail_count_as_no_submit_and_use_up_no_try(
+def test_a_failed_look_up_counts_as_no_submit_and_adds_no_try(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, on_unknown: str
 ) -> None:
-    """One submit, then an outage of the provider's list: three receives that ask in vain."""
+    """One submit, then an outage of the provider's list: three receives whose look-ups fail."""
     after_a_crash(ledger, clock, account="p/1")
     budget = Budget(aws.dynamodb, BUDGETS, "mail", A_HUNDRED_A_DAY, 0.1, clock)
     of_day = {"budgets_table": BUDGETS, "per_day": A_HUNDRED_A_DAY, "reserve": 0.1}
@@ -264,7 +264,7 @@ def test_a_message_that_was_sent_and_not_recorded_is_not_sent_by_the_next_delive
     assert lines_about(log(), "sent, but not recorded")[0]["id"] == "m-1"
 
 
-def test_a_worker_that_lost_its_claim_writes_nothing_and_names_what_it_sent(
+def test_a_worker_that_lost_its_claim_writes_nothing_and_logs_the_providers_id(
     aws: Aws, clock: FakeClock, ledger: Ledger, log: Log
 ) -> None:
     class Slow(FakeAdapter):
