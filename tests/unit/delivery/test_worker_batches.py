@@ -94,7 +94,7 @@ def test_records_that_came_back_go_after_new_ones(post: Make) -> None:
 
 
 def test_records_that_came_back_equally_often_go_in_random_order(aws: Aws, clock: FakeClock) -> None:
-    """Otherwise a record that cuts the function off would keep the same neighbours from being sent each time."""
+    """Otherwise a record that cuts the function off would keep the same neighbours from being sent."""
     worker = Post(aws, clock, FakeAdapter(Sent("p-1")), jitter=iter((0.7, 0.2, 0.9)).__next__)
     assert worker.handle(*(item(id=f"m-{at}") for at in range(3)), receives=2) == {}
     assert worker.submitted == ["m-1", "m-0", "m-2"]
