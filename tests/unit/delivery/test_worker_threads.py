@@ -92,7 +92,7 @@ def test_messages_with_objects_in_the_payload_bucket_are_delivered_one_at_a_time
 
     worker = Post(aws, clock, FakeAdapter(Sent("p-1"), prepare=prepare), submits_at_once=8)
     assert worker.handle(*(item(id=id_, attachments=large) for id_ in IDS)) == {}
-    assert worker.handle(item()) == {}
+    assert worker.handle(item(id="m-without-objects")) == {}
     assert locked == [*[True] * 8, False]
 
 
