@@ -63,9 +63,9 @@ class Office:
             order = _order(queue, at)
             self.aws.sqs.send_message(QueueUrl=self.urls[queue], MessageBody=text, **order, **arguments)
 
-    def told(self) -> list[dict[str, Any]]:
-        """The table's items."""
-        return [plain(each) for each in self.aws.dynamodb.scan(TableName=TABLE)["Items"]]
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the entries of the table of dead letters."""
+        return [plain(row) for row in self.aws.dynamodb.scan(TableName=TABLE)["Items"]]
 
     def visible(self, queue: str) -> int:
         """How many letters anybody could receive now."""

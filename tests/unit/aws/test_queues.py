@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from mailroom.aws.queues import MAX_BYTES, MAX_ENTRIES, Entry, send
 from mailroom.aws.queues import batches as batches_by
 from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.post import Log
 from tests.support.unit.shared import Aws
-
-Counted = Callable[[], dict[str, float]]
-Log = Callable[[], list[dict[str, Any]]]
 
 
 def entries(count: int, body: str = "{}") -> list[Entry]:

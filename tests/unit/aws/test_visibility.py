@@ -1,6 +1,5 @@
 """Messages come back to their queue, each after its own wait within the limits of SQS."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,10 +7,8 @@ import pytest
 from mailroom.aws.queues import Entry, send, set_visibility
 from mailroom.telemetry import quiet
 from tests.support.unit.fakes import Meddler, client_error
+from tests.support.unit.post import Counted
 from tests.support.unit.shared import Aws
-
-Counted = Callable[[], dict[str, float]]
-Log = Callable[[], list[dict[str, Any]]]
 
 
 def entries(count: int) -> list[Entry]:

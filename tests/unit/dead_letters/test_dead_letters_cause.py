@@ -1,4 +1,4 @@
-"""Why a letter is dead: a code for programs, and a sentence that ends with what is to be done."""
+"""The cause of a dead letter: a code for programs, and a sentence that ends with the next step."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def attempt(number: int) -> Subject:
         ({"status": "retrying", "attempts": 1}, "superseded"),
     ],
 )
-def test_the_ledger_tells_why_a_message_is_dead(item: dict[str, Any], code: str) -> None:
+def test_the_cause_of_a_dead_message_comes_from_the_ledger(item: dict[str, Any], code: str) -> None:
     assert cause(item).code == code
 
 
@@ -59,7 +59,9 @@ def test_the_ledger_tells_why_a_message_is_dead(item: dict[str, Any], code: str)
         ({"status": "retrying", "attempts": 3}, "superseded"),
     ],
 )
-def test_a_third_attempt_is_judged_by_the_attempts_that_ended(item: dict[str, Any], code: str) -> None:
+def test_the_cause_of_a_third_attempt_depends_on_the_finished_attempts(
+    item: dict[str, Any], code: str
+) -> None:
     assert cause(item, attempt(3), "fax-dlq.fifo").code == code
 
 
@@ -78,21 +80,21 @@ def test_a_third_attempt_is_judged_by_the_attempts_that_ended(item: dict[str, An
         ({"code": "new", "message": "{braces} stay"}, "{braces} stay; fix that, then put it back"),
     ],
 )
-def test_what_kept_a_message_from_being_sent_is_said_with_the_next_step(
+def test_the_trouble_of_an_unsent_message_is_followed_by_the_next_step(
     trouble: dict[str, str], sentence: str
 ) -> None:
     assert cause({"status": "sending", "trouble": trouble}) == Cause(trouble["code"], sentence)
 
 
-def test_a_key_that_was_not_dispatched_says_so() -> None:
+def test_the_cause_of_a_scheduled_key_is_that_it_was_not_dispatched() -> None:
     assert cause({"status": "scheduled"}, queue="scheduled-dlq").code == "undispatched"
     assert cause({"status": "sent", "completedAt": 1}, queue="scheduled-dlq").code == "completed"
 
 
-def test_what_scheduler_could_not_send_says_why() -> None:
-    found = cause({"status": "scheduled"}, queue="scheduled-dlq", undelivered="AccessDenied: no")
-    assert found.code == "undelivered"
-    assert "AccessDenied: no; fix that" in found.message
+def test_the_cause_of_a_key_that_the_scheduler_could_not_send_is_its_error() -> None:
+    failed = cause({"status": "scheduled"}, queue="scheduled-dlq", undelivered="AccessDenied: no")
+    assert failed.code == "undelivered"
+    assert "AccessDenied: no; fix that" in failed.message
 
 
 @pytest.mark.parametrize(
@@ -104,18 +106,21 @@ def test_what_scheduler_could_not_send_says_why() -> None:
         ({"callbacks": {"sent.1": {**FAILED, "code": None}}}, "callback_refused", "the last got no answer"),
     ],
 )
-def test_a_dead_callback_says_what_its_endpoint_answered(item: dict[str, Any], code: str, words: str) -> None:
-    found = cause(item, Subject("callback", Key("m-1", "mail"), detail="sent.1"), "webhook-dlq")
-    assert found.code == code
-    assert words in found.message
+def test_the_cause_of_a_dead_callback_has_the_last_response(
+    item: dict[str, Any], code: str, words: str
+) -> None:
+    failed = cause(item, Subject("callback", Key("m-1", "mail"), detail="sent.1"), "webhook-dlq")
+    assert failed.code == code
+    assert words in failed.message
 
 
-def test_a_body_that_is_no_message_says_what_is_wrong() -> None:
-    found = cause({}, Subject("malformed", detail="no `id`"))
-    assert found == Cause("malformed", "no message of ours: no `id`; find who sent it, then delete it")
+def test_the_cause_of_a_malformed_letter_has_the_problem() -> None:
+    assert cause({}, Subject("malformed", detail="no `id`")) == Cause(
+        "malformed", "no message of ours: no `id`; find who sent it, then delete it"
+    )
 
 
-def test_an_event_that_was_not_recorded_says_so() -> None:
+def test_the_cause_of_a_dead_event_is_that_it_was_not_recorded() -> None:
     assert cause({}, Subject("event"), "feedback-dlq").code == "unrecorded"
 
 
@@ -126,7 +131,9 @@ def test_an_event_that_was_not_recorded_says_so() -> None:
         ("audience-dlq", "uncomposed", "nobody gets a second message"),
     ],
 )
-def test_a_campaigns_letter_names_its_run_and_the_next_step(queue: str, code: str, words: str) -> None:
-    found = cause({}, Subject("campaign", detail="weekly, run r"), queue)
-    assert found.code == code
-    assert words in found.message
+def test_the_cause_of_a_campaigns_letter_has_its_run_and_the_next_step(
+    queue: str, code: str, words: str
+) -> None:
+    failed = cause({}, Subject("campaign", detail="weekly, run r"), queue)
+    assert failed.code == code
+    assert words in failed.message

@@ -1,8 +1,6 @@
-"""dead_letters, as Lambda runs it."""
+"""The handler dead_letters, as Lambda runs it."""
 
 import json
-import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,18 +11,13 @@ from tests.support.unit.shared import Aws, FakeClock, claimed, item, mail
 
 
 @pytest.fixture
-def office(load: Load, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
-    """What the dead letters' stack sets; nothing waits for letters that are not there."""
+def office(load: Load, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Office:
+    """Set the variables of the stack, without long polls of an empty queue."""
     office = open_office(aws, clock)
-    mail_alone = {"mail-dlq": office.urls["mail-dlq"]}
-    for name, value in {
-        "DEAD_LETTERS_TABLE": TABLE,
-        "DEAD_LETTER_QUEUES": json.dumps(mail_alone),
-    }.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("DEAD_LETTERS_TABLE", TABLE)
+    monkeypatch.setenv("DEAD_LETTER_QUEUES", json.dumps({"mail-dlq": office.urls["mail-dlq"]}))
     monkeypatch.setattr("mailroom.dead_letters.passes.LONG_POLL_SECONDS", 0)
-    yield office
-    sys.modules.pop("dead_letters", None)
+    return office
 
 
 def test_an_alarm_starts_a_pass(
@@ -36,11 +29,11 @@ def test_an_alarm_starts_a_pass(
     handler = load("dead_letters")
     assert handler({"detail": detail}, lambda_context()) == {"mail-dlq": {"seen": 1, "new": 1}}
     assert "dead_lettered_at" in aws.item()
-    assert [each["id"] for each in office.told()] == ["m-1"]
+    assert [entry["id"] for entry in office.entries()] == ["m-1"]
     metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert metrics["DeadLetters"] == [1.0]
 
 
-def test_a_function_that_has_no_time_left_looks_at_nothing(load: Load, office: Office) -> None:
+def test_a_function_without_time_receives_no_letter(load: Load, office: Office) -> None:
     office.put("mail-dlq", item())
     assert load("dead_letters")({}, lambda_context(5_000)) == {"mail-dlq": {"seen": 0, "new": 0}}

@@ -1,4 +1,4 @@
-"""Dead letters are told of once, marked in the ledger, and left where they lie."""
+"""Dead letters are logged once, marked in the ledger, and left in their queues."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +10,8 @@ from mailroom.dead_letters.passes import KEPT_SECONDS
 from mailroom.dead_letters.queue import SEEN_AGAIN, DeadLetterQueue
 from mailroom.ledger.claims import Claimed
 from tests.support.unit.dead_letter_office import Office, open_office
+from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import LEDGER, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
-
-Log = Callable[[], list[dict[str, Any]]]
-Counted = Callable[[], dict[str, float]]
 
 
 @pytest.fixture
@@ -21,19 +19,19 @@ def office(aws: Aws, clock: FakeClock) -> Office:
     return open_office(aws, clock)
 
 
-def told(log: Log) -> list[dict[str, Any]]:
-    """The lines about dead letters."""
+def logged(log: Log) -> list[dict[str, Any]]:
+    """Return the log lines about dead letters."""
     return [dict(line) for line in log() if line["message"] == "dead letter"]
 
 
-def test_a_letter_is_told_of_in_one_line_with_all_that_a_person_needs_and_without_its_body(
+def test_a_dead_letter_is_logged_in_one_line_with_its_cause_and_without_its_body(
     office: Office, log: Log, counted: Counted
 ) -> None:
     claim = claimed(office.ledger, mail())
     office.ledger.release(claim, "misconfigured", "the sender is not verified.")
     office.put("mail-dlq", item(text="a secret"))
     assert office.look() == {"mail-dlq": {"seen": 1, "new": 1}}
-    (line,) = told(log)
+    (line,) = logged(log)
     assert line["level"] == "ERROR"
     assert (line["queue"], line["id"], line["event_type"], line["receives"]) == ("mail-dlq", "m-1", "mail", 1)
     assert line["cause"] == {
@@ -47,11 +45,11 @@ def test_a_letter_is_told_of_in_one_line_with_all_that_a_person_needs_and_withou
     assert counted() == {"DeadLetters": 1}
 
 
-def test_what_was_told_is_remembered_for_a_day_longer_than_a_letter_can_lie(office: Office, log: Log) -> None:
+def test_the_entry_of_a_dead_letter_lives_a_day_longer_than_the_letter_can(office: Office, log: Log) -> None:
     office.put("mail-dlq", item())
     office.look()
-    (line,) = told(log)
-    (entry,) = office.told()
+    (line,) = logged(log)
+    (entry,) = office.entries()
     assert entry["sent_at"] > 1_600_000_000_000
     assert {name: value for name, value in entry.items() if name != "sent_at"} == {
         "message_id": line["message_id"],
@@ -66,35 +64,35 @@ def test_what_was_told_is_remembered_for_a_day_longer_than_a_letter_can_lie(offi
     assert KEPT_SECONDS == 15 * 86400
 
 
-def test_a_letter_is_told_of_once_over_many_passes_of_new_processes(
+def test_a_dead_letter_is_logged_once_over_many_passes_of_new_processes(
     office: Office, log: Log, counted: Counted
 ) -> None:
-    office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(23)))
+    office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
     for _ in range(3):
         office.look()
         office.clock.advance(3600)
-    assert sorted(line["id"] for line in told(log)) == sorted(f"m-{at}" for at in range(23))
-    assert {entry["first_seen"] for entry in office.told()} == {NOW_MS}
+    assert sorted(line["id"] for line in logged(log)) == sorted(f"m-{number}" for number in range(23))
+    assert {entry["first_seen"] for entry in office.entries()} == {NOW_MS}
     assert counted() == {"DeadLetters": 23}
 
 
-def test_a_pass_over_letters_that_are_known_writes_nothing(office: Office) -> None:
-    office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(23)))
+def test_a_pass_over_known_dead_letters_writes_nothing(office: Office) -> None:
+    office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
     office.look()
     office.meddle()
     office.look("mail-dlq")
     assert office.dynamodb.names() == ["batch_get_item"] * 3
 
 
-def test_nothing_is_deleted_and_every_letter_can_be_received_at_once_after_a_pass(office: Office) -> None:
-    office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(23)))
+def test_every_dead_letter_stays_and_is_visible_at_once_after_a_pass(office: Office) -> None:
+    office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
     office.put("fax-dlq.fifo", {"fax_id": "f-1"}, {"fax_id": "f-2"})
-    office.look()
+    assert office.look()["fax-dlq.fifo"]["seen"] == 2
     assert (office.visible("mail-dlq"), office.visible("fax-dlq.fifo")) == (23, 2)
     assert not {name for name in office.sqs.names() if name.startswith(("delete", "send", "purge"))}
 
 
-def test_letters_stay_hidden_until_the_pass_is_over_so_that_all_are_seen_and_none_is_redriven_meanwhile(
+def test_dead_letters_stay_hidden_during_a_pass_so_that_all_are_seen_and_none_is_redriven(
     office: Office,
 ) -> None:
     hidden: list[int] = []
@@ -103,48 +101,48 @@ def test_letters_stay_hidden_until_the_pass_is_over_so_that_all_are_seen_and_non
         hidden.append(office.visible("mail-dlq"))
         return real(**arguments)
 
-    office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(25)))
+    office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(25)))
     office.meddle(receive_message=receive)
     assert office.look("mail-dlq") == {"mail-dlq": {"seen": 25, "new": 25}}
     assert hidden == [25, 15, 5, 0]
 
 
-def test_a_letter_stays_hidden_a_little_longer_than_its_function_can_run(office: Office) -> None:
+def test_a_dead_letter_stays_hidden_a_little_longer_than_the_function_can_run(office: Office) -> None:
     office.put("mail-dlq", item())
     office.look("mail-dlq", remaining=lambda: 41_500)
-    asked = [arguments for name, arguments in office.sqs.calls if name == "receive_message"]
-    assert {each["VisibilityTimeout"] for each in asked} == {42 + 30}
+    receives = [arguments for name, arguments in office.sqs.calls if name == "receive_message"]
+    assert {arguments["VisibilityTimeout"] for arguments in receives} == {42 + 30}
 
 
-def test_a_queue_that_hands_out_the_same_letters_again_ends_the_pass_and_the_last_receipt_counts(
+def test_a_pass_ends_if_the_queue_repeats_its_letters_and_uses_the_last_receipt(
     office: Office, log: Log
 ) -> None:
-    handed_out: list[str] = []
+    received: list[str] = []
 
     def receive(real: Callable[..., Any], **arguments: Any) -> Any:
         reply = real(**{**arguments, "VisibilityTimeout": 0})
-        handed_out.extend(each["ReceiptHandle"] for each in reply["Messages"])
+        received.extend(message["ReceiptHandle"] for message in reply["Messages"])
         return reply
 
     office.put("mail-dlq", item())
     office.meddle(receive_message=receive)
     assert office.look("mail-dlq") == {"mail-dlq": {"seen": 1, "new": 1}}
     assert office.sqs.names().count("receive_message") == 1 + SEEN_AGAIN
-    assert len(told(log)) == 1
+    assert len(logged(log)) == 1
     receipts = [
-        each["ReceiptHandle"]
+        entry["ReceiptHandle"]
         for name, arguments in office.sqs.calls
         if name == "change_message_visibility_batch"
-        for each in arguments["Entries"]
+        for entry in arguments["Entries"]
     ]
-    assert receipts == handed_out[-1:]
-    assert len(set(handed_out)) == 1 + SEEN_AGAIN
+    assert receipts == received[-1:]
+    assert len(set(received)) == 1 + SEEN_AGAIN
 
 
-def test_a_pass_has_ended_when_nothing_is_handed_out_and_not_when_only_known_letters_are(
+def test_a_queue_has_ended_when_a_receive_is_empty_and_not_when_its_letters_are_known(
     office: Office,
 ) -> None:
-    office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(12)))
+    office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(12)))
     sqs: Any = office.sqs
     queue = DeadLetterQueue(sqs, "mail-dlq", office.urls["mail-dlq"], 0)
     assert [len(queue.receive(60)), queue.ended] == [10, False]
@@ -154,32 +152,28 @@ def test_a_pass_has_ended_when_nothing_is_handed_out_and_not_when_only_known_let
     assert [len(queue.receive(-30)), queue.ended, queue.complete()] == [0, False, False]
 
 
-def test_what_the_scheduler_said_of_an_earlier_death_is_not_believed_of_a_letter_that_sqs_moved(
-    office: Office, log: Log
-) -> None:
+def test_an_error_of_the_scheduler_is_ignored_if_sqs_moved_the_letter(office: Office, log: Log) -> None:
     source = {"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:123456789012:mailroom-test-scheduled"}
 
     def receive(real: Callable[..., Any], **arguments: Any) -> Any:
         reply = real(**arguments)
-        for each in reply.get("Messages", ()):
-            each["Attributes"] |= source
+        for message in reply.get("Messages", ()):
+            message["Attributes"] |= source
         return reply
 
-    said = {"ERROR_CODE": {"DataType": "String", "StringValue": "AccessDenied"}}
-    office.put("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, MessageAttributes=said)
+    error = {"ERROR_CODE": {"DataType": "String", "StringValue": "AccessDenied"}}
+    office.put("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, MessageAttributes=error)
     office.meddle(receive_message=receive)
     office.look()
     office.meddle()
     source.clear()
-    office.put("scheduled-dlq", {"id": "m-2", "event_type": "mail"}, MessageAttributes=said)
+    office.put("scheduled-dlq", {"id": "m-2", "event_type": "mail"}, MessageAttributes=error)
     office.look()
-    causes = {line["id"]: line["cause"]["code"] for line in told(log)}
+    causes = {line["id"]: line["cause"]["code"] for line in logged(log)}
     assert causes == {"m-1": "undispatched", "m-2": "undelivered"}
 
 
-def test_a_dead_message_is_marked_in_the_ledger_and_nothing_else_of_it_changes(
-    office: Office, aws: Aws
-) -> None:
+def test_a_dead_message_is_marked_in_the_ledger_without_another_change(office: Office, aws: Aws) -> None:
     claim = claimed(office.ledger, mail())
     office.ledger.release(claim, "retry", "throttled")
     before = aws.item()
@@ -196,10 +190,10 @@ def test_a_completed_message_is_never_marked(office: Office, aws: Aws, log: Log)
     office.put("mail-dlq", item())
     office.look()
     assert "dead_lettered_at" not in aws.item()
-    assert told(log)[0]["cause"]["code"] == "completed"
+    assert logged(log)[0]["cause"]["code"] == "completed"
 
 
-def test_a_redriven_message_loses_its_mark_when_it_is_claimed_and_is_told_of_anew_if_it_dies_again(
+def test_a_claim_removes_the_mark_of_a_redriven_message_which_is_logged_again_if_it_dies_again(
     office: Office, aws: Aws, log: Log
 ) -> None:
     office.ledger.release(claimed(office.ledger, mail()), "retry", "throttled")
@@ -211,10 +205,10 @@ def test_a_redriven_message_loses_its_mark_when_it_is_claimed_and_is_told_of_ane
     claim = claimed(office.ledger, mail())
     assert "dead_lettered_at" not in aws.item()
     office.ledger.release(claim, "misconfigured", "no such configuration set")
-    office.put("mail-dlq", item())  # SQS gives what it redrives a new message id
+    office.put("mail-dlq", item())  # SQS gives a redriven message a new id
     office.look()
     assert aws.item()["dead_lettered_at"] == NOW_MS + 60_000
-    assert [line["cause"]["code"] for line in told(log)] == ["retry", "misconfigured"]
+    assert [line["cause"]["code"] for line in logged(log)] == ["retry", "misconfigured"]
 
 
 def test_a_message_of_a_fax_queue_is_marked_by_its_fax_id(office: Office, aws: Aws, log: Log) -> None:
@@ -224,73 +218,41 @@ def test_a_message_of_a_fax_queue_is_marked_by_its_fax_id(office: Office, aws: A
     office.put("fax-dlq.fifo", {"fax_id": "f-1", "to": "+16175551234"})
     office.look()
     assert aws.item("f-1", "fax")["dead_lettered_at"] == NOW_MS
-    assert [(line["id"], line["event_type"], line["cause"]["code"]) for line in told(log)] == [
+    assert [(line["id"], line["event_type"], line["cause"]["code"]) for line in logged(log)] == [
         ("f-1", "fax", "outcome_unknown")
     ]
 
 
 @pytest.mark.parametrize(
-    ("queue", "body"),
+    ("queue", "body", "code"),
     [
-        ("webhook-dlq", {"webhook_id": "msg_1", "id": "m-1", "event_type": "mail", "name": "sent.1"}),
-        ("feedback-dlq", {"source": "twilio", "reference": "bS0x"}),
+        (
+            "webhook-dlq",
+            {"webhook_id": "msg_1", "id": "m-1", "event_type": "mail", "name": "sent.1"},
+            "callback_refused",
+        ),
+        ("feedback-dlq", {"source": "twilio", "reference": "bS0x"}, "unrecorded"),
     ],
 )
-def test_what_only_tells_of_a_message_does_not_mark_it(
-    office: Office, aws: Aws, log: Log, queue: str, body: dict[str, Any]
+def test_a_dead_callback_or_event_does_not_mark_its_message(
+    office: Office, aws: Aws, log: Log, queue: str, body: dict[str, Any], code: str
 ) -> None:
+    callbacks = {"sent.1": {"status": "failed", "at": NOW_MS, "code": 503, "tries": 20}}
     for event_type in ("mail", "sms"):
-        aws.put(LEDGER, id="m-1", event_type=event_type, status="sending", startedAt=NOW_MS)
+        row = {"id": "m-1", "event_type": event_type, "status": "sending", "callbacks": callbacks}
+        aws.put(LEDGER, **row, startedAt=NOW_MS)
     before = (aws.item(), aws.item(event_type="sms"))
     office.put(queue, body)
     office.look()
     assert (aws.item(), aws.item(event_type="sms")) == before
-    (line,) = told(log)
-    assert line["id"] == "m-1"
-    assert line["cause"]["code"] in {"callback_unsent", "unrecorded"}
+    (line,) = logged(log)
+    assert (line["id"], line["cause"]["code"]) == ("m-1", code)
 
 
-def test_a_dead_callback_says_what_its_endpoint_answered(office: Office, aws: Aws, log: Log) -> None:
-    result = {"status": "failed", "at": NOW_MS, "code": 503, "tries": 20}
-    aws.put(LEDGER, id="m-1", event_type="mail", status="sent", callbacks={"sent.1": result})
-    office.put("webhook-dlq", {"webhook_id": "msg_1", "id": "m-1", "event_type": "mail", "name": "sent.1"})
-    office.look()
-    (line,) = told(log)
-    assert line["cause"] == {
-        "code": "callback_refused",
-        "message": "callback sent.1 was not taken in 20 tries, the last got HTTP 503; "
-        "fix the endpoint, then put it back",
-    }
-
-
-def test_a_letter_that_is_no_message_is_told_of_without_a_key(office: Office, log: Log) -> None:
+def test_a_malformed_dead_letter_is_logged_without_a_key(office: Office, log: Log) -> None:
     office.put("mail-dlq", "not JSON")
     office.look()
-    (line,) = told(log)
+    (line,) = logged(log)
     assert "id" not in line
     assert line["cause"]["code"] == "malformed"
-    assert office.told()[0].keys() & {"id", "event_type"} == set()
-
-
-def test_what_scheduler_could_not_send_says_why_and_marks_its_message(
-    office: Office, aws: Aws, log: Log
-) -> None:
-    aws.put(LEDGER, id="m-1", event_type="mail", status="scheduled")
-    said = {
-        "ERROR_CODE": "AWS.SimpleQueueService.NonExistentQueue",
-        "ERROR_MESSAGE": "The queue does not exist.",
-    }
-    attributes = {name: {"DataType": "String", "StringValue": text} for name, text in said.items()}
-    body = {"MessageBody": '{"id":"m-1","event_type":"mail"}', "QueueUrl": "https://sqs.example/scheduled"}
-    office.put("scheduled-dlq", body, MessageAttributes=attributes)
-    office.look()
-    (line,) = told(log)
-    assert line["cause"]["code"] == "undelivered"
-    assert "AWS.SimpleQueueService.NonExistentQueue: The queue does not exist" in line["cause"]["message"]
-    assert aws.item()["dead_lettered_at"] == NOW_MS
-
-
-def test_of_a_fifo_queue_a_pass_sees_the_heads_of_groups_and_holds_none_back(office: Office) -> None:
-    office.put("fax-dlq.fifo", *({"fax_id": f"f-{at}"} for at in range(3)))
-    assert office.look()["fax-dlq.fifo"]["seen"] == 3
-    assert office.visible("fax-dlq.fifo") == 3
+    assert office.entries()[0].keys() & {"id", "event_type"} == set()

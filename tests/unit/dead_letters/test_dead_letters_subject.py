@@ -1,4 +1,4 @@
-"""What a dead letter is about, told from its queue and its body: the message's key, or that there is none."""
+"""The subject of a dead letter, by its queue and its body: often a message's key."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ TWILIO = {"source": "twilio", "reference": Reference("m-1", 3).text, "fields": {
 
 
 def envelope(event: Any) -> dict[str, Any]:
-    """SNS's, as it comes into a queue."""
+    """Return the envelope in which SNS puts an event into a queue."""
     return {"Type": "Notification", "TopicArn": "arn:aws:sns:::x", "Message": json.dumps(event)}
 
 
@@ -62,13 +62,13 @@ FAX = {"fax_id": "f-1", "to": "+16175551234", "attempt": 4, "not_before": 12.5}
         ("webhook-dlq", {"id": "w-1", "event_type": "webhook"}, Key("w-1", "webhook"), 1),
     ],
 )
-def test_a_letter_that_asks_for_a_message_is_about_it_and_its_attempt(
+def test_a_letter_with_a_message_is_about_the_message_and_its_attempt(
     queue: str, body: Any, key: Key, attempt: int
 ) -> None:
     assert about(queue, body) == Subject("message", key, attempt)
 
 
-def test_a_callback_is_about_the_message_that_it_tells_of() -> None:
+def test_a_callback_is_about_the_message_whose_outcome_it_reports() -> None:
     body = {"webhook_id": "msg_1", "id": "m-1", "event_type": "mail", "name": "sent.1", "url": "https://x"}
     assert about("webhook-dlq", body) == Subject("callback", Key("m-1", "mail"), detail="sent.1")
 
@@ -107,7 +107,7 @@ def test_a_campaigns_letter_is_about_its_run_and_marks_no_message(queue: str, bo
     ],
     ids=["raw", "notification", "array", "records"],
 )
-def test_an_event_is_about_the_message_whose_reference_it_carries(inner: Any, wrap: Any) -> None:
+def test_an_event_is_about_the_message_of_its_reference(inner: Any, wrap: Any) -> None:
     event_type = "sms" if inner in (SMS, TWILIO) else "mail"
     assert about("feedback-dlq", wrap(inner)) == Subject("event", Key("m-1", event_type))
 
@@ -130,11 +130,11 @@ def test_an_event_is_about_the_message_whose_reference_it_carries(inner: Any, wr
         [TWILIO, {**TWILIO, "reference": "bS0y"}],
     ],
 )
-def test_an_event_of_no_message_or_of_several_names_none(body: Any) -> None:
+def test_an_event_without_a_message_or_with_several_has_no_key(body: Any) -> None:
     assert about("feedback-dlq", body) == Subject("event")
 
 
-def test_several_events_of_one_message_name_it() -> None:
+def test_several_events_of_one_message_are_about_the_message() -> None:
     assert about("feedback-dlq", [TWILIO, TWILIO]).key == Key("m-1", "sms")
 
 
@@ -159,17 +159,17 @@ def test_several_events_of_one_message_name_it() -> None:
         ("feedback-dlq", {"Message": "cut o"}, "the body is not JSON"),
     ],
 )
-def test_a_body_that_is_no_message_says_what_is_wrong_with_it(queue: str, body: Any, problem: str) -> None:
-    found = about(queue, body)
-    assert (found.kind, found.key) == ("malformed", None)
-    assert problem in found.detail
+def test_a_malformed_body_is_described_by_its_problem(queue: str, body: Any, problem: str) -> None:
+    subject = about(queue, body)
+    assert (subject.kind, subject.key) == ("malformed", None)
+    assert problem in subject.detail
 
 
-def test_a_key_as_long_as_dynamodb_takes_is_a_key() -> None:
+def test_the_longest_key_of_dynamodb_is_valid() -> None:
     assert about("mail-dlq", {**MAIL, "id": "x" * 2048}).key == Key("x" * 2048, "mail")
 
 
-def test_a_deep_body_is_no_way_to_stop_a_pass() -> None:
+def test_a_deeply_nested_body_does_not_stop_a_pass() -> None:
     deep = "[" * 100_000 + "]" * 100_000
     assert about("mail-dlq", deep).kind == "malformed"
     assert about("feedback-dlq", deep).key is None
@@ -179,7 +179,7 @@ def test_a_deep_body_is_no_way_to_stop_a_pass() -> None:
     assert about("feedback-dlq", event) == Subject("event")
 
 
-def test_a_letter_has_what_sqs_says_of_it() -> None:
+def test_a_letter_has_the_attributes_that_sqs_reports() -> None:
     message = {
         "MessageId": "r-1",
         "ReceiptHandle": "receipt",
@@ -190,16 +190,16 @@ def test_a_letter_has_what_sqs_says_of_it() -> None:
             "ERROR_CODE": {"DataType": "String", "StringValue": "AccessDenied"},
         },
     }
-    found = dead_letter_of("mail-dlq", message)
-    assert found.undelivered.startswith("AccessDenied: xxx")
-    assert len(found.undelivered) == 200
-    assert (found.receives, found.sent_at, found.queue) == (13, 1_795_251_600_000, "mail-dlq")
+    dead = dead_letter_of("mail-dlq", message)
+    assert dead.undelivered.startswith("AccessDenied: xxx")
+    assert len(dead.undelivered) == 200
+    assert (dead.receives, dead.sent_at, dead.queue) == (13, 1_795_251_600_000, "mail-dlq")
     del message["MessageAttributes"]
     assert dead_letter_of("mail-dlq", message).undelivered == ""
 
 
 @pytest.mark.parametrize("levels", [600, 800, 900])
-def test_a_letter_of_too_many_levels_is_malformed_and_ends_no_pass(levels: int) -> None:
+def test_a_letter_of_too_many_levels_is_malformed(levels: int) -> None:
     deep = "[" * levels + "]" * levels
     callback = f'{{"webhook_id": "a", "id": "f-1", "event_type": "fax", "name": {deep}}}'
     assert subject_of(letter("webhook-dlq", callback)).kind == "malformed"

@@ -19,11 +19,10 @@ from tests.support import bodies
 from tests.support.bodies import TOPIC, by_sns, ses
 from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import LEDGER, SUPPRESSIONS, TTL, Aws, FakeClock, claimed, mail
 
 ADA, EVE = "ada@example.com", "eve@example.com"
-Counted = Callable[[], dict[str, float]]
-Log = Callable[[], list[dict[str, Any]]]
 _ids = itertools.count()
 
 

@@ -1,15 +1,13 @@
 """An event of SES is about the message that the mail's header names, or else its tags."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from mailroom.message.message import Key, Reference
 from tests.support.unit.feedback_words import event, events, ses
-from tests.support.unit.post import Log
+from tests.support.unit.post import Counted, Log
 
-Counted = Callable[[], dict[str, float]]
 M2 = Reference("m-2").text
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
@@ -31,10 +30,9 @@ from tests.support.unit.feedback_words import (
     twilio,
     two_way,
 )
-from tests.support.unit.post import Log
+from tests.support.unit.post import Counted, Log
 
 E164 = re.compile(r"\+[1-9][0-9]{1,14}")
-Counted = Callable[[], dict[str, float]]
 FACTS = {
     *("sentAt", "deliveredAt", "readAt", "openedAt", "clickedAt", "delayedAt", "delay_type"),
     *("bouncedAt", "bounce_type", "bounce_subtype", "diagnostic_code", "undeliveredAt", "error_code"),

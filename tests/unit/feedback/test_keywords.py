@@ -1,6 +1,5 @@
 """Texts that count as STOP or START, and texts to a number at AWS."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,10 +9,9 @@ from hypothesis import strategies as st
 from mailroom.feedback.keywords import KNOWN, MAX_TEXT, START, STOP, Keywords, KeywordText, folded
 from tests.support.fuzz.work import assert_linear
 from tests.support.unit.feedback_words import NUMBER, OURS, fault, items_of, texted, two_way
-from tests.support.unit.post import Log
+from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import NOW_MS
 
-Counted = Callable[[], dict[str, float]]
 OWN = Keywords.of(["no más", "停止", "रोकें"], ["Oui"])
 
 

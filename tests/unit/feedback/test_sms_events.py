@@ -1,6 +1,5 @@
 """Events of AWS End User Messaging, in the form of its user guide."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ from botocore.session import Session
 
 from mailroom.message.message import Key, Reference
 from tests.support.unit.feedback_words import event, events, fault, sms, sns
+from tests.support.unit.post import Counted
 
 AT, REQUESTED = 1686975103470, 1686975103170
 LOST = (
@@ -88,15 +88,13 @@ def test_the_attempt_comes_from_the_context() -> None:
         *({"reference": reference} for reference in ("order 66!", "", 7, None)),
     ],
 )
-def test_an_event_of_another_programs_sms_is_counted_and_dropped(
-    context: Any, counted: Callable[[], dict[str, float]]
-) -> None:
+def test_an_event_of_another_programs_sms_is_counted_and_dropped(context: Any, counted: Counted) -> None:
     assert events(sms(context=context)) == []
     assert counted() == {"EventsUncorrelated": 1}
 
 
 def test_an_event_of_another_programs_sms_is_dropped_even_without_its_time(
-    counted: Callable[[], dict[str, float]],
+    counted: Counted,
 ) -> None:
     assert events(sms(context=None, eventTimestamp=...)) == []
     assert counted() == {"EventsUncorrelated": 1}
@@ -113,9 +111,7 @@ def test_fields_that_the_event_lacks_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("kind", ["VOICE_COMPLETED", "REGISTRATION_STATUS_CHANGE"])
-def test_an_event_of_another_service_is_counted_and_dropped(
-    kind: str, counted: Callable[[], dict[str, float]]
-) -> None:
+def test_an_event_of_another_service_is_counted_and_dropped(kind: str, counted: Counted) -> None:
     assert events(sms(kind)) == []
     assert counted() == {"EventsUnknown": 1}
 

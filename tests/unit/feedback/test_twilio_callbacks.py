@@ -2,7 +2,6 @@
 
 import base64
 import json
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, urldefrag, urlencode
 
@@ -29,11 +28,9 @@ from tests.support.unit.feedback_callbacks import (
 )
 from tests.support.unit.feedback_words import NUMBER, SID
 from tests.support.unit.feedback_words import event as event_of
-from tests.support.unit.post import Log
+from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import NOW, NOW_MS, FakeClock
 from tests.support.unit.webhooks import DENIED, DOWN
-
-Counted = Callable[[], dict[str, float]]
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """Twilio's status callbacks in the feedback queue."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from mailroom.message.message import Key
 from tests.support.unit.feedback_words import NUMBER, SID, event, events, fault, twilio
-from tests.support.unit.post import Log
+from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import NOW_MS
 
 
@@ -91,7 +90,7 @@ def test_a_number_without_a_country_code_belongs_to_the_stages_region() -> None:
     assert event(twilio(To="(617) 555-1234")).recipients == ()
 
 
-def test_an_unknown_status_is_logged_and_counted(log: Log, counted: Callable[[], dict[str, float]]) -> None:
+def test_an_unknown_status_is_logged_and_counted(log: Log, counted: Counted) -> None:
     assert events(twilio("teleported")) == []
     (line,) = log()
     assert (line["level"], line["kind"], counted()) == ("WARNING", "teleported", {"EventsUnknown": 1})

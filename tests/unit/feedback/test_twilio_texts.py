@@ -1,7 +1,6 @@
 """Texts that people send to a number at Twilio: signed keywords are queued, and no text gets a reply."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
@@ -12,12 +11,11 @@ from mailroom.feedback.keywords import KeywordText
 from mailroom.feedback.twilio_callbacks import message_created
 from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, sign, text
 from tests.support.unit.feedback_words import NUMBER, OURS, SID, fault, items_of
-from tests.support.unit.post import Log
+from tests.support.unit.post import Counted, Log
 from tests.support.unit.scripted_server import Answer, scripted
 from tests.support.unit.shared import NOW, NOW_MS, FakeClock
 from tests.support.unit.webhooks import DOWN
 
-Counted = Callable[[], dict[str, float]]
 OTHER = "SM" + "f" * 32
 
 
