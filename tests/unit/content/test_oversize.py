@@ -1,4 +1,4 @@
-"""Items larger than DynamoDB takes."""
+"""Items that are too large for DynamoDB."""
 
 import json
 from decimal import Decimal
@@ -27,7 +27,7 @@ from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, item
 
 LARGE = "x" * 450_000
 DAY = 86400
-SAID: dict[str, Any] = {
+DELIVERY_ATTRIBUTES: dict[str, Any] = {
     "window": {"from": "09:00", "to": "20:00", "zone": "UTC"},
     "send_at": "2026-11-22T09:00:00Z",
     "expires_at": "2026-11-23T09:00:00Z",
@@ -38,7 +38,7 @@ SAID: dict[str, Any] = {
     "ttl": 1_900_000_000,
     "attempt": 1,
 }
-"""What an item that the validator takes may say of each of these, when it is large."""
+"""Attributes about the delivery, each with a value that is valid in a large item."""
 
 
 @pytest.fixture
@@ -50,15 +50,15 @@ def lightened(oversize: Oversize, **changes: Any) -> dict[str, Any]:
     return plain(oversize.lightened(image_of(item(**changes))))
 
 
-def test_an_item_that_fits_stays_as_it_is_and_asks_for_no_bucket(aws: Aws) -> None:
+def test_a_small_item_stays_unchanged_and_needs_no_bucket(aws: Aws) -> None:
     def never() -> str:
-        raise AssertionError("asked for the bucket")
+        raise AssertionError("the bucket was read")
 
     image = image_of(item(text="x" * 160_000))
     assert Oversize(aws.s3, never).lightened(image) is image
 
 
-def test_a_large_items_content_goes_and_who_it_is_for_stays(oversize: Oversize) -> None:
+def test_the_content_of_a_large_item_is_moved_and_its_addressing_stays(oversize: Oversize) -> None:
     light = lightened(oversize, text=LARGE, cc="b@x.example", topic="news", lane="bulk")
     assert light.keys() == {"id", "event_type", "to", "cc", "topic", "lane", "payload_ref"}
 
@@ -73,34 +73,29 @@ def test_a_large_items_content_goes_and_who_it_is_for_stays(oversize: Oversize) 
     ],
     ids=lambda large: str(large["event_type"]),
 )
-def test_what_a_sender_reads_is_the_item_that_was_put(
+def test_a_sender_reads_the_whole_item_that_was_put(
     aws: Aws, oversize: Oversize, large: dict[str, Any]
 ) -> None:
     light = plain(oversize.lightened(image_of(large)))
     message = parse(decode(encode(light)), CONTRACTS)
-    read = Payloads(aws.s3, BUCKET).expand(message, str(message.payload_ref))
-    assert json.loads(encode(read)) == json.loads(encode(large))
-    assert type(parse(read, CONTRACTS)) is type(parse(large, CONTRACTS))
+    whole = Payloads(aws.s3, BUCKET).expand(message, str(message.payload_ref))
+    assert json.loads(encode(whole)) == json.loads(encode(large))
+    assert type(parse(whole, CONTRACTS)) is type(parse(large, CONTRACTS))
 
 
-def test_the_same_content_has_the_same_name_and_other_content_another(oversize: Oversize) -> None:
-    one, again = lightened(oversize, text=LARGE), lightened(oversize, text=LARGE)
-    assert one == again
-    assert lightened(oversize, text=LARGE + "y")["payload_ref"] != one["payload_ref"]
+def test_equal_content_has_the_same_name_in_any_order_of_attributes(oversize: Oversize) -> None:
+    light = oversize.lightened(image_of({**item(), "a": LARGE, "b": 1}))
+    assert oversize.lightened(image_of({"b": 1, "a": LARGE, **item()})) == light
+    assert lightened(oversize, a=LARGE + "y", b=1)["payload_ref"] != plain(light)["payload_ref"]
 
 
-def test_the_order_of_attributes_is_no_content(oversize: Oversize) -> None:
-    one = oversize.lightened(image_of({**item(), "a": LARGE, "b": 1}))
-    assert oversize.lightened(image_of({"b": 1, "a": LARGE, **item()})) == one
-
-
-def test_an_item_that_grows_as_json_beyond_a_queue_message_goes_too(oversize: Oversize) -> None:
+def test_an_item_whose_json_is_too_large_for_a_queue_is_moved_too(oversize: Oversize) -> None:
     assert "payload_ref" in lightened(oversize, text="\x01" * 200_000)
     assert "payload_ref" not in lightened(oversize, text="x" * 200_000)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "problem"),
     [
         ({"event_type": "fax", "text": LARGE}, "pdf_url"),
         ({"payload_ref": "s3://b/k", "text": LARGE}, "beside its payload_ref"),
@@ -109,18 +104,18 @@ def test_an_item_that_grows_as_json_beyond_a_queue_message_goes_too(oversize: Ov
         ({"rows": [0] * MAX_PAYLOAD_VALUES}, "has 150003 values of content, by their commas and brackets"),
     ],
 )
-def test_what_cannot_be_divided_is_refused_with_a_remedy(
-    oversize: Oversize, aws: Aws, changes: dict[str, Any], said: str
+def test_a_large_item_that_cannot_be_divided_is_refused_with_a_remedy(
+    oversize: Oversize, aws: Aws, changes: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(Invalid, match=said) as caught:
+    with pytest.raises(Invalid, match=problem) as caught:
         lightened(oversize, **changes)
     assert caught.value.field == "item"
 
 
-def test_what_dispatch_acts_on_stays_in_the_item() -> None:
+def test_the_attributes_that_dispatch_reads_stay_in_the_item() -> None:
     assert set(ROUTING) <= KEPT_ATTRIBUTES | {"payload_ref"}
     assert {name for contract in CONTRACTS.values() for name in contract.addressing} <= KEPT_ATTRIBUTES
-    assert set(ROUTING) == SAID.keys()
+    assert set(ROUTING) == DELIVERY_ATTRIBUTES.keys()
 
 
 @pytest.fixture
@@ -133,9 +128,12 @@ def validator(aws: Aws, clock: FakeClock) -> Validator:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [*SAID.items(), *((name, None) for name in SAID if name not in {"lane", "attempt", "payload_ref"})],
+    [
+        *DELIVERY_ATTRIBUTES.items(),
+        *((name, None) for name in DELIVERY_ATTRIBUTES if name not in {"lane", "attempt", "payload_ref"}),
+    ],
 )
-def test_a_large_item_that_was_admitted_can_be_sent_whatever_it_says_of_its_way(
+def test_a_valid_large_item_can_be_sent_with_any_attribute_about_its_delivery(
     aws: Aws, oversize: Oversize, validator: Validator, name: str, value: Any
 ) -> None:
     large = item(text=LARGE, **{name: value})
@@ -146,7 +144,9 @@ def test_a_large_item_that_was_admitted_can_be_sent_whatever_it_says_of_its_way(
 
 
 @pytest.mark.parametrize("name", ["lane", "attempt"])
-def test_what_may_not_be_null_is_refused_before_anything_is_divided(validator: Validator, name: str) -> None:
+def test_an_attribute_that_may_not_be_null_is_refused_in_a_large_item(
+    validator: Validator, name: str
+) -> None:
     with pytest.raises(Invalid) as caught:
         validator.validate(item(text=LARGE, **{name: None}))
     assert caught.value.field == name
@@ -154,45 +154,47 @@ def test_what_may_not_be_null_is_refused_before_anything_is_divided(validator: V
 
 @pytest.fixture
 def bounded(aws: Aws, clock: FakeClock) -> Oversize:
-    """A bucket that keeps its objects for 90 days."""
+    """Return a division into a bucket that stores its objects for 90 days."""
     return Oversize(aws.s3, lambda: BUCKET, 90 * DAY, clock=clock)
 
 
-def test_large_content_that_would_be_gone_before_it_is_sent_is_refused(aws: Aws, bounded: Oversize) -> None:
+def test_large_content_that_would_be_deleted_before_it_is_sent_is_refused(
+    aws: Aws, bounded: Oversize
+) -> None:
     latest = NOW + 90 * DAY - NEEDED_AFTER
     assert "payload_ref" in lightened(bounded, text=LARGE, send_at=iso(latest))
-    kept = aws.s3.list_objects_v2(Bucket=BUCKET)["KeyCount"]
+    count = aws.s3.list_objects_v2(Bucket=BUCKET)["KeyCount"]
     with pytest.raises(
         Invalid, match=r"^send_at: lies beyond the 75 days that large content is kept; "
-    ) as no:
+    ) as refused:
         lightened(bounded, text=LARGE + "y", send_at=iso(latest + 1))
-    assert no.value.field == "send_at"
-    assert aws.s3.list_objects_v2(Bucket=BUCKET)["KeyCount"] == kept > 0
+    assert refused.value.field == "send_at"
+    assert aws.s3.list_objects_v2(Bucket=BUCKET)["KeyCount"] == count > 0
 
 
-def test_an_item_that_fits_may_wait_for_longer_than_any_content_is_kept(bounded: Oversize) -> None:
+def test_a_small_item_may_wait_longer_than_large_content_is_stored(bounded: Oversize) -> None:
     assert lightened(bounded, send_at=iso(NOW + 300 * DAY)).keys() == item(send_at="").keys()
 
 
 @pytest.mark.parametrize("send_at", [..., None, "soon", 5, iso(NOW), iso(NOW - 300 * DAY)])
-@pytest.mark.parametrize("keep", [90 * DAY, DAY])
-def test_what_does_not_wait_is_divided_however_short_its_content_is_kept(
-    aws: Aws, clock: FakeClock, keep: int, send_at: Any
+@pytest.mark.parametrize("lifetime", [90 * DAY, DAY])
+def test_an_item_that_does_not_wait_is_divided_however_short_its_content_is_stored(
+    aws: Aws, clock: FakeClock, lifetime: int, send_at: Any
 ) -> None:
-    brief = Oversize(aws.s3, lambda: BUCKET, keep, clock=clock)
+    brief = Oversize(aws.s3, lambda: BUCKET, lifetime, clock=clock)
     assert "payload_ref" in lightened(brief, text=LARGE, send_at=send_at)
 
 
-def test_a_bucket_that_keeps_everything_has_no_bound(oversize: Oversize) -> None:
+def test_large_content_may_wait_for_any_time_in_a_bucket_without_deletion(oversize: Oversize) -> None:
     assert "payload_ref" in lightened(oversize, text=LARGE, send_at=iso(NOW + 300 * DAY))
 
 
-def test_the_bounds_leave_room_below_those_of_aws() -> None:
+def test_the_limits_are_lower_than_the_limits_of_aws() -> None:
     assert MAX_QUEUED_BYTES < queues.MAX_BYTES - 1024
     assert MAX_ITEM_BYTES < 400 * 1024
 
 
-def test_json_is_the_same_for_the_same_content_and_keeps_digits() -> None:
+def test_json_is_canonical_and_has_all_digits() -> None:
     value = {"b": Decimal("1.10"), "a": [None, True, "ü\n"], "c": {"z": 1, "y": Decimal("1E+100")}}
     assert encoded(value) == '{"a":[null,true,"ü\\n"],"b":1.10,"c":{"y":1E+100,"z":1}}'
     assert decode(encoded(value)) == value

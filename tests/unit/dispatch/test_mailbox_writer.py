@@ -1,4 +1,4 @@
-"""Puts into the mailbox, and what became of each."""
+"""Puts into the mailbox, and their results."""
 
 from decimal import Decimal
 from typing import Any
@@ -22,28 +22,28 @@ def test_an_item_is_put_once(writer: MailboxWriter, aws: Aws) -> None:
     assert writer.put(item()).state == "existed"
 
 
-def test_another_message_of_that_id_stays_and_is_a_conflict(writer: MailboxWriter, aws: Aws) -> None:
+def test_a_put_with_a_used_id_is_a_conflict_and_changes_nothing(writer: MailboxWriter, aws: Aws) -> None:
     writer.put(item())
-    other = writer.put(item(text="No"))
-    assert (other.state, other.field) == ("conflict", "id")
-    assert other.error == "id: is used for another message; use a new one"
+    written = writer.put(item(text="No"))
+    assert (written.state, written.field) == ("conflict", "id")
+    assert written.error == "id: is used for another message; use a new one"
     assert aws.item(table=MAILBOX) == item()
 
 
-def test_an_item_is_replaced_where_that_is_asked_for(writer: MailboxWriter, aws: Aws) -> None:
+def test_an_item_is_replaced_on_request(writer: MailboxWriter, aws: Aws) -> None:
     writer.put(item())
     assert writer.put(item(text="No"), if_new=False).state == "accepted"
     assert aws.item(table=MAILBOX)["text"] == "No"
 
 
-def test_the_same_in_another_spelling_is_the_same(writer: MailboxWriter) -> None:
+def test_an_equal_item_in_another_form_is_the_same_item(writer: MailboxWriter) -> None:
     writer.put(item(n=1.0, many={"a", "b"}))
     assert writer.put(item(n=Decimal("1.00"), many={"b", "a"})).state == "existed"
     assert writer.put(item(n=1, many={"a", "b"})).state == "existed"
     assert writer.put(item(n=True, many={"a", "b"})).state == "conflict"
 
 
-def test_an_item_with_the_mark_of_a_restored_one_is_refused_because_nobody_would_send_it(
+def test_an_item_with_the_mark_of_a_restored_item_is_refused_because_dispatch_would_ignore_it(
     writer: MailboxWriter, aws: Aws
 ) -> None:
     marked = item(restored_id="m-1")
@@ -63,7 +63,7 @@ def test_an_item_with_the_mark_of_a_restored_one_is_refused_because_nobody_would
         ({"v": float("nan")}, "v"),
     ],
 )
-def test_what_dynamodb_cannot_hold_is_refused_in_a_sentence(
+def test_an_item_that_dynamodb_cannot_store_is_refused_with_the_reason(
     writer: MailboxWriter, changes: dict[str, Any], field: str
 ) -> None:
     written = writer.put(item(**changes))
@@ -79,7 +79,7 @@ def test_what_dynamodb_cannot_hold_is_refused_in_a_sentence(
         ReadTimeoutError(endpoint_url="https://x.example"),
     ],
 )
-def test_an_outage_is_no_verdict(
+def test_an_outage_is_a_failure_and_not_a_refusal(
     writer: MailboxWriter, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(_operation: str) -> None:
@@ -93,76 +93,70 @@ def test_an_outage_is_no_verdict(
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_many_are_put_and_told_in_their_order(writer: MailboxWriter, workers: int) -> None:
-    items = [item(id=f"m-{at}") for at in range(20)]
+def test_many_items_are_put_with_results_in_their_order(writer: MailboxWriter, workers: int) -> None:
+    items = [item(id=f"m-{number}") for number in range(20)]
     writer.put(items[7])
-    states = [each.state for each in writer.put_all([*items, item(v=object())], workers)]
+    states = [written.state for written in writer.put_all([*items, item(v=object())], workers)]
     assert states == [*["accepted"] * 7, "existed", *["accepted"] * 12, "refused"]
 
 
-def test_nothing_to_put_is_nothing(writer: MailboxWriter) -> None:
+def test_an_empty_list_has_no_results(writer: MailboxWriter) -> None:
     assert writer.put_all([], 4) == []
 
 
-def test_an_item_without_a_ttl_gets_the_mailboxs(aws: Aws, clock: FakeClock) -> None:
+@pytest.mark.parametrize("ttl", [{}, {"ttl": None}])
+def test_an_item_without_a_ttl_gets_the_ttl_of_the_mailbox(
+    aws: Aws, clock: FakeClock, ttl: dict[str, None]
+) -> None:
     writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
-    given = item()
-    writer.put(given)
-    assert "ttl" not in given
+    message = item(**ttl)
+    writer.put(message)
+    assert message == item(**ttl)
     assert aws.item(table=MAILBOX)["ttl"] == NOW + 3600
     clock.advance(60)
-    assert writer.put(item()).state == "existed"
+    assert writer.put(message).state == "existed"
 
 
-def test_an_item_that_waits_stays_until_its_time_and_then_as_long_as_any(aws: Aws, clock: FakeClock) -> None:
+def test_the_ttl_of_a_waiting_item_counts_from_its_send_at(aws: Aws, clock: FakeClock) -> None:
     writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
     writer.put(item(send_at="2026-11-22T09:00:00Z"))
     assert aws.item(table=MAILBOX)["ttl"] == NOW + 86400 + 3600
-    writer.put(item(id="odd", send_at="tomorrow"))
-    assert aws.item("odd", table=MAILBOX)["ttl"] == NOW + 3600
+    writer.put(item(id="invalid", send_at="tomorrow"))
+    assert aws.item("invalid", table=MAILBOX)["ttl"] == NOW + 3600
 
 
-def test_an_items_own_ttl_is_part_of_it(aws: Aws, clock: FakeClock) -> None:
+def test_another_ttl_makes_another_item(aws: Aws, clock: FakeClock) -> None:
     writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
     writer.put(item(ttl=5))
     assert aws.item(table=MAILBOX)["ttl"] == 5
     assert writer.put(item(ttl=6)).state == "conflict"
 
 
-@pytest.mark.parametrize("says", [..., None])
-def test_an_item_that_says_no_ttl_is_the_same_whatever_ttl_stands_there(
-    writer: MailboxWriter, aws: Aws, clock: FakeClock, says: Any
+@pytest.mark.parametrize("ttl", [..., None])
+def test_an_item_without_a_ttl_is_the_same_as_the_stored_item_with_any_ttl(
+    writer: MailboxWriter, aws: Aws, clock: FakeClock, ttl: Any
 ) -> None:
-    """As where a mailbox came to keep everything, or another of its producers adds a ttl."""
+    """The stage's setting may have changed, or another producer may set a ttl."""
     MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock).put(item())
-    assert writer.put(item(ttl=says)).state == "existed"
-    assert writer.put(item(ttl=says, text="No")).state == "conflict"
+    assert writer.put(item(ttl=ttl)).state == "existed"
+    assert writer.put(item(ttl=ttl, text="No")).state == "conflict"
     assert writer.put(item(ttl=int(NOW) + 3601)).state == "conflict"
 
 
-def test_an_item_whose_ttl_is_null_gets_the_mailboxs_as_well(aws: Aws, clock: FakeClock) -> None:
-    writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
-    writer.put(item(ttl=None))
-    assert aws.item(table=MAILBOX)["ttl"] == NOW + 3600
-    assert writer.put(item(ttl=None)).state == "existed"
-
-
 @pytest.mark.parametrize("ttl", [None, 0])
-def test_a_mailbox_may_keep_everything(aws: Aws, ttl: float | None) -> None:
+def test_a_mailbox_may_store_items_without_a_ttl(aws: Aws, ttl: float | None) -> None:
     MailboxWriter(aws.dynamodb, MAILBOX, ttl).put(item())
     assert "ttl" not in aws.item(table=MAILBOX)
 
 
-def test_a_transaction_that_is_made_again_commits_once_and_finds_its_own_message(
-    aws: Aws, clock: FakeClock
-) -> None:
-    """The entry made anew has another ttl, so its condition answers, and not a token of the first call."""
+def test_a_repeated_transaction_commits_once_and_returns_its_own_message(aws: Aws, clock: FakeClock) -> None:
+    """The second entry has another ttl, so its condition decides, and not the token of the first call."""
     writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
     key = {"campaign": {"S": "order"}, "run": {"S": "42"}}
 
     def order() -> Any:
-        sold = {"TableName": RUNS, "Key": key, "UpdateExpression": "ADD sold :one"}
-        update: Any = {"Update": {**sold, "ExpressionAttributeValues": {":one": {"N": "1"}}}}
+        sale = {"TableName": RUNS, "Key": key, "UpdateExpression": "ADD sold :one"}
+        update: Any = {"Update": {**sale, "ExpressionAttributeValues": {":one": {"N": "1"}}}}
         return aws.dynamodb.transact_write_items(TransactItems=[update, writer.entry(item())])
 
     order()
@@ -171,7 +165,7 @@ def test_a_transaction_that_is_made_again_commits_once_and_finds_its_own_message
         with pytest.raises(aws.dynamodb.exceptions.TransactionCanceledException) as cancelled:
             order()
         reasons = cancelled.value.response["CancellationReasons"]
-        assert [each["Code"] for each in reasons] == ["None", "ConditionalCheckFailed"]
+        assert [reason["Code"] for reason in reasons] == ["None", "ConditionalCheckFailed"]
         assert plain(reasons[1]["Item"]) == {**item(), "ttl": NOW + 3600}
     assert aws.dynamodb.get_item(TableName=RUNS, Key=key)["Item"]["sold"] == {"N": "1"}
     assert (writer.put(item()).state, writer.put(item(text="No")).state) == ("existed", "conflict")
