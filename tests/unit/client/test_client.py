@@ -20,10 +20,12 @@ def mailroom(aws: Aws) -> Mailroom:
     return Mailroom("test")
 
 
-def test_a_sent_message_is_in_the_mailbox(mailroom: Mailroom, aws: Aws) -> None:
+def test_a_sent_message_is_in_the_mailbox_and_its_id_is_used(mailroom: Mailroom, aws: Aws) -> None:
     assert mailroom.send(item()) == SendResult("m-1", "mail", "accepted")
     assert aws.item(table=MAILBOX) == item()
     assert mailroom.send(item()).state == "existed"
+    conflict = mailroom.send(item(text="No"))
+    assert (conflict.state, conflict.ok, conflict.error[:3]) == ("conflict", False, "id:")
 
 
 def ordered(aws: Aws, mailroom: Mailroom, **changes: Any) -> None:

@@ -176,7 +176,10 @@ def test_a_stop_puts_its_sender_on_the_suppression_list_and_a_start_ends_that(
     assert desk.handle(bodies.text("stop")) == []
     (mark,) = desk.list.find("sms", [NUMBER]).values()
     assert (mark.reason, mark.detail, mark.message_id) == ("stop", "STOP sent to +12025550123", "")
+    assert mark.at == bodies.SENT.timestamp() * 1000
     assert counted() == {"TextsStop": 1}
+    assert desk.handle(bodies.text("start", at=-1)) == []  # an older START, posted again
+    assert NUMBER in desk.list.find("sms", [NUMBER])
     assert desk.handle(bodies.text("start", at=1)) == []
     assert desk.list.find("sms", [NUMBER]) == {}
     assert aws.dynamodb.scan(TableName=LEDGER)["Items"] == []
