@@ -83,9 +83,9 @@ def test_an_invalid_message_is_refused_with_its_field_and_has_no_entry(
 ) -> None:
     result = mailroom.send(item(**changes))
     assert (result.state, result.ok, result.error.partition(":")[0]) == ("refused", False, field)
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(Invalid) as refusal:
         mailroom.entry(item(**changes))
-    assert refused.value.field == field
+    assert refusal.value.field == field
     assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
 
 

@@ -89,8 +89,8 @@ def test_a_forged_text_is_refused(door: Door, counted: Counted, changes: dict[st
 
 def test_a_captured_text_cannot_be_changed_into_another(door: Door) -> None:
     captured = text("START")
-    for other in (text("STOP"), text("START", fields={"From": "+16175559999"}), text("START", OTHER)):
-        assert door.answers({**captured, "body": other["body"]}) == 403
+    for forged in (text("STOP"), text("START", fields={"From": "+16175559999"}), text("START", OTHER)):
+        assert door.answers({**captured, "body": forged["body"]}) == 403
     assert door.answers({**captured, "rawPath": "/callbacks/twilio/bS0x"}) == 403
     assert door.queue.bodies == []
 

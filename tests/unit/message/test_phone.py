@@ -121,9 +121,9 @@ def test_a_number_with_a_word_of_any_language_is_refused_and_the_word_is_quoted(
     position = data.draw(st.integers(0, len(digits)))
     around = data.draw(st.sampled_from(["{}", " {} ", "({})", " {}: ", "/{}", ";{}="]))
     region = data.draw(st.sampled_from([None, phonenumbers.region_code_for_number(number)]))
-    with pytest.raises(ValueError, match="write digits alone, such as") as refused:
+    with pytest.raises(ValueError, match="write digits alone, such as") as refusal:
         to_e164(digits[:position] + around.format(word) + digits[position:], region)
-    assert f'"{word}"' in str(refused.value)
+    assert f'"{word}"' in str(refusal.value)
 
 
 @given(
@@ -215,6 +215,6 @@ def test_an_invalid_number_is_refused_with_the_valid_form(text: str) -> None:
     ],
 )
 def test_the_refusal_quotes_the_word_without_the_number(text: str, word: str) -> None:
-    with pytest.raises(ValueError, match="write digits alone") as refused:
+    with pytest.raises(ValueError, match="write digits alone") as refusal:
         to_e164(text)
-    assert str(refused.value) == f'has letters ("{word}"); write digits alone, such as +16175551234'
+    assert str(refusal.value) == f'has letters ("{word}"); write digits alone, such as +16175551234'

@@ -126,8 +126,8 @@ def test_a_token_of_another_key_is_refused() -> None:
 def test_a_token_that_the_same_key_signed_for_another_purpose_is_refused(
     salt: bytes, signing: dict[str, Any]
 ) -> None:
-    other = URLSafeSerializer(KEY, salt=salt, signer_kwargs=signing)
-    assert refused(other.dumps([ADA, TOPIC]))
+    serializer = URLSafeSerializer(KEY, salt=salt, signer_kwargs=signing)
+    assert refused(serializer.dumps([ADA, TOPIC]))
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_signed_content_that_is_not_a_choice_is_refused(content: object) -> None
 
 
 def test_a_new_key_signs_and_the_links_of_the_previous_key_stay_valid() -> None:
-    both = Tokens(kept(keys(NEWER, "an older one that is no more", KEY)))
-    assert both.read(token()) == Choice(ADA, TOPIC)
-    new = both.sign(Choice(ADA, TOPIC))
+    reader = Tokens(kept(keys(NEWER, "an older key of the stage", KEY)))
+    assert reader.read(token()) == Choice(ADA, TOPIC)
+    new = reader.sign(Choice(ADA, TOPIC))
     assert new != token()
     assert tokens(NEWER).read(new) == Choice(ADA, TOPIC)
     assert refused(new)
@@ -152,11 +152,11 @@ def test_a_new_key_signs_and_the_links_of_the_previous_key_stay_valid() -> None:
 
 def test_a_new_key_counts_when_the_secret_is_read_again(clock: FakeClock) -> None:
     client = keys()
-    both = Tokens(kept(client, clock))
-    assert both.read(token()) == Choice(ADA, TOPIC)
+    reader = Tokens(kept(client, clock))
+    assert reader.read(token()) == Choice(ADA, TOPIC)
     client.rotate(json.dumps({"key": NEWER}), clock.now)
     clock.advance(300)
-    assert refused(token(), both)
+    assert refused(token(), reader)
 
 
 def cached(client: Secrets, clock: FakeClock, seconds: float = 60) -> CachedSecret:
