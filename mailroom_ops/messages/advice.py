@@ -126,7 +126,7 @@ def _under_way(found: MessageStatus, steps: Steps, now: float, since: str | None
             return
         so_far = "It may have been sent by an earlier try, whose outcome is unknown. The last try was not"
         not_sent = so_far if "unsettled_since" in found.times else "It was not sent so far"
-        if code == "unanswered":
+        if code == "no_outcome":
             not_sent = "It may have been sent, and the next worker looks for evidence first"
         yield f"{not_sent}: {message} ({code}). It is tried again."
     elif found.status == "sending" and "startedAt" not in found.times:

@@ -120,7 +120,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
             {
                 "status": "sending",
                 "startedAt": MS,
-                "trouble": {"code": "unanswered", "message": "SES: ReadTimeoutError"},
+                "trouble": {"code": "no_outcome", "message": "SES: ReadTimeoutError"},
                 "updatedAt": "2026-11-21T13:59:58Z",
             },
             "It may have been sent, and the next worker looks for evidence first: SES: ReadTimeoutError",

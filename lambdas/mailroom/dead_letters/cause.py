@@ -154,7 +154,7 @@ _TROUBLE = "{}; fix that, then put it back"
 _TROUBLES_IN_DOUBT = {
     "in_doubt": "{}, and it is not sent again by itself; ask its provider, then end it, or put it back to "
     "send it once more",
-    "unanswered": "a try ended without an outcome ({}), so it may have been sent; put it back when "
+    "no_outcome": "a try ended without an outcome ({}), so it may have been sent; put it back when "
     "that is over: the next worker looks for evidence first",
     "look_up_failed": "its provider could not be asked about an earlier try ({}), so it may have been sent; "
     "put it back when that is over",

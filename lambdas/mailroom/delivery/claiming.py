@@ -94,7 +94,7 @@ class Claiming(Generic[M]):
     def _new_claim(self, message: M, record: QueueRecord) -> NewClaim:
         redirected_to = None if self._allowed is None else self._allowed.redirect(message.reached)
         account = self._account and account_for(self._account, redirected_to)
-        return NewClaim(message, account, redirected_to, self._ledger.new_token(), record.since)
+        return NewClaim(message, account, redirected_to, self._ledger.new_token(), record.put_at)
 
 
 def account_for(account: str, redirected_to: str | None) -> str:

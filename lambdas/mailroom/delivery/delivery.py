@@ -1,6 +1,6 @@
 """Way of one message to its provider: claim, evidence, decision, request, submit, record.
 
-`Delivery.deliver` is that order, and the promise: a message is submitted at most once an attempt.
+`Delivery.deliver` is that order, and the promise: each claim of a message submits it at most once.
 """
 
 from collections.abc import Container, Sequence
@@ -171,7 +171,7 @@ class Delivery(Generic[M, R]):
         except ClaimLost:
             raise
         except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
-            # `_submit` catches its own errors, so the message was not submitted.
+            # `_submit` catches its own errors, so this worker has not submitted the message.
             logger.exception("not submitted; it goes back to the queue")
             wait = ComeBack(self.retry_wait(record.receives))
             return self._release(claim, wait, "unprepared", _cause(error))
@@ -196,7 +196,7 @@ class Delivery(Generic[M, R]):
         worker looks for evidence first."""
         try:
             outcome = self._opened().submit(request)
-            return self._record(claim, message, outcome, record)
+            return self._record_outcome(claim, message, outcome, record)
         except ClaimLost:
             raise
         except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
@@ -209,7 +209,7 @@ class Delivery(Generic[M, R]):
         """Record why the outcome is unknown. Never raises: without it a dead letter has a less exact
         cause."""
         try:
-            self._ledger.doubt(claim, "unanswered", _cause(error))
+            self._ledger.doubt(claim, "no_outcome", _cause(error))
         except Exception:  # noqa: BLE001 - logged; the claim stands
             logger.warning("the cause of an unknown outcome was not recorded", exc_info=True)
 
@@ -285,7 +285,7 @@ class Delivery(Generic[M, R]):
         """
         tries, delays = claim.unsettled, self._settings.resend_delays
         given_up = len(tries) > len(delays)
-        # A line that may be busy is not freed by a dead letter.
+        # A dead letter would free the line while the fax may still be on it.
         delay = (self._line_seconds or 0) if given_up else delays[len(tries) - 1]
         seconds = tries[-1].began / 1000 + delay - self._tools.clock()
         if seconds <= 0 and not given_up:
@@ -330,7 +330,8 @@ class Delivery(Generic[M, R]):
         Invalid."""
         blocked = self._blocked(message)
         if claim.redirected_to is not None:
-            # The topic is a choice of the message's recipients; its new recipient may have said STOP.
+            # Opt-outs of a topic are those of the original recipients, so they are left out here. A STOP of
+            # the recipient who gets the redirected message is obeyed.
             redirected = self._blocked(structs.replace(_submitted(claim, message), topic=None))
             if redirected:
                 return next(iter(redirected.values()))
@@ -353,7 +354,7 @@ class Delivery(Generic[M, R]):
         """Wait for the turn to submit; False if the record has to come back for it."""
         return self._tools.pace.take_turn(record)
 
-    def _record(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Result:
+    def _record_outcome(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Result:
         self._timing.answered(claim.key, outcome)
         if isinstance(outcome, Sent):
             return self.accepted(claim, message, outcome, record)
@@ -390,8 +391,8 @@ class Delivery(Generic[M, R]):
 
         This comes after the record, so that a fault here cannot keep the acceptance from being recorded.
         """
-        if record.since is not None and message.attempt == 1:
-            seconds = self._tools.clock() - max(record.since, message.due() or 0.0)
+        if record.put_at is not None and message.attempt == 1:
+            seconds = self._tools.clock() - max(record.put_at, message.due() or 0.0)
             self._tally.waits.append(max(0.0, seconds))
 
     def _not_ready(self, claim: Claimed, message: M, reason: NotReady, record: QueueRecord) -> Result:
@@ -477,14 +478,14 @@ class Delivery(Generic[M, R]):
         return max(min(least, cap), wait)
 
     def look_up_wait(self, record: QueueRecord) -> ComeBack:  # noqa: ARG002 - FaxDelivery uses the record
-        """Return the wait after a look-up that failed: as long as an unknown outcome would wait, so that an
-        outage of look-ups does not use up the receives."""
+        """Return the wait after a look-up that failed: as long as after an unknown outcome, so that an
+        outage of look-ups uses up the receives slowly."""
         return ComeBack(self._settings.lease_seconds + 1)
 
     def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
         """End a message that can never be sent as failed."""
         attribute = self._attribute(fault)
-        if not self._ledger.refuse(record.item, "invalid", str(fault), attribute, record.since):
+        if not self._ledger.refuse(record.item, "invalid", str(fault), attribute, record.put_at):
             return ComeBack(self.retry_wait(record.receives))
         self._tally.note("Rejected", "refused", field=fault.field)
         return DONE

@@ -198,7 +198,7 @@ class SendingTime:
             # A wait for the window, or of bulk for the day, is as it should be; any other is a delay.
             as_it_should = code == OUTSIDE_WINDOW or (for_day and self._bulk)
             in_line = self._bulk and (for_day or record.in_line)
-            held = Held(record.item, due, due if as_it_should else record.since, in_line=in_line, code=code)
+            held = Held(record.item, due, due if as_it_should else record.put_at, in_line=in_line, code=code)
             entries.append(Entry(str(at), held.body))
         refused = queues.send(self._tools.sqs, self._scheduled, entries)
         waits: dict[Key, Result] = {}

@@ -41,7 +41,7 @@ class ComeBack(Result, frozen=True):
     """Result of a record that the queue has to deliver again."""
 
     seconds: float
-    """Time until then."""
+    """Visibility time-out until then."""
 
 
 DONE = Done()
@@ -58,13 +58,13 @@ class QueueRecord(Struct, frozen=True):
     receives: int
     """Number of receives, counted from 1."""
     group: str | None
-    """Message group of a FIFO queue, or a standard queue's group for fairness."""
+    """`MessageGroupId` of SQS, if the record has one."""
     remaining: Callable[[], int]
     """Rest of the function's time in milliseconds."""
-    since: float | None = None
-    """Time of the put in epoch seconds, if it is known."""
+    put_at: float | None = None
+    """When the message was put into the mailbox, in epoch seconds, if that is known."""
     in_line: bool = False
-    """Whether the record has waited for its slot of the day."""
+    """Whether the record has waited for the day's quota."""
 
 
 class ChannelDelivery(Protocol[T]):
@@ -97,7 +97,8 @@ class Pace:
     def __init__(
         self, gap: float, clock: Clock, sleep: Callable[[float], None], submit_seconds: float = 0.0
     ) -> None:
-        """Set up a pace whose gap, and whose submit with its record, take so many seconds at most."""
+        """`gap`: seconds between two submits. `submit_seconds`: longest time to submit a message and to write
+        its outcome into the ledger."""
         self._gap = gap
         self._needed = max(submit_seconds, gap)
         self._clock = clock
@@ -111,7 +112,8 @@ class Pace:
         return cls(settings.pace_seconds, clock, sleep, settings.submit_seconds + settings.record_seconds)
 
     def in_time(self, record: QueueRecord) -> bool:
-        """Tell whether the next submit would be over, and recorded, within the function's time."""
+        """Return whether the next submit, and the ledger's write after it, would end within the function's
+        time."""
         return self.left() < self._spare(record)
 
     def take_turn(self, record: QueueRecord) -> bool:
@@ -213,7 +215,7 @@ class Tools:
 
 
 class Read(NamedTuple):
-    """Record with a usable key, and its message."""
+    """Queue record with a valid key, and the message in it."""
 
     message: Any
     """Message of the channel's contract, or Invalid."""

@@ -31,7 +31,7 @@ from mailroom.ledger.items import (
     trouble_of,
     where,
 )
-from mailroom.ledger.table import NO_OUTCOME, SETTLED, UNCLAIMED, LedgerTable
+from mailroom.ledger.table import NO_OUTCOME, TRY_NOTES, UNCLAIMED, LedgerTable
 from mailroom.message.message import Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
 
@@ -51,7 +51,7 @@ NEXT = "attempts = :ended"
 """The attempt before this one has ended, and no other has begun."""
 OWN = f"claim_token = :own AND {NO_OUTCOME}"
 """The caller's claim is the latest, and no event of the provider has ended the message meanwhile."""
-HELD = "attribute_exists(startedAt)"
+STARTED = "attribute_exists(startedAt)"
 """A worker holds the message."""
 SUBMITTED = "attribute_exists(provider_id)"
 """The provider has accepted the attempt."""
@@ -149,7 +149,7 @@ class Ledger(LedgerTable):
         go."""
         message, now_ms = new.message, milliseconds(moment)
         description, sent = about_of(message), message
-        removes, redirect = [*SETTLED], Sets()
+        removes, redirect = [*TRY_NOTES], Sets()
         if new.redirected_to is None:
             removes.append(REDIRECTED_TO)
         else:
@@ -207,7 +207,7 @@ class Ledger(LedgerTable):
         sent = Update(
             sets={**self.outcome(claim.key, "sent"), **facts_of(acceptance)},
             adds={"attempts": _ONE, **ids},
-            removes=(*SETTLED, "error"),  # the error of an earlier attempt stays in the history
+            removes=(*TRY_NOTES, "error"),  # the error of an earlier attempt stays in the history
         )
         try:
             item = self._write_own(claim, sent, entry="sent")
@@ -237,7 +237,7 @@ class Ledger(LedgerTable):
         ending = Update(
             sets={**self.outcome(claim.key, status), **error_of(code, message, field)},
             adds={"attempts": _ONE},
-            removes=SETTLED,
+            removes=TRY_NOTES,
         )
         self._write_own(claim, ending, entry=status, code=code)
 
@@ -270,8 +270,8 @@ class Ledger(LedgerTable):
             adds={"attempts": _ONE},
             removes=(*_CLAIM_OVER, "provider_id"),
         )
-        # Without HELD, the SDK's repeat of the write after a lost response would count the attempt twice.
-        self._write_own(claim, retrying, f"{OWN} AND {HELD}", entry="retrying", code=code)
+        # Without STARTED, the SDK's repeat of the write after a lost response would count the attempt twice.
+        self._write_own(claim, retrying, f"{OWN} AND {STARTED}", entry="retrying", code=code)
 
     def dead_lettered(self, key: Key) -> dict[str, Any]:
         """Mark a message in a dead-letter queue by `dead_lettered_at`, unless it has ended or has the mark.
@@ -350,7 +350,7 @@ class Ledger(LedgerTable):
         ending = Update(
             sets={**self.outcome(key, status), **sets},
             once=self.first_values(sets, put_at),
-            removes=SETTLED,
+            removes=TRY_NOTES,
         )
         try:
             self.write(key, ending, condition, entry=status, code=code)
@@ -399,7 +399,7 @@ class Ledger(LedgerTable):
             adds={"generation": _ONE},
             # The events of the life before are not about this one.
             removes=(
-                *(*SETTLED, *_CLAIM_OVER, *PROVIDER_FACTS),
+                *(*TRY_NOTES, *_CLAIM_OVER, *PROVIDER_FACTS),
                 *("completedAt", "provider_id", "error", "failed_on"),
             ),
         )
@@ -442,7 +442,7 @@ class Ledger(LedgerTable):
                 **(error_of("settled", _SETTLED_BY_OPERATOR) if failed else {}),
             },
             adds={"attempts": _ONE},
-            removes=SETTLED if failed else (*SETTLED, "error"),
+            removes=TRY_NOTES if failed else (*TRY_NOTES, "error"),
         )
         condition = f"{NO_OUTCOME} AND {idle} AND {unchanged}"
         try:

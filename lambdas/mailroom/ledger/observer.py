@@ -13,7 +13,7 @@ from mailroom.aws.dynamo_updates import ConditionFailed, Update
 from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.ledger.items import error_of, facts_of
 from mailroom.ledger.ledger import KNOWN, Ledger, earlier_than
-from mailroom.ledger.table import SETTLED
+from mailroom.ledger.table import TRY_NOTES
 from mailroom.message.outcome import FAILED, Event, Facts, Status, rank
 
 _GOOD = (None, "sent", "delivered")
@@ -96,7 +96,7 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
     first_values = {"completedAt": outcome.pop("completedAt"), **facts}
     # The attempt's number is set: a sender that this event has overtaken does not count its attempt any more.
     sets: Sets = {**outcome, "attempts": number(event.attempt)}
-    adds, removes = Sets(), [*SETTLED]
+    adds, removes = Sets(), [*TRY_NOTES]
     if verdict.status not in FAILED:
         removes.append("failed_on")
     if verdict.status in _GOOD or not verdict.detail:

@@ -23,8 +23,8 @@ UNCLAIMED = f"attribute_not_exists(startedAt) AND attribute_not_exists(claim_tok
 """The message has not ended, and no worker has ever claimed it: a claim's token outlives its release."""
 _ROOM = "(attribute_not_exists(history) OR size(history) < :room)"
 """The history has room for an entry."""
-SETTLED = ("trouble", "dead_lettered_at")
-"""Attributes that go when a message ends."""
+TRY_NOTES = ("trouble", "dead_lettered_at")
+"""Attributes about the latest try: the next claim and the message's end remove them."""
 TAKEN_BACK = "it was taken back before its send_at"
 
 
@@ -102,7 +102,7 @@ class LedgerTable:
                 **addressing,
             },
             once=self.first_values(addressing),
-            removes=SETTLED,
+            removes=TRY_NOTES,
         )
         try:
             self.write(key, cancelled, condition, values, entry="cancelled")

@@ -34,7 +34,7 @@ def attempt(number: int) -> Subject:
         ({"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "in_doubt"}}, "in_doubt"),
         ({"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "retry"}}, "outcome_unknown"),
         ({"status": "sending", "trouble": TROUBLE}, "misconfigured"),
-        ({"status": "sending", "startedAt": 1, "trouble": {"code": "unanswered"}}, "unanswered"),
+        ({"status": "sending", "startedAt": 1, "trouble": {"code": "no_outcome"}}, "no_outcome"),
         (
             {"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "look_up_failed"}},
             "look_up_failed",

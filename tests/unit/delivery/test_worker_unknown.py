@@ -240,7 +240,7 @@ def test_an_outage_leaves_its_cause_on_the_message_and_on_its_dead_letter(
     post: Make, aws: Aws, error: Exception, cause: str
 ) -> None:
     post(error).handle(item())
-    assert aws.item()["trouble"] == {"code": "unanswered", "message": cause}
+    assert aws.item()["trouble"] == {"code": "no_outcome", "message": cause}
     letter = DeadLetter("mail-dlq", "id", "receipt", "", receives=9, sent_at=1)
     assert cause in cause_of(letter, Subject("message", KEY), aws.item()).message
 

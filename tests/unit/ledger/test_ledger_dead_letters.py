@@ -54,8 +54,8 @@ def test_a_doubt_records_the_cause_of_an_unknown_outcome_and_changes_nothing_els
 ) -> None:
     claim = claimed(ledger)
     before = aws.item()
-    ledger.doubt(claim, "unanswered", "SES: ReadTimeoutError")
-    assert aws.item() == before | {"trouble": {"code": "unanswered", "message": "SES: ReadTimeoutError"}}
+    ledger.doubt(claim, "no_outcome", "SES: ReadTimeoutError")
+    assert aws.item() == before | {"trouble": {"code": "no_outcome", "message": "SES: ReadTimeoutError"}}
 
 
 @pytest.mark.parametrize("verb", ENDING)
@@ -63,7 +63,7 @@ def test_the_outcome_removes_the_mark_of_a_dead_letter_and_the_trouble(
     ledger: Ledger, aws: Aws, verb: str
 ) -> None:
     claim = claimed(ledger)
-    ledger.doubt(claim, "unanswered", "SES: ReadTimeoutError")
+    ledger.doubt(claim, "no_outcome", "SES: ReadTimeoutError")
     ledger.dead_lettered(KEY)
     OWN_VERBS[verb](ledger, claim)
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()

@@ -160,7 +160,7 @@ def test_a_mail_with_one_bounced_recipient_is_in_the_index_of_failures(ledger: L
 def test_a_proof_of_acceptance_removes_the_mark_of_a_dead_letter_and_the_trouble(
     ledger: Ledger, aws: Aws
 ) -> None:
-    ledger.doubt(claimed(ledger), "unanswered", "SES: ReadTimeoutError")
+    ledger.doubt(claimed(ledger), "no_outcome", "SES: ReadTimeoutError")
     ledger.dead_lettered(KEY)
     assert {"trouble", "dead_lettered_at"} <= aws.item().keys()
     observe(ledger, [told(KEY, "sent")])
