@@ -84,7 +84,7 @@ def budget_cost(path: MessagePath) -> float:
     """Counting a batch in its channel's day."""
     row = path.settings.channels.get(path.lane.channel)
     limited = row is not None and row.days
-    return BUDGET_UNITS * prices.WRITE_UNIT / path.lane.senders.batch if limited else 0.0
+    return BUDGET_UNITS * prices.WRITE_UNIT / path.lane.batch if limited else 0.0
 
 
 def events_cost(path: MessagePath) -> float:

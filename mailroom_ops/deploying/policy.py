@@ -1,9 +1,8 @@
 """`mailroom policy`: what CloudFormation may do when it deploys a stage."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -44,16 +43,11 @@ def policy(
             policies = policies_of(stage, qualifier)
         except (SettingsError, NagError, UnscopedError) as error:
             raise Refused(f"{error}") from None
-        for file, content in _written(output or DOT_LOCAL / "policy" / stage, policies):
+        folder = output or DOT_LOCAL / "policy" / stage
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in folder.glob("execution-*.json"):  # of a former run, which may have written more
+            file.unlink()
+        for number, content in enumerate(policies, 1):
+            file = folder / f"execution-{number}.json"
+            write_whole(file, json.dumps(content, separators=(",", ":")).encode() + b"\n")
             print_line(f"{file}: {size(content)} characters")
-
-
-def _written(folder: Path, policies: Sequence[Any]) -> list[tuple[Path, Any]]:
-    """Write the policies in place of those of a former run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("execution-*.json"):
-        old.unlink()
-    files = [folder / f"execution-{number}.json" for number in range(1, len(policies) + 1)]
-    for file, content in zip(files, policies, strict=True):
-        write_whole(file, json.dumps(content, separators=(",", ":")).encode() + b"\n")
-    return [*zip(files, policies, strict=True)]

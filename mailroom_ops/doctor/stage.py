@@ -4,7 +4,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parseaddr
 from functools import cached_property
@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from mailroom.budget import limit_of
 from mailroom.clock import Clock
+from mailroom_ops.doctor.answer import CheckFinding, failed, warning
 from mailroom_ops.estimates.lanes import ConfiguredLane, Stages
 from mailroom_ops.stage import prefix, queue_urls
 from mailroom_stacks.settings.sentences import SettingsError
@@ -128,6 +129,11 @@ class ExaminedStage:
         settings = self.configured.settings
         return settings is not None and settings.deployment.deletion_protection
 
+    @property
+    def failed_if_protected(self) -> Callable[..., CheckFinding]:
+        """`failed` for a protected stage, else `warning`: nobody watches a stage for trying things."""
+        return failed if self.protected else warning
+
     def client(self, service: str) -> Any:
         """The client of a service. Sessions are not made for threads, clients are."""
         with self._lock:
@@ -170,11 +176,10 @@ class ExaminedStage:
     @cached_property
     def functions(self) -> dict[str, DeployedFunction]:
         """The stage's functions by their short names."""
-        found = [each for each in self._every_function if each.name.startswith(self.prefix)]
         return {
-            name: DeployedFunction(name, each.memory_mb, each.environment)
-            for each in found
-            for name in [each.name.removeprefix(self.prefix)]
+            name: DeployedFunction(name, function.memory_mb, function.environment)
+            for function in self._every_function
+            if (name := function.name.removeprefix(self.prefix)) != function.name
         }
 
     def days(self, channel: str) -> dict[str, int]:

@@ -46,20 +46,20 @@ class Sending:
     def latency(self) -> float:
         """A message's time in its sender: what it computes takes longer by the sender's part of a vCPU, which
         the messages at a time share."""
-        senders, latency = self.lane.senders, self.assumed.latency
+        lane, latency = self.lane, self.assumed.latency
         computing = min(latency, self.assumed.computing)
-        slowed = computing / senders.vcpu
-        return max(latency - computing + slowed, senders.at_once * slowed)
+        slowed = computing / lane.vcpu
+        return max(latency - computing + slowed, lane.at_once * slowed)
 
     @property
     def working(self) -> float:
         """How long a sender works for a message."""
-        return self.lane.senders.rounds * self.latency / self.lane.batch
+        return self.lane.rounds * self.latency / self.lane.batch
 
     @property
     def waiting(self) -> float:
         """How long a sender waits for its pace, a message."""
-        return max(0.0, self.lane.senders.pace - self.working)
+        return max(0.0, self.lane.pace - self.working)
 
     @property
     def a_worker(self) -> float:
@@ -68,7 +68,7 @@ class Sending:
 
     def workers_for_rate(self) -> int | None:
         """The fewest workers that are no bound any more; None where there is no rate to reach."""
-        rate = self.lane.senders.rate
+        rate = self.lane.rate
         return math.ceil(rate / self.a_worker - _EXACT) if rate else None
 
     def dollars(self, messages: int) -> dict[str, float]:
@@ -150,18 +150,18 @@ class Forecast:
 
 
 def _bounds(stages: Stages, stage: str, sending: Sending, warm: int) -> Iterator[Bound]:
-    settings, lane, senders = stages.settings(stage), sending.lane, sending.lane.senders
+    settings, lane = stages.settings(stage), sending.lane
     estimate, bulk = lane.estimate, lane.name == "bulk"
     if bulk and (composing := stages.composing(stage)):
         speed, how = composing / PUT_SECONDS, f"{composing} / {PUT_SECONDS:g} s"
         limit = "the smallest concurrency of the enabled campaigns"
         yield Bound("compose", "composing", speed, how, limit, is_setting=False)
-    batch = f"({senders.rounds} x {sending.latency:.3g} s + {sending.assumed.between:g} s)"
+    batch = f"({lane.rounds} x {sending.latency:.3g} s + {sending.assumed.between:g} s)"
     how = f"{lane.workers} x {lane.batch} / {batch}"
     yield Bound("workers", "the number of workers", lane.workers * sending.a_worker, how, lane.keys.workers)
-    if senders.rate and lane.allowed:
+    if lane.rate and lane.allowed:
         how = f"{lane.allowed:g}" + (f" x {lane.share:g}" if lane.share != 1 else "")
-        yield Bound("rate", "the rate", senders.rate, how, lane.keys.rate or "")
+        yield Bound("rate", "the rate", lane.rate, how, lane.keys.rate or "")
     table = TABLE_WRITES if warm >= TABLE_WRITES.value else NEW_TABLE_WRITES
     told = estimate.events * writes_of_event(lane.channel, bulk=bulk)
     for name, units in (("mailbox", 1.0), ("ledger", estimate.ledger_units + told)):

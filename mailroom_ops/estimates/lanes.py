@@ -28,29 +28,6 @@ from mailroom_stacks.settings.webhook import webhook_rules
 
 
 @dataclass(frozen=True)
-class Senders:
-    """`workers` at once, each with `batch` messages an invocation, of which it delivers `at_once` at a time,
-    and the messages a second that all of them keep to (None: as many as they can)."""
-
-    workers: int
-    batch: int
-    rate: float | None
-    at_once: int = 1
-    vcpu: float = 1
-    """A worker's part of a vCPU; Python computes on one at most."""
-
-    @property
-    def pace(self) -> float:
-        """The gap between one worker's submits."""
-        return self.workers / self.rate if self.rate else 0
-
-    @property
-    def rounds(self) -> int:
-        """The most messages that one thread delivers in an invocation."""
-        return math.ceil(self.batch / self.at_once)
-
-
-@dataclass(frozen=True)
 class Assumed:
     """What no setting says: `latency` is a message's time in a sender with a whole vCPU to itself, for the
     provider's answer and the ledger's writes; `computing` is the part of it that takes the vCPU; `between` is
@@ -81,16 +58,19 @@ class SettingKeys:
 
 @dataclass(frozen=True)
 class ConfiguredLane:
-    """One lane of one channel. It may send its `share` of the `allowed` messages a second (None: as many as
-    it can)."""
+    """One lane of one channel."""
 
     channel: str
     name: str
     queue: str
     workers: int
+    """Workers at once."""
     batch: int
+    """Messages of one invocation."""
     allowed: float | None
+    """Messages a second of the channel; None if it has no limit."""
     share: float
+    """The lane's part of `allowed`."""
     memory_mb: int
     room: int
     """The seconds that a message may wait for its turn, so that SQS still keeps it for all its retries."""
@@ -99,6 +79,7 @@ class ConfiguredLane:
     keys: SettingKeys
     fifo: bool = False
     at_once: int = 1
+    """Messages that a worker delivers at a time."""
     by_resend: bool = False
     """Whether Resend sends its mails."""
 
@@ -108,10 +89,24 @@ class ConfiguredLane:
         return BY_RESEND if self.by_resend else estimate_of(self.channel)
 
     @property
-    def senders(self) -> Senders:
-        rate = self.allowed * self.share if self.allowed else None
-        vcpu = min(1, self.memory_mb / WHOLE_VCPU_MB)
-        return Senders(self.workers, self.batch, rate, self.at_once, vcpu)
+    def rate(self) -> float | None:
+        """The messages a second that all workers together keep to; None if there is no limit."""
+        return self.allowed * self.share if self.allowed else None
+
+    @property
+    def vcpu(self) -> float:
+        """A worker's part of a vCPU; Python computes on one at most."""
+        return min(1, self.memory_mb / WHOLE_VCPU_MB)
+
+    @property
+    def pace(self) -> float:
+        """The gap between one worker's submits."""
+        return self.workers / self.rate if self.rate else 0
+
+    @property
+    def rounds(self) -> int:
+        """The most messages that one thread delivers in an invocation."""
+        return math.ceil(self.batch / self.at_once)
 
 
 class Stages:

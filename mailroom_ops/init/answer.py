@@ -129,7 +129,7 @@ def _notes(draft: StageDraft, settings: Settings, stages: Stages) -> Iterator[st
         needed = sending.workers_for_rate()
         if needed and needed > lane.workers:
             yield (
-                f"The lane {lane.name} of {lane.channel} may send {lane.senders.rate:g} a second, and its "
+                f"The lane {lane.name} of {lane.channel} may send {lane.rate:g} a second, and its "
                 f"{lane.workers} workers reach {lane.workers * sending.a_worker:.3g}. Give it more: "
                 f"--set {lane.keys.workers}={min(needed, MOST_WORKERS)}"
             )

@@ -138,7 +138,8 @@ def init(
         text = file.with_stage(draft.stage, draft.section)
         changes = [*file.compared(text)]
         if changes:
-            _show_changes(changes)
+            for line in changes:
+                print_line(line, {"+": "green", "-": "red"}.get(line[0], ""), errors)
             confirm("Write this?", yes=not asking)
             file.write(text)
         answer = initialized(draft, written=bool(changes))
@@ -227,12 +228,6 @@ def _complete(draft: "StageDraft", *, asking: bool) -> None:
         text = typer.prompt(f"{fault.key} ({', '.join(hints)})" if hints else fault.key, err=True)
         key, _, value = text.partition("=")
         draft.put(*((key, value) if asked_by(key) else (fault.key, text)))
-
-
-def _show_changes(lines: Sequence[str]) -> None:
-    styles = {"+": "green", "-": "red"}
-    for line in lines:
-        errors.print(plain(line), style=styles.get(line[0], ""), soft_wrap=True)
 
 
 def _show(answer: "Initialized") -> None:

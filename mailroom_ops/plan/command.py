@@ -15,7 +15,7 @@ from mailroom_ops.estimates.days import days_table
 from mailroom_ops.estimates.prices import BETWEEN, DATED, estimate_of
 from mailroom_ops.estimates.quotas import NEW_TABLE_WRITES
 from mailroom_ops.options import AsJson, WrittenStage
-from mailroom_ops.screen import errors, print_json, print_line, right, screen, table_of
+from mailroom_ops.screen import errors, print_answer, print_line, right, screen, table_of
 from mailroom_ops.times import exactly, speed_of
 
 if TYPE_CHECKING:
@@ -23,17 +23,9 @@ if TYPE_CHECKING:
     from mailroom_ops.plan.answer import PlanOutput, SettingChange
 
 _USUAL = Estimate().latency
-_SECONDS = {name: each.estimate.latency for name, each in CHANNELS.items()}
-_LATENCIES = ", ".join(
-    [
-        f"{_USUAL:g}",
-        *(
-            f"{name} {each.estimate.latency:g}"
-            for name, each in CHANNELS.items()
-            if each.estimate.latency != _USUAL
-        ),
-    ]
-)
+_SECONDS = {name: channel.estimate.latency for name, channel in CHANNELS.items()}
+_UNUSUAL = [f"{name} {seconds:g}" for name, seconds in _SECONDS.items() if seconds != _USUAL]
+_LATENCIES = ", ".join([f"{_USUAL:g}", *_UNUSUAL])
 
 
 def plan(
@@ -86,10 +78,7 @@ def plan(
     except SettingsError as error:
         print_line(str(error), "red", errors)
         raise typer.Exit(2) from None
-    if as_json:
-        print_json(output)
-    else:
-        _show(output, forecast)
+    print_answer(output, lambda output: _show(output, forecast), as_json=as_json)
     raise typer.Exit(1 if output.warning else 0)
 
 
@@ -139,11 +128,10 @@ def _changed(change: "SettingChange", output: "PlanOutput") -> str:
 
 def _assumed(forecast: "Forecast") -> Iterator[str]:
     sending, lane = forecast.sending, forecast.sending.lane
-    senders = lane.senders
     yield f"Assumed: {sending.assumed.latency:g} s a message in a sender with a whole vCPU (--latency)."
     yield (
-        f"Computed: {sending.latency:.3g} s with {lane.memory_mb} MB, {senders.vcpu:.0%} of a vCPU, and "
-        f"{senders.at_once} at a time."
+        f"Computed: {sending.latency:.3g} s with {lane.memory_mb} MB, {lane.vcpu:.0%} of a vCPU, and "
+        f"{lane.at_once} at a time."
     )
     yield f"Assumed: {sending.assumed.between:g} s from one invocation to the next (--between)."
     if unpriced := lane.estimate.unpriced:

@@ -121,15 +121,12 @@ class TemplateFolder:
         for name, attributes in examples.items():
             for language in ("", *self.languages(template)):
                 localized = {**attributes, "locale": language} if language else attributes
-                yield from self._fault(template, name, localized)
-
-    def _fault(self, template: TemplateName, example: str, attributes: Mapping[str, Any]) -> Iterator[str]:
-        try:
-            self.look(self.item(template, attributes))
-        except (Invalid, Malformed) as fault:
-            where = _line_of(fault)
-            place = f"{template.channel}/{where}: " if where else ""
-            yield f"{place}{fault} (example {template.path}/{EXAMPLES}/{example}.json)"
+                try:
+                    self.look(self.item(template, localized))
+                except (Invalid, Malformed) as fault:
+                    line = _line_of(fault)
+                    place = f"{template.channel}/{line}: " if line else ""
+                    yield f"{place}{fault} (example {template.path}/{EXAMPLES}/{name}.json)"
 
     def _reached(self, template: TemplateName) -> dict[str, Part]:
         """The parts of a template and all that they refer to. Raises Refused."""

@@ -192,11 +192,11 @@ def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
     assert rows
     for row in rows:
         lane = Stages.of().lane(stage, row.event_type, row.lane)
-        assert lane.senders.pace == pytest.approx(row.pace)
+        assert lane.pace == pytest.approx(row.pace)
         assert (lane.workers, lane.batch) == (row.polling.maximum_concurrency, row.polling.batch_size)
-        assert lane.senders.at_once == row.channel.submits_at_once
+        assert lane.at_once == row.channel.submits_at_once
     if settings.fax:
-        assert Stages.of().lane(stage, "fax", "normal").senders.pace == pytest.approx(settings.fax.pace)
+        assert Stages.of().lane(stage, "fax", "normal").pace == pytest.approx(settings.fax.pace)
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,12 @@ def mail(_site: Site, asked: Asked) -> Answer:
 
 
 def _id_of(mail: Item) -> str:
-    """The id of a mail's message."""
-    return _decoded(mail["content"].get("headers", {}).get("X-Correlation-ID", ""))
+    """The id of a mail's message, by the mail's header; "": there is none."""
+    correlation = mail["content"].get("headers", {}).get("X-Correlation-ID", "")
+    try:
+        return base64.urlsafe_b64decode(correlation + "=" * (-len(correlation) % 4)).decode()
+    except ValueError:
+        return ""
 
 
 def frame(_site: Site, asked: Asked) -> Answer:
@@ -217,11 +221,3 @@ def _is_signed(site: Site, headers: Mapping[str, str], body: str) -> bool:
     )
     given = headers.get("webhook-signature", "").split(" ")
     return any(hmac.compare_digest(expected.encode(), each.encode()) for each in given)
-
-
-def _decoded(correlation: str) -> str:
-    """The id in the header of a mail; "": there is none."""
-    try:
-        return base64.urlsafe_b64decode(correlation + "=" * (-len(correlation) % 4)).decode()
-    except ValueError:
-        return ""

@@ -161,10 +161,7 @@ def repair(site: Site, asked: Asked) -> Answer:
 
 def _cures(diagnosis: Diagnosis) -> dict[str, str]:
     """The buttons of a message that can be repaired: the name of each cure, and what it says."""
-    found: dict[str, str] = {}
-    for each in diagnosis.cures:
-        found |= _BUTTONS[each]
-    return found
+    return {name: text for cure in diagnosis.cures for name, text in _BUTTONS[cure].items()}
 
 
 def cancel(site: Site, asked: Asked) -> Answer:
@@ -272,14 +269,11 @@ def _states(site: Site) -> States:
 def _seen(deployed: DeployedStage, asked: Asked) -> str:
     """A digest of what both tables have of a message."""
     ref = MessageRef(asked["id"], asked["channel"] or None)
-    return _digest([*deployed.items("ledger", ref), {}, *deployed.items("mailbox", ref), {}])
-
-
-def _digest(items: list[Mapping[str, Any]]) -> str:
-    told = json.dumps(
-        items, sort_keys=True, default=lambda each: sorted(each) if isinstance(each, set) else repr(each)
+    items = [*deployed.items("ledger", ref), {}, *deployed.items("mailbox", ref), {}]
+    document = json.dumps(
+        items, sort_keys=True, default=lambda value: sorted(value) if isinstance(value, set) else repr(value)
     )
-    return hashlib.sha256(told.encode()).hexdigest()
+    return hashlib.sha256(document.encode()).hexdigest()
 
 
 def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None) -> list[Action]:

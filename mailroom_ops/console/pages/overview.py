@@ -147,7 +147,7 @@ def _row(
     alive = [each for each in queues if not is_dead(each.name)]
     nothing = [0] * BARS if traffic else []
     accepted = _sum(traffic[name] for name in lanes if name in traffic) or nothing
-    rates = [each.senders.rate for each in configured.lanes if each.channel == channel]
+    rates = [each.rate for each in configured.lanes if each.channel == channel]
     limits = [each for each in rates if each is not None]
     recent = sum(accepted[-2:]) / (_PERIOD + now % _PERIOD) if accepted else None  # the last bar is not over
     return ChannelRow(
@@ -156,7 +156,7 @@ def _row(
         sum(each.in_flight for each in alive),
         sum(each.holds for each in queues if is_dead(each.name)),
         max((each.oldest_seconds for each in alive if each.oldest_seconds is not None), default=None),
-        _plot(accepted, "accepted") if accepted else None,
+        Plot(accepted, f"{sum(accepted):,} accepted") if accepted else None,
         wrong,
         recent,
         sum(limits) if limits and len(limits) == len(rates) else None,
@@ -196,10 +196,6 @@ def _rates(site: Site) -> Rates | None:
 
 def _sum(counts: Iterable[list[int]]) -> list[int]:
     return [sum(each) for each in zip(*counts, strict=True)]
-
-
-def _plot(counts: list[int], verb: str) -> Plot:
-    return Plot(counts, f"{sum(counts):,} {verb}")
 
 
 def _traffic(site: Site, lanes: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:

@@ -1,7 +1,6 @@
 """People: what keeps messages from somebody, what was sent to them, and all of it erased."""
 
 from collections.abc import Callable
-from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -14,38 +13,22 @@ from mailroom_ops.people.suppressions import CHANNELS, FAULTS, WHY, Lists, suppr
 from mailroom_ops.screen import Refused
 
 LISTED = 10
-Change = Literal["lift", "suppress", "opt-in", "opt-out"]
-_NEEDS = {"lift": ("channel",), "suppress": ("channel", "why"), "opt-in": ("topic",), "opt-out": ("topic",)}
 
 
-class Plan(Struct, frozen=True):
-    """What a change does: the sentence before it, the button, and the sentence after it."""
+class Change(Struct, frozen=True):
+    """A change of what keeps messages from a person."""
 
-    before: str
+    make: Callable[[Site, Asked], str]
+    """Make the change. Return "failed" if the mail provider's own list could not be changed, else ""."""
+    needs: tuple[str, ...]
+    """Fields of the form that must not be empty."""
     button: str
+    before: str
+    """The sentence before the change."""
     after: str
+    """The sentence after the change."""
 
 
-_PLANS: dict[Change, Plan] = {
-    "lift": Plan(
-        "{who} gets {channel} of this stage again. A new bounce or complaint ends that.",
-        "Lift",
-        "{who} gets {channel} again.",
-    ),
-    "suppress": Plan(
-        "No {channel} of this stage goes to {who} any more, until somebody lifts that.",
-        "Suppress",
-        "{who} gets no {channel} any more.",
-    ),
-    "opt-in": Plan(
-        "{who} gets messages of the topic {topic} again. Do so only if they have asked for it.",
-        "Opt in",
-        "{who} gets {topic} again.",
-    ),
-    "opt-out": Plan(
-        "{who} gets no message of the topic {topic} any more.", "Opt out", "{who} gets no {topic} any more."
-    ),
-}
 _PROVIDERS_LIST = "It is taken off the mail provider's own list too, which all stages of the account share."
 
 
@@ -55,7 +38,7 @@ def show(site: Site, asked: Asked) -> Answer:
     if not who:
         return Shown(template="people.html", values={"who": ""})
     finder = finder_at(site)
-    change = _change(asked["done"])
+    change = _CHANGES.get(asked["done"])
     return Shown(
         template="people.html",
         title=who,
@@ -67,7 +50,7 @@ def show(site: Site, asked: Asked) -> Answer:
             "rows": [row_of(each) for each in finder.to(who).messages[:LISTED]] if finder else [],
             "off": finder is None,
             "channels": CHANNELS,
-            "done": _PLANS[change].after.format(**_named(asked)) if change else "",
+            "done": change.after.format(**_named(asked)) if change else "",
             "ses": asked["ses"],
         },
     )
@@ -75,20 +58,21 @@ def show(site: Site, asked: Asked) -> Answer:
 
 def change(site: Site, asked: Asked) -> Answer:
     """What a change does, and then does it. Raises Refused."""
-    what = _change(asked["do"])
-    if what is None:
+    what = asked["do"]
+    plan = _CHANGES.get(what)
+    if plan is None:
         raise Refused("There is no such change.")
-    for name in _NEEDS[what]:
+    for name in plan.needs:
         if not asked.typed(name):
             raise Refused(f"{name}: is missing; go back and give it.")
     who = asked.typed("recipient")
     if asked.form is None:
-        sentences = [_PLANS[what].before.format(**_named(asked))]
+        sentences = [plan.before.format(**_named(asked))]
         sentences += [_PROVIDERS_LIST] if what == "lift" and asked["channel"] == "mail" else []
-        values = {"who": who, "what": what, "button": _PLANS[what].button, "sentences": sentences}
-        return Shown(template="people_change.html", title=f"{_PLANS[what].button} {who}?", values=values)
+        values = {"who": who, "what": what, "button": plan.button, "sentences": sentences}
+        return Shown(template="people_change.html", title=f"{plan.button} {who}?", values=values)
     done = {"recipient": who, "done": what, "channel": asked["channel"], "topic": asked.typed("topic")}
-    return Goto(link("/people", **done, ses=_DO[what](site, asked)))
+    return Goto(link("/people", **done, ses=plan.make(site, asked)))
 
 
 def erase(site: Site, asked: Asked) -> Answer:
@@ -149,16 +133,36 @@ def _opt_out(site: Site, asked: Asked) -> str:
     return ""
 
 
-_DO: dict[Change, Callable[[Site, Asked], str]] = {
-    "lift": _lift,
-    "suppress": _suppress,
-    "opt-in": _opt_in,
-    "opt-out": _opt_out,
+_CHANGES = {
+    "lift": Change(
+        _lift,
+        ("channel",),
+        "Lift",
+        "{who} gets {channel} of this stage again. A new bounce or complaint ends that.",
+        "{who} gets {channel} again.",
+    ),
+    "suppress": Change(
+        _suppress,
+        ("channel", "why"),
+        "Suppress",
+        "No {channel} of this stage goes to {who} any more, until somebody lifts that.",
+        "{who} gets no {channel} any more.",
+    ),
+    "opt-in": Change(
+        _opt_in,
+        ("topic",),
+        "Opt in",
+        "{who} gets messages of the topic {topic} again. Do so only if they have asked for it.",
+        "{who} gets {topic} again.",
+    ),
+    "opt-out": Change(
+        _opt_out,
+        ("topic",),
+        "Opt out",
+        "{who} gets no message of the topic {topic} any more.",
+        "{who} gets no {topic} any more.",
+    ),
 }
-
-
-def _change(text: str) -> Change | None:
-    return next((each for each in get_args(Change) if each == text), None)
 
 
 def _named(asked: Asked) -> dict[str, str]:

@@ -181,8 +181,8 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def fax_media(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """A PDF in the payload bucket, fetched by a URL as the provider gets it; from here, not from there."""
-    for bucket in sorted({each.environment["PAYLOAD_BUCKET"] for each in stage.senders("fax")}):
-        yield _fetched(bucket)
+    buckets = {each.environment["PAYLOAD_BUCKET"] for each in stage.senders("fax")}
+    return map(_fetched, sorted(buckets))
 
 
 def _fetched(bucket: str) -> CheckFinding:

@@ -154,7 +154,7 @@ def _differences(stage: ExaminedStage, lane: ConfiguredLane, source: EventSource
         (lane.keys.batch or "batch_size", lane.batch, source.batch),
         ("memory_mb", lane.memory_mb, function.memory_mb),
         (lane.keys.at_once or "submits_at_once", lane.at_once, at_once),
-        (lane.keys.rate or "pace", round(lane.senders.pace, 4), round(pace, 4)),
+        (lane.keys.rate or "pace", round(lane.pace, 4), round(pace, 4)),
     ):
         if configured != deployed:
             what = "a submit every so many seconds, of each worker" if key == lane.keys.rate else key

@@ -150,7 +150,9 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     yield from _as_configured(stage, addresses)
     asked: dict[str, Identity | None] = {}
     for address in addresses:
-        names = (address, *_domains(address.rpartition("@")[2]))
+        labels = address.rpartition("@")[2].split(".")
+        # The domain, and those above it that somebody may own, which a top-level domain is not.
+        names = (address, *(".".join(labels[at:]) for at in range(len(labels) - 1)))
         for name in names:
             if name not in asked:
                 asked[name] = stage.asked("sesv2", "get_email_identity", EmailIdentity=name)
@@ -172,13 +174,6 @@ def _as_configured(stage: ExaminedStage, deployed: list[str]) -> Iterator[CheckF
             f"The settings have the senders {', '.join(configured)}; deployed are {', '.join(deployed)}.",
             stage.deploy,
         )
-
-
-def _domains(domain: str) -> Iterator[str]:
-    """The domain, and those above it that could be somebody's own."""
-    labels = domain.split(".")
-    for at in range(len(labels) - 1):
-        yield ".".join(labels[at:])
 
 
 def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:
@@ -306,10 +301,9 @@ def _deployed_rate(stage: ExaminedStage) -> float | None:
     """Mails a second, all lanes together: workers by the gap after each submit. None: no sender keeps to a
     rate."""
     workers = {each.function: each.concurrency for each in stage.sources}
-    rates = []
-    for each in stage.senders("mail"):
-        pace = float(each.environment.get("PACE_SECONDS", "0"))
-        together = workers.get(each.name)
-        if pace > 0 and together:
-            rates.append(together / pace)
-    return sum(rates) if rates else None
+    rates = [
+        (workers.get(sender.name) or 0) / pace
+        for sender in stage.senders("mail")
+        if (pace := float(sender.environment.get("PACE_SECONDS", "0"))) > 0
+    ]
+    return sum(rates) or None

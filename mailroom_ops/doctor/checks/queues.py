@@ -63,7 +63,7 @@ def alarms_there(stage: ExaminedStage) -> Iterator[CheckFinding]:
         if not (each.get("ActionsEnabled") and each.get("AlarmActions"))
     ]
     if silent:
-        yield _failed_if_protected(stage)(
+        yield stage.failed_if_protected(
             f"{len(silent)} alarms notify nobody: {_listed(silent)}.",
             f"{stage.deploy}; those turned off: aws cloudwatch enable-alarm-actions",
         )
@@ -75,7 +75,7 @@ def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
     try:
         found = stage.pages("sns", "list_subscriptions_by_topic", "Subscriptions", TopicArn=arn)
     except client.exceptions.NotFoundException:
-        yield _failed_if_protected(stage)(f"There is no topic {stage.prefix}{TOPIC}.", stage.deploy)
+        yield stage.failed_if_protected(f"There is no topic {stage.prefix}{TOPIC}.", stage.deploy)
         return
     pending = [each for each in found if not each["SubscriptionArn"].startswith("arn:")]
     confirmed = [each for each in found if each not in pending]
@@ -90,7 +90,7 @@ def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if confirmed:
         yield ok(f"Who hears the alarms: {_protocols(confirmed)}.")
     else:
-        yield _failed_if_protected(stage)("Nobody hears the alarms.", subscribe)
+        yield stage.failed_if_protected("Nobody hears the alarms.", subscribe)
 
 
 def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -103,11 +103,6 @@ def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield skipped("There are no alarms.")
     elif not ringing:
         yield ok("No alarm rings.")
-
-
-def _failed_if_protected(stage: ExaminedStage) -> Any:
-    """A protected stage fails where others are warned: nobody watches a stage for trying things."""
-    return failed if stage.protected else warning
 
 
 def _page(description: str) -> str:

@@ -156,8 +156,7 @@ def _table(
             f"aws dynamodb update-table --table-name {name} --deletion-protection-enabled",
         )
     if wanted.point_in_time_recovery and not recoverable and not stage.local:
-        found = failed if stage.protected else warning
-        yield found(
+        yield stage.failed_if_protected(
             f"{name} cannot be taken back to an earlier time.",
             f"aws dynamodb update-continuous-backups --table-name {name} "
             "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true",

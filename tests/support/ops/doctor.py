@@ -108,7 +108,7 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
             lane.memory_mb,
             {
                 **_environment(lane.channel, providers),
-                "PACE_SECONDS": f"{lane.senders.pace:.6f}",
+                "PACE_SECONDS": f"{lane.pace:.6f}",
                 "SUBMITS_AT_ONCE": str(lane.at_once),
             },
         )
