@@ -6,13 +6,13 @@ Run as a module with a factor, it does the same with so many times the messages:
 import logging
 import sys
 from collections import Counter
-from itertools import pairwise, product
+from itertools import pairwise
 from math import inf
 
 from mailroom.telemetry import quiet
 from tests.support.faults.campaign_world import COLLECT
 from tests.support.faults.day_world import DAY, DayWorld
-from tests.support.faults.outside import Side
+from tests.support.faults.stops import stops
 
 PEOPLE, PER_DAY, RESERVE = 1_000, 500, 0.2
 PART = 400
@@ -49,18 +49,22 @@ def test_codes_go_out_in_their_usual_time_and_the_campaign_on_the_days_that_have
     assert check(days()) == [400, 400, 200]
 
 
-def full(stop: tuple[int, Side] | None = None) -> DayWorld:
-    """A campaign whose first page finds no room, stopped at one outside call of that look."""
+def full() -> DayWorld:
+    """Make a world with a campaign whose first page will find no room."""
     world = DayWorld(6, [], 10, 0.5)
     world.budget.ask(5)
     world.campaign.start()
-    world.outside.stop = stop
-    world.campaign.deliver(COLLECT, 1)
     return world
+
+
+def look(world: DayWorld) -> None:
+    world.campaign.deliver(COLLECT, 1)
 
 
 def test_a_page_that_finds_no_room_waits_as_a_new_message_and_says_for_what() -> None:
     world = full()
+    look(world)
+    assert {"get_item", "send_message_batch", "update_item"} <= {*world.outside.calls}
     (waiting,) = world.queues.messages[COLLECT]
     assert (waiting.receives, waiting.visible_at) == (0, world.clock.now + 900)
     assert world.campaign.run().trouble.startswith(
@@ -71,15 +75,10 @@ def test_a_page_that_finds_no_room_waits_as_a_new_message_and_says_for_what() ->
 
 
 def test_a_page_that_waits_is_collected_once_whatever_stopped_the_look() -> None:
-    count = len(full().outside.calls)
-    sides: tuple[Side, ...] = ("before", "after")
-    assert {"get_item", "send_message_batch", "update_item"} <= {*full().outside.calls}
-    for at, side in product(range(count), sides):
-        world = full((at, side))
-        assert world.outside.stopped_at is not None
+    for world, where in stops(full, look):
         world.run(start=False)
-        assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6)), at
-        assert not any(world.queues.dead.values()), at
+        assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6)), where
+        assert not any(world.queues.dead.values()), where
 
 
 if __name__ == "__main__":

@@ -18,10 +18,9 @@ from tests.support.faults.dead_letters_world import (
     STANDARD,
     DeadLettersWorld,
 )
-from tests.support.faults.outside import Side
+from tests.support.faults.stops import entries, stops
 
 NewWorld = Callable[[], DeadLettersWorld]
-SIDES: tuple[Side, ...] = ("before", "after")
 
 STUCK = [Key(f"stuck-{at}", "mail") for at in range(3)]
 MARKED = [*STUCK, Key("head", "fax"), Key("other", "fax")]
@@ -71,67 +70,50 @@ def check(world: DeadLettersWorld, where: str, *, twice: int = 0) -> None:
     assert world.queues.hidden() == 0, where
 
 
-def calls(new_world: NewWorld) -> list[str]:
-    """What an undisturbed pass asks of the world."""
-    world = new_world()
-    assert world.invoke()
-    check(world, "undisturbed")
-    return list(world.outside.calls)
+def test_every_letter_is_logged_marked_and_kept_wherever_the_pass_stops(new_world: NewWorld) -> None:
+    undisturbed = new_world()
+    run(undisturbed)
+    check(undisturbed, "undisturbed")
+    for world, where in stops(new_world, DeadLettersWorld.invoke, least=31):
+        world.clock.sleep(FUNCTION_SECONDS + MARGIN)
+        assert world.queues.hidden() == 0
+        world.settle()
+        check(world, where, twice=where.startswith("before put_item"))
 
 
-def test_every_letter_is_told_of_marked_and_left_wherever_the_pass_stops(new_world: NewWorld) -> None:
-    count = len(calls(new_world))
-    assert count > 30
-    for at in range(count):
-        for side in SIDES:
-            world = new_world()
-            world.outside.stop = (at, side)
-            assert not world.invoke()
-            world.clock.sleep(FUNCTION_SECONDS + MARGIN)
-            assert world.queues.hidden() == 0
-            world.settle()
-            stopped = world.outside.stopped_at
-            check(world, f"{stopped} ({at})", twice=1 if stopped == "before put_item" else 0)
+def test_two_passes_at_once_log_each_letter_once(new_world: NewWorld) -> None:
+    """The schedule's pass begins while an alarm's is at any of its calls."""
+    for world, where in entries(new_world, run, DeadLettersWorld.invoke):
+        check(world, where)
 
 
-def test_two_passes_at_once_tell_of_each_letter_once(new_world: NewWorld) -> None:
-    """The schedule's begins while an alarm's is at any of its calls."""
-    for at in range(len(calls(new_world))):
-        world = new_world()
-        world.outside.intrude = (at, lambda world=world: world.invoke())
-        assert world.invoke()
-        check(world, f"beside another pass at call {at}")
-
-
-def test_what_is_redriven_during_a_pass_is_not_marked_after_its_worker_has_claimed_it(
+def test_a_letter_that_is_redriven_during_a_pass_is_not_marked_after_a_worker_has_claimed_it(
     new_world: NewWorld,
 ) -> None:
-    for at in range(len(calls(new_world))):
-        world = new_world()
-        redriven: list[str] = []
-        world.outside.intrude = (at, lambda world=world, to=redriven: redrive(world, to))
-        assert world.invoke()
-        marked = [each for each in redriven if "dead_lettered_at" in world.found(Key(each, "mail"))]
-        assert marked == [], at
+    for world, where in entries(new_world, run, redrive):
+        assert not any("dead_lettered_at" in world.found(Key(id_, "mail")) for id_ in world.redriven), where
 
 
-def redrive(world: DeadLettersWorld, redriven: list[str]) -> None:
-    """An operator redrives what is visible, and workers claim it and give it back."""
+def run(world: DeadLettersWorld) -> None:
+    assert world.invoke()
+
+
+def redrive(world: DeadLettersWorld) -> None:
+    """Redrive the letters that are visible, as an operator does; workers claim and release them."""
     world.clock.sleep(1)
     for body in world.queues.redrive(STANDARD, lambda body: body.startswith('{"id": "stuck-')):
         name = body["id"]
         world.ledger.release(world.claim(Mail(id=name, event_type="mail", to="ada@example.com")))
-        redriven.append(name)
+        world.redriven.append(name)
 
 
 def test_a_letter_that_died_again_is_told_of_again_and_marked_again(new_world: NewWorld) -> None:
     world = new_world()
     world.invoke()
-    redriven: list[str] = []
-    redrive(world, redriven)
-    assert redriven == [key.id for key in STUCK]
+    redrive(world)
+    assert world.redriven == [key.id for key in STUCK]
     assert not any("dead_lettered_at" in world.found(key) for key in STUCK)
-    for name in redriven:
+    for name in world.redriven:
         world.put(STANDARD, {"id": name, "event_type": "mail", "to": "ada@example.com"})
     before = world.told()
     world.settle()

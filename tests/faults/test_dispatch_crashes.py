@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.support.faults.outside import Side
+from tests.support.faults.stops import stops
 from tests.support.faults.world import BULK, World, mail
 
 NewWorld = Callable[..., World]
@@ -26,11 +26,9 @@ def items(world: World) -> list[dict[str, object]]:
     ]
 
 
-def run(world: World) -> None:
-    """From the stream to the sender, and on through the schedules."""
-    world.put(*items(world))
-    world.stream()
-    for body in [each.body for each in world.queues.messages.pop(BULK, [])]:
+def run_on(world: World) -> None:
+    """Let the senders and the schedules do their work."""
+    for body in [message.body for message in world.queues.messages.pop(BULK, [])]:
         world.enqueue(body)
     world.settle()
     world.clock.now += 86400
@@ -46,25 +44,22 @@ def check(world: World, where: str) -> None:
 
 def test_all_ways_without_a_stop(new_world: NewWorld) -> None:
     world = new_world()
-    run(world)
+    world.put(*items(world))
+    world.stream()
+    run_on(world)
     check(world, "no stop")
     assert world.found("later")["history"][0]["status"] == "sent"
 
 
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_every_message_is_sent_once_or_refused_once_wherever_dispatch_stops(
-    new_world: NewWorld, side: Side
-) -> None:
-    whole = new_world()
-    whole.put(*items(whole))
-    whole.stream()
-    assert len(whole.outside.calls) >= 6
-    for at in range(len(whole.outside.calls)):
+def test_every_message_is_sent_once_or_refused_once_wherever_dispatch_stops(new_world: NewWorld) -> None:
+    def begin() -> World:
         world = new_world()
-        world.outside.stop = (at, side)
-        run(world)
-        assert world.outside.stopped_at is not None
-        check(world, f"{world.outside.stopped_at} ({at})")
+        world.put(*items(world))
+        return world
+
+    for world, where in stops(begin, World.stream, least=6):
+        run_on(world)
+        check(world, where)
 
 
 def come_due(new_world: NewWorld, *, taken_back: bool, late: float = 0) -> World:
@@ -81,42 +76,23 @@ def come_due(new_world: NewWorld, *, taken_back: bool, late: float = 0) -> World
     return world
 
 
-def calls_of(new_world: NewWorld, *, taken_back: bool, late: float = 0) -> int:
-    """The outside calls from then on, with nothing in their way."""
-    world = come_due(new_world, taken_back=taken_back, late=late)
-    before = len(world.outside.calls)
+def settle(world: World) -> None:
     world.settle(between=world.send_events)
-    return len(world.outside.calls) - before
 
 
-@pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize(("taken_back", "least"), [(False, 6), (True, 2)])
 def test_a_message_whose_time_has_come_is_sent_once_or_cancelled_wherever_dispatch_scheduled_stops(
-    new_world: NewWorld, side: Side, *, taken_back: bool, least: int
+    new_world: NewWorld, *, taken_back: bool, least: int
 ) -> None:
-    calls = calls_of(new_world, taken_back=taken_back)
-    assert calls >= least
-    for at in range(calls):
-        world = come_due(new_world, taken_back=taken_back)
-        world.outside.stop = (len(world.outside.calls) + at, side)
-        world.settle(between=world.send_events)
-        where = f"{world.outside.stopped_at} ({at})"
-        assert world.outside.stopped_at is not None, where
+    for world, where in stops(lambda: come_due(new_world, taken_back=taken_back), settle, least):
         assert world.sends() == ({} if taken_back else {"later": 1}), where
         assert world.end("later") == ("cancelled: cancelled" if taken_back else "sent"), where
 
 
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_what_is_gone_when_it_is_read_back_late_is_failed_once_wherever_dispatch_scheduled_stops(
-    new_world: NewWorld, side: Side
+def test_a_message_whose_content_is_gone_fails_once_wherever_dispatch_scheduled_stops(
+    new_world: NewWorld,
 ) -> None:
-    late = 2 * 86400
-    for at in range(calls_of(new_world, taken_back=True, late=late)):
-        world = come_due(new_world, taken_back=True, late=late)
-        world.outside.stop = (len(world.outside.calls) + at, side)
-        world.settle(between=world.send_events)
-        where = f"{world.outside.stopped_at} ({at})"
-        assert world.outside.stopped_at is not None, where
+    for world, where in stops(lambda: come_due(new_world, taken_back=True, late=2 * 86400), settle):
         assert world.sends() == {}, where
         assert world.end("later") == "failed: content_gone", where
-        assert [each["status"] for each in world.found("later")["history"]] == ["failed"], where
+        assert [entry["status"] for entry in world.found("later")["history"]] == ["failed"], where

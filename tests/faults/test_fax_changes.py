@@ -10,7 +10,7 @@ from mailroom.channels.fax.contract import item_of
 from tests.faults.test_fax_crashes import NOT_OURS
 from tests.support.faults import changes
 from tests.support.faults.fax_world import GIVEN_UP, OURS, THERE, FaxWorld, Item, fax
-from tests.support.faults.outside import Side
+from tests.support.faults.stops import stops
 
 NewFaxWorld = Callable[[], FaxWorld]
 Settings = dict[str, Any]
@@ -124,18 +124,18 @@ def test_a_fax_that_one_account_may_have_is_not_submitted_to_another(
 @pytest.mark.parametrize("then", [TELNYX, SIGNALWIRE], ids=["and stays", "and back"])
 def test_who_may_have_a_fax_is_known_over_crashes(new_fax_world: NewFaxWorld, then: Settings) -> None:
     """Its answer is lost at SignalWire; the stage moves to Telnyx, where its next worker dies as well."""
-    sides: tuple[Side, ...] = ("before", "after")
-    for at in range(4):
-        for side in sides:
-            world = new_fax_world()
-            world.put(fax("lost-answer"))
-            world.send_fax()
-            assert len(world.network.calls) == 1
-            world.changed |= TELNYX
-            world.clock.now = world.fifo.next_visible() or 0
-            world.outside.stop = (len(world.outside.calls) + at, side)
-            world.send_fax()
-            world.changed |= then
-            world.settle()
-            assert len(world.network.calls) == 1, (at, side)
-            assert world.found("lost-answer")["status"] in {"sent", "failed"}, (at, side)
+
+    def begin() -> FaxWorld:
+        world = new_fax_world()
+        world.put(fax("lost-answer"))
+        world.send_fax()
+        assert len(world.network.calls) == 1
+        world.changed |= TELNYX
+        world.clock.now = world.fifo.next_visible() or 0
+        return world
+
+    for world, where in stops(begin, FaxWorld.send_fax, least=4):
+        world.changed |= then
+        world.settle()
+        assert len(world.network.calls) == 1, where
+        assert world.found("lost-answer")["status"] in {"sent", "failed"}, where

@@ -1,11 +1,11 @@
 """The whole fax gateway, stopped before and after every outside call of any of its functions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.support.faults.fax_world import HERE, OURS, THERE, FaxWorld, fax
-from tests.support.faults.outside import Side
+from tests.support.faults.stops import stops
 
 NewFaxWorld = Callable[[], FaxWorld]
 
@@ -64,30 +64,18 @@ def _first_tries(world: FaxWorld, line: str) -> list[str]:
     return list(dict.fromkeys(call.name for call in world.network.by_line()[line]))
 
 
-def calls_of(new_fax_world: NewFaxWorld) -> list[str]:
-    """All outside calls of an undisturbed run, in order."""
-    world = new_fax_world()
-    world.put(*FAXES)
-    world.settle()
-    check(world, "undisturbed")
-    return world.outside.calls
+def test_each_fax_arrives_once_and_its_callbacks_are_sent_wherever_a_function_stops(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    def begin() -> FaxWorld:
+        world = new_fax_world()
+        world.put(*FAXES)
+        return world
 
-
-def stopped(new_fax_world: NewFaxWorld) -> Iterator[tuple[FaxWorld, str]]:
-    """A world for each outside call and side, stopped there once, then left to itself."""
-    sides: tuple[Side, ...] = ("before", "after")
-    for at in range(len(calls_of(new_fax_world))):
-        for side in sides:
-            world = new_fax_world()
-            world.put(*FAXES)
-            world.outside.stop = (at, side)
-            world.settle()
-            assert world.outside.stopped_at is not None
-            yield world, f"{world.outside.stopped_at} ({at})"
-
-
-def test_each_fax_arrives_once_and_is_told_of_wherever_a_function_stops(new_fax_world: NewFaxWorld) -> None:
-    for world, where in stopped(new_fax_world):
+    undisturbed = begin()
+    undisturbed.settle()
+    check(undisturbed, "undisturbed")
+    for world, where in stops(begin, FaxWorld.settle):
         check(world, where)
 
 

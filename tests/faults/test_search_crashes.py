@@ -1,9 +1,7 @@
 """What makes messages findable, stopped at every call; the ledger's stream hands the batch out again."""
 
-import itertools
+from contextlib import suppress
 from typing import Any
-
-import pytest
 
 from mailroom.environment import IndexSettings
 from mailroom.ledger.ledger import Ledger
@@ -12,7 +10,8 @@ from mailroom.message.message import Key
 from mailroom.search.indexer import Indexer
 from mailroom.search.results import Tallies
 from tests.support.dynamodb import in_memory_client
-from tests.support.faults.outside import Clock, Outside, Side, Stopped
+from tests.support.faults.outside import Clock, Outside, Stopped
+from tests.support.faults.stops import entries, stops
 from tests.support.faults.world import create_table
 from tests.support.told import told
 from tests.support.unit.searching import in_run, record, rows_with
@@ -43,6 +42,11 @@ class SearchWorld:
         calls = ("batch_get_item", "batch_write_item", "transact_write_items")
         Indexer(SETTINGS, self.outside.watch(self.dynamodb, *calls), rows_with()).handle(BATCH)
 
+    def run(self) -> None:
+        """Index the batch as far as the process lives."""
+        with suppress(Stopped):
+            self.index()
+
     def bounce(self) -> None:
         """SES tells of the first one."""
         observe(self.ledger, [told(KEYS[0], "bounced")])
@@ -54,28 +58,17 @@ class SearchWorld:
         return places, dict(Tallies(self.dynamodb, SEARCH).of_run("spring", RUN, BEGUN))
 
 
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_wherever_it_stops_each_message_is_found_and_counted_once(side: Side) -> None:
+def test_each_message_is_found_and_counted_once_wherever_the_function_stops() -> None:
     whole = SearchWorld()
     whole.index()
     rows, tally = whole.found()
     assert (len(rows), tally) == (9, {"sent": 3})  # by recipient, among the newest, and of the run
-    for at in range(len(whole.outside.calls)):
-        world = SearchWorld()
-        world.outside.stop = (at, side)
-        with pytest.raises(Stopped):
-            world.index()
+    for world, where in stops(SearchWorld, SearchWorld.run):
         world.index()
-        assert world.found() == (rows, tally), world.outside.stopped_at
+        assert world.found() == (rows, tally), where
 
 
 def test_a_status_that_changes_at_any_call_is_counted_as_what_it_becomes() -> None:
-    for at in itertools.count():
-        world = SearchWorld()
-        world.outside.intrude = (at, world.bounce)
-        world.index()
-        if at >= len(world.outside.calls):
-            break
+    for world, where in entries(SearchWorld, SearchWorld.index, SearchWorld.bounce):
         world.index()  # the change has a record of its own
-        assert world.found()[1] == {"sent": 2, "bounced": 1}, at
-    assert at > 2
+        assert world.found()[1] == {"sent": 2, "bounced": 1}, where

@@ -1,15 +1,15 @@
 """send_mail, stopped before and after every outside call, then redelivered as the queue would."""
 
 import shutil
-from collections.abc import Callable, Container, Iterator
-from itertools import product
+from collections.abc import Callable, Container, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.support.faults.outside import Side
 from tests.support.faults.resend import KEY_SECONDS
-from tests.support.faults.world import MAIL, TEMPLATES, World, mail
+from tests.support.faults.stops import stops
+from tests.support.faults.world import MAIL, TEMPLATES, Item, World, mail
 
 NewWorld = Callable[..., World]
 
@@ -30,26 +30,20 @@ IN_DOUBT = {"after send_email", "before update_item"}
 """Between SES's acceptance and the record: here alone a message can be sent twice, by `resend`."""
 
 
-def stops(
+def stopped(
     new_world: NewWorld, on_unknown: str, *, keyed: bool = False
 ) -> Iterator[tuple[World, str, frozenset[str]]]:
-    """A world for each outside call and side, stopped there once, with the batch in either order; and the
-    messages that cannot be sent and were begun by then, so that nobody knows whether they were."""
-    sides: tuple[Side, ...] = ("before", "after")
+    """Yield a world for each place to stop at, with the batch in either order, and the messages that cannot
+    be sent and whose outcome is unknown by then."""
+
+    def begin(batch: Iterable[Item | str]) -> World:
+        world = new_world(on_unknown, keyed=keyed)
+        world.enqueue(*batch)
+        return world
+
     for batch in (BATCH, BATCH[::-1]):
-        whole = new_world(on_unknown, keyed=keyed)
-        whole.enqueue(*batch)
-        whole.deliver()
-        count = len(whole.outside.calls)
-        assert count > 15
-        for at, side in product(range(count), sides):
-            world = new_world(on_unknown, keyed=keyed)
-            world.enqueue(*batch)
-            world.outside.stop = (at, side)
-            world.deliver()
-            assert world.outside.stopped_at is not None
-            begun = frozenset(name for name in UNSENDABLE if is_begun(world, name))
-            yield world, f"{world.outside.stopped_at} ({at})", begun
+        for world, where in stops(partial(begin, batch), World.deliver, least=16):
+            yield world, where, frozenset(name for name in UNSENDABLE if is_begun(world, name))
 
 
 def is_begun(world: World, name: str) -> bool:
@@ -75,7 +69,7 @@ def check_neighbours(world: World, where: str, begun: Container[str] = ()) -> No
 def test_a_mail_is_sent_once_whatever_stops_the_sender_if_ses_tells_of_it(
     new_world: NewWorld, on_unknown: str
 ) -> None:
-    for world, where, begun in stops(new_world, on_unknown):
+    for world, where, begun in stopped(new_world, on_unknown):
         world.send_events()
         world.settle(between=world.send_events)
         doubtful = {name for name in GOOD if world.end(name) != "sent"}
@@ -89,7 +83,7 @@ def test_a_mail_is_sent_once_whatever_stops_the_sender_if_ses_tells_of_it(
 def test_without_evidence_resend_sends_again_only_what_stopped_between_acceptance_and_record(
     new_world: NewWorld,
 ) -> None:
-    for world, where, begun in stops(new_world, "resend"):
+    for world, where, begun in stopped(new_world, "resend"):
         world.settle()
         assert {world.end(name) for name in GOOD} == {"sent"}, where
         doubled = [name for name, times in world.sends().items() if times > 1]
@@ -101,7 +95,7 @@ def test_without_evidence_resend_sends_again_only_what_stopped_between_acceptanc
 
 def test_without_evidence_hold_never_sends_twice_and_says_what_it_does_not_know(new_world: NewWorld) -> None:
     held = 0
-    for world, where, begun in stops(new_world, "hold"):
+    for world, where, begun in stopped(new_world, "hold"):
         world.settle()
         assert max(world.sends().values()) == 1, where
         for name in GOOD:
@@ -115,7 +109,7 @@ def test_without_evidence_hold_never_sends_twice_and_says_what_it_does_not_know(
 def test_a_provider_that_knows_a_request_by_its_key_gets_each_mail_once_and_no_event_is_needed(
     new_world: NewWorld, on_unknown: str
 ) -> None:
-    for world, where, begun in stops(new_world, on_unknown, keyed=True):
+    for world, where, begun in stopped(new_world, on_unknown, keyed=True):
         world.settle()
         assert world.sends() == dict.fromkeys(GOOD, 1), where
         assert {world.end(name) for name in GOOD} == {"sent"}, where

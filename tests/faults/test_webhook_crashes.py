@@ -1,15 +1,18 @@
 """send_webhook, stopped before and after every outside call: no webhook is lost, each can be verified, and
 its id tells a repeat."""
 
-from collections.abc import Callable, Iterator
-
-from tests.support.faults.outside import Side
+from tests.support.faults.stops import stops
 from tests.support.faults.webhook_world import WEBHOOKS, WebhookWorld
-
-NewWebhookWorld = Callable[[], WebhookWorld]
 
 CALLBACKS = ("ok-callback", "flaky-callback", "lost-callback", "gone-callback")
 MESSAGES = ("ok-message", "flaky-message", "lost-message", "gone-message")
+
+
+def begin() -> WebhookWorld:
+    """Make a world with all webhooks in the queue."""
+    world = WebhookWorld()
+    put(world)
+    return world
 
 
 def put(world: WebhookWorld) -> None:
@@ -17,24 +20,6 @@ def put(world: WebhookWorld) -> None:
         world.callback(name)
     for name in MESSAGES:
         world.message(name)
-
-
-def stopped(new_webhook_world: NewWebhookWorld) -> Iterator[tuple[WebhookWorld, str]]:
-    whole = new_webhook_world()
-    put(whole)
-    whole.settle()
-    check(whole, "undisturbed")
-    count = len(whole.outside.calls)
-    assert count > 30
-    sides: tuple[Side, ...] = ("before", "after")
-    for at in range(count):
-        for side in sides:
-            world = new_webhook_world()
-            put(world)
-            world.outside.stop = (at, side)
-            world.settle()
-            assert world.outside.stopped_at is not None
-            yield world, f"{world.outside.stopped_at} ({at})"
 
 
 def check(world: WebhookWorld, where: str) -> None:
@@ -56,17 +41,18 @@ def check(world: WebhookWorld, where: str) -> None:
         assert noted == ("failed" if name.startswith("gone") else "delivered"), where
 
 
-def test_no_webhook_is_lost_and_every_one_can_be_verified_wherever_the_sender_stops(
-    new_webhook_world: NewWebhookWorld,
-) -> None:
-    for world, where in stopped(new_webhook_world):
+def test_no_webhook_is_lost_and_every_one_can_be_verified_wherever_the_sender_stops() -> None:
+    undisturbed = begin()
+    undisturbed.settle()
+    check(undisturbed, "undisturbed")
+    for world, where in stops(begin, WebhookWorld.settle, least=31):
         check(world, where)
 
 
-def test_an_endpoint_that_stays_dead_ends_in_the_dead_letter_queue_after_its_tries_and_holds_up_nobody(
-    new_webhook_world: NewWebhookWorld,
-) -> None:
-    world = new_webhook_world()
+def test_an_endpoint_that_stays_dead_ends_in_the_dead_letter_queue_after_its_tries_and_holds_up_nobody() -> (
+    None
+):
+    world = WebhookWorld()
     world.callback("dead-callback")
     world.message("dead-message")
     put(world)

@@ -97,6 +97,8 @@ class DeadLettersWorld:
         self.queues = DeadLetterQueues(self.clock)
         self.log = io.StringIO()
         self._restarted = False
+        self.redriven: list[str] = []
+        """Ids of messages that an operator has put back."""
         self.dynamodb = in_memory_client()
         create_table(self.dynamodb, "ledger")
         self.dynamodb.create_table(

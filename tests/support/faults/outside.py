@@ -50,7 +50,7 @@ class Outside:
     calls: list[str] = field(default_factory=list)
     stop: tuple[int, Side] | None = None
     stopped_at: str | None = None
-    intrude: tuple[int, Callable[[], None]] | None = None
+    intrude: tuple[int, Callable[[], object]] | None = None
     time_is_up: Callable[[], bool] = lambda: False
     """Whether the function that runs now has outlived its time-out: Lambda kills it."""
 

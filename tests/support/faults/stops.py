@@ -1,0 +1,53 @@
+"""Worlds that are stopped at a call to the outside, or entered just before it: one world for each place."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from typing import Protocol, TypeVar
+
+from tests.support.faults.outside import Outside, Side
+
+SIDES: tuple[Side, ...] = ("before", "after")
+
+
+class Stoppable(Protocol):
+    """World whose calls to the outside are places to stop at."""
+
+    @property
+    def outside(self) -> Outside: ...
+
+
+W = TypeVar("W", bound=Stoppable)
+
+
+def calls(begin: Callable[[], W], run: Callable[[W], object], least: int = 1) -> range:
+    """Return the numbers of the calls that `run` makes in a world of `begin`: `least` or more."""
+    world = begin()
+    first = len(world.outside.calls)
+    run(world)
+    numbers = range(first, len(world.outside.calls))
+    assert len(numbers) >= least
+    return numbers
+
+
+def stops(begin: Callable[[], W], run: Callable[[W], object], least: int = 1) -> Iterator[tuple[W, str]]:
+    """Yield a world for each call that `run` makes and each side of it, stopped there once, with the place's
+    name."""
+    for number, side in product(calls(begin, run, least), SIDES):
+        world = begin()
+        world.outside.stop = (number, side)
+        run(world)
+        assert world.outside.stopped_at is not None
+        yield world, f"{world.outside.stopped_at} ({number})"
+
+
+def entries(
+    begin: Callable[[], W], run: Callable[[W], object], enter: Callable[[W], object]
+) -> Iterator[tuple[W, str]]:
+    """Yield a world for each call that `run` makes, in which `enter` ran just before the call, with the
+    place's name."""
+    for number in calls(begin, run):
+        world = begin()
+        world.outside.intrude = (number, partial(enter, world))
+        run(world)
+        yield world, f"before call {number}"
