@@ -9,7 +9,6 @@ from tests.support.faults.campaign_world import CampaignWorld
 from tests.support.faults.fax_world import FaxWorld
 from tests.support.faults.outside import PLACES
 from tests.support.faults.people_world import PeopleWorld
-from tests.support.faults.webhook_world import WebhookWorld
 from tests.support.faults.world import World
 
 
@@ -40,12 +39,6 @@ def new_world() -> type[World]:
 def new_fax_world() -> type[FaxWorld]:
     """Worlds of the fax gateway; their argument is `max_attempts`."""
     return FaxWorld
-
-
-@pytest.fixture
-def new_webhook_world() -> type[WebhookWorld]:
-    """Worlds of the webhook sender."""
-    return WebhookWorld
 
 
 @pytest.fixture

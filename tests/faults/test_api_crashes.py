@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import boto3
@@ -24,6 +26,7 @@ from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.message.message import parse
 from tests.support.faults.outside import Outside, Side, Stopped
+from tests.support.faults.stops import calls, stops
 from tests.support.faults.world import BULK, MAIL, World, mail
 
 NewWorld = Callable[..., World]
@@ -195,11 +198,10 @@ def waiting(new_world: NewWorld, seconds: int, *, dispatched: bool = True) -> Wo
     return world
 
 
-def calls_of_a_cancel(world: World, s3: Any) -> int:
-    """How many calls it makes to take the message back, undisturbed."""
-    before = len(world.outside.calls)
-    assert Api(world, s3).states.cancel("later", "mail").status == "cancelled"
-    return len(world.outside.calls) - before
+def cancel(world: World, s3: Any) -> None:
+    """Take the message back, as far as the process lives."""
+    with suppress(Stopped):
+        assert Api(world, s3).states.cancel("later", "mail").status == "cancelled"
 
 
 def pass_time(world: World) -> None:
@@ -213,30 +215,24 @@ def pass_time(world: World) -> None:
 
 @pytest.mark.parametrize("dispatched", [True, False])
 @pytest.mark.parametrize("seconds", [600, 86_400])
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_what_is_taken_back_is_never_sent_wherever_the_request_stops_and_is_sent_again(
-    bucket: Any, new_world: NewWorld, side: Side, seconds: int, *, dispatched: bool
+def test_a_cancelled_message_is_never_sent_wherever_the_request_stops_and_is_sent_again(
+    bucket: Any, new_world: NewWorld, seconds: int, *, dispatched: bool
 ) -> None:
-    calls = calls_of_a_cancel(waiting(new_world, seconds, dispatched=dispatched), bucket)
-    assert calls >= 4  # where it is, the item, the change, where it is now
-    for at in range(calls):
-        world = waiting(new_world, seconds, dispatched=dispatched)
-        world.outside.stop = (len(world.outside.calls) + at, side)
-        with pytest.raises(Stopped):
-            Api(world, bucket).states.cancel("later", "mail")
+    begin = partial(waiting, new_world, seconds, dispatched=dispatched)
+    # It asks where the message is, reads the item, changes it, and asks again.
+    for world, where in stops(begin, lambda world: cancel(world, bucket), least=4):
         assert Api(world, bucket).states.cancel("later", "mail").status == "cancelled"
         if not dispatched:
-            world.outside.stop = None
             world.stream()
         pass_time(world)
-        assert world.sends() == {}, world.outside.stopped_at
-        assert world.end("later") == "cancelled: cancelled", world.outside.stopped_at
+        assert world.sends() == {}, where
+        assert world.end("later") == "cancelled: cancelled", where
 
 
 def test_a_cancel_and_a_claim_at_once_exclude_each_other(bucket: Any, new_world: NewWorld) -> None:
     """Whoever writes first decides, and the other learns of it."""
     ends, refusals = set(), set()
-    for at in range(calls_of_a_cancel(waiting(new_world, 600), bucket)):
+    for at in calls(partial(waiting, new_world, 600), lambda world: cancel(world, bucket)):
         world = waiting(new_world, 600)
         body = world.queues.messages[MAIL][0].body
         api = Api(world, bucket)
@@ -247,7 +243,7 @@ def test_a_cancel_and_a_claim_at_once_exclude_each_other(bucket: Any, new_world:
             world.enqueue(body)
             world.deliver()
 
-        world.outside.intrude = (len(world.outside.calls) + at, send)
+        world.outside.intrude = (at, send)
         try:
             status = api.states.cancel("later", "mail").status
         except ApiError as refusal:

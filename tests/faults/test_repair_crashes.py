@@ -2,27 +2,29 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
 from mailroom.message.message import Key
 from tests.support.faults import fax_world
 from tests.support.faults.fax_world import HERE, FaxWorld, fax
-from tests.support.faults.outside import Side
 from tests.support.faults.repairs import (
     OLDER_THAN,
     Here,
+    Staged,
     of_fax,
     of_mail,
     repair,
     scan,
+    scanned,
     sends,
 )
+from tests.support.faults.stops import entries, stops
 from tests.support.faults.world import MAIL, VISIBILITY, World, create_table, mail
 
 NewWorld = Callable[..., World]
 NewFaxWorld = Callable[..., FaxWorld]
-SIDES: tuple[Side, ...] = ("before", "after")
 STUCK = ("never-taken", "later", "throttled-once", "reopened")
 WHOLE = (*STUCK, "done", "waiting")
 
@@ -51,6 +53,11 @@ def stranded(world: World) -> Here:
     return of_mail(world)
 
 
+def stuck(new_world: NewWorld) -> Staged[World]:
+    world = new_world()
+    return Staged(world, stranded(world))
+
+
 def check(world: World, where: str) -> None:
     assert sends(world) == dict.fromkeys(WHOLE, 1), where
     for name in WHOLE:
@@ -68,42 +75,20 @@ def test_what_is_stuck_is_sent_once_and_what_waits_is_not_sent_twice(new_world: 
     assert scan(stage, world.clock.sleep) == (0, 0)
 
 
-def calls_of(new_world: NewWorld) -> int:
-    world = new_world()
-    stage = stranded(world)
-    before = len(world.outside.calls)
-    scan(stage, world.clock.sleep)
-    count = len(world.outside.calls) - before
-    assert count >= 8
-    return count
+def test_a_scan_that_was_stopped_anywhere_and_runs_again_sends_each_message_once(new_world: NewWorld) -> None:
+    for staged, where in stops(partial(stuck, new_world), scanned, least=8):
+        assert scanned(staged) is not None, where
+        staged.world.settle()
+        check(staged.world, where)
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_run_again_it_sends_each_once_wherever_it_was_stopped(new_world: NewWorld, side: Side) -> None:
-    for at in range(calls_of(new_world)):
-        world = new_world()
-        stage = stranded(world)
-        world.outside.stop = (len(world.outside.calls) + at, side)
-        assert scan(stage, world.clock.sleep) is None
-        where = f"{world.outside.stopped_at} ({at})"
-        assert world.outside.stopped_at is not None
-        assert scan(stage, world.clock.sleep) is not None, where
-        world.settle()
-        check(world, where)
+def test_two_operators_at_once_send_each_message_once(new_world: NewWorld) -> None:
+    def whole(staged: Staged[World]) -> None:
+        assert scanned(staged) is not None
 
-
-def test_two_operators_at_once_send_each_once(new_world: NewWorld) -> None:
-    for at in range(calls_of(new_world)):
-        world = new_world()
-        stage = stranded(world)
-
-        def another(world: World = world, stage: Here = stage) -> None:
-            assert scan(stage, world.clock.sleep) is not None
-
-        world.outside.intrude = (len(world.outside.calls) + at, another)
-        assert scan(stage, world.clock.sleep) is not None
-        world.settle()
-        check(world, f"another one before call {at}")
+    for staged, where in entries(partial(stuck, new_world), whole, whole):
+        staged.world.settle()
+        check(staged.world, where)
 
 
 def test_run_over_and_over_beside_workers_that_are_alive_it_sends_nothing_twice(new_world: NewWorld) -> None:
@@ -182,47 +167,25 @@ def check_faxes(world: FaxWorld, where: str) -> None:
     assert [status for status, _ in world.callbacks("slow")] == ["sent"], where
 
 
-def calls_of_faxes(new_fax_world: NewFaxWorld) -> int:
-    """How many calls a run makes that nobody disturbs; it puts both back."""
-    world = new_fax_world()
-    stage = stranded_faxes(world)
-    before = len(world.outside.calls)
-    assert scan(stage, world.clock.sleep) == (2, 0)
-    count = len(world.outside.calls) - before
-    check_faxes(world, "no stop")
-    assert count >= 5
-    return count
-
-
-@pytest.mark.parametrize("side", SIDES)
-def test_a_stuck_fax_goes_on_once_and_its_line_has_one_at_a_time(
-    new_fax_world: NewFaxWorld, side: Side
-) -> None:
-    for at in range(calls_of_faxes(new_fax_world)):
+def test_a_stuck_fax_goes_on_once_and_its_line_has_one_at_a_time(new_fax_world: NewFaxWorld) -> None:
+    def begin() -> Staged[FaxWorld]:
         world = new_fax_world()
-        stage = stranded_faxes(world)
-        world.outside.stop = (len(world.outside.calls) + at, side)
-        assert scan(stage, world.clock.sleep) is None
-        where = f"{world.outside.stopped_at} ({at})"
-        assert world.outside.stopped_at is not None
-        world.draw_consequences()
-        assert scan(stage, world.clock.sleep) is not None, where
-        check_faxes(world, where)
+        return Staged(world, stranded_faxes(world))
+
+    undisturbed = begin()
+    assert scanned(undisturbed) == (2, 0)
+    check_faxes(undisturbed.world, "undisturbed")
+    for staged, where in stops(begin, scanned, least=5):
+        staged.world.draw_consequences()
+        assert scanned(staged) is not None, where
+        check_faxes(staged.world, where)
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_named_messages_go_back_once_wherever_it_was_stopped(new_world: NewWorld, side: Side) -> None:
-    world = new_world()
-    stage = stranded(world)
-    before = len(world.outside.calls)
-    assert repair(stage, *STUCK) == (len(STUCK), 0)
-    for at in range(len(world.outside.calls) - before):
-        world = new_world()
-        stage = stranded(world)
-        world.outside.stop = (len(world.outside.calls) + at, side)
-        assert repair(stage, *STUCK) is None
-        where = f"{world.outside.stopped_at} ({at})"
-        assert world.outside.stopped_at is not None
-        assert repair(stage, *STUCK) is not None, where
-        world.settle()
-        check(world, where)
+def test_a_repair_of_named_messages_that_was_stopped_anywhere_and_runs_again_sends_each_once(
+    new_world: NewWorld,
+) -> None:
+    assert repair(stuck(new_world).stage, *STUCK) == (len(STUCK), 0)
+    for staged, where in stops(partial(stuck, new_world), lambda staged: repair(staged.stage, *STUCK)):
+        assert repair(staged.stage, *STUCK) is not None, where
+        staged.world.settle()
+        check(staged.world, where)

@@ -1,7 +1,7 @@
 """`repair --as` beside workers that are alive, and stopped at each of its calls: what an operator said stays,
 and nothing is sent again for it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -10,8 +10,9 @@ import pytest
 from mailroom_ops.repair.repairs import Judged, Repairs, Word
 from mailroom_ops.requeue.selection import MessageRef
 from tests.support.faults.fax_world import HERE, LEASE, FaxWorld, fax
-from tests.support.faults.outside import Side, Stopped
+from tests.support.faults.outside import Stopped
 from tests.support.faults.repairs import LONGEST_FAX, of_fax, repairs_of
+from tests.support.faults.stops import calls, entries, stops
 from tests.support.faults.world import create_table
 
 NewFaxWorld = Callable[[], FaxWorld]
@@ -54,10 +55,6 @@ def looked(repairs: Repairs, name: str) -> Judged:
     return found
 
 
-def _settles(world: FaxWorld, word: Word, done: list[bool | None]) -> None:
-    done.append(settled(world, word))
-
-
 def check(world: FaxWorld, word: Word, where: str) -> None:
     """Everything runs on, the provider is there again, and what was said stays."""
     world.network.down = False
@@ -71,29 +68,15 @@ def check(world: FaxWorld, word: Word, where: str) -> None:
     assert not world.fifo.dead, where
 
 
-def calls_of(new_fax_world: NewFaxWorld) -> int:
-    """How many calls one more invocation makes for it."""
-    world = followed_for_ever(new_fax_world)
-    before = len(world.outside.calls)
-    again(world)
-    return len(world.outside.calls) - before
-
-
 @both
-def test_a_fax_that_nobody_can_be_asked_about_is_settled_beside_the_worker_that_follows_it(
+def test_a_fax_that_cannot_be_looked_up_is_settled_beside_the_worker_that_follows_it(
     new_fax_world: NewFaxWorld, word: Word
 ) -> None:
-    calls = calls_of(new_fax_world)
-    assert calls >= 4
-    for at in range(calls):
-        world = followed_for_ever(new_fax_world)
-        done: list[bool | None] = []
-        operator = partial(_settles, world, word, done)
-        world.outside.intrude = (len(world.outside.calls) + at, operator)
-        again(world)
-        world.outside.intrude = None
-        assert done == [True], at
-        check(world, word, f"before call {at}")
+    begin, done = partial(followed_for_ever, new_fax_world), list[bool | None]()
+    assert len(calls(begin, again)) >= 4
+    for world, where in entries(begin, again, lambda world: done.append(settled(world, word))):
+        assert done.pop() is True, where
+        check(world, word, where)
 
 
 @both
@@ -111,24 +94,11 @@ def test_a_provider_that_answers_again_too_late_changes_nothing_of_what_was_said
     check(world, word, "answers again")
 
 
-def stopped(new_fax_world: NewFaxWorld) -> Iterator[tuple[int, Side]]:
-    world = followed_for_ever(new_fax_world)
-    before = len(world.outside.calls)
-    assert settled(world, "failed")
-    sides: tuple[Side, ...] = ("before", "after")
-    for at in range(len(world.outside.calls) - before):
-        for side in sides:
-            yield at, side
-
-
 @both
-def test_run_again_it_is_settled_once_wherever_it_was_stopped(new_fax_world: NewFaxWorld, word: Word) -> None:
-    for at, side in stopped(new_fax_world):
-        world = followed_for_ever(new_fax_world)
-        world.outside.stop = (len(world.outside.calls) + at, side)
-        assert settled(world, word) is None
-        where = f"{world.outside.stopped_at} ({at})"
-        world.outside.stop = None
+def test_a_repair_that_was_stopped_anywhere_and_runs_again_settles_the_fax_once(
+    new_fax_world: NewFaxWorld, word: Word
+) -> None:
+    for world, where in stops(partial(followed_for_ever, new_fax_world), lambda world: settled(world, word)):
         if "completedAt" not in world.found("slow"):
             assert settled(world, word), where
         check(world, word, where)

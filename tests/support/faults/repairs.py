@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.channels.contracts import CONTRACTS
@@ -39,6 +39,20 @@ class Here(DeployedStage):
 
     def name(self, short: str) -> str:
         return short
+
+
+W = TypeVar("W", World, FaxWorld)
+
+
+class Staged(NamedTuple, Generic[W]):
+    """World, and its stage as an operator's command has it."""
+
+    world: W
+    stage: Here
+
+    @property
+    def outside(self) -> Outside:
+        return self.world.outside
 
 
 class Functions:
@@ -181,6 +195,11 @@ def scan(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | None:
         return candidates
 
     return _repaired(stage, scanned)
+
+
+def scanned(staged: Staged[Any]) -> tuple[int, int] | None:
+    """Run `scan` on the world's clock."""
+    return scan(staged.stage, staged.world.clock.sleep)
 
 
 def repair(stage: Here, *ids: str) -> tuple[int, int] | None:
