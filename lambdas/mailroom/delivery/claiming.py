@@ -73,13 +73,13 @@ class Claiming(Generic[M]):
 
     def take(self, message: M, record: QueueRecord) -> Claim | NoTimeLeft:
         """Return the message's claim, or the reason why there is none. Raises what the ledger raises."""
-        claim = self._claims.get(message.key)
+        requested = self._requested.get(message.key)
         if self._pace.in_time(record):
-            request = self._requested.get(message.key) or self._new_claim(message, record)
-            return claim or self._ledger.claim(*request)
+            request = requested or self._new_claim(message, record)
+            return self._claims.get(message.key) or self._ledger.claim(*request)
         # The release has to fit into the function's time, too.
-        if claim is not None and record.remaining() / 1000 > self._settings.record_seconds:
-            self._give_back(claim)
+        if requested is not None and record.remaining() / 1000 > self._settings.record_seconds:
+            self._give_back(Claimed(message.key, requested.token))
         return NoTimeLeft()
 
     def _give_back(self, claim: Claimed) -> None:
@@ -87,7 +87,7 @@ class Claiming(Generic[M]):
         try:
             self._ledger.release(claim)
         except ClaimLost:
-            pass
+            pass  # the call that claims together did not make this claim
         except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
             logger.warning("a claim was not given back", exc_info=True)
 

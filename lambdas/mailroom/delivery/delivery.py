@@ -14,7 +14,7 @@ from mailroom.delivery.claiming import Claiming, NoTimeLeft, account_for
 from mailroom.delivery.timing import SendingTime
 from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import Sender, SuppressingSender
-from mailroom.errors import ClaimLost, Invalid, OutcomeUnknown
+from mailroom.errors import ClaimLost, Invalid, NotSent, OutcomeUnknown
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
 from mailroom.message.message import DAY_USED_UP, Message, parse
 from mailroom.message.outcome import (
@@ -135,20 +135,23 @@ class Delivery(Generic[M, R]):
     def begin(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
         """Open the account for a batch, and ask and claim together for all of its messages. Never
         raises."""
-        if not messages:
-            return
-        try:
-            self._session = self._adapter.open()
-        except NotReady as reason:
-            self._session = reason.outcome
-        except Exception as error:  # noqa: BLE001 - logged; its sentence may quote a secret
-            logger.exception("the account could not be opened")
-            self._session = Misconfigured(f"the account cannot be opened: {type(error).__name__}")
+        if messages:
+            self._session = self._open()
         if self._choices is not None:
             self._choices.begin(message for message, _ in messages)
         self._timing.begin(messages)
         ready = [entry for entry in messages if self._timing.postponed(entry[0].key) is None]
         self._claiming.begin(ready, None if isinstance(self._session, Refusal) else self._session.account)
+
+    def _open(self) -> Session[M, R] | Refusal:
+        """Open the account, or return the reason why that is impossible. Never raises."""
+        try:
+            return self._adapter.open()
+        except NotReady as reason:
+            return reason.outcome
+        except Exception as error:  # noqa: BLE001 - only its class is logged: its sentence may quote a secret
+            logger.error("the account could not be opened", error=type(error).__name__)
+            return Misconfigured(f"the account cannot be opened: {type(error).__name__}")
 
     def end(self) -> None:
         """Count what was sent for the day's budget. Never raises."""
@@ -195,15 +198,24 @@ class Delivery(Generic[M, R]):
         """Submit once, and record the outcome. After an error only the lease ends the claim, so that the next
         worker looks for evidence first."""
         try:
-            outcome = self._opened().submit(request)
+            outcome: Outcome = self._opened().submit(request)
+        except NotSent as error:
+            outcome = error.outcome if isinstance(error, NotReady) else Retry(str(error))
+        except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
+            unknown = self._unknown()
+            self._doubt(claim, error)
+            return unknown
+        try:
             return self._record_outcome(claim, message, outcome, record)
         except ClaimLost:
             raise
-        except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
-            logger.exception("outcome unknown; the claim stands until its lease ends")
-            self._tally.add("Unknown")
-            self._doubt(claim, error)
-            return ComeBack(self._settings.lease_seconds + 1)
+        except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
+            return self._unknown()
+
+    def _unknown(self) -> Result:
+        logger.exception("outcome unknown; the claim stands until its lease ends")
+        self._tally.add("Unknown")
+        return ComeBack(self._settings.lease_seconds + 1)
 
     def _doubt(self, claim: Claimed, error: Exception) -> None:
         """Record why the outcome is unknown. Never raises: without it a dead letter has a less exact

@@ -145,11 +145,11 @@ class Ledger(LedgerTable):
         return [code or _claimed(new, {}) for new, code in zip(new_claims, codes, strict=True)]
 
     def _claiming(self, new: NewClaim, moment: float) -> Update:
-        """Return the changes of a claim. `trouble` and `dead_lettered_at` belong to the try before, so they
-        go."""
+        """Return the changes of a claim. An operator's redrive ends with it, so `dead_lettered_at` goes;
+        `trouble` stays until a later trouble or the outcome replaces it."""
         message, now_ms = new.message, milliseconds(moment)
         description, sent = about_of(message), message
-        removes, redirect = [*TRY_NOTES], Sets()
+        removes, redirect = ["dead_lettered_at"], Sets()
         if new.redirected_to is None:
             removes.append(REDIRECTED_TO)
         else:
@@ -184,7 +184,7 @@ class Ledger(LedgerTable):
 
     def doubt(self, claim: Claimed, code: str, message: str) -> None:
         """Record why the outcome of a submit is unknown. The claim stands, with its try."""
-        self._write_own(claim, Update(trouble_of(code, message)))
+        self._write_own(claim, Update(trouble_of(code, message)), f"{OWN} AND {STARTED}")
 
     def complete(
         self,
@@ -256,7 +256,8 @@ class Ledger(LedgerTable):
             sets["unsettled_tries"] = {"SS": [earlier.text for earlier in claim.unsettled]}
         else:
             removes.append("unsettled_tries")
-        self._write_own(claim, Update(sets, removes=removes))
+        # Without STARTED, a claim whose end was written but whose response was lost would get its tries back.
+        self._write_own(claim, Update(sets, removes=removes), f"{OWN} AND {STARTED}")
 
     def hand_back(self, claim: Claimed) -> None:
         """Give up the claim of a fax under way: the next delivery claims at once, and resumes from the

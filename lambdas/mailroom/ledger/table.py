@@ -24,7 +24,7 @@ UNCLAIMED = f"attribute_not_exists(startedAt) AND attribute_not_exists(claim_tok
 _ROOM = "(attribute_not_exists(history) OR size(history) < :room)"
 """The history has room for an entry."""
 TRY_NOTES = ("trouble", "dead_lettered_at")
-"""Attributes about the latest try: the next claim and the message's end remove them."""
+"""Attributes about tries, which a message's end removes."""
 TAKEN_BACK = "it was taken back before its send_at"
 
 

@@ -155,8 +155,8 @@ class LedgerModel:
         allowed = own and self._if(f"{verb}: no outcome", not item.completed)
         if verb == "hand_back":
             allowed = allowed and self._if("hand_back: submitted", item.submitted)
-        if verb == "retry_later":
-            allowed = allowed and self._if("retry_later: still claimed", item.started != "")
+        if verb in ("release", "retry_later"):
+            allowed = allowed and self._if(f"{verb}: still claimed", item.started != "")
         if allowed:
             return self._written(item, call), DONE
         if not own:

@@ -115,6 +115,10 @@ SECOND_PROTECTION = {
         "A worker hands back only what it follows, and what is followed has an id. The condition "
         "guards against a mistake in a channel's code."
     ),
+    "release: still claimed": (
+        "A worker releases once. If the response to another end of its claim was lost, its release must not "
+        "bring the tries of that claim back."
+    ),
     "release: its own try goes": (
         "A try that was put back was not sent, so its account cannot have the message. To ask there "
         "as well is only more careful; but each put-back would add an entry to the item."

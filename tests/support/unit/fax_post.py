@@ -43,7 +43,8 @@ class FaxPost:
         self._sqs = sqs or Visibilities(aws.sqs)
         settings = FaxSender(**{**FAX_SETTINGS, "queue_url": aws.urls["fax.fifo"], **changes})
         tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb)
-        self._worker = Worker(settings.queue_url, tools, FaxDelivery(settings, adapter_of(line, aws), tools))
+        self.adapter = adapter_of(line, aws)
+        self._worker = Worker(settings.queue_url, tools, FaxDelivery(settings, self.adapter, tools))
 
     def handle(self, body: str | Item, *, receives: int = 1, group: str | None = LINE) -> int | None:
         """Handle one record. Return its visibility in seconds, or None if it does not come back."""

@@ -53,6 +53,19 @@ def test_each_address_that_the_provider_gets_counts(
     assert spent(aws, clock) == (4, 4 if bulk else 0)
 
 
+@pytest.mark.parametrize("bulk", [True, False])
+def test_a_batch_of_invalid_items_does_not_count_the_batch_before_again(
+    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
+) -> None:
+    sender = lane(post, aws, bulk=bulk)
+    sender.handle(*mails(2))
+    before = spent(aws, clock)
+    for _ in range(3):
+        sender.handle(item(id="invalid", to="wrong"), "not json")
+    sender.handle(item(id="m-3"))
+    assert spent(aws, clock) == (before[0] + 1, before[1] + 1 if bulk else 0)
+
+
 def test_recipients_that_the_provider_does_not_get_do_not_count(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:

@@ -149,6 +149,18 @@ def test_a_claim_that_cannot_be_released_ends_with_its_lease(aws: Aws, clock: Fa
     assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
 
 
+def test_claims_whose_response_was_lost_are_released_too(aws: Aws, clock: FakeClock) -> None:
+    def lost(real: Any, **request: Any) -> None:
+        real(**request)
+        clock.advance(21)
+        raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
+
+    deadline = clock() + 30
+    worker, _ = posted(aws, clock, batch_execute_statement=lost)
+    assert worker.handle(*MAILS, remaining=until(clock, deadline)) == {"r-0": 0, "r-1": 0, "r-2": 0}
+    assert not any("startedAt" in aws.item(body["id"]) for body in MAILS)
+
+
 def test_claims_for_which_no_time_is_left_are_released(aws: Aws, clock: FakeClock) -> None:
     deadline = clock() + 20
     worker, _ = posted(aws, clock, pace_seconds=10)

@@ -10,10 +10,10 @@ from mailroom.budget import Budget
 from mailroom.channels.mail.contract import Mail
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
-from mailroom.errors import OutcomeUnknown
+from mailroom.errors import ConnectError, NotSent, OutcomeUnknown
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.message.outcome import ANY_ACCOUNT, Misconfigured, NotFound, Retry, Sent, Unknowable
+from mailroom.message.outcome import ANY_ACCOUNT, Misconfigured, NotFound, NotReady, Retry, Sent, Unknowable
 from tests.support.told import told
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error
@@ -277,3 +277,38 @@ def test_a_worker_that_lost_its_claim_writes_nothing_and_logs_the_providers_id(
     assert list(worker.handle(item())) == ["r-0"]
     assert aws.item()["status"] == "sending"
     assert "accepted as p-1, but another worker has claimed the message since" in json.dumps(log())
+
+
+@pytest.mark.parametrize(
+    ("error", "trouble"),
+    [
+        (ConnectError("cannot be reached"), {"code": "retry", "message": "cannot be reached"}),
+        (NotReady(Misconfigured("no secret")), {"code": "misconfigured", "message": "no secret"}),
+    ],
+)
+def test_a_submit_that_proves_that_nothing_was_sent_releases_the_claim(
+    post: Make, aws: Aws, error: NotSent, trouble: dict[str, str]
+) -> None:
+    """An adapter of one's own may let such an error through."""
+    assert post(error, on_unknown="hold").handle(item()).keys() == {"r-0"}
+    assert aws.item().keys().isdisjoint({"startedAt", "unsettled_tries"})
+    assert aws.item()["trouble"] == trouble
+
+
+def test_an_outcome_that_the_ledger_does_not_take_costs_one_call_of_the_ledger(
+    aws: Aws, clock: FakeClock
+) -> None:
+    """In an outage each further call could take as long as the first, and the batch has no time for it."""
+    dynamodb = Meddler(aws.dynamodb)
+    worker = Post(aws, clock, FakeAdapter(Sent("p-1")), dynamodb=dynamodb)
+    worker.handle(item(id="m-0"))
+    calls = len(dynamodb.calls)
+
+    def down_after_the_claim(real: Callable[..., Any], **request: Any) -> Any:
+        if len(dynamodb.calls) > calls + 1:
+            raise client_error("InternalServerError", status=500)
+        return real(**request)
+
+    dynamodb._changes["update_item"] = down_after_the_claim
+    assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
+    assert dynamodb.names()[calls:] == ["update_item"] * 2

@@ -3,7 +3,7 @@
 import pytest
 
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.shared import KEY, NOW_MS, Aws, FakeClock, claimed, mail
+from tests.support.unit.shared import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
 from tests.support.unit.verbs import OWN_VERBS
 
 ENDING = ("complete", "fail")
@@ -42,11 +42,27 @@ def test_a_message_that_was_never_claimed_gets_no_item(ledger: Ledger, aws: Aws)
     assert aws.item() == {}
 
 
-def test_the_trouble_of_a_try_stays_until_the_next_claim(ledger: Ledger, aws: Aws) -> None:
+def test_a_trouble_outlives_claims_and_releases_without_a_trouble(ledger: Ledger, aws: Aws) -> None:
+    """A fax that waits for its turn in an outage would lose the cause for its dead letter."""
     ledger.release(claimed(ledger), "misconfigured", "AccountSuspendedException: no")
+    ledger.release(claimed(ledger))
     assert aws.item()["trouble"] == {"code": "misconfigured", "message": "AccountSuspendedException: no"}
+
+
+@pytest.mark.parametrize("end", ["retry_later", "release", "hand_back"])
+def test_a_claim_that_was_given_up_is_not_released_or_doubted_again(
+    ledger: Ledger, aws: Aws, clock: FakeClock, end: str
+) -> None:
+    """The response to its end was lost, so the worker releases it as after any error."""
     claimed(ledger)
-    assert "trouble" not in aws.item()
+    clock.advance(LEASE)
+    claim = claimed(ledger)
+    ledger.checkpoint(claim, "telnyx", "p-1")
+    OWN_VERBS[end](ledger, claim)
+    before = aws.item()
+    ledger.release(claim, "unprepared", "ReadTimeoutError")
+    ledger.doubt(claim, "no_outcome", "ReadTimeoutError")
+    assert aws.item() == before
 
 
 def test_a_doubt_records_the_cause_of_an_unknown_outcome_and_changes_nothing_else(

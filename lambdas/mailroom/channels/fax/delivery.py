@@ -9,7 +9,7 @@ from typing import Any
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.channels.fax.adapter import FaxAdapter, FaxProvider
+from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import (
     Delivered,
     Fax,
@@ -19,7 +19,6 @@ from mailroom.channels.fax.contract import (
     Undelivered,
     item_of,
 )
-from mailroom.channels.provider import ProviderSession
 from mailroom.delivery.delivery import Delivery
 from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import FaxSender
@@ -27,7 +26,7 @@ from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.claims import Checkpoint, Claimed
 from mailroom.message.message import encode
-from mailroom.message.outcome import NotReady, Refusal, Sent
+from mailroom.message.outcome import Sent
 from mailroom.outcomes import OF_THE_LINE
 from mailroom.recipients.choices import Blocked
 from mailroom.telemetry import logger
@@ -44,7 +43,6 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
 
     _settings: FaxSender
     _adapter: FaxAdapter
-    _session: ProviderSession[FaxProvider, Fax] | Refusal
     payload_is_content = True
     """The payload is the PDF, which the provider fetches."""
 
@@ -164,17 +162,11 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         """Fetch the fax's state. Without a response the fax counts as pending: it may still be on the
         line."""
         try:
-            return self._line().ask(lambda api: api.fetch(provider_id))
+            return self._adapter.open().ask(lambda api: api.fetch(provider_id))
         except Exception:  # noqa: BLE001 - logged, and asked again
             logger.warning("the provider did not say how the fax stands", exc_info=True)
             self._tally.add("PollErrors")
             return Pending("unknown")
-
-    def _line(self) -> ProviderSession[FaxProvider, Fax]:
-        """Return the batch's session. Raises NotReady if the account could not be opened."""
-        if isinstance(self._session, Refusal):
-            raise NotReady(self._session)
-        return self._session
 
     def look_up_wait(self, record: QueueRecord) -> ComeBack:
         """Return the wait after a look-up that failed: a back-off, for the fax locks its line until then. The
@@ -208,7 +200,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         """Stop a fax that has taken longer than any fax does. If it is still pending after that, the record
         comes back as in an outage; the checkpoint stays for an operator's redrive."""
         try:
-            self._line().ask(lambda api: api.cancel(provider_id))
+            self._adapter.open().ask(lambda api: api.cancel(provider_id))
         except Exception:  # noqa: BLE001 - logged; how it stands is asked next, whatever became of this
             logger.warning("an overdue fax could not be cancelled", exc_info=True)
         state = self._state(provider_id)

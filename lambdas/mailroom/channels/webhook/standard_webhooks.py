@@ -184,13 +184,16 @@ class StandardWebhooks(WithoutLookUp):
             signature = self._signer.headers(key_host, request.webhook_id, request.body)
             deadline = Deadline(self._seconds)  # set here, so that it does not include reading the secret
             target = self._policy.check(request.url, self._seconds)
-            response = self._https.post(target, {**_FIXED, **signature}, request.body.encode(), deadline)
         except InvalidRequest as fault:
             return PostResult(Rejected(f"url: {fault}"))
         except InvalidSecret as fault:
             return PostResult(Misconfigured(str(fault)))
         except (ClientError, BotoCoreError) as error:
             return PostResult(unreadable("the signing secret", error).outcome)
+        except RequestFailed as trouble:
+            return PostResult(Retry(f"{host} {trouble}"))
+        try:
+            response = self._https.post(target, {**_FIXED, **signature}, request.body.encode(), deadline)
         except RequestFailed as trouble:
             return PostResult(Retry(f"{host} {trouble}"))
         return PostResult(self._outcome(host, request.webhook_id, response), response.status)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.contract import Delivered
 from mailroom.delivery.delivery import Delivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
@@ -13,6 +14,7 @@ from tests.support.unit.events import sqs_event
 from tests.support.unit.fakes import why_not
 from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, FakeLine, entry, fax, fax_body
 from tests.support.unit.fax_credentials import SIGNALWIRE, Secret, StandIn
+from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.shared import Aws
 
 SIGNALWIRE_SHAPE = (
@@ -121,3 +123,19 @@ def test_a_fax_without_readable_credentials_is_proved_not_sent(
     worker.handle(sqs_event(fax_body(id="f-1", event_type="fax")), lambda: int(FAX_LEASE * 1000))
     assert entry(aws)["status"] == "sending"
     assert "startedAt" not in entry(aws)  # a claim would lock the line for a whole lease
+
+
+def test_a_poll_that_failed_is_repeated_with_the_credentials_of_its_time(
+    fax_post: FaxMake, aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a fax whose provider's key is replaced would lock its line for the rest of the invocation."""
+    worker = fax_post(FakeLine(PermissionError("401"), Delivered()))
+    opened: list[FakeLine] = []
+
+    def open_() -> FakeLine:
+        opened.append(worker.line)
+        return worker.line
+
+    monkeypatch.setattr(worker.adapter, "_open", open_)
+    assert worker.handle(fax_body()) is None
+    assert (len(opened), entry(aws)["status"]) == (2, "sent")
