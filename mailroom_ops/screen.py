@@ -1,7 +1,7 @@
 """What the commands share: how they print, what they ask, and how they end where AWS refuses."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -192,9 +192,12 @@ def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
         yield advance
 
 
-def table_of(*columns: str | Column, **options: Any) -> Table:
-    """A table as all commands print theirs."""
-    return Table(*columns, **{"box": box.SIMPLE_HEAD, "pad_edge": False, **options})
+def table_of(*columns: str | Column, rows: Iterable[Iterable[str | Text]] = (), **options: Any) -> Table:
+    """Return a table in the style of all commands. Each string in `rows` is printed as `plain` prints it."""
+    table = Table(*columns, **{"box": box.SIMPLE_HEAD, "pad_edge": False, **options})
+    for row in rows:
+        table.add_row(*(plain(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
 
 
 def right(heading: str = "", footer: str = "") -> Column:

@@ -83,10 +83,8 @@ def run_status(run: Run, results: Results | None = None) -> RunStatus:
 
 def print_run(run: Run, results: Results | None = None) -> None:
     screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
-    table = table_of("", right(), fold(), box=None, show_header=False)
-    for row in (*_rows(run), *(_results(results) if results else ())):
-        table.add_row(*map(plain, row))
-    screen.print(table)
+    rows = (*_rows(run), *(_results(results) if results else ()))
+    screen.print(table_of("", right(), fold(), rows=rows, box=None, show_header=False))
     if run.trouble:
         print_line(f"Page {run.next_page} was not collected: {run.trouble}")
     print_faults(run.faults, run.refused)
@@ -134,20 +132,18 @@ def _results(results: Results) -> Iterable[tuple[str, str, str]]:
 
 
 def runs_table(runs: Iterable[Run]) -> Table:
-    table = table_of(whole("run"), "state", *map(right, ("pages", "recipients", "refused", "composed")))
-    for run in runs:
-        figures = (run.pages, run.recipients, run.refused, run.composed)
-        table.add_row(plain(run.run), run.state, *(f"{each:,}" for each in figures))
-    return table
+    counts = ("pages", "recipients", "refused", "composed")
+    rows = ((run.run, run.state, *(f"{getattr(run, name):,}" for name in counts)) for run in runs)
+    return table_of(whole("run"), "state", *map(right, counts), rows=rows)
 
 
 def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
     headings = ("campaign", "channel", "audience", "schedule", "deployment", "last run")
-    table = table_of(*map(fold, headings))
-    for row in rows:
-        shown = (row.campaign, row.channel, row.audience, row.when, row.deployment.replace("_", " "))
-        table.add_row(*map(plain, (*shown, row.last_run)))
-    return table
+    cells = (
+        (row.campaign, row.channel, row.audience, row.when, row.deployment.replace("_", " "), row.last_run)
+        for row in rows
+    )
+    return table_of(*map(fold, headings), rows=cells)
 
 
 def print_faults(faults: Iterable[str], refused: int) -> None:

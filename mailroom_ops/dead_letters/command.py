@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 from msgspec import Struct
-from rich.table import Table
 
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Cause
@@ -17,7 +16,6 @@ from mailroom_ops.screen import (
     bar,
     fold,
     lines,
-    plain,
     print_json,
     print_line,
     right,
@@ -115,7 +113,9 @@ def list_(
     if as_json:
         print_json(DeadLettersListed(stage, total, found))
     else:
-        screen.print(_table(found))
+        counts = map(right, ("dead letters", "hidden"))
+        columns = (whole("queue"), *counts, whole("oldest"), fold("causes", ratio=1))
+        screen.print(table_of(*columns, rows=map(_cells, found)))
         screen.print(f"{total} dead letters in {stage}.")
     raise typer.Exit(1 if fail_if_any and total else 0)
 
@@ -142,17 +142,12 @@ def count_letters(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetter
     )
 
 
-def _table(found: list[DeadLetterCounts]) -> Table:
-    table = table_of(
-        whole("queue"), right("dead letters"), right("hidden"), whole("oldest"), fold("causes", ratio=1)
-    )
-    for each in found:
-        causes = ", ".join(f"{count} {code}" for code, count in each.causes.items())
-        if each.causes and each.looked_at < each.letters:
-            causes += f" (of the {each.looked_at} looked at)"
-        oldest = each.oldest[:16].replace("T", " ") if each.oldest else ""
-        table.add_row(each.queue, str(each.letters), str(each.hidden), oldest, plain(causes))
-    return table
+def _cells(counts: DeadLetterCounts) -> tuple[str, ...]:
+    causes = ", ".join(f"{count} {code}" for code, count in counts.causes.items())
+    if counts.causes and counts.looked_at < counts.letters:
+        causes += f" (of the {counts.looked_at} looked at)"
+    oldest = counts.oldest[:16].replace("T", " ") if counts.oldest else ""
+    return counts.queue, str(counts.letters), str(counts.hidden), oldest, causes
 
 
 @app.command()

@@ -99,21 +99,18 @@ def take_stock(survey_run: ErasureRun, step: Step) -> Survey:
         ErasurePlace("mailbox", sum(each.mailbox is not None for each in found)),
         ErasurePlace("ledger", sum(each.ledger is not None for each in found)),
         ErasurePlace("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
-        *_choices(survey_run, step),
-        _rows(survey_run, step),
+        *_beside_messages(survey_run, step),
     ]
     return Survey(messages, {each.place: each for each in places})
 
 
-def _rows(run: ErasureRun, step: Step) -> ErasurePlace:
-    with step("search") as read:
-        return erase_rows(run, read)
-
-
-def _choices(run: ErasureRun, step: Step) -> Iterator[ErasurePlace]:
+def _beside_messages(run: ErasureRun, step: Step) -> Iterator[ErasurePlace]:
+    """Erase, or count, what the tables of choices and the table `search` have of the person."""
     for table in CHOICES:
         with step(table) as read:
             yield erase_choices(run, table, read)
+    with step("search") as read:
+        yield erase_rows(run, read)
 
 
 def carry_out(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
@@ -124,7 +121,7 @@ def carry_out(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
         messages.erase(first.messages, read)
     ses = lift_from_provider(run)
     # Last: what is erased of a message before leaves nothing that a late record could make rows of.
-    for place in (*messages.places.values(), *_choices(run, step), _rows(run, step)):
+    for place in (*messages.places.values(), *_beside_messages(run, step)):
         first.places[place.place].erased += place.erased
         first.places[place.place].kept = place.kept
     answer = _answer(run, first, take_stock(survey_run, step))
@@ -175,20 +172,16 @@ def _question(first: Survey, stage: str, keep_choices: bool) -> str:
 
 
 def _show_first(first: Survey) -> None:
-    table = table_of("place", "found")
-    for each in first.places.values():
-        table.add_row(each.place, str(each.found))
-    screen.print(table)
+    rows = ((place.place, str(place.found)) for place in first.places.values())
+    screen.print(table_of("place", "found", rows=rows))
     choices = sum(first.places[name].found - first.places[name].kept for name in CHOICES)
     if choices:
         screen.print(_CHOICES.format(count=choices), soft_wrap=True)
 
 
 def _show(answer: Erased) -> None:
-    table = table_of("place", "found", "erased", "kept", "left")
-    for each in answer.places:
-        table.add_row(each.place, *(str(count) for count in (each.found, each.erased, each.kept, each.left)))
-    screen.print(table)
+    rows = (map(str, structs.astuple(place)) for place in answer.places)
+    screen.print(table_of("place", "found", "erased", "kept", "left", rows=rows))
     if answer.cancelled:
         screen.print(f"{answer.cancelled} messages that had no outcome in the ledger were cancelled.")
     for left in answer.remains[:_MOST_NAMED]:

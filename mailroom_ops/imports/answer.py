@@ -1,9 +1,9 @@
 """What an import shows: a bar while it runs, and the answer at its end."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct, structs
-from rich.table import Table
 
 from mailroom_ops.campaigns.answers import panel
 from mailroom_ops.campaigns.dry_run import Sample
@@ -74,7 +74,7 @@ def show(answer: Imported) -> None:
     more = answer.refused + answer.conflict - len(answer.faults)
     if more > 0:
         screen.print(f"and {more:,} more.")
-    screen.print(_table(answer))
+    screen.print(table_of(right("lines"), "", fold(), rows=_rows(answer)))
     if answer.dry_run:
         screen.print("A dry run: nothing was put or written.")
     if answer.refused_file:
@@ -86,15 +86,12 @@ def show(answer: Imported) -> None:
         print_line("To go on, run the same command again: nothing is put twice.")
 
 
-def _table(answer: Imported) -> Table:
-    table = table_of(right("lines"), "", fold(""))
-    table.add_row(f"{answer.lines:,}", "all", f"{answer.bytes:,} bytes in the file")
+def _rows(answer: Imported) -> Iterator[tuple[str, str, str]]:
+    yield f"{answer.lines:,}", "all", f"{answer.bytes:,} bytes in the file"
     for name, meaning in _MEANING:
         count = getattr(answer, name)
         if answer.dry_run and name in ("existed", "conflict", "failed"):
             continue
         if name == "left_out" and not count:
             continue
-        said = "would be put" if answer.dry_run and name == "put" else meaning
-        table.add_row(f"{count:,}", name, said)
-    return table
+        yield f"{count:,}", name, "would be put" if answer.dry_run and name == "put" else meaning

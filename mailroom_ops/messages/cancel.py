@@ -9,10 +9,10 @@ from mailroom.api.answers import ApiError
 from mailroom.api.messages import States
 from mailroom.clock import Clock
 from mailroom.ledger.table import LedgerTable
-from mailroom_ops.messages.status import MessageView, reader_of, show, view_of
+from mailroom_ops.messages.status import ChannelOfId, reader_of, show, view_of
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.screen import Refused, aws_faults, print_json
+from mailroom_ops.screen import Refused, aws_faults, print_answer
 from mailroom_ops.stage import aws_session
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ def cancel(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
     stage: Stage = "dev",
     *,
-    channel: Annotated[
-        str | None, typer.Option(help="The channel, if several channels have that id.")
-    ] = None,
+    channel: ChannelOfId = None,
     as_json: AsJson = False,
 ) -> None:
     """Take back a message that waits for its time; once more changes nothing. A callback follows, if its
@@ -44,11 +42,7 @@ def cancel(
         except ApiError as refusal:
             raise Refused(f"{id_} is not cancelled: {refusal.detail}.") from None
     now = time.time()
-    if as_json:
-        answer: MessageView = view_of(found, stage, now)
-        print_json(answer)
-    else:
-        show(found, view_of(found, stage, now), now)
+    print_answer(view_of(found, stage, now), lambda view: show(found, view, now), as_json=as_json)
 
 
 def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:

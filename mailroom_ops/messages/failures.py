@@ -21,6 +21,7 @@ from mailroom.clock import epoch, iso
 from mailroom.ledger.items import where
 from mailroom.message.message import Key, run_of
 from mailroom.message.outcome import CODES, FAILED
+from mailroom_ops.messages.status import first_recipient
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import (
     Refused,
@@ -187,13 +188,8 @@ def days(start: float, end: float) -> Iterator[str]:
 
 
 def recipient(to: str | list[str] | None) -> str:
-    """The first of the recipients, masked, and how many more there are."""
-    if not to:
-        return ""
-    if isinstance(to, str):
-        return _masked(to)
-    more = f" and {len(to) - 1} more" if len(to) > 1 else ""
-    return _masked(to[0]) + more
+    """Return the first of the recipients, masked, and how many more there are."""
+    return _masked(first_recipient(to))
 
 
 def failed(

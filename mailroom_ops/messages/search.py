@@ -15,7 +15,7 @@ from mailroom.ledger.reader import MessageStatus
 from mailroom.message.message import MAX_ID_BYTES
 from mailroom.search.finder import MOST_LOOKED_AT, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
-from mailroom_ops.messages.status import STYLES, reader_of
+from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import (
     Refused,
@@ -65,8 +65,7 @@ class MessageRow(Struct, frozen=True):
     @property
     def recipient(self) -> str:
         """The first recipient, and how many more there are."""
-        first, *others = [self.to] if isinstance(self.to, str) else self.to or [""]
-        return f"{first} and {len(others)} more" if others else first
+        return first_recipient(self.to)
 
     @property
     def headline(self) -> str:
@@ -204,18 +203,17 @@ def _answer(stage: str, page: FoundPage, first: list[MessageStatus]) -> FoundAns
     return FoundAnswer(stage, rows, page.cursor is not None, page.cursor, page.looked_at)
 
 
+def _cells(message: MessageRow) -> tuple[str | Text, ...]:
+    put_at = short(message.put_at).removesuffix(" UTC") if message.put_at else ""
+    lines = dict.fromkeys((message.headline, f"to {message.recipient}", message.id))
+    status = Text(message.status, STYLES.get(message.status, ""))
+    return put_at, message.event_type, status, Text("\n").join(map(plain, lines))
+
+
 def _show(answer: FoundAnswer, *, which: str) -> None:
-    table = table_of(whole("put (UTC)"), whole("channel"), whole("status"), fold("message", ratio=1))
-    for each in answer.messages:
-        lines = dict.fromkeys((each.headline, f"to {each.recipient}", each.id))
-        table.add_row(
-            short(each.put_at).removesuffix(" UTC") if each.put_at else "",
-            plain(each.event_type),
-            Text(each.status, STYLES.get(each.status, "")),
-            Text("\n").join(map(plain, lines)),
-        )
-    if table.row_count:
-        screen.print(table)
+    columns = (whole("put (UTC)"), whole("channel"), whole("status"), fold("message", ratio=1))
+    if answer.messages:
+        screen.print(table_of(*columns, rows=map(_cells, answer.messages)))
     count = f"{len(answer.messages):,}" if answer.messages else "No"
     said = f"{count} {'message' if len(answer.messages) == 1 else 'messages'} {which}"
     if answer.looked_at >= MOST_LOOKED_AT:

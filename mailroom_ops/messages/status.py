@@ -2,14 +2,14 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct, structs
-from rich.table import Column, Table
+from rich.table import Column
 
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Invalid, Malformed
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _CLAIMED_SECONDS = 5.0
 """How long `status` looks again for a message that nobody has claimed yet."""
+ChannelOfId = Annotated[str | None, typer.Option(help="The channel, if several channels have that id.")]
 STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
     **dict.fromkeys(("failed", "bounced", "complained", "undelivered"), "red"),
@@ -87,9 +88,7 @@ def status(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
     stage: Stage = "dev",
     *,
-    channel: Annotated[
-        str | None, typer.Option(help="The channel, if several channels have that id.")
-    ] = None,
+    channel: ChannelOfId = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a message's status, its attempts, what the provider said, and what to do next.
@@ -162,6 +161,12 @@ def view_of(
     return msgspec.convert(known, MessageView)
 
 
+def first_recipient(to: str | list[str] | None) -> str:
+    """Return the first recipient, and how many more there are; an empty text if there is no recipient."""
+    first, *further = [to] if isinstance(to, str) else to or [""]
+    return f"{first} and {len(further)} more" if further else first
+
+
 def titled(template: str, version: int | None) -> str:
     """A template, with its version where that was published."""
     return f"{template}, version {version}" if version else template
@@ -199,17 +204,17 @@ def show(found: MessageStatus, message: MessageView, now: float) -> None:
     screen.print(facts)
     life = (
         (
-            short(each.at) if each.at else "",
-            "" if each.after is None else exactly(each.after),
-            each.what,
-            each.detail,
+            short(step.at) if step.at else "",
+            "" if step.after is None else exactly(step.after),
+            step.what,
+            step.detail,
         )
-        for each in timeline(found, now)
+        for step in timeline(found, now)
     )
-    screen.print(_table(("life", "after", "", ""), life))
+    screen.print(table_of(*map(fold, ("life", "after", "", "")), rows=life))
     if message.recipients:
-        entries = (_entry(*each) for each in message.recipients.items())
-        screen.print(_table(("recipients", "status", ""), entries))
+        entries = (_entry(*recipient) for recipient in message.recipients.items())
+        screen.print(table_of(*map(fold, ("recipients", "status", "")), rows=entries))
     for line in message.advice:
         print_line(f"→ {line}")
 
@@ -240,13 +245,6 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
         "unused": ", ".join(message.unused),
     }
     return ((name, f"{value}") for name, value in facts.items() if value)
-
-
-def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
-    table = table_of(*map(fold, headings))
-    for row in rows:
-        table.add_row(*map(plain, row))
-    return table
 
 
 def _entry(name: str, entry: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -17,7 +17,6 @@ from mailroom_ops.screen import (
     confirm,
     errors,
     fold,
-    plain,
     print_answer,
     print_line,
     screen,
@@ -90,13 +89,14 @@ def _messages(count: int) -> str:
 
 def _show(looked: Sequence[ResentMessage]) -> None:
     """What each is; where there are too many, those that cannot be sent first."""
-    ordered = sorted(looked, key=lambda each: each.result == "ready")
-    table = table_of(fold("id"), "channel", "can be sent", fold("what it is", ratio=1))
-    for each in ordered[:_SHOWN]:
-        can = "again" if each.result == "ready" else "no"
-        table.add_row(plain(each.id), plain(each.event_type), can, plain(each.why))
+    ordered = sorted(looked, key=lambda message: message.result == "ready")
+    rows = (
+        (message.id, message.event_type, "again" if message.result == "ready" else "no", message.why)
+        for message in ordered[:_SHOWN]
+    )
     if looked:
-        screen.print(table)
+        columns = (fold("id"), "channel", "can be sent", fold("what it is", ratio=1))
+        screen.print(table_of(*columns, rows=rows))
     if len(ordered) > _SHOWN:
         screen.print(f"and {len(ordered) - _SHOWN:,} more; --json has all.")
 
