@@ -9,7 +9,7 @@ from mailroom.channels.webhook.standard_webhooks import host_key
 from mailroom.errors import InvalidRequest, InvalidSecret
 from mailroom.http.url_policy import UrlPolicy
 from mailroom_ops.options import AsJson, Stage
-from mailroom_ops.screen import NotDeployed, Refused, aws_faults, print_json
+from mailroom_ops.screen import NotDeployed, Refused, aws_faults, print_answer
 from mailroom_ops.stage import aws_session, name
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ def webhook_key(
     with aws_faults(stage):
         spelt = spelt_host(host)
         answer = WebhookKey(stage, spelt, key_of(aws_session(), stage, spelt))
-    if as_json:
-        print_json(answer)
-    else:
-        typer.echo(answer.key)
+    print_answer(answer, lambda webhook: typer.echo(webhook.key), as_json=as_json)
 
 
 def spelt_host(text: str) -> str:

@@ -1,5 +1,6 @@
 """`preferences`: which topics people have opted out of, and what an operator does about it for them."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -12,7 +13,7 @@ from mailroom.message.address import bare, to_e164
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.people.suppressions import Recipient, forms
-from mailroom_ops.screen import Refused, aws_faults, print_json, print_line
+from mailroom_ops.screen import Refused, aws_faults, print_answer, print_json, print_line
 from mailroom_ops.stage import aws_session, name
 from mailroom_ops.times import short
 
@@ -110,11 +111,9 @@ def show(
     """
     with aws_faults(stage):
         found = [opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient, topic)]
-    if as_json:
-        print_json(PreferencesAnswer(stage, found))
-    else:
-        nothing = f"has not opted out of {topic}" if topic else "has opted out of nothing"
-        _print(found, f"{recipient} {nothing} in {stage}.")
+    nothing = f"has not opted out of {topic}" if topic else "has opted out of nothing"
+    show_choices = partial(_print, otherwise=f"{recipient} {nothing} in {stage}.")
+    print_answer(PreferencesAnswer(stage, found), show_choices, as_json=as_json)
     raise typer.Exit(0 if found else 1)
 
 
@@ -128,10 +127,7 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
         choices = OptOuts(aws_session(), stage)
         changed = choices.opt_out(recipient, topic)
         found = [opted_out(each) for each in choices.of(recipient, topic)]
-    if as_json:
-        print_json(PreferencesAnswer(stage, found))
-    else:
-        _print(found, "")
+    print_answer(PreferencesAnswer(stage, found), _print, as_json=as_json)
     raise typer.Exit(0 if changed else 1)
 
 
@@ -154,8 +150,8 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     raise typer.Exit(0 if old else 1)
 
 
-def _print(found: list[OptedOut], otherwise: str) -> None:
-    for sentence in map(_sentence, found) if found else (otherwise,):
+def _print(answer: PreferencesAnswer, otherwise: str = "") -> None:
+    for sentence in [*map(_sentence, answer.opt_outs)] or [otherwise]:
         print_line(sentence)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
-from rich.table import Table
 from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
@@ -24,6 +23,7 @@ from mailroom_ops.screen import (
     errors,
     fold,
     plain,
+    print_answer,
     print_json,
     print_line,
     screen,
@@ -140,18 +140,16 @@ class Lists:
 
         Raises one of FAULTS where the provider does not do it.
         """
-        said: Literal["lifted", "not_listed"] = "not_listed"
+        result: Literal["lifted", "not_listed"] = "not_listed"
         if self._resend is not None:
-            answers = [self._resend.lift(address) for address in forms("mail", recipient)]
-            return "lifted" if "lifted" in answers else said
+            results = [self._resend.lift(address) for address in forms("mail", recipient)]
+            return "lifted" if "lifted" in results else result
         ses = self._session.client("sesv2")
         for address in forms("mail", recipient):
-            try:
+            with suppress(ses.exceptions.NotFoundException):
                 ses.delete_suppressed_destination(EmailAddress=address)
-                said = "lifted"
-            except ses.exceptions.NotFoundException:
-                continue
-        return said
+                result = "lifted"
+        return result
 
 
 def _told(why: str, session: "boto3.Session") -> str:
@@ -203,7 +201,8 @@ def list_(
         print_json(SuppressionsAnswer(stage, found))
         return
     if found:
-        screen.print(_table(found))
+        columns = (whole("since (UTC)"), whole("channel"), whole("reason"), fold("recipient", ratio=1))
+        screen.print(table_of(*columns, rows=map(_cells, found)))
     screen.print(f"{len(found)} on the list of {stage}.")
 
 
@@ -215,11 +214,8 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     """
     with aws_faults(stage):
         found = [suppressed(each) for each in Lists(aws_session(), stage).find(recipient)]
-    if as_json:
-        print_json(SuppressionsAnswer(stage, found))
-    elif found:
-        for each in found:
-            print_line(_sentence(each))
+    if found or as_json:
+        print_answer(SuppressionsAnswer(stage, found), _print_reasons, as_json=as_json)
     else:
         print_line(f"{recipient} is not on the list of {stage}.")
     raise typer.Exit(0 if found else 1)
@@ -247,11 +243,7 @@ def add(
         lists = Lists(aws_session(), stage)
         added = lists.add(recipient, channel, reason)
         found = [suppressed(each) for each in lists.find(recipient, (channel,))]
-    if as_json:
-        print_json(SuppressionsAnswer(stage, found))
-    else:
-        for each in found:
-            print_line(_sentence(each))
+    print_answer(SuppressionsAnswer(stage, found), _print_reasons, as_json=as_json)
     raise typer.Exit(0 if added else 1)
 
 
@@ -325,6 +317,11 @@ def _question(channel: str, lists: Lists, stage: str, *, listed: bool) -> str:
     return whole if listed else f"Take it {own} list?"
 
 
+def _print_reasons(answer: SuppressionsAnswer) -> None:
+    for suppression in answer.suppressions:
+        print_line(_sentence(suppression))
+
+
 def _sentence(found: SuppressedRecipient) -> str:
     cause = f" Caused by message {found.message_id}." if found.message_id else ""
     detail = f" ({found.detail})" if found.detail else ""
@@ -332,16 +329,11 @@ def _sentence(found: SuppressedRecipient) -> str:
     return f"{found.recipient} has received no {found.channel} {since}.{cause}"
 
 
-def _table(found: list[SuppressedRecipient]) -> Table:
+def _cells(found: SuppressedRecipient) -> tuple[str | Text, ...]:
     # The message and the detail have a line each: beside each other they would be lost at 80 columns.
-    table = table_of(whole("since (UTC)"), whole("channel"), whole("reason"), fold("recipient", ratio=1))
-    for each in found:
-        caused = plain(f"by message {each.message_id}" if each.message_id else "")
-        recipient = Text("\n").join(
-            line for line in (plain(each.recipient), caused, plain(each.detail)) if line
-        )
-        table.add_row(short(each.since).removesuffix(" UTC"), each.channel, each.reason, recipient)
-    return table
+    caused = f"by message {found.message_id}" if found.message_id else ""
+    recipient = Text("\n").join(plain(line) for line in (found.recipient, caused, found.detail) if line)
+    return short(found.since).removesuffix(" UTC"), found.channel, found.reason, recipient
 
 
 def suppressed(found: Suppression) -> SuppressedRecipient:
