@@ -14,7 +14,7 @@ from mailroom_local.processes import StartError
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import DeployError
 from mailroom_local.stage.workspace import UP, load_state
-from mailroom_ops.campaigns.files import CampaignFiles
+from mailroom_ops.campaigns import files
 from mailroom_ops.screen import Refused
 from mailroom_ops.terminal import Terminal
 
@@ -80,7 +80,7 @@ def up() -> None:
     console.print(f"\nAWS:      {running.endpoints.aws}\nInbox:    {running.endpoints.inbox}")
     console.print(f"API:      {running.variables()['MAILROOM_API']}")
     console.print(f"Console:  {lifecycle.console_url(UP)}", soft_wrap=True)
-    campaigns = "".join(CAMPAIGN.format(name=each) for each in CampaignFiles().enabled(STAGE))
+    campaigns = "".join(CAMPAIGN.format(name=each) for each in files.enabled(STAGE))
     console.print(NEXT_STEPS.replace("{campaign}", campaigns), soft_wrap=True)
 
 

@@ -7,11 +7,11 @@ import typer
 from msgspec import structs
 
 from mailroom_ops.campaigns import answers as view
+from mailroom_ops.campaigns import files
 from mailroom_ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, samples_of
-from mailroom_ops.campaigns.files import CampaignFiles, campaign_rows
 from mailroom_ops.campaigns.results import ResultsReader
 from mailroom_ops.options import AsJson, Stage, Yes
 from mailroom_ops.screen import aws_faults, bar, confirm, errors, print_answer, print_json, print_line, screen
@@ -31,9 +31,8 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     Example: mailroom campaign list --stage prod
     """
     with aws_faults(stage):
-        files = CampaignFiles()
         enabled = files.enabled(stage)
-        rows = campaign_rows(files, DeployedCampaigns(aws_session(), stage))
+        rows = files.campaign_rows(DeployedCampaigns(aws_session(), stage))
     if as_json:
         print_json(CampaignsAnswer(stage, rows))
         return
@@ -63,7 +62,6 @@ def start(
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """
     with aws_faults(stage):
-        files = CampaignFiles()
         files.check(name, stage)
         campaigns = DeployedCampaigns(aws_session(), stage)
         starting = campaigns.starting(name, run, new=new or dry_run)
@@ -90,7 +88,7 @@ def status(
     Example: mailroom campaign status weekly-followers --stage prod
     """
     with aws_faults(stage):
-        topic = CampaignFiles().read(name).get("topic")
+        topic = files.read(name).get("topic")
         campaigns = DeployedCampaigns(aws_session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
         reader = ResultsReader(aws_session(), stage)
@@ -125,7 +123,7 @@ def stop(
     Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
     """
     with aws_faults(stage):
-        CampaignFiles().read(name)
+        files.read(name)
         campaigns = DeployedCampaigns(aws_session(), stage)
         found = campaigns.run(name, run)
         collected = f"with {found.recipients:,} recipients collected"
@@ -169,7 +167,7 @@ def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
 def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json: bool) -> int:
     """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
     session = aws_session()
-    samples = samples_of(session, stage, CampaignFiles().templates)
+    samples = samples_of(session, stage)
     with bar("counting recipients", quiet=as_json) as advance:
         answer = DryRun(session, starting, stage).run(
             samples, lambda count: advance(count, name=f"{count:,} recipients counted")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -107,11 +106,10 @@ class DryRun:
         return dict(answer)
 
 
-def samples_of(session: "boto3.Session", stage: str, templates: Path) -> "Samples":
-    """What renders items as the senders of a deployed stage would, with the templates of that folder. Raises
-    Refused."""
+def samples_of(session: "boto3.Session", stage: str) -> "Samples":
+    """Return a renderer of items for a deployed stage, with the templates of this project. Raises Refused."""
     rules = rules_of(session, stage)
-    return Samples(rules.previews(session.client("s3"), templates), rules.default_region)
+    return Samples(rules.previews(session.client("s3")), rules.default_region)
 
 
 class Samples:

@@ -1,8 +1,11 @@
-"""The campaigns of this project, and how each of them is in a stage."""
+"""The campaigns of this project, and how each of them is in a stage.
+
+The folder `campaigns/` and the stages of cdk.json are those that were checked out here: a stage may have been
+deployed from another version.
+"""
 
 import json
 import tomllib
-from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -14,47 +17,42 @@ from mailroom_stacks.merging import merged
 from mailroom_stacks.paths import CAMPAIGN_FILE, PROJECT
 
 
-class CampaignFiles:
-    """The folder `campaigns/` and the stages of cdk.json. They are what was checked out here: a stage may
-    have been deployed from another version."""
+def names() -> list[str]:
+    """Return the names of the project's campaigns, sorted."""
+    return sorted(path.parent.name for path in PROJECT.glob(f"campaigns/*/{CAMPAIGN_FILE}"))
 
-    @property
-    def templates(self) -> Path:
-        """The folder of templates, by channel."""
-        return PROJECT / "templates"
 
-    def names(self) -> list[str]:
-        return sorted(path.parent.name for path in PROJECT.glob(f"campaigns/*/{CAMPAIGN_FILE}"))
+def read(name: str) -> dict[str, Any]:
+    """Return a campaign's settings, unchecked: synth checks them. Raises Refused."""
+    if name not in names():
+        raise Refused(f"There is no campaign {name!r}; there are: {_listed(names())}.")
+    try:
+        return tomllib.loads((PROJECT / "campaigns" / name / CAMPAIGN_FILE).read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Refused(f"campaigns/{name}/{CAMPAIGN_FILE} cannot be read: {error}.") from None
 
-    def read(self, name: str) -> dict[str, Any]:
-        """A campaign's settings, unchecked: synth does that. Raises Refused."""
-        if name not in self.names():
-            raise Refused(f"There is no campaign {name!r}; there are: {_listed(self.names())}.")
-        try:
-            return tomllib.loads((PROJECT / "campaigns" / name / CAMPAIGN_FILE).read_text())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise Refused(f"campaigns/{name}/{CAMPAIGN_FILE} cannot be read: {error}.") from None
 
-    def stage(self, stage: str) -> dict[str, Any]:
-        """A stage's settings, unchecked. Raises Refused."""
-        stages: dict[str, Any] = json.loads((PROJECT / "cdk.json").read_text())["context"]["mailroom"]
-        if stage not in stages:
-            raise Refused(f"There is no stage {stage!r} in cdk.json; there are: {_listed(list(stages))}.")
-        return dict(stages[stage])
+def campaigns_of(stage: str) -> dict[str, Any]:
+    """Return the settings of a stage's campaigns in cdk.json, unchecked. Raises Refused."""
+    stages: dict[str, Any] = json.loads((PROJECT / "cdk.json").read_text())["context"]["mailroom"]
+    if stage not in stages:
+        raise Refused(f"There is no stage {stage!r} in cdk.json; there are: {_listed(list(stages))}.")
+    return dict(stages[stage].get("campaigns", {}))
 
-    def enabled(self, stage: str) -> list[str]:
-        """The campaigns that a stage has. Raises Refused."""
-        return list(self.stage(stage).get("campaigns", {}).get("enabled", []))
 
-    def check(self, name: str, stage: str) -> None:
-        """Raise Refused unless the stage has that campaign."""
-        self.read(name)
-        enabled = self.enabled(stage)
-        if name not in enabled:
-            raise Refused(
-                f"{name} is not enabled in {stage}; there: {_listed(enabled)}. "
-                f"Add it to mailroom.{stage}.campaigns.enabled in cdk.json and deploy."
-            )
+def enabled(stage: str) -> list[str]:
+    """Return the campaigns that a stage has. Raises Refused."""
+    return list(campaigns_of(stage).get("enabled", []))
+
+
+def check(name: str, stage: str) -> None:
+    """Raise Refused unless the stage has that campaign."""
+    read(name)
+    if name not in enabled(stage):
+        raise Refused(
+            f"{name} is not enabled in {stage}; there: {_listed(enabled(stage))}. "
+            f"Add it to mailroom.{stage}.campaigns.enabled in cdk.json and deploy."
+        )
 
 
 Deployment = Literal["not_enabled", "not_deployed", "still_deployed", "enabled", "disabled"]
@@ -75,19 +73,18 @@ class CampaignRow(Struct, frozen=True):
     last_run: str
 
 
-def campaign_rows(files: CampaignFiles, campaigns: DeployedCampaigns) -> list[CampaignRow]:
-    """All of them, as the stage has them. Raises Refused."""
-    wanted = files.stage(campaigns.stage).get("campaigns", {})
-    enabled, overrides = wanted.get("enabled", []), wanted.get("overrides", {})
+def campaign_rows(campaigns: DeployedCampaigns) -> list[CampaignRow]:
+    """Return all campaigns of the project, with their state in the stage. Raises Refused."""
+    section = campaigns_of(campaigns.stage)
     # Also where no campaign is enabled: a stack that has left the app goes on until it is deleted.
     schedules = campaigns.schedules()
     rows = []
-    for name in files.names():
-        settings = merged(files.read(name), overrides.get(name, {}))
+    for name in names():
+        settings = merged(read(name), section.get("overrides", {}).get(name, {}))
         schedule = settings.get("schedule")
         deployment: Deployment = "still_deployed" if name in schedules else "not_enabled"
         last_run = ""
-        if name in enabled:
+        if name in section.get("enabled", []):
             deployment = schedules.get(name, "not_deployed") if schedule else "enabled"
             try:
                 last_run = " ".join(f"{each.run} {each.state}" for each in campaigns.runs(name, 1))

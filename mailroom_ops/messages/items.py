@@ -152,12 +152,12 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
         """The contracts of its channels."""
         return contracts_of(self.default_region)
 
-    def previews(self, s3: "S3Client", templates: Path | None = None) -> "Previews":
-        """What the stage's senders would make of messages, with the templates of that folder (None: of this
-        repository), and those that the stage publishes."""
+    def previews(self, s3: "S3Client") -> "Previews":
+        """Return previews of messages as the stage's senders would make them, with the templates of this
+        repository, and those that the stage publishes."""
         from mailroom.channels.preview import Previews  # Jinja is 100 ms that no --help waits for
 
-        return Previews.of(self, templates or TEMPLATES, s3)
+        return Previews.of(self, TEMPLATES, s3)
 
     def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> MailboxWriter:
         """Puts items as the stage's entrance does; what is over 400 KB goes into the payload bucket."""

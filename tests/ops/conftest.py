@@ -35,6 +35,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with mock_aws(), in_memory_dynamodb():
         world = World(tmp_path)
         monkeypatch.setattr("mailroom_ops.campaigns.files.PROJECT", tmp_path)
+        monkeypatch.setattr("mailroom_ops.messages.items.TEMPLATES", tmp_path / "templates")
         monkeypatch.setattr("boto3.Session", lambda: world.session)
         monkeypatch.setattr(
             "mailroom_ops.campaigns.commands.DeployedCampaigns", partial(DeployedCampaigns, clock=lambda: NOW)

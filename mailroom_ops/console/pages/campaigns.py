@@ -6,11 +6,11 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.campaigns.runs import Run
+from mailroom_ops.campaigns import files
 from mailroom_ops.campaigns.answers import CONFLICT, MEANING
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, samples_of
-from mailroom_ops.campaigns.files import CampaignFiles, campaign_rows
 from mailroom_ops.campaigns.results import Results, ResultsReader
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
@@ -66,9 +66,9 @@ class StartJob(Job):
 
 def show(site: Site, asked: Asked) -> Answer:
     """All campaigns, or the runs of the one that is asked for. Raises Refused."""
-    files, campaigns, name = CampaignFiles(), _campaigns(site), asked["campaign"]
+    campaigns, name = _campaigns(site), asked["campaign"]
     if not name:
-        return Shown(template="campaigns.html", values={"rows": campaign_rows(files, campaigns)})
+        return Shown(template="campaigns.html", values={"rows": files.campaign_rows(campaigns)})
     topic = files.read(name).get("topic")
     runs = [_row(site, each, topic) for each in campaigns.runs(name, LATEST)]
     enabled = name in files.enabled(site.stage)
@@ -78,7 +78,7 @@ def show(site: Site, asked: Asked) -> Answer:
 
 def start(site: Site, asked: Asked) -> Answer:
     """What a start would do, found out by a dry run, and then starts. Raises Refused."""
-    name, files = asked["campaign"], CampaignFiles()
+    name = asked["campaign"]
     files.check(name, site.stage)
     key = f"start {name}"
     job: StartJob | None = site.jobs.get(key)
@@ -91,7 +91,7 @@ def start(site: Site, asked: Asked) -> Answer:
             return Goto(link("/campaigns", campaign=name))
         if job is None or not job.running:
             starting = _campaigns(site).starting(name, None, new=True)
-            samples = samples_of(site.session, site.stage, files.templates)
+            samples = samples_of(site.session, site.stage)
             dry_run = DryRun(site.session, starting, site.stage)
             site.jobs[key] = StartJob(dry_run, samples, starting, site.stage)
         return Goto(link("/campaigns/start", campaign=name, look="1"))
@@ -106,7 +106,7 @@ def start(site: Site, asked: Asked) -> Answer:
 def stop(site: Site, asked: Asked) -> Answer:
     """What a stop does, and then does. Raises Refused."""
     name, campaigns = asked["campaign"], _campaigns(site)
-    topic = CampaignFiles().read(name).get("topic")
+    topic = files.read(name).get("topic")
     found = campaigns.run(name, asked["run"])
     if asked.form is not None:
         campaigns.stop(name, found.run)
