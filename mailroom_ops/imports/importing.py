@@ -1,11 +1,9 @@
 """The import itself: the file's entries in their order, through the client that every producer may use."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct, structs
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from mailroom.campaigns.file_formats import FileEntry
 from mailroom.client import Mailroom, SendResult
@@ -30,22 +28,10 @@ _MOVED = (
 )
 
 
-class LineCounts(Struct, kw_only=True):
-    """Lines, by what became of them. put: they are in the mailbox now. existed: the very same were there.
-    conflict: the id is another message's. refused: the line is not as it must be. left_out: it does not have
-    what was asked for. failed: AWS did not take it, and the import ended."""
-
-    put: int = 0
-    existed: int = 0
-    conflict: int = 0
-    refused: int = 0
-    left_out: int = 0
-    failed: int = 0
-
-    @property
-    def lines(self) -> int:
-        """All that were seen."""
-        return self.put + self.existed + self.conflict + self.refused + self.left_out + self.failed
+LineResult = Literal["put", "existed", "conflict", "refused", "left_out", "failed"]
+"""Result of a line. put: its message is in the mailbox now. existed: the mailbox had the same message.
+conflict: another message has the id. refused: the line is faulty. left_out: the line does not have a value
+that --only requires. failed: AWS refused the message, and the import ended."""
 
 
 class _Stopped(Exception):
@@ -80,7 +66,7 @@ class Import:
         if options.format == "csv":
             self._items.check_header(self._entries.header)
         self._numbered = self._items.numbered(self._entries.columns())
-        self._counts = LineCounts()
+        self._counts: Counter[LineResult] = Counter()
         self._faults: list[LineFault] = []
         self._began = time.monotonic()
 
@@ -92,13 +78,13 @@ class Import:
                 item = self._items.judged(entry)
                 if isinstance(item, LineFault):
                     self._fault(item)
-                    self._counts.refused += 1
+                    self._counts["refused"] += 1
                 elif item is None:
-                    self._counts.left_out += 1
+                    self._counts["left_out"] += 1
                 else:
-                    self._counts.put += 1
+                    self._counts["put"] += 1
                     samples += [item] if len(samples) < SAMPLES else []
-                advance(entry.end.offset, self._source.size, f"checking, {self._counts.lines:,} lines")
+                advance(entry.end.offset, self._source.size, f"checking, {self._counts.total():,} lines")
         rendering = Samples(self._previews, self._rules.default_region)
         rendered = [shown(rendering.render(each)) for each in samples]
         return self._answer("done", dry_run=True, samples=rendered)
@@ -139,7 +125,7 @@ class Import:
             def settle(result: SendResult) -> None:
                 entry = under_way.popleft()
                 self._settle(entry, result)
-                advance(entry.end.offset, self._source.size, f"importing, {self._counts.lines:,} lines")
+                advance(entry.end.offset, self._source.size, f"importing, {self._counts.total():,} lines")
 
             mailroom.send_many(self._good(under_way), on_result=settle)
 
@@ -148,17 +134,16 @@ class Import:
         for entry in self._entries.after(self._entries.start):
             item = self._items.judged(entry)
             if isinstance(item, LineFault):
-                self._counts.refused += 1
+                self._counts["refused"] += 1
                 self._refuse(item)
             elif item is None:
-                self._counts.left_out += 1
+                self._counts["left_out"] += 1
             else:
                 under_way.append(entry)
                 yield item
 
     def _settle(self, entry: FileEntry, result: SendResult) -> None:
-        outcome = "put" if result.state == "accepted" else result.state
-        setattr(self._counts, outcome, getattr(self._counts, outcome) + 1)
+        self._counts["put" if result.state == "accepted" else result.state] += 1
         if result.state == "failed":
             raise _Stopped(f"AWS refused the messages: {result.error}")
         if result.state == "conflict" and self._numbered:
@@ -176,18 +161,19 @@ class Import:
             self._faults.append(fault)
 
     def _answer(self, state: State, *, dry_run: bool = False, **more: Any) -> Imported:
-        seconds = time.monotonic() - self._began
+        seconds, lines = time.monotonic() - self._began, self._counts.total()
+        counts: dict[str, Any] = {name: self._counts[name] for name in get_args(LineResult)}
         return Imported(
             file=str(self._source.path),
             stage=self._stage,
             event_type=self._options.channel,
             dry_run=dry_run,
             state=state,
-            lines=self._counts.lines,
-            **structs.asdict(self._counts),
+            lines=lines,
+            **counts,
             bytes=self._source.size,
             seconds=round(seconds, 3),
-            lines_per_second=round(self._counts.lines / seconds, 1) if seconds else 0.0,
+            lines_per_second=round(lines / seconds, 1) if seconds else 0.0,
             faults=self._faults,
             **more,
         )
