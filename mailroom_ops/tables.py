@@ -8,23 +8,26 @@ from typing import Any, TypeVar
 from mailroom.message.message import Key
 
 T = TypeVar("T")
-Page = Callable[[int, Any], tuple[T, Any]]
-"""Takes a segment, and where it goes on (None: its beginning). What was read, and where the segment goes on
-after that (None: it has ended)."""
+Position = Mapping[str, Any]
+"""Parameters of a DynamoDB scan: a segment, the number of segments, and the key before the page."""
+Page = Callable[[Position], tuple[T, Any]]
+"""Function that reads the page at a position. Returns what it read, and the page's LastEvaluatedKey."""
 
 
 def segments(count: int, page: Page[T]) -> Iterator[T]:
-    """The pages of a table, so many segments at once. At most two pages of each are
-    held, a megabyte each."""
+    """Yield the pages of a table, `count` segments at once. At most two pages of each segment are held, a
+    megabyte each."""
+    starts: list[Position] = [{"Segment": segment, "TotalSegments": count} for segment in range(count)]
     with ThreadPoolExecutor(count) as pool:
-        pending: dict[Future[tuple[T, Any]], int] = {pool.submit(page, at, None): at for at in range(count)}
+        pending: dict[Future[tuple[T, Any]], Position] = {pool.submit(page, start): start for start in starts}
         while pending:
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for each in done:
-                segment, (found, start) = pending.pop(each), each.result()
-                if start:
-                    pending[pool.submit(page, segment, start)] = segment
-                yield found
+            for future in done:
+                position, (content, last_key) = pending.pop(future), future.result()
+                if last_key:
+                    position = {**position, "ExclusiveStartKey": last_key}
+                    pending[pool.submit(page, position)] = position
+                yield content
 
 
 def key_of(image: Mapping[str, Any]) -> Key:

@@ -15,7 +15,7 @@ from mailroom_ops import stage as stages
 from mailroom_ops.erase.person import Image, Person
 from mailroom_ops.messages.search import search_of
 from mailroom_ops.stage import caller, function_settings
-from mailroom_ops.tables import segments
+from mailroom_ops.tables import Position, segments
 
 if TYPE_CHECKING:
     import boto3
@@ -112,15 +112,8 @@ class StageData:
     def scan(self, table: str, read: Read) -> Iterator[dict[str, Value]]:
         """Every item of a table, in no order, as it stands now."""
 
-        def page(segment: int, start: Any) -> tuple[Any, Any]:
-            more = {"ExclusiveStartKey": start} if start else {}
-            reply = self.dynamodb.scan(
-                TableName=self.table(table),
-                Segment=segment,
-                TotalSegments=SEGMENTS,
-                ConsistentRead=True,
-                **more,
-            )
+        def page(position: Position) -> tuple[Any, Any]:
+            reply = self.dynamodb.scan(TableName=self.table(table), ConsistentRead=True, **position)
             return reply["Items"], reply.get("LastEvaluatedKey")
 
         for items in segments(SEGMENTS, page):

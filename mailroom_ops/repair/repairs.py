@@ -19,7 +19,7 @@ from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.requeue.stage import DeployedStage, StoredMessage, Table
 from mailroom_ops.screen import NotDeployed, Refused
 from mailroom_ops.stage import depth, function_variables
-from mailroom_ops.tables import key_of, parts, segments
+from mailroom_ops.tables import Position, key_of, parts, segments
 
 TOGETHER = 100
 """Messages that are read and requeued at once: of 400 KB each, at most."""
@@ -221,25 +221,21 @@ class Repairs:
                 found |= {key for key in keys if key in mover.moved}
         return found
 
-    def _page(self, table: Table, segment: int, start: Any) -> tuple[tuple[int, list[Key]], Any]:
-        """A page of a table: how many items it has, and its candidates; and where the segment goes on."""
+    def _page(self, table: Table, position: Position) -> tuple[tuple[int, list[Key]], Any]:
+        """Read a page of a table: how many items it has, and its candidates; and its LastEvaluatedKey."""
         fields = ("id", "event_type", *(JUDGED_BY if table == "ledger" else ()))
-        names = {f"#f{at}": name for at, name in enumerate(fields)}
-        asked: Any = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
+        names = {f"#f{index}": name for index, name in enumerate(fields)}
+        query: Any = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
         if table == "ledger":
-            asked["FilterExpression"] = "attribute_not_exists(completedAt)"
-        if start:
-            asked["ExclusiveStartKey"] = start
-        now = self._stage.clock()
-        reply = self._stage.dynamodb.scan(
-            TableName=self._stage.name(table), Segment=segment, TotalSegments=SEGMENTS, **asked
-        )
-        items = {key_of(each): plain(each) for each in reply["Items"]}
+            query["FilterExpression"] = "attribute_not_exists(completedAt)"
+        moment = self._stage.clock()
+        reply = self._stage.dynamodb.scan(TableName=self._stage.name(table), **query, **position)
+        items = {key_of(image): plain(image) for image in reply["Items"]}
         if table == "mailbox":
             known = self._stage.read("ledger", items)
             keys = [key for key in items if key not in known]
         else:
-            keys = [key for key, item in items.items() if self._judge.overdue(item, now)]
+            keys = [key for key, item in items.items() if self._judge.overdue(item, moment)]
         return (reply["ScannedCount"], keys), reply.get("LastEvaluatedKey")
 
     def _channels(self, ref: MessageRef) -> set[str]:
