@@ -5,7 +5,7 @@ mark, by which dispatch knows that it was put before. The command lists the mess
 know: it cannot tell those that the ledger has forgotten from those that dispatch never had.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from functools import partial
@@ -98,7 +98,8 @@ def restore(
         unknown: list[Key] = []
         too_large: list[Key] = []
         with bar("copied", quiet=as_json) as advance, ThreadPoolExecutor(PUTS_AT_ONCE) as threads:
-            for items in _pages(client, source):
+            pages = client.get_paginator("scan").paginate(TableName=source, ConsistentRead=True)
+            for items in (page["Items"] for page in pages):
                 if table is Table.MAILBOX:
                     items = [{**each, RESTORED: each["id"]} for each in items]
                 stored = [*threads.map(lambda item: _put(client, target, keys, item), items)]
@@ -116,11 +117,6 @@ def restore(
 
 def _keys(client: "DynamoDBClient", table: str) -> list[str]:
     return [each["AttributeName"] for each in client.describe_table(TableName=table)["Table"]["KeySchema"]]
-
-
-def _pages(client: "DynamoDBClient", table: str) -> Iterator[list[Any]]:
-    for page in client.get_paginator("scan").paginate(TableName=table, ConsistentRead=True):
-        yield page["Items"]
 
 
 def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> Item:

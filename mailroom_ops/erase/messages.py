@@ -75,10 +75,7 @@ class FoundMessage(Struct):
     def role(self) -> Role:
         """What counts most. One table may know of others whom the other does not: before a claim the ledger
         has no cc, and a mailbox item may have been overwritten."""
-        for role in _ROLES:
-            if role in (self.mailbox, self.ledger):
-                return role
-        return "mention"
+        return next((role for role in _ROLES if role in (self.mailbox, self.ledger)), "mention")
 
 
 class FoundMessages(Struct):

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from mailroom_ops.options import AsJson, Stage, Yes
 from mailroom_ops.repair.dead_letters import Redrive, Redriven
 from mailroom_ops.repair.given_up import FailedBatches, Replayed
 from mailroom_ops.repair.judge import PATIENCE_SECONDS, State
-from mailroom_ops.repair.repairs import Candidates, Judged, Repaired, Repairs, Word
+from mailroom_ops.repair.repairs import Candidates, Repaired, Repairs, Word
 from mailroom_ops.requeue.selection import MessageRef, selected
 from mailroom_ops.requeue.stage import DeployedStage
 from mailroom_ops.screen import (
@@ -145,12 +145,12 @@ def repair(
             if named and seconds is None:
                 seconds = PATIENCE_SECONDS  # no queue hides what an operator looks for
             repairs = Repairs.of(deployed, older_than=seconds, confirmed=include_forgotten or named)
-            asking = _Asking(yes=yes, piped="-" in (ids or ()), as_json=as_json)
+            ask = partial(confirm, yes=yes, piped="-" in (ids or ()))
             if refs is not None and word is not None:
-                answer = _end(repairs, deployed, refs, word, asking, dry_run=dry_run)
+                answer = _end(repairs, deployed, refs, word, ask, dry_run=dry_run, quiet=as_json)
             else:
                 candidates = _scan(repairs, stage, quiet=as_json) if refs is None else repairs.named(refs)
-                answer = _repair(repairs, candidates, asking, dry_run=dry_run)
+                answer = _repair(repairs, candidates, ask, dry_run=dry_run, quiet=as_json)
             print_answer(answer, partial(_show, named=named), as_json=as_json)
             left = answer.incomplete
     raise typer.Exit(1 if left else 0)
@@ -166,16 +166,8 @@ def _check(ids: list[str] | None, *, scan: bool, dead_letters: str | None, given
         )
 
 
-class _Asking(Struct, frozen=True):
-    """How a question is answered, and whether anything but the answer is printed."""
-
-    yes: bool
-    piped: bool
-    as_json: bool
-
-    def confirm(self, question: str) -> None:
-        """Ask, and end the command where the answer is no."""
-        confirm(question, yes=self.yes, piped=self.piped)
+Ask = Callable[[str], None]
+"""Function that asks a question, and ends the command if the answer is no."""
 
 
 # messages
@@ -195,16 +187,16 @@ def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
     return candidates
 
 
-def _repair(repairs: Repairs, candidates: Candidates, asking: _Asking, *, dry_run: bool) -> Repaired:
-    with status("looking at what was found", quiet=asking.as_json):
+def _repair(repairs: Repairs, candidates: Candidates, ask: Ask, *, dry_run: bool, quiet: bool) -> Repaired:
+    with status("looking at what was found", quiet=quiet):
         answer = repairs.look(candidates, dry_run=dry_run)
-    if not asking.as_json:
+    if not quiet:
         for sentence in _sentences(answer):
             print_line(sentence)
     if dry_run or not answer.ready:
         return answer
-    asking.confirm(_question(answer))
-    with status("repairing", quiet=asking.as_json):
+    ask(_question(answer))
+    with status("repairing", quiet=quiet):
         return repairs.repair(candidates, answer)
 
 
@@ -213,15 +205,16 @@ def _end(
     deployed: DeployedStage,
     refs: list[MessageRef],
     word: Word,
-    asking: _Asking,
+    ask: Ask,
     *,
     dry_run: bool,
+    quiet: bool,
 ) -> Repaired:
     candidates = repairs.named(refs)
     answer = repairs.look(candidates, dry_run=dry_run)
     judged = [each for batch in repairs.judged(candidates) for each in batch]
     can = [each for each in judged if "end" in each[0].cures]
-    if not asking.as_json:
+    if not quiet:
         for _, message in judged:
             if message.ledger is not None:
                 found, now = of_ledger(message.ledger), deployed.clock()
@@ -229,20 +222,15 @@ def _end(
     if can and not dry_run:
         named = ", ".join(f"{each.key.event_type} {each.key.id}" for _, each in can[:_SHOWN])
         more = f" and {len(can) - _SHOWN:,} more" if len(can) > _SHOWN else ""
-        asking.confirm(f"End {named}{more} of {deployed.stage} as {word}? {FOLLOWS[word]}")
-    why = {each[1].key: _ended(repairs, each, word, dry_run=dry_run) for each in judged}
+        ask(f"End {named}{more} of {deployed.stage} as {word}? {FOLLOWS[word]}")
+    reasons = [each[0].not_ended if dry_run else repairs.end(each, word) for each in judged]
     messages = [
-        structs.replace(each, done=None if reason or dry_run else "end", why=reason)
-        for each, reason in zip(answer.messages, why.values(), strict=True)
+        structs.replace(message, done=None if reason or dry_run else "end", why=reason)
+        for message, reason in zip(answer.messages, reasons, strict=True)
     ]
     ended = Counter(each.event_type for each in messages if each.done)
     left = sum(bool(each.why) for each in messages)
     return structs.replace(answer, messages=messages, ready=len(can), repaired=dict(ended), failed=left)
-
-
-def _ended(repairs: Repairs, each: Judged, word: Word, *, dry_run: bool) -> str:
-    """End one; why it was not, or would not be."""
-    return each[0].not_ended if dry_run else repairs.end(each, word)
 
 
 def _question(answer: Repaired) -> str:
@@ -370,10 +358,9 @@ def _hand_over(stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
 def _show_batches(answer: Replayed) -> None:
     if answer.batches:
         table = table_of("since", "function", "records", "condition")
-        for each in answer.batches:
-            since = each.since[:19].replace("T", " ")
-            function = plain(each.function or "unknown")
-            table.add_row(since, function, str(each.records), plain(each.condition))
+        for batch in answer.batches:
+            since, function = batch.since[:19].replace("T", " "), batch.function or "unknown"
+            table.add_row(since, plain(function), str(batch.records), plain(batch.condition))
         screen.print(table)
         # Whole, however narrow the terminal: a key is there to be copied.
         for each in answer.batches:
