@@ -6,7 +6,6 @@ from typing import Any
 
 from aws_cdk import Aws, Stack
 from aws_cdk import aws_apigatewayv2 as http
-from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
@@ -23,7 +22,7 @@ from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.http_api import ApiStage, server_errors
 from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
-from mailroom_stacks.constructs.storage import RANDOM_KEY, Secret, bucket_name
+from mailroom_stacks.constructs.storage import RANDOM_KEY_IN_JSON, Secret, bucket_name
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
@@ -85,11 +84,7 @@ class ApiStack(StageStack):
             name="unsubscribe",
             description='What links for opting out are signed with: {"key"}, and "previous" for older keys',
             # The same for ever: see Secret.
-            generated=secretsmanager.SecretStringGenerator(
-                secret_string_template="{}",  # noqa: S106 - the key comes into it
-                generate_string_key="key",
-                **RANDOM_KEY,
-            ),
+            generated=RANDOM_KEY_IN_JSON,
             not_rotated="The links in mails of years ago have to go on working: whoever puts a new key in "
             "keeps the old one in the list of previous ones, which AWS's rotation would not.",
         )
@@ -97,8 +92,12 @@ class ApiStack(StageStack):
     def _messages(self, settings: Settings, storage: MailboxStack) -> None:
         spec = messages_api(self, settings, storage, self.public_url)
         behind = self._behind(settings, "MessagesApi", spec)
-        authorizer = self._authorizer(settings)
         jwt = settings.api.jwt
+        authorizer: http.IHttpRouteAuthorizer = HttpIamAuthorizer()
+        if jwt:
+            authorizer = HttpJwtAuthorizer(
+                "Jwt", jwt.issuer, jwt_audience=list(jwt.audience), authorizer_name=settings.name()
+            )
         scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
         for method, path, does in MESSAGES:
             self._stage.guarded(behind, method, path, authorizer, scopes.get(does))
@@ -108,14 +107,6 @@ class ApiStack(StageStack):
                 self._stage.open(behind, [method], path, "public", reason)
             else:
                 self._stage.guarded(behind, method, path, authorizer)
-
-    def _authorizer(self, settings: Settings) -> http.IHttpRouteAuthorizer:
-        jwt = settings.api.jwt
-        if jwt is None:
-            return HttpIamAuthorizer()
-        return HttpJwtAuthorizer(
-            "Jwt", jwt.issuer, jwt_audience=list(jwt.audience), authorizer_name=settings.name()
-        )
 
     def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> HttpLambdaIntegration:
         page = settings.api.unsubscribe.page()
@@ -210,6 +201,9 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
     mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
     jwt = settings.api.jwt
+    count_callers = []
+    if any(caller.per_day for caller in settings.api.callers.values()):
+        count_callers.append(Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.plain_arn]))
     return FunctionSpec(
         function="messages-api",
         limits=settings.api.messages,
@@ -218,7 +212,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
             Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
             # Taking a message back is a status.
             Grant(["dynamodb:UpdateItem"], [ledger]),
-            *_count_callers(settings, storage),
+            *count_callers,
             *(storage.search.read(storage.ledger) if storage.search else []),
             Grant(
                 ["s3:PutObject"],
@@ -259,13 +253,6 @@ def _callers(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
         "callers": {name: CallerLimit(**each.model_dump()) for name, each in settings.api.callers.items()},
         "budgets_table": storage.budgets.plain_name,
     }
-
-
-def _count_callers(settings: Settings, storage: MailboxStack) -> list[Grant]:
-    limited = any(each.per_day for each in settings.api.callers.values())
-    return (
-        [Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.plain_arn])] if limited else []
-    )
 
 
 def lanes(settings: Settings) -> dict[str, list[str]]:

@@ -25,7 +25,6 @@ from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.templates import read_templates, templates_bucket
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.campaigns import compose_polling
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.queues import DAY, queue_rules
@@ -133,13 +132,15 @@ class CampaignsStack(StageStack):
 
     def _compose(self, settings: Settings, storage: MailboxStack) -> Work:
         databases = _named(settings, (each.composed for each in self._campaigns))
-        concurrencies = [each.chosen.concurrency for each in self._campaigns]
+        section = settings.campaigns.compose
+        # The campaigns share the queue, so the least concurrency that one of them allows counts.
+        concurrency = min(campaign.chosen.concurrency for campaign in self._campaigns)
         return Work(
             queue="audience",
             function="compose",
-            limits=settings.campaigns.compose,
-            polling=compose_polling(settings.campaigns, concurrencies),
-            rules=queue_rules(settings.campaigns.compose, settings.lease_margin_seconds),
+            limits=section,
+            polling=Polling(batch_size=section.batch_size, maximum_concurrency=concurrency),
+            rules=queue_rules(section, settings.lease_margin_seconds),
             kept_back_seconds=COMPOSE_KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),

@@ -22,20 +22,8 @@ class MailboxStack(StageStack):
         super().__init__(scope, settings, "mailbox")
         self.mailbox = StreamTable(self, "Mailbox", settings, dynamodb.StreamViewType.NEW_IMAGE)
         self.ledger = StreamTable(self, "Ledger", settings, dynamodb.StreamViewType.NEW_AND_OLD_IMAGES)
-        self.ledger.add_global_secondary_index(
-            index_name="failures",
-            partition_key=dynamodb.Attribute(name="failed_on", type=dynamodb.AttributeType.STRING),
-            sort_key=dynamodb.Attribute(name="completedAt", type=dynamodb.AttributeType.NUMBER),
-            projection_type=dynamodb.ProjectionType.INCLUDE,
-            non_key_attributes=["error", "to", "attempts"],
-        )
-        self.ledger.add_global_secondary_index(
-            index_name=LINES,
-            partition_key=dynamodb.Attribute(name="line", type=dynamodb.AttributeType.STRING),
-            sort_key=dynamodb.Attribute(name="submittedAt", type=dynamodb.AttributeType.NUMBER),
-            projection_type=dynamodb.ProjectionType.INCLUDE,
-            non_key_attributes=["provider_ids"],
-        )
+        self.ledger.add_index("failures", "failed_on", "completedAt", ["error", "to", "attempts"])
+        self.ledger.add_index(LINES, "line", "submittedAt", ["provider_ids"])
         # Without a stream, and for ever: who bounced or complained stays so until an operator lifts it.
         self.suppressions = Table(
             self, "Suppressions", settings, name="suppressions", key="recipient", sort_key="channel"
@@ -45,12 +33,7 @@ class MailboxStack(StageStack):
             self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
         )
         # How many have opted out of a topic since a campaign. An item leaves the index when somebody opts in.
-        self.preferences.add_global_secondary_index(
-            index_name=TOPICS,
-            partition_key=dynamodb.Attribute(name="topic", type=dynamodb.AttributeType.STRING),
-            sort_key=dynamodb.Attribute(name="opted_out_at", type=dynamodb.AttributeType.NUMBER),
-            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
-        )
+        self.preferences.add_index(TOPICS, "topic", "opted_out_at")
         # A table of its own: the ledger's stream would start a function for every batch that is counted.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
         self.search = Search(self, settings) if settings.search else None

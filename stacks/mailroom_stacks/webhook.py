@@ -2,7 +2,6 @@
 
 import math
 
-from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from mailroom.channels.webhook.contract import tries_that_may_fail
@@ -27,28 +26,20 @@ class WebhookStack(StageStack):
 
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "webhook")
-        self.secret = self._secret(
-            settings,
-            "KeysSecret",
-            "webhook-keys",
-            "What each host's key is derived from, for nobody to have: `mailroom webhook-key` prints a "
-            "host's, which its receivers verify with",
-        )
-        self.worker = Worker(self, settings, self._work(settings, storage))
-        keeps_failing(self, settings)
-
-    def _secret(self, settings: Settings, construct_id: str, name: str, description: str) -> Secret:
-        return Secret(
+        self.secret = Secret(
             self,
-            construct_id,
+            "KeysSecret",
             settings,
-            name=name,
-            description=description,
+            name="webhook-keys",
+            description="What each host's key is derived from, for nobody to have: `mailroom webhook-key` "
+            "prints a host's, which its receivers verify with",
             # The same for ever: see Secret.
-            generated=secretsmanager.SecretStringGenerator(**RANDOM_KEY),
+            generated=RANDOM_KEY,
             not_rotated="Putting a new value rotates it, and the one before goes on signing for a while: "
             "receivers have to learn the new one, so people choose when.",
         )
+        self.worker = Worker(self, settings, self._work(settings, storage))
+        keeps_failing(self, settings)
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         webhook = settings.webhook

@@ -16,6 +16,7 @@ from mailroom.content.versions import DEPLOYED
 from mailroom.ledger.reader import LedgerReader, MessageStatus
 from mailroom.message.message import run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
+from mailroom_ops.console.pages.messages import deployed_at
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from mailroom_ops.messages.advice import advice, buttons
 from mailroom_ops.messages.cancel import states_of
@@ -102,7 +103,7 @@ def frame(site: Site, asked: Asked) -> Answer:
 def resend(site: Site, asked: Asked) -> Answer:
     """What `resend` would do, and then does."""
     force = bool(asked["force"])
-    deployed = _deployed(site)
+    deployed = deployed_at(site)
     resender = Resender(deployed, force=force)
     seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
     (found,) = resender.evaluate([MessageRef(asked["id"], asked["channel"] or None)])
@@ -130,7 +131,7 @@ def resend(site: Site, asked: Asked) -> Answer:
 
 def repair(site: Site, asked: Asked) -> Answer:
     """What `repair` would do, and then does: the cure that was chosen, of those that the message has."""
-    deployed = _deployed(site)
+    deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
     seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
     candidates = repairs.named([MessageRef(asked["id"], asked["channel"] or None)])
@@ -166,7 +167,7 @@ def _cures(diagnosis: Diagnosis) -> dict[str, str]:
 
 def cancel(site: Site, asked: Asked) -> Answer:
     """What cancelling would do, as the HTTP API does it, and then does it."""
-    deployed = _deployed(site)
+    deployed = deployed_at(site)
     states = _states(site)
     id_, channel = asked["id"], asked["channel"] or None
     seen = _seen(deployed, asked)
@@ -195,10 +196,6 @@ def cancel(site: Site, asked: Asked) -> Answer:
 
 def _reader(site: Site) -> LedgerReader:
     return site.kept("reader", lambda: reader_of(site.session, site.stage))
-
-
-def _deployed(site: Site) -> DeployedStage:
-    return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
 
 
 def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) -> Sample | None:
@@ -263,7 +260,7 @@ def _json(value: Any) -> Any:
 
 
 def _states(site: Site) -> States:
-    return site.kept("states", lambda: states_of(site.session, _deployed(site), site.clock))
+    return site.kept("states", lambda: states_of(site.session, deployed_at(site), site.clock))
 
 
 def _seen(deployed: DeployedStage, asked: Asked) -> str:

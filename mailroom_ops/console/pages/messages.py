@@ -9,6 +9,7 @@ from mailroom.search.finder import ANY, Filter, Finder, FoundPage
 from mailroom_ops.console.site import Answer, Asked, Shown, Site
 from mailroom_ops.messages.search import asked as answered
 from mailroom_ops.messages.search import finder_of, row_of, search_of, with_id
+from mailroom_ops.requeue.stage import DeployedStage
 
 _NOTHING = FoundPage([], None, 0)
 
@@ -38,6 +39,11 @@ def show(site: Site, asked: Asked) -> Answer:
             "channels": list(CONTRACTS),
         },
     )
+
+
+def deployed_at(site: Site) -> DeployedStage:
+    """What is deployed of the stage. Raises NotDeployed, and botocore's errors."""
+    return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
 
 
 def finder_at(site: Site) -> Finder | None:

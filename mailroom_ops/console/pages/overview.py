@@ -11,12 +11,11 @@ from msgspec import Struct
 
 from mailroom.search.finder import Filter
 from mailroom_ops.console.pages.failures import QUICK, newest
-from mailroom_ops.console.pages.messages import finder_at
+from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
 from mailroom_ops.doctor.stage import ConfiguredStage
 from mailroom_ops.messages.failures import FailureFilter, failed
-from mailroom_ops.requeue.stage import DeployedStage
 from mailroom_ops.stage import is_dead, prefix
 from mailroom_ops.times import speed_of
 from mailroom_stacks.settings.monitoring import Monitoring
@@ -91,10 +90,9 @@ class Rates(Struct, frozen=True):
 
 def show(site: Site, _: Asked) -> Answer:
     """The page. Raises NotDeployed, and botocore's errors."""
-    deployed = site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
+    lanes = {channel: _names(urls) for channel, urls in deployed_at(site).dispatch.routes.items()}
     watcher = site.kept("watcher", lambda: Watcher(site.session, site.stage), seconds=86_400)
     snapshot = site.kept("snapshot", lambda: watcher.look(site.clock()), SNAPSHOT_SECONDS)
-    lanes = {channel: _names(urls) for channel, urls in deployed.dispatch.routes.items()}
     seconds = SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
     traffic = site.kept("traffic", partial(_traffic, site, lanes), seconds)
     configured = site.kept("configured", lambda: ConfiguredStage.read(site.stage))

@@ -3,11 +3,10 @@
 from typing import Any
 
 from aws_cdk import ArnFormat, Stack
-from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.storage import RANDOM_KEY, TTL, Secret, Table
+from mailroom_stacks.constructs.storage import RANDOM_KEY_IN_JSON, TTL, Secret, Table
 from mailroom_stacks.settings.stage import Settings
 
 
@@ -32,11 +31,7 @@ class Search(Construct):
             name="search-key",
             description='What recipients are hashed with in the table search: {"key"}',
             # The same for ever: see Secret.
-            generated=secretsmanager.SecretStringGenerator(
-                secret_string_template="{}",  # noqa: S106 - the key comes into it
-                generate_string_key="key",
-                **RANDOM_KEY,
-            ),
+            generated=RANDOM_KEY_IN_JSON,
             not_rotated="Rows of the last months are found by the key that they were made with.",
         )
         self.fields: dict[str, Any] = {

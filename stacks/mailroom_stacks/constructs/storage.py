@@ -1,7 +1,7 @@
 """Where data lies: tables, buckets that nobody reads but us, and secrets."""
 
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_cdk import Aws, Duration, Stack
@@ -59,6 +59,18 @@ class Table(dynamodb.Table):
             accept(self, "DDB3", reason)
         names = {f"{construct_id}TableName": self.table_name, f"{construct_id}TableArn": self.table_arn}
         publish(self, **names)
+
+    def add_index(self, name: str, key: str, sort_key: str, attributes: Sequence[str] = ()) -> None:
+        """Add an index by the string `key` and the number `sort_key`, with these attributes beside the
+        keys."""
+        projection = dynamodb.ProjectionType.INCLUDE if attributes else dynamodb.ProjectionType.KEYS_ONLY
+        self.add_global_secondary_index(
+            index_name=name,
+            partition_key=_string(key),
+            sort_key=dynamodb.Attribute(name=sort_key, type=dynamodb.AttributeType.NUMBER),
+            projection_type=projection,
+            non_key_attributes=list(attributes) or None,
+        )
 
 
 class StreamTable(Table):
@@ -122,13 +134,20 @@ class PrivateBucket(s3.Bucket):
         )
 
 
-RANDOM_KEY: Mapping[str, Any] = {
+_RANDOM_KEY: Mapping[str, Any] = {
     "password_length": 44,  # letters and digits: over 256 bits; read as base64, 33 bytes
     "include_space": False,
     "exclude_punctuation": True,
     "exclude_characters": string.punctuation,  # the emulator knows this way alone
 }
-"""The key in a generated secret."""
+RANDOM_KEY = secretsmanager.SecretStringGenerator(**_RANDOM_KEY)
+"""A secret that is a key."""
+RANDOM_KEY_IN_JSON = secretsmanager.SecretStringGenerator(
+    secret_string_template="{}",  # noqa: S106 - the key comes into it
+    generate_string_key="key",
+    **_RANDOM_KEY,
+)
+"""A secret that is a JSON object with the key as `key`."""
 
 
 class Secret(secretsmanager.Secret):

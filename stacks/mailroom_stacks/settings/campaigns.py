@@ -1,12 +1,12 @@
 """Campaigns: which of them a stage has, and the functions that work for all of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field, JsonValue
 
 from mailroom_stacks.settings.queues import Retention, queue_faults, queue_rules
-from mailroom_stacks.settings.sections import Polling, Redelivery, Section, fixed
+from mailroom_stacks.settings.sections import Redelivery, Section, fixed
 
 CampaignName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
@@ -65,11 +65,6 @@ POOL_MARGIN_SECONDS = 2
 """How long a function waits for a connection to a database beyond two tries to make one."""
 FIRST_PAGE_QUERIES = 2
 """Queries of collect's first page: the rows without a key are counted once."""
-
-
-def compose_polling(section: Campaigns, concurrencies: Iterable[int]) -> Polling:
-    """Polling with the least concurrency that a campaign allows: they all share the queue."""
-    return Polling(batch_size=section.compose.batch_size, maximum_concurrency=min(concurrencies))
 
 
 def campaign_section_faults(section: Campaigns, lease_margin: int, keep: Retention) -> Iterator[str]:

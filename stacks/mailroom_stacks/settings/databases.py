@@ -53,15 +53,20 @@ RDS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
 
 
 def database_faults(
-    key: str, database: Database, workers: dict[str, int], people: int, section: Campaigns
+    key: str, database: Database, workers: dict[str, int], people: int, section: Campaigns, root: Path
 ) -> Iterator[str]:
     """Rules of the database of `key`, which so many `workers` of each function may ask at once; the largest
-    group that is composed with its help has `people`."""
+    group that is composed with its help has `people`. The file of its certificates lies below `root`."""
     yield from _connections(key, database, workers)
     if "collect" in workers:
         yield from _collecting(key, database, section.collect.timeout_seconds)
     if "compose" in workers:
         yield from _composing(key, database, section.compose, people)
+    if database.ca_file is not None and not (root / database.ca_file).is_file():
+        yield (
+            f"{key}.ca_file: {database.ca_file!r} is not there; put it there (that of RDS is "
+            f"{RDS_BUNDLE}), or set it to null for the system's."
+        )
 
 
 def _connections(key: str, database: Database, workers: dict[str, int]) -> Iterator[str]:
@@ -112,12 +117,3 @@ def _too_slow(key: str, function: str, timeout: int, formula: str, under: float)
         f"{key}.statement_seconds: {formula} must be under campaigns.{function}.timeout_seconds {timeout}; "
         f"use {most} or less, or raise that time-out."
     )
-
-
-def certificates_faults(key: str, database: Database, root: Path) -> Iterator[str]:
-    """The rule that the file of its certificates lies below `root`."""
-    if database.ca_file is not None and not (root / database.ca_file).is_file():
-        yield (
-            f"{key}.ca_file: {database.ca_file!r} is not there; put it there (that of RDS is "
-            f"{RDS_BUNDLE}), or set it to null for the system's."
-        )

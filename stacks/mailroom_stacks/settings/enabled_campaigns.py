@@ -16,8 +16,7 @@ from mailroom_stacks.merging import merged
 from mailroom_stacks.paths import CAMPAIGN_FILE as FILE
 from mailroom_stacks.paths import CAMPAIGNS, TEMPLATES
 from mailroom_stacks.settings.campaign import Campaign
-from mailroom_stacks.settings.campaigns import compose_polling
-from mailroom_stacks.settings.databases import certificates_faults, database_faults
+from mailroom_stacks.settings.databases import database_faults
 from mailroom_stacks.settings.sentences import SettingsError, path_of, sentence
 from mailroom_stacks.settings.stage import Settings
 
@@ -204,9 +203,9 @@ def databases_faults(settings: Settings, campaigns: Sequence[EnabledCampaign], r
         workers = _workers(name, settings, campaigns)
         if workers:
             key = f"mailroom.{settings.stage}.databases.{name}"
-            people = [each.chosen.recipients_per_message for each in campaigns if name in each.composed]
-            yield from database_faults(key, database, workers, max(people, default=0), settings.campaigns)
-            yield from certificates_faults(key, database, root)
+            groups = [each.chosen.recipients_per_message for each in campaigns if name in each.composed]
+            people = max(groups, default=0)
+            yield from database_faults(key, database, workers, people, settings.campaigns, root)
 
 
 def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]) -> dict[str, int]:
@@ -215,8 +214,7 @@ def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]
     if any(name in each.collected for each in campaigns):
         workers["collect"] = settings.campaigns.collect.maximum_concurrency
     if any(name in each.composed for each in campaigns):
-        polling = compose_polling(settings.campaigns, [each.chosen.concurrency for each in campaigns])
-        workers["compose"] = polling.maximum_concurrency
+        workers["compose"] = min(each.chosen.concurrency for each in campaigns)
     return workers
 
 

@@ -175,7 +175,6 @@ _RETRY_SETTING = RetrySetting(
         "as many as cover it when each wait is at its shortest, plus as many as cover longest_fax_seconds, "
         "plus crash_allowance"
     ),
-    remedy="lower it",
 )
 
 

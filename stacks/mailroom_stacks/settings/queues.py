@@ -175,6 +175,7 @@ def queue_faults(
     retry = retry or RetrySetting()
     timeout = function.timeout_seconds
     margin = rules.lease - timeout
+    most_seconds = (keep.queue_days - keep.margin_days) * DAY
     if rules.lease >= rules.visibility:
         enough = timeout + 1 + (rules.lease - rules.visibility) // 5
         yield (
@@ -188,17 +189,13 @@ def queue_faults(
             f"{key}.{retry.setting}: takes {count} receives ({retry.formula}), and SQS allows "
             f"{SQS_RECEIVES}; {retry.remedy}."
         )
-    elif rules.longest_stay > (keep.queue_days - keep.margin_days) * DAY:
-        yield _too_long_a_stay(key, rules, keep, retry)
-
-
-def _too_long_a_stay(key: str, rules: QueueRules, keep: Retention, retry: RetrySetting) -> str:
-    days = keep.queue_days - keep.margin_days
-    return (
-        f"{key}.{retry.setting}: gives {rules.max_receives} receives, which may take {rules.longest_stay} s "
-        f"(the longest wait or visibility after each), and SQS deletes silently what is older than "
-        f"{keep.queue_days} days; they may take {days * DAY} s, a day less; lower it."
-    )
+    elif rules.longest_stay > most_seconds:
+        yield (
+            f"{key}.{retry.setting}: gives {rules.max_receives} receives, which may take "
+            f"{rules.longest_stay} s (the longest wait or visibility after each), and SQS deletes silently "
+            f"what is older than {keep.queue_days} days; they may take {most_seconds} s, a day less; "
+            "lower it."
+        )
 
 
 def retention_faults(keep: Retention, *, fax: bool) -> Iterator[str]:
