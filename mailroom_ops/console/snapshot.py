@@ -22,19 +22,13 @@ _AGE_MINUTES = 10
 
 
 class QueueSnapshot(Struct, frozen=True):
-    """One queue by its short name. `oldest_seconds` is how long the oldest message waits, as CloudWatch has
-    it; None: it does not say."""
+    """A queue of the stage."""
 
     name: str
-    visible: int
-    in_flight: int
-    delayed: int
+    """The queue's name without the stage's."""
+    depth: stages.Depth
     oldest_seconds: float | None
-
-    @property
-    def holds(self) -> int:
-        """All its messages."""
-        return self.visible + self.in_flight + self.delayed
+    """How long the oldest message waits, by CloudWatch; None if CloudWatch has no figure."""
 
 
 class RingingAlarm(Struct, frozen=True):
@@ -75,13 +69,10 @@ class Watcher:
             read = pool.map(partial(stages.depth, self._sqs), urls.values())
             depths = dict(zip(urls, read, strict=True))
         ages, alarms, note = self._cloud(list(urls), now)
-        queues = []
-        for name in sorted(urls, key=_order):
-            depth = depths[name]
-            held = depth.visible, depth.in_flight, depth.delayed
-            queues.append(QueueSnapshot(name, *held, ages.get(name)))
-        waiting = sum(each.holds for each in queues if not stages.is_dead(each.name))
-        dead = sum(each.holds for each in queues if stages.is_dead(each.name))
+        names = sorted(urls, key=_order)
+        queues = [QueueSnapshot(name, depths[name], ages.get(name)) for name in names]
+        waiting = sum(queue.depth.all for queue in queues if not stages.is_dead(queue.name))
+        dead = sum(queue.depth.all for queue in queues if stages.is_dead(queue.name))
         return Snapshot(iso(now), self._stage, queues, waiting, dead, alarms, note)
 
     def _cloud(self, names: list[str], now: float) -> tuple[dict[str, float], list[RingingAlarm] | None, str]:

@@ -3,27 +3,19 @@ and change: `mailroom doctor` compares those that a stage's settings rely on wit
 
 from typing import NamedTuple
 
-_DOCS = "https://docs.aws.amazon.com"
-
 
 class Quota(NamedTuple):
-    """A number, what AWS calls it or how to have more of it, and the page that says so."""
+    """A limit of AWS's."""
 
     value: int
     name: str
-    page: str
+    """AWS's name of the limit, or how to raise it."""
 
 
-NEW_TABLE_WRITES = Quota(
-    4_000,
-    "DynamoDB: write units a second of a new table; warm it for more",
-    f"{_DOCS}/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html",
-)
-TABLE_WRITES = Quota(
-    40_000,
-    'DynamoDB: quota "Table-level write throughput limit"',
-    f"{_DOCS}/amazondynamodb/latest/developerguide/ServiceQuotas.html",
-)
+NEW_TABLE_WRITES = Quota(4_000, "DynamoDB: write units a second of a new table; warm it for more")
+"""https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"""
+TABLE_WRITES = Quota(40_000, 'DynamoDB: quota "Table-level write throughput limit"')
+"""https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html"""
 LEAST_WORKERS, MOST_WORKERS = 2, 1000
 """The lowest and highest MaximumConcurrency of a queue's mapping:
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html."""

@@ -67,7 +67,7 @@ def test_one_look_counts_what_each_queue_of_the_stage_holds(stage: Stage) -> Non
         *("webhook", "webhook-dlq"),
     ]
     mail = queues["mail"]
-    assert (mail.visible, mail.in_flight, mail.delayed) == (2, 1, 1)
+    assert (mail.depth.visible, mail.depth.in_flight, mail.depth.delayed) == (2, 1, 1)
     assert (found.waiting, found.dead) == (4, 2)
 
 

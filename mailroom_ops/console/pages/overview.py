@@ -150,9 +150,9 @@ def _row(
     recent = sum(accepted[-2:]) / (_PERIOD + now % _PERIOD) if accepted else None  # the last bar is not over
     return ChannelRow(
         channel,
-        sum(each.visible + each.delayed for each in alive),
-        sum(each.in_flight for each in alive),
-        sum(each.holds for each in queues if is_dead(each.name)),
+        sum(queue.depth.visible + queue.depth.delayed for queue in alive),
+        sum(queue.depth.in_flight for queue in alive),
+        sum(queue.depth.all for queue in queues if is_dead(queue.name)),
         max((each.oldest_seconds for each in alive if each.oldest_seconds is not None), default=None),
         Plot(accepted, f"{sum(accepted):,} accepted") if accepted else None,
         wrong,
