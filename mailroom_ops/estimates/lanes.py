@@ -68,7 +68,7 @@ class ConfiguredLane:
     batch: int
     """Messages of one invocation."""
     allowed: float | None
-    """Messages a second of the channel; None if it has no limit."""
+    """Messages a second of the channel; None if they are unlimited."""
     share: float
     """The lane's part of `allowed`."""
     memory_mb: int
@@ -85,12 +85,12 @@ class ConfiguredLane:
 
     @property
     def estimate(self) -> Estimate:
-        """What one of its messages takes."""
+        """The estimate of one message of the lane."""
         return BY_RESEND if self.by_resend else estimate_of(self.channel)
 
     @property
     def rate(self) -> float | None:
-        """The messages a second that all workers together keep to; None if there is no limit."""
+        """The messages a second that all workers together keep to; None if they are unlimited."""
         return self.allowed * self.share if self.allowed else None
 
     @property

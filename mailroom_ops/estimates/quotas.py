@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Quota(NamedTuple):
-    """A limit of AWS's."""
+    """A limit that AWS publishes."""
 
     value: int
     name: str
