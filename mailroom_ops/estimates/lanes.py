@@ -56,20 +56,20 @@ class SettingKeys:
     at_once: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConfiguredLane:
     """One lane of one channel."""
 
     channel: str
-    name: str
+    name: str = "normal"
     queue: str
     workers: int
     """Workers at once."""
     batch: int
     """Messages of one invocation."""
-    allowed: float | None
+    allowed: float | None = None
     """Messages a second of the channel; None if they are unlimited."""
-    share: float
+    share: float = 1
     """The lane's part of `allowed`."""
     memory_mb: int
     room: int
@@ -192,12 +192,10 @@ def _of_fax(settings: Settings) -> Iterator[ConfiguredLane]:
     kept = settings.retention.days_of(fifo=True)
     yield ConfiguredLane(
         channel="fax",
-        name="normal",
         queue="fax",
         workers=fax.concurrent_calls,
         batch=1,
         allowed=fax.calls_per_second,
-        share=1,
         memory_mb=fax.memory_mb,
         room=kept * DAY - fax_rules(fax, settings.lease_margin_seconds).longest_stay,
         kept_days=kept,
@@ -210,12 +208,9 @@ def _of_webhook(settings: Settings) -> ConfiguredLane:
     webhook = settings.webhook
     return ConfiguredLane(
         channel="webhook",
-        name="normal",
         queue="webhook",
         workers=webhook.maximum_concurrency,
         batch=webhook.batch_size,
-        allowed=None,
-        share=1,
         memory_mb=webhook.memory_mb,
         room=settings.retention.queue_days * DAY
         - webhook_rules(webhook, settings.lease_margin_seconds).longest_stay,
