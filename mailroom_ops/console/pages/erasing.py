@@ -1,6 +1,6 @@
 """A person's erasure: first a look, then, once somebody has agreed, the erasing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,7 @@ class EraseJob(Job):
         self.survey: Survey | None = None
         self.answer: Erased | None = None
         self.step, self.read = "", 0
-        self._make: Callable[[], StageData] = lambda: StageData(session, stage)
-        self._who = who
+        self._session, self._who = session, who
         self._run: ErasureRun | None = None
         self.begin(self._look)
 
@@ -32,7 +31,7 @@ class EraseJob(Job):
         self.begin(lambda: self._erase(keep_choices))
 
     def _look(self) -> None:
-        data = self._make()
+        data = StageData(self._session, self.stage)
         self._run = ErasureRun(data, Person(self._who, data.default_region))
         self.survey = take_stock(self._run, self._counted)
 
