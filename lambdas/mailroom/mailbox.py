@@ -54,23 +54,16 @@ _LONGEST_ESCAPE = 6
 """Greatest number of bytes in JSON for one byte of UTF-8, as for `\\u0001`."""
 
 
+@dataclass(frozen=True)
 class Oversize:
     """Moves the content of large items into the payload bucket."""
 
-    def __init__(
-        self,
-        client: "S3Client",
-        bucket: Callable[[], str],
-        keep_seconds: float | None = None,
-        *,
-        clock: Clock = time.time,
-    ) -> None:
-        """Set up the bucket. `bucket` returns its name, and is called at the first large item. `keep_seconds`
-        is how long the bucket keeps an object, or None if it is unknown or unlimited."""
-        self._client = client
-        self._bucket = bucket
-        self._keep_seconds = keep_seconds
-        self._clock = clock
+    client: "S3Client"
+    bucket: Callable[[], str]
+    """Function that returns the bucket's name; it is called at the first large item."""
+    keep_seconds: float | None = None
+    """Time for which the bucket keeps an object, or None if it is unknown or unlimited."""
+    clock: Clock = time.time
 
     def lightened(self, image: Mapping[str, Value]) -> Mapping[str, Value]:
         """Return an item in DynamoDB's form that table and queue accept: the item itself, or if it is too
@@ -100,16 +93,16 @@ class Oversize:
         if _too_large(attributes):
             raise Invalid("item", "is over 400 KB without its content; shorten whom it is for")
         key = f"{OVERSIZE}/{hashlib.sha256(body).hexdigest()}.json"
-        bucket = self._bucket()
-        self._client.put_object(Bucket=bucket, Key=key, Body=body, ContentType="application/json")
+        bucket = self.bucket()
+        self.client.put_object(Bucket=bucket, Key=key, Body=body, ContentType="application/json")
         return {**attributes, "payload_ref": {"S": f"s3://{bucket}/{key}"}}
 
     def _check_time(self, image: Mapping[str, Value]) -> None:
         """Raise Invalid if the bucket may delete the content before the message has an outcome."""
-        if self._keep_seconds is None:
+        if self.keep_seconds is None:
             return
-        max_wait = max(0.0, self._keep_seconds - NEEDED_AFTER)
-        if due(image) > self._clock() + max_wait:
+        max_wait = max(0.0, self.keep_seconds - NEEDED_AFTER)
+        if due(image) > self.clock() + max_wait:
             raise Invalid(
                 "send_at",
                 f"lies beyond the {int(max_wait // DAY)} days that large content is kept; "
@@ -212,25 +205,17 @@ _IF_NEW: dict[str, Any] = {
 """The put's condition that its key is new. If it is not, DynamoDB's error contains the existing item."""
 
 
+@dataclass(frozen=True)
 class MailboxWriter:
     """Puts items into a mailbox's table."""
 
-    def __init__(
-        self,
-        client: "DynamoDBClient",
-        table: str,
-        ttl: float | None = None,
-        *,
-        oversize: Oversize | None = None,
-        clock: Clock = time.time,
-    ) -> None:
-        """Set up the writer. `ttl` is how many seconds after its send_at an item without a ttl stays, by
-        default for ever. Without `oversize`, items that are too large for DynamoDB are refused."""
-        self._client = client
-        self._table = table
-        self._ttl = ttl or None
-        self._oversize = oversize
-        self._clock = clock
+    client: "DynamoDBClient"
+    table: str
+    ttl: float | None = None
+    """Seconds after its send_at for which an item without a ttl stays; None or 0 for ever."""
+    oversize: Oversize | None = None
+    """Without it, items that are too large for DynamoDB are refused."""
+    clock: Clock = time.time
 
     def put(self, item: Mapping[str, Any], *, if_new: bool = True) -> PutResult:
         """Put an item, by default only if its id and event_type are new."""
@@ -246,14 +231,14 @@ class MailboxWriter:
         and event_type are used. Raises Invalid, and botocore's errors if large content cannot be stored."""
         image = self._image(item)
         self._settle_ttl(image)
-        put: Any = {"TableName": self._table, "Item": image, **_IF_NEW}
+        put: Any = {"TableName": self.table, "Item": image, **_IF_NEW}
         return {"Put": put}
 
     def has(self, id_: str, event_type: str) -> bool:
         """Return whether the mailbox has an item with this key."""
         key = {"id": {"S": id_}, "event_type": {"S": event_type}}
-        reply = self._client.get_item(
-            TableName=self._table, Key=key, ConsistentRead=True, ProjectionExpression="id"
+        reply = self.client.get_item(
+            TableName=self.table, Key=key, ConsistentRead=True, ProjectionExpression="id"
         )
         return "Item" in reply
 
@@ -267,13 +252,13 @@ class MailboxWriter:
         image = image_of(item)
         if RESTORED in image:
             raise Invalid(RESTORED, "is the system's own: such an item is never sent; leave it out")
-        return {**(image if self._oversize is None else self._oversize.lightened(image))}
+        return {**(image if self.oversize is None else self.oversize.lightened(image))}
 
     def _put(self, image: dict[str, Value], if_new: bool) -> PutResult:
         ignored = self._settle_ttl(image)
         condition = _IF_NEW if if_new else {}
         try:
-            self._client.put_item(TableName=self._table, Item=image, **condition)
+            self.client.put_item(TableName=self.table, Item=image, **condition)
         except ClientError as error:
             return _not_put(error, image, ignored)
         return PutResult("accepted")
@@ -284,8 +269,8 @@ class MailboxWriter:
         own."""
         if image.get("ttl", _NULL) != _NULL:
             return frozenset((RESTORED,))
-        if self._ttl is not None:
-            image["ttl"] = {"N": str(int(max(self._clock(), due(image)) + self._ttl))}
+        if self.ttl:
+            image["ttl"] = {"N": str(int(max(self.clock(), due(image)) + self.ttl))}
         return frozenset((RESTORED, "ttl"))
 
 

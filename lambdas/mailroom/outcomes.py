@@ -180,12 +180,11 @@ MAX_EVENTS = 10
 so that their bytes need not be counted."""
 
 
-class EventBus:
+class EventBus(Struct, frozen=True):
     """The event bus on EventBridge that the settings name."""
 
-    def __init__(self, client: "EventBridgeClient", settings: OutcomesSettings) -> None:
-        self._client = client
-        self._settings = settings
+    client: "EventBridgeClient"
+    settings: OutcomesSettings
 
     def event_of(self, change: LedgerChange) -> OutcomeEvent | None:
         """Return the event for a change, or None if the change is not an outcome."""
@@ -203,7 +202,7 @@ class EventBus:
             timestamp=int(change.at),
             provider=item.get("provider", UNSET),
             topic=item.get("topic", UNSET),
-            campaign=campaign if campaign in self._settings.campaigns else UNSET,
+            campaign=campaign if campaign in self.settings.campaigns else UNSET,
             code=next(filter(None, codes), _error(change).get("code", UNSET)),
         )
 
@@ -217,7 +216,7 @@ class EventBus:
         for start in range(0, len(events), MAX_EVENTS):
             batch = events[start : start + MAX_EVENTS]
             try:
-                reply = self._client.put_events(Entries=[self._entry(event) for _, event in batch])
+                reply = self.client.put_events(Entries=[self._entry(event) for _, event in batch])
             except (ClientError, BotoCoreError) as error:
                 logger.warning("events not put on the bus", entries=len(events) - start, error=str(error))
                 return failed | {reference for reference, _ in events[start:]}
@@ -233,8 +232,8 @@ class EventBus:
 
     def _entry(self, event: OutcomeEvent) -> "PutEventsRequestEntryTypeDef":
         return {
-            "EventBusName": self._settings.event_bus,
-            "Source": self._settings.event_source,
+            "EventBusName": self.settings.event_bus,
+            "Source": self.settings.event_source,
             "DetailType": DETAIL_TYPE,
             "Detail": encode(event),
             "Time": datetime.fromtimestamp(event.timestamp, UTC),
@@ -300,22 +299,15 @@ def retry_of(change: LedgerChange, delay: float) -> dict[str, Any] | None:
     }
 
 
-class Outcomes:
+class Outcomes(Struct, frozen=True):
     """Handles batches of the ledger's stream. Repeating a batch is harmless: callbacks and events keep their
     ids, and the claim drops a second copy of a fax's attempt."""
 
-    def __init__(
-        self,
-        settings: OutcomesSettings,
-        sqs: "SQSClient",
-        clock: Clock = time.time,
-        bus: EventBus | None = None,
-    ) -> None:
-        """Set up the handler. Without `bus`, outcomes are not put on EventBridge."""
-        self._settings = settings
-        self._sqs = sqs
-        self._clock = clock
-        self._bus = bus
+    settings: OutcomesSettings
+    sqs: "SQSClient"
+    clock: Clock = time.time
+    bus: EventBus | None = None
+    """Without a bus, outcomes are not put on EventBridge."""
 
     @classmethod
     def of(cls, settings: OutcomesSettings) -> "Outcomes":
@@ -328,38 +320,38 @@ class Outcomes:
         entries: dict[str, list[Entry]] = defaultdict(list)
         events: list[tuple[str, OutcomeEvent]] = []
         failed: set[str] = set()
-        failures = Failures(self._settings.channels)
+        failures = Failures(self.settings.channels)
         for record in records:
             sequence = str(record["dynamodb"]["SequenceNumber"])
             try:
                 change = change_of(record)
                 if change is not None:
                     self._follow(change, sequence, entries)
-                    if self._bus is not None and (event := self._bus.event_of(change)):
+                    if self.bus is not None and (event := self.bus.event_of(change)):
                         events.append((sequence, event))
                     failures.add(change)
             except Exception:  # noqa: BLE001 - logged, and the stream keeps the record
                 logger.exception("no consequence drawn; it is tried again", sequence=sequence)
                 failed.add(sequence)
         for url, batch in entries.items():
-            failed |= queues.send(self._sqs, url, batch)
-        if self._bus is not None:
+            failed |= queues.send(self.sqs, url, batch)
+        if self.bus is not None:
             # After the queues: if the bus does not respond, the function's time-out may end this call.
-            failed |= self._bus.put(events)
+            failed |= self.bus.put(events)
         failures.write()
         return failed
 
     def _follow(self, change: LedgerChange, sequence: str, entries: dict[str, list[Entry]]) -> None:
-        callback = callback_of(change, self._settings.max_attempts)
+        callback = callback_of(change, self.settings.max_attempts)
         if callback is not None:
             entry = Entry(sequence, encode(callback), group=callback.group)
-            entries[self._settings.webhook_queue_url].append(entry)
+            entries[self.settings.webhook_queue_url].append(entry)
             count("Callbacks")
-        retry = retry_of(change, self._settings.retry_delay_seconds)
+        retry = retry_of(change, self.settings.retry_delay_seconds)
         if retry is not None:
             # A wait beyond SQS's longest delay is left to the function `retry_fax`.
-            wait = math.ceil(retry["not_before"] - self._clock())
+            wait = math.ceil(retry["not_before"] - self.clock())
             entry = Entry(sequence, encode(retry), delay=max(0, min(queues.MAX_DELAY_SECONDS, wait)))
-            entries[self._settings.retry_queue_url].append(entry)
+            entries[self.settings.retry_queue_url].append(entry)
             logger.info("another attempt follows", extra=about(change.key), attempt=retry["attempt"])
             count("Retries")

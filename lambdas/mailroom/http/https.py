@@ -14,6 +14,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from email.message import Message
 from email.parser import HeaderParser
 from functools import cache
@@ -109,6 +110,7 @@ class Answer(Struct, frozen=True):
         return self.body.decode("utf-8", "replace")
 
 
+@dataclass
 class HttpClient:
     """A client that makes each request once.
 
@@ -116,16 +118,10 @@ class HttpClient:
     environment.
     """
 
-    def __init__(
-        self,
-        context: ssl.SSLContext | None = None,
-        connect: Connect = socket.create_connection,
-        connect_seconds: float = math.inf,
-    ) -> None:
-        """`connect_seconds` is the maximum time for a connection to one address."""
-        self._context = context
-        self._connect = connect
-        self._connect_seconds = connect_seconds
+    context: ssl.SSLContext | None = None
+    connect: Connect = socket.create_connection
+    connect_seconds: float = math.inf
+    """Maximum time for a connection to one address."""
 
     def post(
         self, target: RequestTarget, headers: Mapping[str, str], body: bytes, deadline: Deadline
@@ -163,16 +159,16 @@ class HttpClient:
         for tried, address in enumerate(target.addresses):
             share = deadline.share(len(target.addresses) - tried)
             try:
-                return self._open_at(address, target, share.within(self._connect_seconds))
+                return self._open_at(address, target, share.within(self.connect_seconds))
             except OSError as error:
                 trouble = error
         raise trouble
 
     def _open_at(self, address: str, target: RequestTarget, deadline: Deadline) -> socket.socket:
         if target.scheme == "http":
-            return self._connect((address, target.port), deadline.left())
-        context = self._context or _shared()
-        sock = self._connect((address, target.port), deadline.left())
+            return self.connect((address, target.port), deadline.left())
+        context = self.context or _shared()
+        sock = self.connect((address, target.port), deadline.left())
         try:
             sock.settimeout(deadline.left())
             return context.wrap_socket(sock, server_hostname=target.host)

@@ -56,18 +56,16 @@ class FoundPage(Struct, frozen=True):
     looked_at: int
 
 
-class Finder:
+class Finder(Struct, frozen=True):
     """Finds messages of one stage."""
 
-    def __init__(
-        self, client: "DynamoDBClient", search: str, ledger: str, rows: Rows, default_region: str = ""
-    ) -> None:
-        """`search` and `ledger` are tables."""
-        self._client = client
-        self._search = search
-        self._ledger = ledger
-        self._rows = rows
-        self._region = default_region
+    client: "DynamoDBClient"
+    search: str
+    """Name of the table of rows."""
+    ledger: str
+    """Name of the ledger's table."""
+    rows: Rows
+    default_region: str = ""
 
     def newest(self, wanted: Filter = ANY, cursor: str = "", most: int = PAGE) -> FoundPage:
         """A page of all messages, of so many at `most`. Raises Invalid for a cursor that is none, and
@@ -79,7 +77,7 @@ class Finder:
     def to(self, recipient: str, wanted: Filter = ANY, cursor: str = "") -> FoundPage:
         """A page of the messages to one recipient: see `forms_of`. Raises as `newest`, and
         InvalidSecret."""
-        partitions = [self._rows.partition(each) for each in forms_of(recipient, self._region)]
+        partitions = [self.rows.partition(each) for each in forms_of(recipient, self.default_region)]
         return self._page(partitions, wanted, cursor, PAGE)
 
     def _page(self, partitions: Sequence[str], wanted: Filter, cursor: str, most: int) -> FoundPage:
@@ -108,7 +106,7 @@ class Finder:
 
     def _partitions_of(self, item: Mapping[str, Any]) -> set[str]:
         of_run = run_row(item)
-        return {each.found_by for each in (*self._rows.of(item), *([of_run] if of_run else []))}
+        return {each.found_by for each in (*self.rows.of(item), *([of_run] if of_run else []))}
 
     def _rows_of(self, partition: str, cursor: str, limit: int) -> Iterator[dict[str, Any]]:
         """A partition's rows before the cursor, the newest first; so many a call. The first call is made."""
@@ -121,8 +119,8 @@ class Finder:
             asked["KeyConditionExpression"] += " AND #put < :cursor"
             asked["ExpressionAttributeNames"] = {"#put": "put"}
             asked["ExpressionAttributeValues"][":cursor"] = string(cursor)
-        paginator = self._client.get_paginator("query")
-        pages = iter(paginator.paginate(TableName=self._search, ScanIndexForward=False, **asked))
+        paginator = self.client.get_paginator("query")
+        pages = iter(paginator.paginate(TableName=self.search, ScanIndexForward=False, **asked))
         first = next(pages)
         return (plain(each) for page in chain([first], pages) for each in page["Items"])
 
@@ -132,8 +130,8 @@ class Finder:
         """Each row with its ledger's item; {}: that has gone before it. So many are read at once."""
         while run := list(islice(rows, at_once)):
             keys = {Key(row["id"], row["event_type"]) for row in run}
-            asked = {self._ledger: [where(key) for key in keys]}
-            items = batch_get(self._client, asked)[self._ledger]
+            asked = {self.ledger: [where(key) for key in keys]}
+            items = batch_get(self.client, asked)[self.ledger]
             known = {Key(each["id"], each["event_type"]): each for each in items}
             for row in run:
                 yield row, known.get(Key(row["id"], row["event_type"]), {})

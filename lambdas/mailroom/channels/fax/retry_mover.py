@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax.contract import Fax, item_of
@@ -18,19 +20,16 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 
-class RetryMover:
+class RetryMover(Struct, frozen=True):
     """Consumer of the standard queue in which faxes wait, because a FIFO queue cannot delay a message.
 
     Moving a fax twice is harmless: the fax queue drops copies for five minutes, and the ledger later ones.
     """
 
-    def __init__(
-        self, sqs: "SQSClient", queue_url: str, fax_queue_url: str, clock: Clock = time.time
-    ) -> None:
-        self._sqs = sqs
-        self._queue_url = queue_url
-        self._fax_queue_url = fax_queue_url
-        self._clock = clock
+    sqs: "SQSClient"
+    queue_url: str
+    fax_queue_url: str
+    clock: Clock = time.time
 
     @classmethod
     def of(cls, settings: RetryFaxSettings) -> "RetryMover":
@@ -44,7 +43,7 @@ class RetryMover:
         for record in event["Records"]:
             try:
                 item = item_of(decode(record["body"]))
-                wait = _not_before(item) - self._clock()
+                wait = _not_before(item) - self.clock()
                 if wait > 0:
                     waits[record["messageId"]] = (record["receiptHandle"], wait)
                     continue
@@ -53,8 +52,8 @@ class RetryMover:
                 logger.error("not a fax", reason=str(fault), message_id=record["messageId"])
                 count("Malformed")
                 waits[record["messageId"]] = (record["receiptHandle"], queues.AT_ONCE)
-        queues.set_visibility(self._sqs, self._queue_url, list(waits.values()))
-        failed = waits.keys() | queues.send(self._sqs, self._fax_queue_url, entries)
+        queues.set_visibility(self.sqs, self.queue_url, list(waits.values()))
+        failed = waits.keys() | queues.send(self.sqs, self.fax_queue_url, entries)
         count("Moved", len(entries) + len(waits) - len(failed))
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in sorted(failed)]}
 

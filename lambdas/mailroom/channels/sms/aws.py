@@ -5,6 +5,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
 
 from mailroom.channels.provider import code_of, not_sent, reason_of, refused
 from mailroom.channels.sms.contract import SmsRequest
@@ -20,30 +21,22 @@ VALID_SECONDS = (5, 259_200)
 """Smallest and largest TimeToLive in the service's model, in seconds; the largest is the default."""
 
 
-class AwsSms:
+class AwsSms(Struct, frozen=True):
     """AWS End User Messaging. It has neither idempotency keys nor a list of sent messages; its events repeat
     `Context`."""
 
     account = "own"
 
-    def __init__(
-        self,
-        client: "PinpointSMSVoiceV2Client",
-        *,
-        sender: str,
-        configuration_set: str,
-        clock: Clock = time.time,
-    ) -> None:
-        """Set the options. `sender` is the origination identity: a number or a pool, each by its id or ARN
-        (a number also in E.164), or a sender id."""
-        self._client = client
-        self._sender = sender
-        self._configuration_set = configuration_set
-        self._clock = clock
+    client: "PinpointSMSVoiceV2Client"
+    sender: str
+    """Origination identity: a number or a pool, each by its id or ARN (a number also in E.164), or a sender
+    id."""
+    configuration_set: str
+    clock: Clock = time.time
 
     def submit(self, request: SmsRequest) -> Outcome:
         """Submit the message. Raises if the outcome is unknown: a 5xx response, or no response."""
-        if request.media and not self._sender:
+        if request.media and not self.sender:
             return Misconfigured("media need an origination identity: set sms.sender")
         try:
             return self._send(request)
@@ -58,18 +51,18 @@ class AwsSms:
         arguments = self._arguments(request)
         if request.media:
             media = list(request.media)
-            id_ = self._client.send_media_message(**arguments, MediaUrls=media)["MessageId"]
+            id_ = self.client.send_media_message(**arguments, MediaUrls=media)["MessageId"]
         else:
-            id_ = self._client.send_text_message(**arguments, MessageType="TRANSACTIONAL")["MessageId"]
+            id_ = self.client.send_text_message(**arguments, MessageType="TRANSACTIONAL")["MessageId"]
         return Sent(id_, request.facts)
 
     def _arguments(self, request: SmsRequest) -> dict[str, Any]:
         arguments = {
             "DestinationPhoneNumber": request.to,
-            "OriginationIdentity": self._sender,
+            "OriginationIdentity": self.sender,
             "MessageBody": request.text,
-            "ConfigurationSetName": self._configuration_set,
-            "TimeToLive": seconds_left(request.expires, self._clock(), VALID_SECONDS),
+            "ConfigurationSetName": self.configuration_set,
+            "TimeToLive": seconds_left(request.expires, self.clock(), VALID_SECONDS),
             "Context": {"reference": request.reference},
         }
         return {name: value for name, value in arguments.items() if value}

@@ -46,20 +46,19 @@ _LABEL = b"mailroom webhook key\0"
 nor NUL, so a signature by the same secret can never be the key of a host."""
 
 
-class Signer:
+class Signer(Struct, frozen=True):
     """Signs webhooks with the key of the receiving host."""
 
-    def __init__(self, secret: CachedSecret, overlap: float, clock: Clock) -> None:
-        """Set the secret. For `overlap` seconds after its change, the previous one signs as well, so that
-        receivers can change their keys later."""
-        self._secret = secret
-        self._overlap = overlap
-        self._clock = clock
+    secret: CachedSecret
+    overlap: float
+    """Seconds after a change of the secret for which the previous one signs as well, so that receivers can
+    change their keys later."""
+    clock: Clock
 
     def headers(self, host: str, webhook_id: str, body: str) -> dict[str, str]:
         """Return the three headers by which receivers at `host` verify `body`. Raises InvalidSecret, or
         botocore's errors if the secret cannot be read."""
-        timestamp = self._clock()
+        timestamp = self.clock()
         second = int(timestamp)  # the header and the signed text must have the same whole second
         moment = datetime.fromtimestamp(second, UTC)
         keys = [_derived(key, host) for key in self._in_use(timestamp)]
@@ -71,9 +70,9 @@ class Signer:
         }
 
     def _in_use(self, timestamp: float) -> list[bytes]:
-        current = self._secret.current()
+        current = self.secret.current()
         keys = [_key(current.text)]
-        if timestamp - current.created < self._overlap and (previous := self._secret.previous()) is not None:
+        if timestamp - current.created < self.overlap and (previous := self.secret.previous()) is not None:
             # An unusable previous secret cannot have signed any webhook, so receivers do not need it.
             with suppress(InvalidSecret):
                 keys.append(_key(previous.text))
@@ -124,7 +123,7 @@ class PostResult(Struct, frozen=True):
     """Status of the response; None without a response."""
 
 
-class StandardWebhooks(WithoutLookUp):
+class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
     """Adapter for the endpoints of webhooks.
 
     A request without a response is retried, as after every temporary fault, even if it may have arrived:
@@ -134,24 +133,14 @@ class StandardWebhooks(WithoutLookUp):
     provider = "webhook"
     contract = Webhook
 
-    def __init__(
-        self,
-        policy: UrlPolicy,
-        signer: Signer,
-        https: HttpClient,
-        *,
-        seconds: float,
-        retry_after_cap: float,
-        clock: Clock = time.time,
-    ) -> None:
-        """Set the options. `seconds` is the longest time of a request, and `retry_after_cap` the longest wait
-        that a receiver may demand."""
-        self._policy = policy
-        self._signer = signer
-        self._https = https
-        self._seconds = seconds
-        self._retry_after_cap = retry_after_cap
-        self._clock = clock
+    policy: UrlPolicy
+    signer: Signer
+    https: HttpClient
+    seconds: float
+    """Longest time of a request."""
+    retry_after_cap: float
+    """Longest wait that a receiver may demand."""
+    clock: Clock = time.time
 
     @classmethod
     def of(cls, settings: WebhookSender) -> "StandardWebhooks":
@@ -180,10 +169,10 @@ class StandardWebhooks(WithoutLookUp):
         """Make the request, and return its outcome with the status of the response."""
         host = host_of(request.url)
         try:
-            key_host = self._policy.read(request.url).host
-            signature = self._signer.headers(key_host, request.webhook_id, request.body)
-            deadline = Deadline(self._seconds)  # set here, so that it does not include reading the secret
-            target = self._policy.check(request.url, self._seconds)
+            key_host = self.policy.read(request.url).host
+            signature = self.signer.headers(key_host, request.webhook_id, request.body)
+            deadline = Deadline(self.seconds)  # set here, so that it does not include reading the secret
+            target = self.policy.check(request.url, self.seconds)
         except InvalidRequest as fault:
             return PostResult(Rejected(f"url: {fault}"))
         except InvalidSecret as fault:
@@ -193,7 +182,7 @@ class StandardWebhooks(WithoutLookUp):
         except RequestFailed as trouble:
             return PostResult(Retry(f"{host} {trouble}"))
         try:
-            response = self._https.post(target, {**_FIXED, **signature}, request.body.encode(), deadline)
+            response = self.https.post(target, {**_FIXED, **signature}, request.body.encode(), deadline)
         except RequestFailed as trouble:
             return PostResult(Retry(f"{host} {trouble}"))
         return PostResult(self._outcome(host, request.webhook_id, response), response.status)
@@ -207,8 +196,8 @@ class StandardWebhooks(WithoutLookUp):
             return Sent(webhook_id)
         if response.status == HTTPStatus.GONE:
             return Rejected(f"{host} answered 410 Gone")
-        wait = seconds_until(response.headers.get("retry-after", ""), response.headers, self._clock())
-        return Retry(f"{host} answered {response.status}", min(wait, self._retry_after_cap))
+        wait = seconds_until(response.headers.get("retry-after", ""), response.headers, self.clock())
+        return Retry(f"{host} answered {response.status}", min(wait, self.retry_after_cap))
 
 
 def webhook_id(message: Webhook) -> str:
