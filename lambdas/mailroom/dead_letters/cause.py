@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
-from mailroom.errors import MAX_DEPTH, Malformed, too_deep
+from mailroom.errors import Malformed
+from mailroom.feedback.values import decoded
 from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of, scheduled
 
 _DEEP = 5
@@ -61,18 +61,8 @@ def _campaign_reader(queue: str) -> Callable[[str], Start | Next | Chunk] | None
 
 def _of_event(body: str) -> Key | None:
     """The message that a body of the feedback queue tells of; None where that is none, or not just one."""
-    keys = {key for key in map(_correlated, _events(_loaded(body), _DEEP)) if key is not None}
+    keys = {key for key in map(_correlated, _events(decoded("the body", body), _DEEP)) if key is not None}
     return keys.pop() if len(keys) == 1 else None
-
-
-def _loaded(text: str) -> Any:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise Malformed("the body is not JSON") from None
-    if too_deep(text, value):
-        raise Malformed(f"the body has over {MAX_DEPTH} levels of lists and objects")
-    return value
 
 
 def _events(value: Any, deep: int) -> Iterator[Mapping[str, Any]]:
@@ -87,7 +77,7 @@ def _events(value: Any, deep: int) -> Iterator[Mapping[str, Any]]:
         elif isinstance(text, dict) and deep:
             yield from _events(text, deep - 1)
         elif isinstance(text, str) and deep:
-            yield from _events(_loaded(text), deep - 1)
+            yield from _events(decoded("the body", text), deep - 1)
         else:
             yield value
 
@@ -103,10 +93,8 @@ def _correlated(event: Mapping[str, Any]) -> Key | None:
             said, event_type = _of_mail(mail), "mail"
         case {"event": {"data": {"tags": dict(tags)}}}:
             said, event_type = tags.get(ID_TAG), "mail"
-    try:
-        return Key(Reference.read(said).id, event_type) if isinstance(said, str) else None
-    except Malformed:
-        return None
+    reference = Reference.found_in(said) if isinstance(said, str) else None
+    return None if reference is None else Key(reference.id, event_type)
 
 
 def _of_mail(mail: Mapping[str, Any]) -> object:

@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.errors import Malformed
 from mailroom.feedback import values
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Status
@@ -72,10 +71,7 @@ def _reference(event: SmsEvent) -> Reference | None:
     """Return the SMS's reference, or None if another program sent the SMS; its context may use the same
     key."""
     text = (event.context or {}).get(CONTEXT)
-    try:
-        return Reference.read(text if isinstance(text, str) else "")
-    except Malformed:
-        return None
+    return Reference.found_in(text) if isinstance(text, str) else None
 
 
 def _status(event: SmsEvent) -> Status:

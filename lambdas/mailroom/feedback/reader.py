@@ -4,10 +4,9 @@ the provider."""
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from mailroom.errors import MAX_DEPTH, Malformed, too_deep
+from mailroom.errors import Malformed
 from mailroom.feedback import aws_sms, keywords, resend, ses, twilio, values
 from mailroom.feedback.keywords import KNOWN, Keywords, KeywordText
 from mailroom.feedback.ses import READERS
@@ -93,7 +92,7 @@ def _parts(body: str) -> Iterator[Any]:
     otherwise the whole body. Raises Malformed if the body is not JSON, or an empty array."""
     if body.strip() == VALIDATED:  # with raw message delivery, SNS sends it without an envelope
         return
-    value = _json("the body", body)
+    value = values.decoded("the body", body)
     elements = value if isinstance(value, list) else [value]
     if not elements:
         raise Malformed("the body is empty")
@@ -126,17 +125,7 @@ def _unwrapped(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | 
     if envelope.type in _SUBSCRIPTION_TYPES or envelope.message.strip() == VALIDATED:
         logger.info("a notice about the topic itself", kind=values.word(envelope.type))
         return None, ""
-    payload = _json("SNS's message", envelope.message)
+    payload = values.decoded("SNS's message", envelope.message)
     if not isinstance(payload, dict):
         raise Malformed("SNS's message is not a JSON object")
     return payload, envelope.timestamp
-
-
-def _json(name: str, text: str) -> Any:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise Malformed(f"{name} is not JSON") from None
-    if too_deep(text, value):
-        raise Malformed(f"{name} has over {MAX_DEPTH} levels of lists and objects")
-    return value

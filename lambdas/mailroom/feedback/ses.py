@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.errors import Malformed
 from mailroom.feedback import values
 from mailroom.feedback.values import sentence, word
 from mailroom.message import address
@@ -197,19 +196,12 @@ def find(
     """
     complete = headers[:-1] if truncated else headers
     texts = {header.value.strip() for header in complete if header.name.lower() == HEADER and header.value}
-    by_headers = {reference for reference in map(_parsed, texts) if reference is not None}
+    by_headers = {reference for reference in map(Reference.found_in, texts) if reference is not None}
     by_header = by_headers.pop() if len(by_headers) == 1 else None
     by_tags = Reference.of_tags({name: tag_values[0] for name, tag_values in tags.items() if tag_values})
     if by_header is not None and by_tags is not None and by_header.id == by_tags.id:
         return max(by_header, by_tags, key=lambda reference: reference.attempt)
     return by_header or by_tags
-
-
-def _parsed(text: str) -> Reference | None:
-    try:
-        return Reference.read(text)
-    except Malformed:
-        return None
 
 
 def _delivery(section: EventObject, time_ms: int) -> Iterator[Meaning]:

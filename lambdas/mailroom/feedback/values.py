@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from mailroom.clock import epoch
-from mailroom.errors import Malformed
+from mailroom.errors import MAX_DEPTH, Malformed, too_deep
 from mailroom.message.address import to_e164
 from mailroom.telemetry import logger, masked
 
@@ -59,6 +59,17 @@ def milliseconds(name: str, value: int) -> int:
     range."""
     if not 0 <= value < LATEST_MS:
         raise Malformed(f"`{name}` is no time in epoch milliseconds")
+    return value
+
+
+def decoded(name: str, text: str) -> Any:
+    """Decode JSON. Raises Malformed if the text, which the message calls `name`, is not JSON, or too deep."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise Malformed(f"{name} is not JSON") from None
+    if too_deep(text, value):
+        raise Malformed(f"{name} has over {MAX_DEPTH} levels of lists and objects")
     return value
 
 

@@ -130,8 +130,13 @@ class Reference(Struct, frozen=True):
     def of_tags(cls, tags: Mapping[str, str]) -> "Reference | None":
         """Return the reference in `tags`, or None for a mail of another program."""
         coded, attempt = tags.get(ID_TAG, ""), tags.get(ATTEMPT_TAG, "1")
+        return cls.found_in(coded if attempt == "1" else f"{coded}.{attempt}")
+
+    @classmethod
+    def found_in(cls, text: str) -> "Reference | None":
+        """Parse a reference, or return None for the text of another program."""
         try:
-            return cls.read(coded if attempt == "1" else f"{coded}.{attempt}")
+            return cls.read(text)
         except Malformed:
             return None
 

@@ -91,7 +91,8 @@ def _fcm(push: Push) -> Json:
         # already.
         android |= {"priority": "high", "notification": {"tag": id_}}
     if push.data:
-        message["data"] = {name: _string(value) for name, value in push.data.items()}
+        data = push.data.items()
+        message["data"] = {name: value if isinstance(value, str) else encode(value) for name, value in data}
     return {"fcmV1Message": {"message": message}}
 
 
@@ -102,10 +103,6 @@ def _apns(push: Push) -> Json:
 
 PLATFORMS: dict[str, Callable[[Push], Json]] = {"GCM": _fcm, "APNS": _apns, "APNS_SANDBOX": _apns}
 """Payloads by the names of platforms in ARNs and in the parameter `Message`. GCM is the old name of FCM."""
-
-
-def _string(value: Any) -> str:
-    return value if isinstance(value, str) else encode(value)
 
 
 def _largest(push: Push) -> str:
