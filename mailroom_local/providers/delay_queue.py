@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
+from mailroom.clock import Clock
 from mailroom_local.providers.http import Pages, Request
 
 T = TypeVar("T")
@@ -32,10 +33,7 @@ class DelayQueue(Generic[T]):
     """
 
     def __init__(
-        self,
-        deliver: Callable[[list[T]], list[T]],
-        most: int = 10,
-        clock: Callable[[], float] = time.monotonic,
+        self, deliver: Callable[[list[T]], list[T]], most: int = 10, clock: Clock = time.monotonic
     ) -> None:
         self._deliver = deliver
         self._most = most

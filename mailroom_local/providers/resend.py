@@ -38,6 +38,7 @@ from msgspec import Meta, Struct, field
 from standardwebhooks import Webhook
 
 from mailroom.channels.mail.contract import UNSUPPORTED
+from mailroom.clock import Clock
 from mailroom_local.providers.delay_queue import DelayQueue, Disorder
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, iso_milliseconds, json_reply
 from mailroom_local.providers.inbox import Accepted, InboxStore, attached
@@ -123,16 +124,10 @@ class ResendSimulator:
 
     prefix = "/resend"
 
-    def __init__(
-        self,
-        inbox: InboxStore,
-        post: Callable[[Request], Reply],
-        seed: int = SEED,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, inbox: InboxStore, post: Callable[[Request], Reply], clock: Clock = time.time) -> None:
         self._inbox = inbox
         self._post = post
-        self._random = random.Random(seed)  # noqa: S311 - shuffles
+        self._random = random.Random(SEED)  # noqa: S311 - shuffles
         self._clock = clock
         self._answered: dict[str, tuple[float, bytes, Reply]] = {}
         self._had = Occurrences()

@@ -25,6 +25,7 @@ import base64
 import json
 import mimetypes
 import uuid
+from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import parseaddr
@@ -54,31 +55,25 @@ ENCODINGS = {"BASE64": "base64", "QUOTED_PRINTABLE": "quoted-printable", "SEVEN_
 Refusal = tuple[int, str, str]  # HTTP status, error code, message
 
 
+@dataclass(frozen=True)
 class SesSimulator:
     """The routes under /v2/email."""
 
     prefix = "/v2/email"
 
-    def __init__(
-        self,
-        inbox: InboxStore,
-        upstream: Upstream,
-        suppressed: SuppressionList,
-        feedback: SesFeedback,
-    ) -> None:
-        self._inbox = inbox
-        self._upstream = upstream
-        self._suppressed = suppressed
-        self._feedback = feedback
-        self._had = Occurrences()
-        self._known: set[str] = set()
+    inbox: InboxStore
+    upstream: Upstream
+    suppressed: SuppressionList
+    feedback: SesFeedback
+    _had: Occurrences = field(default_factory=Occurrences)
+    _known: set[str] = field(default_factory=set)
 
     def handle(self, request: Request) -> Reply:
         if request.method == "POST" and request.path.rstrip("/") == "/v2/email/outbound-emails":
             return self._send(request)
         if request.path.startswith(SUPPRESSION_PATH):
-            return self._suppressed.handle(request)
-        return self._upstream.pass_on(request)
+            return self.suppressed.handle(request)
+        return self.upstream.pass_on(request)
 
     def _send(self, request: Request) -> Reply:
         mail = json.loads(request.body or b"{}")
@@ -88,8 +83,8 @@ class SesSimulator:
         if refusal:
             return ses_error(*refusal)
         provider_id, content = f"0100019abcdef012-{uuid.uuid4()}-000000", content_of(mail)
-        self._inbox.add(Accepted("mail", ", ".join(content["to"]), provider_id, content))
-        self._feedback.accepted(provider_id, content, request)
+        self.inbox.add(Accepted("mail", ", ".join(content["to"]), provider_id, content))
+        self.feedback.accepted(provider_id, content, request)
         if outcome == "lost-answer":
             raise NoAnswer
         return json_reply(200, {"MessageId": provider_id})
@@ -112,7 +107,7 @@ class SesSimulator:
         """Whether the emulator has it; what it has is not asked for again."""
         if path not in self._known:
             asked = Request("GET", f"{self.prefix}/{path}", request.headers, b"")
-            if self._upstream.pass_on(asked).status == 200:
+            if self.upstream.pass_on(asked).status == 200:
                 self._known.add(path)
         return path in self._known
 

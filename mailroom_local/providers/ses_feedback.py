@@ -10,13 +10,14 @@ import random
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from email.utils import parseaddr
 from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from mailroom.clock import Clock
 from mailroom_local.providers.delay_queue import DelayQueue, Disorder
 from mailroom_local.providers.http import Reply, Request, json_reply
 from mailroom_local.providers.ses_events import EVENT_TYPES, AcceptedMail, Address, Event, Kind, event, send
@@ -84,11 +85,7 @@ class SesFeedback:
     """Publishes the events of accepted mails; safe for many threads."""
 
     def __init__(
-        self,
-        upstream: Upstream,
-        suppressed: SuppressionList,
-        seed: int = SEED,
-        clock: Callable[[], float] = time.time,
+        self, upstream: Upstream, suppressed: SuppressionList, seed: int = SEED, clock: Clock = time.time
     ) -> None:
         self._upstream = upstream
         self._suppressed = suppressed

@@ -7,6 +7,7 @@ A list is filtered by `To` only, as Mailroom asks. `sms.py` says which number do
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from http import HTTPStatus
@@ -56,20 +57,15 @@ DELIVERY_ERRORS = {
 }
 
 
+@dataclass(frozen=True)
 class TwilioSimulator:
     """The routes under /twilio. `on_accepted` is called with each accepted message."""
 
     prefix = "/twilio"
 
-    def __init__(
-        self,
-        network: SmsNetwork,
-        on_accepted: Callable[[SimulatedSms], None],
-        slow_seconds: float = SLOW_SECONDS,
-    ) -> None:
-        self._network = network
-        self._on_accepted = on_accepted
-        self._slow_seconds = slow_seconds
+    network: SmsNetwork
+    on_accepted: Callable[[SimulatedSms], None]
+    slow_seconds: float = SLOW_SECONDS
 
     def handle(self, request: Request) -> Reply:
         if request.login not in LOGINS:
@@ -94,7 +90,7 @@ class TwilioSimulator:
             return error(401, 20003, "Authentication Error - invalid username")
         if request.method != "GET":
             return error(405, 20004, "Method not allowed")
-        return json_reply(HTTPStatus.OK, account_as_json(self._network.clock()))
+        return json_reply(HTTPStatus.OK, account_as_json(self.network.clock()))
 
     def _create(self, request: Request) -> Reply:
         try:
@@ -105,11 +101,11 @@ class TwilioSimulator:
         if wrong is not None:
             return error(*wrong)
         try:
-            sms = self._network.submit(order)
+            sms = self.network.submit(order)
         except SubmitRefused as refused:
             status, code, message = REFUSALS[refused.why]
             return error(status, code, message.format(to=order.to))
-        self._on_accepted(sms)
+        self.on_accepted(sms)
         return self._answer(sms)
 
     def _answer(self, sms: SimulatedSms) -> Reply:
@@ -119,26 +115,26 @@ class TwilioSimulator:
             case "error":
                 return error(*REFUSALS["error"])
             case "slow":
-                time.sleep(self._slow_seconds)
+                time.sleep(self.slow_seconds)
         return json_reply(HTTPStatus.CREATED, as_json(sms, sms.created))
 
     def _fetch(self, sid: str) -> Reply:
-        inbound = self._network.received(sid)
+        inbound = self.network.received(sid)
         if inbound is not None:
             shown = {"direction": "inbound", "status": "received"}
             return json_reply(HTTPStatus.OK, as_json(inbound, inbound.created + 1) | shown)
-        sms = self._network.message(sid)
+        sms = self.network.message(sid)
         if sms is None:
             return error(404, 20404, f"The requested resource /Messages/{sid}.json was not found")
-        return json_reply(HTTPStatus.OK, as_json(sms, self._network.clock()))
+        return json_reply(HTTPStatus.OK, as_json(sms, self.network.clock()))
 
     def _list(self, query: Mapping[str, str]) -> Reply:
-        now = self._network.clock()
+        now = self.network.clock()
         try:
             size, page = int(query.get("PageSize", PAGE_SIZE)), int(query.get("Page", 0))
         except ValueError:
             return error(400, 20001, "A parameter of the list is not valid")
-        found = [sms for sms in self._network.messages() if query.get("To", sms.order.to) == sms.order.to]
+        found = [sms for sms in self.network.messages() if query.get("To", sms.order.to) == sms.order.to]
         if not 1 <= size <= MAX_PAGE_SIZE:
             return error(400, 20007, "Page size too large")
         start = _after(found, query["PageToken"]) if "PageToken" in query else page * size

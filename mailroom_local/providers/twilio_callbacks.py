@@ -9,7 +9,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from http.client import HTTPException
@@ -20,6 +20,7 @@ from urllib.request import Request
 
 from twilio.request_validator import RequestValidator
 
+from mailroom.clock import Clock
 from mailroom_local.aws import open_url
 from mailroom_local.providers.delay_queue import DelayQueue, Disorder
 from mailroom_local.providers.http import Pages
@@ -56,9 +57,7 @@ class StatusCallback:
 class StatusCallbacks:
     """Posts the statuses of each message to its StatusCallback; safe for many threads."""
 
-    def __init__(
-        self, emulator_url: str, seed: int = SEED, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, emulator_url: str, seed: int = SEED, clock: Clock = time.monotonic) -> None:
         self._emulator = emulator_url
         self._random = random.Random(seed)  # noqa: S311 - shuffles
         self._validator = RequestValidator(AUTH_TOKEN)

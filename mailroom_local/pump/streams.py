@@ -206,22 +206,15 @@ class GivenUp:
     invocations: int
 
 
+@dataclass(frozen=True)
 class StreamDelivery:
     """Delivers batches by these rules. `invoke` raises nothing."""
 
-    def __init__(
-        self,
-        mapping: StreamMapping,
-        invoke: Callable[[Sequence[Record]], Invoked],
-        give_up: Callable[[GivenUp], None],
-        clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._mapping = mapping
-        self._invoke = invoke
-        self._give_up = give_up
-        self._clock = clock
-        self._sleep = sleep
+    mapping: StreamMapping
+    invoke: Callable[[Sequence[Record]], Invoked]
+    give_up: Callable[[GivenUp], None]
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
 
     def deliver(self, records: Sequence[Record]) -> None:
         """Deliver in the order of the stream; return when every record was handled or given up on."""
@@ -232,21 +225,21 @@ class StreamDelivery:
             batch = self._without_expired(waiting.popleft(), last)
             if not batch.records:
                 continue
-            last = self._invoke(batch.records)
+            last = self.invoke(batch.records)
             batch = replace(batch, invocations=batch.invocations + 1)
-            step = after(batch, last, self._mapping)
+            step = after(batch, last, self.mapping)
             if step.given_up:
-                self._give_up(GivenUp(step.given_up, RETRIES_EXHAUSTED, last, batch.invocations))
+                self.give_up(GivenUp(step.given_up, RETRIES_EXHAUSTED, last, batch.invocations))
             waiting.extendleft(reversed(step.batches))
             failures = failures + 1 if step.batches else 0
             if step.batches:
-                self._sleep(backoff(failures - 1))
+                self.sleep(backoff(failures - 1))
 
     def _without_expired(self, batch: StreamBatch, last: Invoked | None) -> StreamBatch:
         """The batch without the records that outlived the mapping's age."""
-        oldest = self._clock() - self._mapping.max_age_seconds
+        oldest = self.clock() - self.mapping.max_age_seconds
         expired = tuple(record for record in batch.records if record.created < oldest)
         if not expired:
             return batch
-        self._give_up(GivenUp(expired, TOO_OLD, last if batch.invocations else None, batch.invocations))
+        self.give_up(GivenUp(expired, TOO_OLD, last if batch.invocations else None, batch.invocations))
         return replace(batch, records=tuple(each for each in batch.records if each.created >= oldest))
