@@ -191,7 +191,8 @@ class Collector(Struct, frozen=True):
             self.runs.release(claim, trouble, "expired")
             logger.warning("run has expired", page=asked.page)
             return
-        if (again := self._again(definition)) is not None:
+        room = self.rooms.get(definition.channel)
+        if room is not None and (again := room.again(definition, self.clock())) is not None:
             self._wait(definition, claim, asked, again)
             return
         if asked.page > definition.max_pages:
@@ -211,10 +212,6 @@ class Collector(Struct, frozen=True):
             logger.info("audience is collected", recipients=run.recipients + people)
         else:
             self._send_next(run, asked.page + 1, cursor)
-
-    def _again(self, definition: Definition) -> float | None:
-        room = self.rooms.get(definition.channel)
-        return None if room is None else room.again(definition, self.clock())
 
     def _wait(self, definition: Definition, claim: PageClaim, asked: Next, again: float) -> None:
         """Let a page wait that the day has no room for: as a new message, so that no receive counts."""

@@ -296,12 +296,11 @@ _NOT_ALLOWED = Blocked(
 )
 
 
-class Choices:
+class Choices(Struct, frozen=True):
     """The suppression list and the preferences of one stage, read together."""
 
-    def __init__(self, suppressions: Suppressions, preferences: Preferences) -> None:
-        self._suppressions = suppressions
-        self._preferences = preferences
+    suppressions: Suppressions
+    preferences: Preferences
 
     def find(self, channel: str, addressees: Iterable[Addressee]) -> dict[Addressee, Blocked]:
         """Return the blocked part of `addressees`. The preferences are read only for topics. Raises
@@ -309,14 +308,14 @@ class Choices:
         forms = {addressee: spellings(addressee.recipient) for addressee in addressees}
         if not forms:
             return {}
-        suppressions, preferences = self._suppressions.table, self._preferences.table
+        suppressions, preferences = self.suppressions.table, self.preferences.table
         # Each key once: several topics may have the same recipient, and DynamoDB refuses repeated keys.
         listed_forms = dict.fromkeys(chain.from_iterable(forms.values()))
         keys = {suppressions: [listed_key(form, channel) for form in listed_forms]}
         pairs = ((form, item.topic) for item in forms for form in forms[item] if item.topic is not None)
         if choice_keys := [choice_key(*pair) for pair in dict.fromkeys(pairs)]:
             keys[preferences] = choice_keys
-        items = batch_get(self._suppressions.client, keys)
+        items = batch_get(self.suppressions.client, keys)
         listed, opt_outs = _listed(items[suppressions]), _opt_outs(items.get(preferences, ()))
         return {item: blocked for item in forms if (blocked := _blocked(item, listed, opt_outs))}
 

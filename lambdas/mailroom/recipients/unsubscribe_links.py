@@ -48,20 +48,19 @@ class _Keys(Struct, frozen=True):
     previous: list[_Key] = []
 
 
-class Tokens:
+class Tokens(Struct, frozen=True):
     """Tokens signed with the secret's `key`. Tokens signed with a key in `previous` are valid too, so that
     links in old mails survive a new key. After a wrong signature the secret is read again."""
 
-    def __init__(self, secret: CachedSecret) -> None:
-        self._secret = secret
+    secret: CachedSecret
 
     def sign(self, choice: Choice, signed_at: float | None = None) -> str:
         """Return the choice as signed text for a URL's path. With `signed_at` (epoch seconds), use the key of
         that time, if the secret has changed at most once since. Raises InvalidSecret and botocore's
         errors."""
-        version = self._secret.current()
+        version = self.secret.current()
         if signed_at is not None and version.created > signed_at:
-            version = self._secret.previous() or version
+            version = self.secret.previous() or version
         return _serializer_of(version.text).dumps([choice.recipient, choice.topic])
 
     def read(self, token: str) -> Choice:
@@ -79,9 +78,9 @@ class Tokens:
 
     def _content(self, token: str) -> Any:
         try:
-            return _serializer_of(self._secret.current().text).loads(token)
+            return _serializer_of(self.secret.current().text).loads(token)
         except BadSignature:  # perhaps signed with a new key that this process has not read yet
-            return _serializer_of(self._secret.current(RENEW_SECONDS).text).loads(token)
+            return _serializer_of(self.secret.current(RENEW_SECONDS).text).loads(token)
 
 
 class Links:

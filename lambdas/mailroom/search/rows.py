@@ -72,12 +72,11 @@ def run_row(item: Mapping[str, Any]) -> Row | None:
     return Row(f"run#{campaign}#{run}#{shard}", put, Key(item["id"], item["event_type"]), int(item["ttl"]))
 
 
-class Rows:
+class Rows(Struct, frozen=True):
     """Makes the rows of one stage. Recipients stand in them as a hash with the stage's own key: whoever reads
     the table alone learns of nobody."""
 
-    def __init__(self, secret: CachedSecret) -> None:
-        self._secret = secret
+    secret: CachedSecret
 
     def of(self, item: Mapping[str, Any]) -> list[Row]:
         """All rows of a ledger's item, in plain Python. One that was erased has none, nor has one that an
@@ -93,7 +92,7 @@ class Rows:
     def partition(self, form: str) -> str:
         """The partition of a recipient, in the one form that `forms_of` names. Raises as `of`."""
         try:
-            key = msgspec.json.decode(self._secret.current().text, type=_Key).key
+            key = msgspec.json.decode(self.secret.current().text, type=_Key).key
         except (msgspec.DecodeError, UnicodeError):  # its words may quote the secret
             raise InvalidSecret(f"the secret for searching is not {_SHAPE}; put its key back") from None
         return f"to#{hmac.digest(key.encode(), form.encode(), hashlib.sha256)[:16].hex()}"
