@@ -60,9 +60,9 @@ class Oversize:
 
     client: "S3Client"
     bucket: Callable[[], str]
-    """Function that returns the bucket's name; it is called at the first large item."""
+    """Function that returns the name of the bucket, called at the first large item."""
     keep_seconds: float | None = None
-    """Time for which the bucket keeps an object, or None if it is unknown or unlimited."""
+    """Seconds for which the bucket keeps an object, or None if this time is unknown or unlimited."""
     clock: Clock = time.time
 
     def lightened(self, image: Mapping[str, Value]) -> Mapping[str, Value]:
@@ -212,9 +212,9 @@ class MailboxWriter:
     client: "DynamoDBClient"
     table: str
     ttl: float | None = None
-    """Seconds after its send_at for which an item without a ttl stays; None or 0 for ever."""
+    """Seconds after send_at for which an item without a ttl stays, by default for ever."""
     oversize: Oversize | None = None
-    """Without it, items that are too large for DynamoDB are refused."""
+    """Mover of large content. By default, items that are too large for DynamoDB are refused."""
     clock: Clock = time.time
 
     def put(self, item: Mapping[str, Any], *, if_new: bool = True) -> PutResult:
