@@ -1,4 +1,5 @@
-"""The AWS clients, created once a process: a function's later invocations reuse their connections."""
+"""AWS clients, each created once per process, so that a function's later invocations reuse its
+connections."""
 
 import time
 from collections.abc import Callable
@@ -29,19 +30,20 @@ T = TypeVar("T")
 
 _CONNECT_SECONDS = 2.0
 MAX_IDLE_SECONDS = 5.0
-"""Seconds since the last request's beginning, after which a connection is replaced. A new connection costs a
-few milliseconds of CPU time."""
+"""Seconds after the beginning of the last request, after which a connection is replaced. A new connection
+costs a few milliseconds of CPU time."""
 
 
 def _config(read_seconds: float, attempts: int) -> Config:
     return Config(
         connect_timeout=_CONNECT_SECONDS,
         read_timeout=read_seconds,
-        max_pool_connections=16,  # the HTTP API puts up to 16 items at a time
+        max_pool_connections=16,  # enough for the HTTP API, which puts up to 16 items at a time
         retries={"mode": "standard", "total_max_attempts": attempts},
-        # botocore need not check the requests: mypy does, against the services' own types.
+        # botocore's check of each request is off: mypy checks requests by the types of the services.
         parameter_validation=False,
-        # botocore would build its long default twice for every request: a fifth of a call's CPU time.
+        # A fixed user agent. botocore would build its long default twice for every request: a fifth of a
+        # call's CPU time.
         user_agent="mailroom",
     )
 
@@ -51,13 +53,13 @@ _REPEATABLE = _config(read_seconds=5, attempts=4)
 
 @cache
 def dynamodb() -> "DynamoDBClient":
-    """Return the client for conditional writes, which are safe to repeat."""
+    """Return the DynamoDB client for conditional writes, which are safe to repeat."""
     return boto3.client("dynamodb", config=_REPEATABLE)
 
 
 @cache
 def dynamodb_once() -> "DynamoDBClient":
-    """Return the client for writes that have another effect if they are repeated.
+    """Return the DynamoDB client for writes that would take effect a second time if the SDK repeated them.
 
     It tries a write only once. A write without a response has an unknown outcome.
     """
@@ -66,13 +68,14 @@ def dynamodb_once() -> "DynamoDBClient":
 
 @cache
 def sqs() -> "SQSClient":
-    """Return the client for visibility and sends: the ledger drops duplicates that a repeated send makes."""
+    """Return the SQS client, for visibility and sends. A repeated send may make a duplicate, which the ledger
+    drops."""
     return boto3.client("sqs", config=_REPEATABLE)
 
 
 @cache
 def s3() -> "S3Client":
-    """Return the client for objects of the payload bucket, and for URLs that S3 accepts in every region.
+    """Return the S3 client, for objects of the payload bucket, and for URLs that S3 accepts in every region.
 
     By default, botocore signs URLs for S3's global host. Regions opened since 2019 refuse such a URL. Older
     regions redirect it to another host in a bucket's first hours, and the signature is wrong for that host.
@@ -83,7 +86,8 @@ def s3() -> "S3Client":
 
 @cache
 def secretsmanager() -> "SecretsManagerClient":
-    """Return the client for credentials and signing keys, which must not be in environment variables.
+    """Return the Secrets Manager client, for credentials and signing keys, which must not be in environment
+    variables.
 
     It gives up quickly, because a secret is read within the time of a submit.
     """
@@ -92,23 +96,24 @@ def secretsmanager() -> "SecretsManagerClient":
 
 @cache
 def scheduler() -> "EventBridgeSchedulerClient":
-    """Return the client for schedules. Mailroom chooses their names, so a repeated request conflicts."""
+    """Return the EventBridge Scheduler client. Mailroom chooses the names of schedules, so a repeated request
+    is refused as a conflict."""
     return boto3.client("scheduler", config=_REPEATABLE)
 
 
 @cache
 def events() -> "EventBridgeClient":
-    """Return the client for events, which keep their ID when they are put again.
+    """Return the EventBridge client. An event that is put again keeps its ID.
 
     It gives up quickly, because callbacks and retries wait behind an event in the stream, and the stream
-    delivers the event again.
+    delivers the record of a failed event again.
     """
     return boto3.client("events", config=_config(read_seconds=2, attempts=2))
 
 
 @cache
 def sesv2(submit_seconds: float) -> "SESV2Client":
-    """Return the client for send_email, a call without an idempotency key.
+    """Return the SES client, for send_email, a call without an idempotency key.
 
     It tries a submit only once. A submit without a response in time has an unknown outcome.
     """
@@ -123,7 +128,7 @@ def sms(submit_seconds: float) -> "PinpointSMSVoiceV2Client":
 
 @cache
 def sns(submit_seconds: float) -> "SNSClient":
-    """Return the client for endpoints and publish. Like `sesv2`, it tries a submit only once."""
+    """Return the SNS client, for endpoints and publish. Like `sesv2`, it tries a submit only once."""
     return _on_recent_connections(boto3.client("sns", config=_once(submit_seconds)))
 
 

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 MAX_STATEMENTS = 25
-"""Statements of one BatchExecuteStatement."""
+"""Most statements in one BatchExecuteStatement."""
 MAX_PUTS = 25
-"""Items of one BatchWriteItem."""
+"""Most items in one BatchWriteItem."""
 MAX_KEYS = 100
-"""Keys of one BatchGetItem, over all tables."""
+"""Most keys in one BatchGetItem, over all tables."""
 _CALLS = 4
-"""Calls for the same keys. The SDK repeats each call by itself if DynamoDB throttles it."""
+"""Most calls for the same keys until UnprocessedKeys is raised. The SDK itself also repeats each call if
+DynamoDB throttles it."""
 
 
 class UnprocessedKeys(RuntimeError):
@@ -25,11 +26,11 @@ class UnprocessedKeys(RuntimeError):
 
 
 def insert(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> list[str | None]:
-    """Put items that are new, in one call for every 25; DynamoDB decides on each by itself.
+    """Put items that are new, in one call for every 25 items; DynamoDB decides on each item separately.
 
-    Returns None for each item that was written, or else an error's code. A code does not prove that the item
-    was not written: DuplicateItem may be this item, by a repeat of the call, and DynamoDB may have been too
-    busy to know.
+    Returns for each item None if it was written, or else an error's code. A code does not prove that the item
+    was not written: DuplicateItem may mean this item, if the SDK repeated the call, and DynamoDB may have
+    been too busy to know.
     """
     codes: list[str | None] = []
     for first in range(0, len(items), MAX_STATEMENTS):
@@ -103,7 +104,8 @@ def _read(
             items[table] += map(plain, page)
             count += len(page)
         request = response.get("UnprocessedKeys")
-        # A response holds 16 MB at most, so large items take several calls. Only calls without an item count.
+        # A response holds 16 MB at most, so large items take several calls. Only a call that returns no items
+        # counts as a failed one.
         idle = 0 if count else idle + 1
         if request and idle == _CALLS:
             raise UnprocessedKeys(f"{' and '.join(request)} could not be read whole: DynamoDB throttles")

@@ -20,21 +20,22 @@ _NO_ATTRIBUTES: Sets = {}
 
 
 class Update(NamedTuple):
-    """Changes of an item, by attribute."""
+    """Changes of an item's attributes, in DynamoDB's form."""
 
     sets: Mapping[str, Value] = _NO_ATTRIBUTES
-    """New values."""
+    """New values by attribute."""
     once: Mapping[str, Value] = _NO_ATTRIBUTES
-    """Values of attributes that lack a value."""
+    """Values by attribute, for attributes that the item lacks."""
     appends: Mapping[str, Value] = _NO_ATTRIBUTES
-    """Lists of further entries."""
+    """Lists of further entries, by the attribute to whose list they are appended."""
     adds: Mapping[str, Value] = _NO_ATTRIBUTES
-    """Increments of numbers, and further members of sets."""
+    """Increments of numbers, and further members of sets, by attribute."""
     removes: Sequence[str] = ()
 
     @property
     def expression(self) -> str:
-        """The update in DynamoDB's words, in which `:name` is the value for the attribute `name`."""
+        """The update expression, in which `:name` is the placeholder for the value of the attribute
+        `name`."""
         first_values = [f"#{name} = if_not_exists(#{name}, :{name})" for name in self.once]
         appends = [
             f"#{name} = list_append(if_not_exists(#{name}, :no_entries), :{name})" for name in self.appends
@@ -48,19 +49,19 @@ class Update(NamedTuple):
 
     @property
     def values(self) -> Sets:
-        """The values of the expression."""
+        """Values for the placeholders in the expression."""
         values = values_of({**self.sets, **self.once, **self.appends, **self.adds})
         return {**values, ":no_entries": {"L": []}} if self.appends else values
 
 
 def values_of(sets: Mapping[str, Value]) -> Sets:
-    """Return the values of an expression in which `:name` is the value for the attribute `name`."""
+    """Return the values for an expression in which `:name` is the placeholder for the value of `name`."""
     return {f":{name}": value for name, value in sets.items()}
 
 
-@lru_cache(maxsize=512)  # the verbs are few, and their texts are nearly always the same
+@lru_cache(maxsize=512)  # a process uses few different expressions
 def _in_one_line(text: str) -> str:
-    """Join the lines of a text: DynamoDB accepts several lines, but moto and emulators do not."""
+    """Join the lines of an expression: DynamoDB accepts several lines, but moto and emulators do not."""
     return " ".join(text.split())
 
 
@@ -98,10 +99,10 @@ def update(
         "UpdateExpression": _in_one_line(expression),
         "ConditionExpression": _in_one_line(condition),
         "ReturnValues": returns,
-        # The response to a failed condition brings the item, so that no read is needed.
+        # DynamoDB sends the item with the error of a failed condition, so that no read is needed.
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    # DynamoDB refuses both parameters if they are empty.
+    # DynamoDB refuses each of these two parameters if it is empty.
     if aliases := {**_aliases(expression, condition), **(names or {})}:
         request["ExpressionAttributeNames"] = aliases
     if values:
@@ -129,6 +130,6 @@ def try_update(
 
 
 def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the item beside a failed condition, which is missing from the client's own types."""
+    """Return the item that DynamoDB sent with the error of a failed condition; the types of boto3 lack it."""
     item: Mapping[str, Any] = response.get("Item", {})
     return item

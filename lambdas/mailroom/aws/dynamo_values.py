@@ -15,9 +15,9 @@ Value = dict[str, Any]
 Sets = dict[str, Value]
 """Attribute values by attribute."""
 MAX_LEVELS = 32
-"""Levels of lists and maps within each other that DynamoDB accepts."""
+"""Most levels of nested lists and maps that DynamoDB accepts."""
 _MAX_PLAIN_DIGITS = 18
-"""Digits of a whole number that is portable as a JSON integer."""
+"""Most digits of a whole number that is portable as a JSON integer."""
 
 
 def image_of(item: Mapping[str, Any]) -> dict[str, Value]:
@@ -117,7 +117,7 @@ def _plain(value: Value) -> Any:
             return plain(content)
         case "SS" | "NS" | "BS":
             return sorted(_plain({kind[0]: member}) for member in content)
-    return content  # a string or a bool
+    return content  # the remaining types: a string or a bool
 
 
 def _plain_number(text: str) -> int | Decimal:
@@ -143,13 +143,13 @@ def _canonical(value: Value) -> Any:
             return kind, {name: _canonical(field) for name, field in content.items()}
         case "SS" | "NS" | "BS":
             return kind, {_canonical({kind[0]: member}) for member in content}
-    return kind, content  # a string, a bool or null
+    return kind, content  # the remaining types: a string, a bool or null
 
 
 def size_of(image: Mapping[str, Value]) -> int:
-    """Return the bytes that DynamoDB counts, by "Item sizes and formats" of its developer guide.
+    """Return the bytes of an item that DynamoDB counts, by "Item sizes and formats" of its developer guide.
 
-    Numbers count a little more, because the guide has a rule of thumb only.
+    Numbers count a little more than in DynamoDB, because the guide has only a rule of thumb for them.
     """
     return sum(len(name.encode()) + _size(value) for name, value in image.items())
 
@@ -169,7 +169,7 @@ def _size(value: Value) -> int:
             return 3 + len(content) + size_of(content)
         case "SS" | "NS" | "BS":
             return sum(_size({kind[0]: member}) for member in content)
-    return 1  # null or a bool
+    return 1  # the remaining types: null or a bool
 
 
 def string(value: str) -> Value:

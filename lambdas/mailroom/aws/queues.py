@@ -17,18 +17,19 @@ T = TypeVar("T")
 
 MAX_ENTRIES = 10
 MAX_BYTES = 1024 * 1024
-"""Maximum size of a message and of a whole batch, attributes included."""
+"""Most bytes of a message, and also of a whole batch, attributes included."""
 MAX_DELAY_SECONDS = 900
 MAX_VISIBILITY_SECONDS = 42_300
-"""Maximum of a visibility in seconds. SQS refuses an end more than 12 hours after the receive, and the
-function may have used 15 minutes of them."""
+"""Longest visibility time-out in seconds that may be set. SQS refuses a time-out that ends more than 12 hours
+after the receive, and the function may have used 15 minutes of that time."""
 PUT_AT = "put_at"
-"""Name of the attribute with the time at which a message's item was put: the stream's whole epoch seconds."""
+"""Name of the message attribute with the time when the message's item was put into the mailbox, in whole
+epoch seconds from the stream."""
 IN_LINE = "in_line"
-"""Name of the attribute of a message that has waited for its slot of the day."""
+"""Name of the message attribute that marks a message which has waited for the day's quota."""
 AT_ONCE = 0.0
-"""Wait in seconds of a message that waiting cannot fix. Receive follows receive, so that the message soon
-reaches the dead-letter queue without locking its group meanwhile."""
+"""Visibility time-out in seconds of a message that waiting cannot fix. The message is received again at once,
+so that it soon becomes a dead letter and does not lock its message group meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,10 @@ def _request(index: int, entry: Entry) -> Any:
 
 
 def set_visibility(client: "SQSClient", url: str, waits: Sequence[tuple[str, float]]) -> None:
-    """Let the message of each receipt come back after its wait in seconds. One call sets ten.
+    """Set after how many seconds the queue delivers the message of each receipt again. One call sets ten.
 
-    A wait that cannot be set is logged, and no error is raised: the message then comes back when the queue's
-    own visibility time-out ends, which is later but safe.
+    A wait that cannot be set is logged, and no error is raised: the message is then delivered again when the
+    queue's own visibility time-out ends, which is later but safe.
     """
     for start in range(0, len(waits), MAX_ENTRIES):
         entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
@@ -151,19 +152,20 @@ _DEPTHS: Any = (
 
 
 def depth(client: "SQSClient", url: str) -> int:
-    """Return about how many messages a queue holds, including those in flight and delayed."""
+    """Return approximately how many messages a queue holds, including those in flight and delayed."""
     attributes = client.get_queue_attributes(QueueUrl=url, AttributeNames=_DEPTHS).get("Attributes", {})
     return sum(map(int, attributes.values()))
 
 
 def put_at(record: Mapping[str, Any]) -> float | None:
-    """Return when the record's item was put, in epoch seconds, or else when the record was queued.
+    """Return the time in epoch seconds when the record's item was put into the mailbox, or else when the
+    record was queued.
 
     None if the record has neither time.
     """
     text = record.get("messageAttributes", {}).get(PUT_AT, {}).get("stringValue")
     try:
         seconds = int(text) if text else int(record["attributes"]["SentTimestamp"]) / 1000
-    except (KeyError, ValueError, OverflowError):  # other senders may write to the queue
+    except (KeyError, ValueError, OverflowError):  # programs other than Mailroom may write to the queue
         return None
     return seconds if 0 <= seconds < END_OF_TIME else None

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
 
 READ_AGAIN_SECONDS = 60
-"""Seconds for which a warm function may use a value that was replaced. Reading each minute costs a process
-that is always busy $0.22 a month."""
+"""Seconds for which a warm function may use a secret's value that was replaced. With one read a minute, a
+process that is always busy costs $0.22 a month."""
 CURRENT, PREVIOUS = "AWSCURRENT", "AWSPREVIOUS"
 
 
@@ -32,9 +32,10 @@ class Version(Struct, frozen=True):
 
 
 def unreadable(secret: str, error: ClientError | BotoCoreError) -> NotReady:
-    """Return the outcome of a message that was not sent because `secret`, as people call it, cannot be read.
+    """Return the outcome of a message that was not sent because a secret cannot be read. `secret` is its name
+    for people.
 
-    An error that may pass means a retry. Any other refusal of AWS is a fault of the configuration.
+    An error that may be temporary becomes a `Retry`. Any other error of AWS is a fault of the configuration.
     """
     reason = f"{secret} cannot be read: {error}"
     if not isinstance(error, ClientError):
@@ -47,7 +48,8 @@ def unreadable(secret: str, error: ClientError | BotoCoreError) -> NotReady:
 class CachedSecret:
     """Versions of a secret, each read again after `seconds`.
 
-    While a version cannot be read again, its last value stays valid. If there is none, the error is raised.
+    While a version cannot be read again, its last value stays valid. If the version was never read, the error
+    is raised.
     """
 
     def __init__(
@@ -58,7 +60,8 @@ class CachedSecret:
         self._clock = clock
         self._seconds = seconds
         self._versions: dict[str, tuple[Version | None, float]] = {}
-        """The versions by stage, each with the time of its last request."""
+        """The versions by stage of Secrets Manager, such as AWSCURRENT, each with the time of its last
+        request."""
 
     def current(self, seconds: float | None = None) -> Version:
         """Return the value in use. Raises botocore's errors.

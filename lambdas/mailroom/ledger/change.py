@@ -1,4 +1,4 @@
-"""A change of a ledger item, as the table's stream reports it."""
+"""A change of a ledger item, as the DynamoDB stream of the ledger's table reports it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from mailroom.message.message import Key
 
 
 class LedgerChange(Struct, frozen=True):
-    """A change of an item. Both images are in plain Python."""
+    """A change of a ledger item. Both images are decoded from DynamoDB's types to plain Python."""
 
     old: Mapping[str, Any]
     """Image before the change; {} if the item is new."""
@@ -38,22 +38,26 @@ class LedgerChange(Struct, frozen=True):
 
     @property
     def at(self) -> float:
-        """Time in epoch seconds, which is the same if the stream reports the change again."""
+        """Time of the change in epoch seconds: the same time if the stream delivers the record a second
+        time."""
         return epoch(self.new["updatedAt"])
 
     @property
     def moved(self) -> bool:
-        """Whether the status has changed. A claim always stands between two outcomes of the same status."""
+        """Whether the change gave the message another status. Between two outcomes of the same status there
+        is always a claim, whose status is `sending`."""
         return self.new.get("status") != self.old.get("status")
 
     @property
     def reopened(self) -> bool:
-        """Whether an operator has sent the message again: that begins a life, and is not an outcome."""
+        """Whether the change is an operator's resend of a message that had ended. A resend is not an
+        outcome."""
         return int(self.old.get("generation", 0)) != self.generation
 
 
 def change_of(record: Mapping[str, Any]) -> LedgerChange | None:
-    """Read the change from a stream's record; None if the item was deleted, which is not an outcome."""
+    """Read the change from a record of the stream; None if the item was deleted, because a deletion is not an
+    outcome."""
     images = record["dynamodb"]
     if record["eventName"] == "REMOVE" or "NewImage" not in images:
         return None

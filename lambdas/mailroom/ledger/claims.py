@@ -1,4 +1,4 @@
-"""Results of a claim, the one conditional write that every delivery of a message begins with."""
+"""Results of a claim: the conditional write with which every delivery of a message begins."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,22 +15,23 @@ class Try(Struct, frozen=True, order=True):
     began: int
     """Time of the claim in epoch milliseconds."""
     account: str
-    """Provider and account that the claim was for, or ANY_ACCOUNT."""
+    """Provider and account to which the message was going to be submitted, or ANY_ACCOUNT."""
 
     @property
     def text(self) -> str:
-        """The form in which the ledger keeps a try in `unsettled_tries`."""
+        """The try as text, in the form of the ledger attribute `unsettled_tries`."""
         return f"{self.began} {self.account}"
 
 
 def tries_in(texts: Iterable[str]) -> tuple[Try, ...]:
-    """Read `unsettled_tries`, oldest try first."""
+    """Parse the texts of `unsettled_tries`, and return the tries, oldest first."""
     parts = (text.split(" ", 1) for text in texts)
     return tuple(sorted(Try(int(began), account) for began, account in parts))
 
 
 class Checkpoint(Struct, frozen=True):
-    """A provider's acceptance of an attempt that is under way."""
+    """Proof that a provider has accepted an attempt which has not ended yet, such as a fax in
+    transmission."""
 
     provider_id: str
     provider: str
@@ -39,57 +40,61 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Claimed(Struct, frozen=True):
-    """A message that belongs to this worker until the lease ends."""
+    """Successful claim: until the lease ends, only this worker may submit the message."""
 
     key: Key
     token: str
-    """Proof of ownership: a condition of every further write."""
+    """Text that identifies this claim: each later write requires that the ledger item still has this
+    token."""
     account: str | None = None
-    """Account that this claim may submit at; None if it may not submit."""
+    """Account to which the message may be submitted; None if the message may not be submitted."""
     unsettled: tuple[Try, ...] = ()
     """Earlier tries of unknown outcome, oldest first; empty if the attempt was certainly not submitted."""
     checkpoint: Checkpoint | None = None
-    """Acceptance by the provider of this attempt: follow it, never submit again."""
+    """Acceptance of this attempt by the provider: the worker waits for the result, and never submits
+    again."""
     redirected_to: str | None = None
-    """Recipient that gets the message in place of its own recipients."""
+    """Recipient to whom the stage's settings redirect the message, instead of its recipients."""
     redriven: bool = False
     """Whether an operator has put the message back from a dead-letter queue."""
 
     def after(self, evidence: Evidence) -> "Claimed":
-        """Settle the earlier tries if the evidence proves that none of them arrived."""
+        """Return the claim without its earlier tries if the evidence proves that none of them reached the
+        provider."""
         return structs.replace(self, unsettled=()) if isinstance(evidence, NotFound) else self
 
     @property
     def accounts(self) -> frozenset[str]:
-        """Accounts at which an earlier try may have arrived."""
+        """Accounts to which earlier tries of unknown outcome may have been submitted."""
         return frozenset(earlier.account for earlier in self.unsettled)
 
 
 class Completed(Struct, frozen=True):
-    """Refusal of a claim: the message has its outcome, so the record is dropped."""
+    """Refusal of a claim: the message has already ended, so the queue record is dropped."""
 
 
 class Superseded(Struct, frozen=True):
-    """Refusal of a claim: a later attempt exists, so the record is a stale copy and is dropped."""
+    """Refusal of a claim: a later attempt exists, so the queue record is a stale copy and is dropped."""
 
 
 class InProgress(Struct, frozen=True):
     """Refusal of a claim: another worker holds the message."""
 
     seconds: float
-    """Rest of that worker's lease."""
+    """Seconds until the other worker's lease ends."""
 
 
 class OutOfSequence(Struct, frozen=True):
-    """Refusal of a claim: the attempt before this one has not ended. The attempt's number was made up, or the
-    message's item was erased."""
+    """Refusal of a claim: the attempt before this one has not ended. Either the number of the attempt was
+    made up, or the message's item was erased."""
 
 
 Claim = Claimed | Completed | Superseded | InProgress | OutOfSequence
 
 
 def why_not_claimed(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -> Claim:
-    """Derive the refusal from the item (in plain Python) that DynamoDB returned with the failed condition."""
+    """Derive the reason why a claim was refused from the item (in plain Python) that DynamoDB returned with
+    the failed condition."""
     if "completedAt" in item:
         return Completed()
     if int(item.get("attempts", 0)) >= attempt:

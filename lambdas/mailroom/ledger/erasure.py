@@ -1,7 +1,8 @@
-"""Erasure of a person in the ledger: an item of the person's messages is emptied, and never deleted.
+"""Erasure of a person from the ledger: items of the person's messages are emptied, but never deleted.
 
-A copy of its queue message may exist for weeks. The item's key, status and `completedAt` keep such a copy
-from being sent. So these stay until the item's own `ttl`, and the attributes about the person go.
+A copy of the queue message may exist for weeks, and the item's key, status and `completedAt` keep that copy
+from being sent. So these attributes stay until the item's `ttl`, and the attributes about the person are
+removed.
 """
 
 from collections.abc import Mapping
@@ -15,10 +16,10 @@ from mailroom.ledger.table import NO_OUTCOME, LedgerTable
 
 UNSENT = f"""attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_tries)
     AND attribute_not_exists(provider_id) AND {NO_OUTCOME}"""
-"""The message has not ended, and was certainly not sent: no worker holds it or died with it, and no provider
-has it. A worker may have put it back."""
+"""Condition: the message has not ended, and was certainly not sent. No worker holds the message or died with
+it, and no provider has accepted it. A worker may have claimed and released the message."""
 ERASED = "erased"
-"""Replacement of a text that named the person."""
+"""Text that replaces any text that named the person."""
 ERASED_UNSENT = "its recipient was erased before it was sent"
 KEPT = frozenset(
     (
@@ -29,20 +30,22 @@ KEPT = frozenset(
         *("error_code", "segments", "encoding", "error", "history", ERASED_AT, "erased_by"),
     )
 )
-"""Attributes that an emptied item may have. Any other attribute goes, even one that is new."""
+"""Attributes that an emptied item keeps. All other attributes are removed, including attributes that are
+added to this program later."""
 _HISTORY_FIELDS = ("at", "status", "code")
 
 
 class Erasure(LedgerTable):
-    """The ledger as an erasure writes it: `cancel` under the condition UNSENT, then `empty`."""
+    """Ledger writes of an erasure: `cancel` with the condition UNSENT, then `empty`."""
 
     def empty(self, key: MessageKey, item: Mapping[str, Any], by: str = "") -> bool:
         """Remove the attributes about the person from an item (in plain Python) of a message that has ended.
 
-        `by` is the operator, if known. False if the item has changed since, or its message has not ended.
+        `by` is the operator, if known. False if the item has changed since it was read, or if its message has
+        not ended.
 
-        The status stays, so no callback follows; `updatedAt` and `ttl` stay as well. One more attempt counts
-        as ended, so an event of the last attempt is outdated, and cannot bring the person back.
+        The status stays, so no callback follows; `updatedAt` and `ttl` stay as well. `attempts` is raised by
+        one, so that an event of the last attempt is outdated and cannot restore data about the person.
         """
         erased = ERASED_AT in item
         sets: Sets = {

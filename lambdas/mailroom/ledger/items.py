@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from mailroom.message.message import Message
 
 MAX_HISTORY = 50
-"""Entries in `history`: the 20 attempts of a fax, and the events of its provider; about 2.5 KB."""
+"""Most entries that `history` keeps: enough for the 20 attempts of a fax and the events of its provider;
+about 2.5 KB."""
 MAX_ERROR = 500
-"""Characters of an error's message: an item stays near one write unit."""
+"""Most characters of an error's message that an item stores, so that the item stays near one write unit."""
 MAX_KEPT = 2048
-"""Characters of an attribute of an invalid item: the attribute may be anything, up to 400 KB."""
+"""Most characters that the ledger stores of an attribute of an invalid item, because such an attribute may be
+anything, up to 400 KB."""
 
 PROVIDER_FACTS = (
     *("recipients", "sentAt", "deliveredAt", "delayedAt", "delay_type", "undeliveredAt", "error_code"),
@@ -24,17 +26,19 @@ PROVIDER_FACTS = (
     *("complainedAt", "complaint_type", "complaint_subtype"),
     *("openedAt", "clickedAt", "readAt", "carrier_done_date"),
 )
-"""Attributes that providers' events leave in an item."""
+"""Attributes that providers' events write into a ledger item."""
 ERASED_AT = "erased_at"
-"""Time in epoch milliseconds when an item was emptied. Its message cannot be sent again."""
+"""Attribute with the time in epoch milliseconds at which an erasure emptied the item. The message of such an
+item cannot be sent again."""
 REDIRECTED_TO = "redirected_to"
-"""Recipient that got a message in place of its own recipients, by the stage's settings."""
+"""Attribute with the recipient to whom the stage's settings redirected a message, instead of its
+recipients."""
 LINES = "lines"
-"""Index of the messages that occupy a line, by line and time of submission."""
+"""Name of the index of messages by line (such as a telephone number) and time of submission."""
 
 
 class MessageKey(Protocol):
-    """Anything with the id and event_type of a message."""
+    """Object with the id and event_type of a message."""
 
     @property
     def id(self) -> str: ...
@@ -49,7 +53,7 @@ def where(key: MessageKey) -> Sets:
 
 
 def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: str | None = None) -> Sets:
-    """Return those of a message's recipients, topic and callback URL that are given."""
+    """Return a message's recipients, topic and callback URL as item attributes, without the missing ones."""
     sets: Sets = {}
     if to:
         sets["to"] = strings(to)
@@ -61,13 +65,15 @@ def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: s
 
 
 def about_of(message: "Message") -> Sets:
-    """Return a message's recipients, topic and callback URL, and the attributes that lists show."""
+    """Return a message's recipients, topic and callback URL, and the attributes that lists of messages
+    show."""
     addressing = addressing_of(message.recipient, message.callback_url, message.topic)
     return addressing | facts_of(message.headline)
 
 
 def addressing_of_any(item: Mapping[str, Any]) -> Sets:
-    """Return the valid part of the addressing of an item that may be wrong in any way."""
+    """Return the valid attributes among recipients, topic and callback URL of an item that may be invalid in
+    any way."""
     to, callback_url = item.get("to") or item.get("email"), item.get("callback_url")
     return addressing_of(_short(to), _short(callback_url))
 
@@ -77,9 +83,10 @@ def _short(value: object) -> str | None:
 
 
 def entries_of(addressees: Sequence[str]) -> Sets:
-    """Return `recipients`, which has an entry for the outcome of each of several addressees.
+    """Return the attribute `recipients`: for each of several addressees, an entry for that addressee's
+    outcome.
 
-    Entries are added here only, so an event changes the entries of the message's own addressees alone.
+    Only this function adds entries, so an event cannot add an entry for an address that the message lacks.
     """
     if len(addressees) < 2:
         return {}
@@ -87,17 +94,19 @@ def entries_of(addressees: Sequence[str]) -> Sets:
 
 
 def facts_of(facts: Mapping[str, str | int]) -> Sets:
-    """Encode facts for DynamoDB."""
+    """Encode facts as DynamoDB's attribute values."""
     return {name: string(value) if isinstance(value, str) else number(value) for name, value in facts.items()}
 
 
 def trouble_of(code: str, message: str) -> Sets:
-    """Return `trouble`, the reason why the latest try has not sent a message; {} without a code."""
+    """Return the attribute `trouble`, the reason why the latest try did not send the message; {} without a
+    code."""
     return {"trouble": _reason(code, message)} if code else {}
 
 
 def error_of(code: str, message: str, field: str = "") -> Sets:
-    """Return `error`, the reason why a message failed; `field` is the invalid attribute, if there is one."""
+    """Return the attribute `error`, the reason why a message failed; `field` is the invalid attribute, if
+    there is one."""
     error = _reason(code, message)
     if field:
         error["M"]["field"] = string(field)

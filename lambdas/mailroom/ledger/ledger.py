@@ -1,6 +1,8 @@
-"""The ledger: one item a message, with what became of it. Every verb is one conditional write.
+"""The ledger: one item for each message, with the message's status and history. Each change is one
+conditional write.
 
-Two writes a message are the floor of an idempotent sender, `claim` and `complete`; stay there.
+A message that is sent costs two writes, `claim` and `complete`: the fewest that can prevent a second send. Do
+not add a third.
 """
 
 import time
@@ -44,42 +46,45 @@ if TYPE_CHECKING:
 # queue            visibility time-out ────────────────────▶ redelivers
 # worker B                                lease over ▶ claim ─ look for evidence ─ complete, or submit
 NOT_HELD = "(attribute_not_exists(startedAt) OR startedAt <= :lease_over)"
-"""No worker holds the message, or the worker that holds it is dead: its lease is over."""
+"""Condition: no worker holds the message, or the lease of the worker that holds it is over, so that worker is
+dead."""
 FIRST = "(attribute_not_exists(attempts) OR attempts = :ended)"
-"""No attempt has ended yet, or the ledger does not know the message yet."""
+"""Condition for a first attempt: no attempt has ended yet, or the message is not in the ledger yet."""
 NEXT = "attempts = :ended"
-"""The attempt before this one has ended, and no other has begun."""
+"""Condition for a later attempt: the attempt before it has ended, and no later attempt has."""
 OWN = f"claim_token = :own AND {NO_OUTCOME}"
-"""The caller's claim is the latest, and no event of the provider has ended the message meanwhile."""
+"""Condition: the caller's claim is the latest, and no event of the provider has ended the message
+meanwhile."""
 STARTED = "attribute_exists(startedAt)"
-"""A worker holds the message."""
+"""Condition: a worker holds the message."""
 SUBMITTED = "attribute_exists(provider_id)"
-"""The provider has accepted the attempt."""
+"""Condition: the provider has accepted the attempt."""
 KNOWN = "attribute_exists(id)"
-"""The message has an item."""
+"""Condition: the message has a ledger item."""
 
 _ONE = number(1)
 _CLAIM_OVER = ("startedAt", "unsettled_tries")
-"""Attributes that go if the outcome of each try is known."""
+"""Attributes that are removed when the outcome of each try is known."""
 _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell any more how it ended"
 
 
 class NewClaim(NamedTuple):
-    """A claim to make."""
+    """Arguments of a claim that is going to be made."""
 
     message: Message
     account: str | None
-    """Account at which the message is going to be submitted; None if it may not be submitted."""
+    """Account to which the message is going to be submitted; None if the message may not be submitted."""
     redirected_to: str | None
-    """Recipient that gets the message in place of its own recipients."""
+    """Recipient to whom the stage's settings redirect the message, instead of its recipients."""
     token: str
-    """Proof of ownership, by which a repeat of the write recognizes the first one."""
+    """Text that identifies this claim, so that a repeat of the write recognizes the first write."""
     put_at: float | None = None
-    """Time in epoch seconds when the message was put, if it is known."""
+    """Time in epoch seconds when the message was put into the mailbox, if that time is known."""
 
 
 class Ledger(LedgerTable):
-    """The verbs. Each write also sets `updatedAt` and `ttl`, and one with an `entry` adds to `history`."""
+    """Writes of the ledger. Each also sets `updatedAt` and `ttl`; a write with an `entry` also adds that
+    status to `history`."""
 
     def __init__(
         self,
@@ -99,7 +104,8 @@ class Ledger(LedgerTable):
 
     @classmethod
     def of(cls, settings: Common, lease: float = 0) -> "Ledger":
-        """Open the ledger that a function's settings name. Only a function that claims needs a lease."""
+        """Create the ledger from a function's settings. Only a function that claims messages needs a
+        lease."""
         table, ttl = settings.ledger_table, settings.ledger_ttl_seconds
         return cls(clients.dynamodb(), table, lease=lease, ttl=ttl, clock=time.time)
 
@@ -124,16 +130,19 @@ class Ledger(LedgerTable):
             item = self.write(message.key, self._claiming(new, moment), condition, values, returns="ALL_OLD")
         except ConditionFailed as failed:
             item = failed.item
-            # An earlier write of this claim whose response was lost: the SDK's own, or that of `claim_new`.
-            # An event that has completed the message meanwhile still counts.
+            # The item has this claim's token if an earlier write of the same claim succeeded but its response
+            # was lost: a try of the SDK, or `claim_new`. Then the message is claimed, unless an event has
+            # completed it meanwhile.
             if item.get("claim_token") != new.token or "completedAt" in item:
                 return why_not_claimed(item, message.attempt, now_ms, self._lease_ms)
         return _claimed(new, item)
 
     def claim_new(self, new_claims: Sequence[NewClaim]) -> list[Claimed | str]:
-        """Claim first attempts of messages without an item, in one call for every 25. No key may come twice.
+        """Claim first attempts of messages without an item, in one call for every 25 messages. No key may
+        come twice.
 
-        Returns an error's code if a claim is uncertain (see `insert`); then `claim` decides.
+        Returns for each message the claim, or an error's code if it is uncertain whether the claim was
+        written (see `insert`). The caller then calls `claim`, which decides.
         """
         moment = self._clock()
         items: list[Sets] = []
@@ -155,7 +164,7 @@ class Ledger(LedgerTable):
         else:
             sent = message.redirected(new.redirected_to)
             redirect = {REDIRECTED_TO: string(new.redirected_to)}
-        # A try stays over crashes, until a verb settles its outcome.
+        # A try stays in `unsettled_tries` after a crash, until a later write records its outcome.
         tries = () if new.account is None else (Try(now_ms, new.account).text,)
         return Update(
             sets={
@@ -172,10 +181,10 @@ class Ledger(LedgerTable):
         )
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
-        """Record the provider's acceptance of an attempt before waiting for its end: from here on the attempt
-        is resumed, and never submitted again.
+        """Record that the provider has accepted an attempt, before waiting for the attempt's end. From then
+        on the attempt is resumed, and never submitted again.
 
-        `line`: the line that the attempt occupies, such as a fax number, for `ids_on_line`.
+        `line`: the line that the attempt occupies, such as a fax number, by which `ids_on_line` finds it.
         """
         facts: Facts = {"provider": provider, "provider_id": provider_id, "submittedAt": self._now_ms()}
         if line is not None:
@@ -194,10 +203,10 @@ class Ledger(LedgerTable):
         facts: Facts | None = None,
         line: str | None = None,
     ) -> None:
-        """Record that the provider has accepted the message. If an event has recorded that already, add the
-        missing facts only.
+        """Record that the provider has accepted the message. If an event has recorded the acceptance already,
+        add only the missing facts.
 
-        `line`: the recipient's number, if `ids_on_line` needs it.
+        `line`: the recipient's number, if `ids_on_line` has to find the message by it.
         """
         acceptance: Facts = {"provider": provider, "provider_id": provider_id, **(facts or {})}
         ids: Sets = {}
@@ -224,8 +233,8 @@ class Ledger(LedgerTable):
             self.write(claim.key, Update(facts_of(facts), adds=ids), "claim_token = :own", values)
 
     def fail(self, claim: Claimed, code: str, message: str, field: str = "") -> None:
-        """Record that the message will not be sent, because it or its recipient is wrong. `message` names the
-        remedy, `field` the attribute at fault."""
+        """Record that the message will not be sent, because the message or its recipient is invalid.
+        `message` names the remedy, `field` the invalid attribute."""
         self._end_unsent(claim, "failed", code, message, field)
 
     def suppress(self, claim: Claimed, code: str, message: str) -> None:
@@ -242,14 +251,15 @@ class Ledger(LedgerTable):
         self._write_own(claim, ending, entry=status, code=code)
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
-        """Record that one of several recipients is left out; the other recipients get the message."""
+        """Record that one of several recipients is left out, with `message` as the reason. The other
+        recipients get the message."""
         self.advance(claim.key, addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
-        """Record that the claim's holder has not sent the message: the next delivery claims at once.
+        """End a claim whose holder has not sent the message, so that the next delivery can claim at once.
 
-        Earlier tries whose outcome is unknown stay. `code` and `message` are the `trouble` that kept the
-        message from being sent.
+        Earlier tries whose outcome is unknown stay. `code` and `message` become the attribute `trouble`, the
+        reason why the message was not sent.
         """
         sets, removes = trouble_of(code, message), ["startedAt"]
         if claim.unsettled:
@@ -260,12 +270,13 @@ class Ledger(LedgerTable):
         self._write_own(claim, Update(sets, removes=removes), f"{OWN} AND {STARTED}")
 
     def hand_back(self, claim: Claimed) -> None:
-        """Give up the claim of a fax under way: the next delivery claims at once, and resumes from the
-        checkpoint."""
+        """End the claim of a fax in transmission, so that the next delivery can claim the fax at once, and
+        resumes from the checkpoint."""
         self._write_own(claim, Update(removes=_CLAIM_OVER), f"{OWN} AND {SUBMITTED}")
 
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:
-        """Record that the attempt has failed; the next claim is for `attempt` + 1."""
+        """Record that the attempt has failed and that the message is retried; the next claim is for `attempt`
+        + 1."""
         retrying = Update(
             sets={"status": string("retrying"), **error_of(code, message)},
             adds={"attempts": _ONE},
@@ -275,8 +286,9 @@ class Ledger(LedgerTable):
         self._write_own(claim, retrying, f"{OWN} AND {STARTED}", entry="retrying", code=code)
 
     def dead_lettered(self, key: Key) -> dict[str, Any]:
-        """Mark a message in a dead-letter queue by `dead_lettered_at`, unless it has ended or has the mark.
-        That is not an outcome, so all other attributes stay. Returns the item; {} if there is none."""
+        """Set `dead_lettered_at` on a message in a dead-letter queue, unless the message has ended or has the
+        attribute. Other attributes stay, because a dead letter is not an outcome. Returns the item; {} if
+        there is none."""
         marked = Update({"dead_lettered_at": number(self._now_ms())})
         condition = f"{KNOWN} AND {NO_OUTCOME} AND attribute_not_exists(dead_lettered_at)"
         try:
@@ -292,11 +304,11 @@ class Ledger(LedgerTable):
         return plain(response.get("Item", {}))
 
     def note_callback(self, key: Key, name: str, result: Sets) -> None:
-        """Record the result of a callback, by the callback's name, if the message wants callbacks.
+        """Record the result of a callback, by the callback's name, if the message has a callback URL.
 
         The message itself does not change, so `updatedAt` and `ttl` stay.
         """
-        with suppress(ConditionFailed):  # the message wants no callbacks, or the ledger has forgotten it
+        with suppress(ConditionFailed):  # the message lacks a callback URL, or its item has expired
             update(
                 self._client,
                 self._table,
@@ -315,26 +327,27 @@ class Ledger(LedgerTable):
         field: str = "",
         put_at: float | None = None,
     ) -> bool:
-        """Record an item that can never be sent, before any claim. Only its key needs to be valid.
-        `put_at`: see `NewClaim`.
+        """Record that an item is invalid and will never be sent, before any claim. Only the item's key needs
+        to be valid. `put_at`: see `NewClaim`.
 
-        False if a valid copy was claimed before: that one decides, so this record must come back.
+        False if a valid copy of the message was claimed before: that copy decides the outcome, and this queue
+        record must be delivered again later.
         """
         sets = {**error_of(code, message, field), **addressing_of_any(item)}
         stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at=put_at)
         return stored is None or "completedAt" in stored
 
     def lose(self, key: Key, message: str) -> bool:
-        """Record that the content of a message that waited for its time is gone. False if the message waits
-        no longer."""
+        """Record that a waiting message has failed, because its content was deleted before its time came.
+        False if the message no longer waits."""
         code, condition = "content_gone", f"{UNCLAIMED} AND {KNOWN}"
         return self._end_unclaimed(key, "failed", code, error_of(code, message), condition) is None
 
     def leave_out(
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
     ) -> bool:
-        """Record a message that is not put into the mailbox because its recipient refuses it; `message` is
-        the reason. False if the message has been claimed or has ended."""
+        """Record a message that is not put into the mailbox because its recipient refuses such messages;
+        `message` is the reason. False if the message has been claimed or has ended."""
         sets = {**error_of(code, message), **addressing_of(to, None, topic)}
         return self._end_unclaimed(key, "suppressed", code, sets) is None
 
@@ -347,7 +360,8 @@ class Ledger(LedgerTable):
         condition: str = UNCLAIMED,
         put_at: float | None = None,
     ) -> dict[str, Any] | None:
-        """End a message before any claim. Returns the item if the condition is false for it."""
+        """End a message that was never claimed. Returns the item if the condition is false for it, or else
+        None."""
         ending = Update(
             sets={**self.outcome(key, status), **sets},
             once=self.first_values(sets, put_at),
@@ -362,9 +376,9 @@ class Ledger(LedgerTable):
     def schedule(
         self, message: Message, due: float, code: str = "", reason: str = "", put_at: float | None = None
     ) -> bool:
-        """Record that the message waits for its time, `due` in epoch seconds. `code` and `reason` are
-        given if that is not the message's `send_at`; `put_at`: see `NewClaim`. False if the message has been
-        claimed or has ended."""
+        """Record that the message waits until `due` (epoch seconds). `code` and `reason` are the reason, if
+        that is not the message's `send_at`; `put_at`: see `NewClaim`. False if the message has been claimed
+        or has ended."""
         description = about_of(message)
         waiting = Update(
             sets={
@@ -383,22 +397,24 @@ class Ledger(LedgerTable):
         return True
 
     def reopen(self, key: Key, snapshot: Mapping[str, Any], by: str = "") -> int | None:
-        """Clear the outcome, for an operator's resend. Returns the number of the next attempt; None if the
-        message has not ended, its recipient was erased, or it has changed since `snapshot`, the item that the
-        resend was judged by. `by` is the operator, if known.
+        """Clear the outcome of a message, so that an operator can resend the message. Returns the number of
+        the next attempt; None if the message has not ended, its recipient was erased, or the item has changed
+        since `snapshot`, by which the operator decided. `by` is the operator, if known.
 
-        The generation enters `webhook-id`: the callbacks of the second life do not repeat those of the first.
+        The write raises `generation`, which is a part of `webhook-id`, so that callbacks after the resend
+        have new ids.
         """
         unchanged, values = _unchanged_since(snapshot)
         reopened = Update(
             sets={
                 "status": string("retrying"),
-                # A worker that still holds the life before must not complete this one.
+                # A worker that still holds a claim from before the resend must not complete the resent
+                # message.
                 "claim_token": string(self.new_token()),
                 **({"reopened_by": string(by)} if by else {}),
             },
             adds={"generation": _ONE},
-            # The events of the life before are not about this one.
+            # Events from before the resend are not about the resent message.
             removes=(
                 *(*TRY_NOTES, *_CLAIM_OVER, *PROVIDER_FACTS),
                 *("completedAt", "provider_id", "error", "failed_on"),
@@ -416,15 +432,16 @@ class Ledger(LedgerTable):
     def settle(
         self, key: Key, snapshot: Mapping[str, Any], status: Literal["sent", "failed"], before: float
     ) -> bool:
-        """Record an operator's word on a message whose outcome cannot be found out any more.
+        """Record an operator's decision on a message whose outcome cannot be found out any more.
 
-        False if the message has changed since `snapshot`, the item that it was judged by, or if its try began
-        after `before` (epoch seconds): then a worker may hold it, or its provider may work on it.
+        False if the item has changed since `snapshot`, by which the operator decided, or if the latest try
+        began after `before` (epoch seconds): then a worker may hold the message, or its provider may still
+        work on it.
         """
         unchanged, values = _unchanged_since(snapshot)
         submitted = "provider_id" in snapshot
-        # A message with a provider's id is followed only. Without one any worker may submit it, so the latest
-        # claim must be the one that was snapshot.
+        # A message with a provider's id is only followed, and never submitted. Without such an id any worker
+        # may submit the message, so the latest claim must still be the claim in `snapshot`.
         for name in ("provider_id",) if submitted else ("provider_id", "claim_token"):
             if name in snapshot:
                 unchanged += f" AND {name} = :seen_{name}"
@@ -438,7 +455,7 @@ class Ledger(LedgerTable):
         settled = Update(
             sets={
                 **self.outcome(key, status),
-                # A worker that still follows the message must not complete it.
+                # The new token keeps a worker that still follows the message from completing it.
                 "claim_token": string(self.new_token()),
                 **(error_of("settled", _SETTLED_BY_OPERATOR) if failed else {}),
             },
@@ -461,10 +478,12 @@ class Ledger(LedgerTable):
         error: str = "",
         token: str | None = None,
     ) -> dict[str, Any] | None:
-        """Change the entry of one of several recipients: its status only forward, with the `error` that
-        belongs to it, and the `facts` that are new. With `token`, only as the holder of that claim.
+        """Change the entry of one of several recipients. The status moves only forward, with the `error` that
+        belongs to it, and only facts that are new are added. With `token`, only the holder of that claim can
+        make the change.
 
-        Returns the item after the change; None if it lacks that entry. The dates stay.
+        Returns the item after the change; None if the item lacks an entry for `recipient`. `updatedAt` and
+        `ttl` stay.
         """
         entry = "recipients.#recipient"
         condition, values = f"attribute_exists({entry})", values_of(facts_of(facts))
@@ -496,7 +515,8 @@ class Ledger(LedgerTable):
         return item if recipient in item.get("recipients", {}) else None
 
     def ids_on_line(self, line: str, since: float) -> set[str]:
-        """Return the `provider_ids` of all messages on a line that were submitted since then (epoch ms)."""
+        """Return the `provider_ids` of all messages on a line (such as a telephone number) that were
+        submitted at `since` (epoch milliseconds) or later."""
         pages = self._client.get_paginator("query").paginate(
             TableName=self._table,
             IndexName=LINES,
@@ -508,8 +528,8 @@ class Ledger(LedgerTable):
         return {provider_id for item in items for provider_id in item.get("provider_ids", ())}
 
     def outcome(self, key: Key, status: Status) -> Sets:
-        """Return the attributes of a message that ends now. A failure also enters `failed_on`, the sparse
-        index by day and channel."""
+        """Return the attributes that end a message with `status`. A failure also gets `failed_on`, the key of
+        the sparse index of failures by day and channel."""
         moment = self._clock()
         sets = {"status": string(status), "completedAt": number(milliseconds(moment))}
         if status in FAILED:
@@ -528,7 +548,7 @@ class Ledger(LedgerTable):
         entry: Status | None = None,
         code: str | None = None,
     ) -> dict[str, Any]:
-        """Write as the claim's holder. Returns {}; or the item, if the condition is false for it.
+        """Change the item as the claim's holder. Returns {}; or the item, if `condition` is false for it.
 
         Raises ClaimLost if another worker has claimed the message since.
         """
@@ -542,13 +562,13 @@ class Ledger(LedgerTable):
 
 
 def earlier_than(status: Status) -> Sets:
-    """Return the statuses that `status` may replace, by placeholder of a condition."""
+    """Return the statuses that `status` may replace, as values for a condition, by placeholder."""
     return {f":before{place}": string(earlier) for place, earlier in enumerate(before(status))}
 
 
 def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
-    """Build the claim from the item before it. A repeat of the write gets the item after it, with its own
-    try."""
+    """Build the claim from the item before the write. After a repeat of the write, the item already
+    has this claim's try, which is left out."""
     tries = tries_in(item.get("unsettled_tries", ()))
     if item.get("claim_token") == new.token:
         tries = tuple(earlier for earlier in tries if earlier.began != item["startedAt"])
@@ -567,7 +587,8 @@ def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
 
 
 def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:
-    """Return a condition and its values: the message has had no other life, attempt or event since."""
+    """Return the condition, with its values, that the message has not been resent, tried or changed by an
+    event since `snapshot`."""
     parts, values = ["#status = :seen_status"], {":seen_status": string(str(snapshot.get("status", "")))}
     for counter in ("attempts", "generation"):
         count = int(snapshot.get(counter, 0))
@@ -575,7 +596,7 @@ def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:
         equal = f"{counter} = :seen_{counter}"
         parts.append(equal if count else f"(attribute_not_exists({counter}) OR {equal})")
     if "recipients" in snapshot:
-        # An event may change one of several recipients, and leave the status of the message.
+        # An event may change the entry of one recipient, and not the status of the message.
         parts.append("recipients = :seen_recipients")
         values[":seen_recipients"] = image_of({"recipients": snapshot["recipients"]})["recipients"]
     return " AND ".join(parts), values

@@ -1,7 +1,7 @@
-"""Brings a provider's events into the ledger: events in any order and any number end the same.
+"""Writes a provider's events into the ledger, with the same result for events in any order and any number.
 
-Two rules make that so. A status is replaced only by a status of a higher rank (see `Status`), and a fact is
-written only if it is new. An event of an attempt that the message has left behind is ignored.
+Two rules ensure the same result. A status is replaced only by a status of a higher rank (see `Status`), and a
+fact is written only if it is new. An event of an earlier attempt than the latest is ignored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,12 @@ class Seen(Struct, frozen=True):
 
 
 class Foreign(Struct, frozen=True):
-    """Result of events whose message is not in the ledger: it never was, or ended long ago."""
+    """Result of events whose message is not in the ledger: the message is unknown, or its item has
+    expired."""
 
 
 class Outdated(Struct, frozen=True):
-    """Result of events whose message has left their attempt behind: it was retried, or reopened."""
+    """Result of events of an earlier attempt: the message was retried or resent since."""
 
     item: dict[str, Any]
     """Item of the message, in plain Python."""
@@ -43,11 +44,11 @@ Observed = Seen | Foreign | Outdated
 
 
 class Verdict(Struct, frozen=True):
-    """Status of a message by some events."""
+    """Status of a message that follows from some events."""
 
     status: Status
     kind: str
-    """Kind of the decisive event, for the history and the error's code."""
+    """Kind of the event that decided the status, for the history and the error's code."""
     detail: str = ""
     """Sentence for the error; empty if there is none."""
 
@@ -57,15 +58,17 @@ class Verdict(Struct, frozen=True):
 
 
 def observe(ledger: Ledger, events: Sequence[Event]) -> Observed:
-    """Write a provider's events of one attempt at one message.
+    """Write a provider's events about one attempt of one message into the ledger.
 
-    The message has an item, because a claim precedes every submit. Without an item, it is foreign.
+    Every submit follows a claim, which creates the item. So a message without an item is not Mailroom's
+    message, and the result is `Foreign`.
     """
     ordered = sorted(events, key=lambda event: event.at)
     foremost = max(ordered, key=lambda event: rank(_status(event)))
     verdict = Verdict(_status(foremost), foremost.kind, foremost.detail)
     if any(event.several for event in ordered):
-        # The entries of several recipients decide the status later. Only the acceptance is sure now.
+        # The outcomes of several recipients decide the status later. So far, only the provider's acceptance
+        # is certain.
         verdict = Verdict("sent", foremost.kind)
     observed = _message(ledger, ordered, verdict)
     if isinstance(observed, Seen) and observed.item.get("recipients"):
@@ -89,12 +92,14 @@ def _message(ledger: Ledger, events: Sequence[Event], verdict: Verdict) -> Obser
 
 
 def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[str, Any]:
-    """Move the status forward, and add the facts that are new. Returns the item. Raises ConditionFailed."""
+    """Move the message's status forward, and add the facts that are new. Returns the item. Raises
+    ConditionFailed."""
     current, values = _current(event.attempt)
     earlier = earlier_than(verdict.status)
     outcome = ledger.outcome(event.key, verdict.status)
     first_values = {"completedAt": outcome.pop("completedAt"), **facts}
-    # The attempt's number is set: a sender that this event has overtaken does not count its attempt any more.
+    # This event sets the number of ended attempts, because a sender that writes after the event does not
+    # count its attempt any more.
     sets: Sets = {**outcome, "attempts": number(event.attempt)}
     adds, removes = Sets(), [*TRY_NOTES]
     if verdict.status not in FAILED:
@@ -104,8 +109,8 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
     else:
         sets |= error_of(verdict.code, verdict.detail)
     if event.found_by_number and event.provider_id is not None:
-        # The sender may have crashed before it recorded this id, and a look-up for another message must not
-        # take this one for its own.
+        # The sender may have crashed before it recorded this id. Without the id, a look-up for another
+        # message could mistake this message for that one.
         sets["submittedAt"] = number(event.at)
         adds = {"provider_ids": {"SS": [event.provider_id]}}
     return ledger.write(
@@ -120,7 +125,7 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
 
 
 def _note(ledger: Ledger, event: Event, facts: Sets) -> Observed:
-    """Add the facts that are new; the status stays."""
+    """Add the facts that are new, and leave the status unchanged."""
     current, values = _current(event.attempt)
     try:
         item = ledger.write(
@@ -132,24 +137,26 @@ def _note(ledger: Ledger, event: Event, facts: Sets) -> Observed:
 
 
 def _entries(ledger: Ledger, events: Sequence[Event], item: dict[str, Any]) -> Observed:
-    """Move the status of each recipient, and then that of the message by all recipients."""
+    """Move the status of each recipient forward, and then the message's status, which follows from all
+    recipients."""
     for event in events:
         for recipient in _concerned(event, item):
             error = "" if event.status in _GOOD else event.detail
             advanced = ledger.advance(event.key, recipient, event.status, event.facts, error)
-            item = advanced or item  # the last writer sees the entries of all writers
+            item = advanced or item  # whoever writes last gets the entries of all writers
     verdict = _of_all(item["recipients"])
     if rank(verdict.status) <= rank(item["status"]):
         return Seen(item)
     try:
         return Seen(_move(ledger, events[0], verdict, {}))
     except ConditionFailed as failed:
-        return Seen(failed.item)  # another writer knew more, and was faster
+        return Seen(failed.item)  # another worker has written a later status meanwhile
 
 
 def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
     """Return the status of a message to several recipients: bounced or complained as soon as one recipient
-    is; delivered or undelivered when all are known, because a status never moves back."""
+    has that status; delivered or undelivered when the outcomes of all recipients are known, because a status
+    never moves back."""
     sent = [entry for _, entry in sorted(entries.items()) if entry.get("status") != "suppressed"]
     worst: tuple[Status, ...] = ("complained", "bounced")
     for status in worst:
@@ -163,15 +170,16 @@ def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
 
 
 def _concerned(event: Event, item: Mapping[str, Any]) -> Sequence[str]:
-    """Return the recipients whose entries an event changes. An event about the whole mail changes all, unless
-    it only proves that the mail was sent: the message's own status has that already."""
+    """Return the recipients whose entries an event changes. An event that names no recipient is about all of
+    them, unless it only proves that the mail was sent, which the message's own status records."""
     if event.recipients or event.status in (None, "sent"):
         return event.recipients
     return sorted(item["recipients"])
 
 
 def _status(event: Event) -> Status:
-    """Return the message's status by an event: every event proves that the provider has the message."""
+    """Return the message's status after an event. Every event proves at least that the provider accepted the
+    message."""
     return event.status or "sent"
 
 
@@ -183,8 +191,8 @@ def _proved(event: Event) -> Sets:
 
 
 def _facts(events: Sequence[Event]) -> Facts:
-    """Return the facts about the message. The facts about one of several recipients are in that recipient's
-    entry."""
+    """Return the facts about the message as a whole. A fact about one of several recipients is stored in that
+    recipient's entry."""
     facts: Facts = {}
     for event in events:
         for name, value in event.facts.items():
@@ -194,8 +202,8 @@ def _facts(events: Sequence[Event]) -> Facts:
 
 
 def _current(attempt: int) -> tuple[str, Sets]:
-    """Return the condition that this attempt is the latest: under way, or the one that completed the
-    message."""
+    """Return the condition, with its values, that `attempt` is the latest attempt: under way, or the attempt
+    that completed the message."""
     under_way = "attempts = :before_it"
     if attempt == 1:
         under_way = "attribute_not_exists(attempts) OR attempts = :before_it"
@@ -204,6 +212,6 @@ def _current(attempt: int) -> tuple[str, Sets]:
 
 
 def _is_current(item: Mapping[str, Any], attempt: int) -> bool:
-    """Return whether the condition of `_current` is true for an item that was read."""
+    """Return whether an item, after it was read, fulfils the condition of `_current`."""
     attempts = int(item.get("attempts", 0))
     return attempts == attempt - 1 or (attempts == attempt and "completedAt" in item)

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 READY = "ready"
-"""Status of a message in the mailbox that the ledger does not know: it is unclaimed so far. If its item has a
-time of its own, that is recent. Without one, the message may also have been sent before the ledger's memory
-begins."""
+"""Status of a message that is in the mailbox but not in the ledger. If its item has a recent `send_at` or
+other time, the message was not claimed yet. Without such a time, the message may also have been sent so long
+ago that its ledger item has expired."""
 FORGOTTEN = "forgotten"
-"""Status of a message that may have been sent, and that the ledger may have forgotten since."""
+"""Status of a message that may have been sent so long ago that its ledger item has expired."""
 WAITS_WITH_CONTENT = ("day_used_up", "outside_window", "provider_refuses")
-"""Codes of the `trouble` of a message that waits with its content: the codes of `HELD` in message.py, which
-needs packages that producers may lack."""
+"""Codes of the `trouble` of messages that wait together with their content: the same codes as in `HELD` of
+message.py, which needs packages that producers may lack."""
 REMEMBERED_SECONDS = 90 * 86_400
-"""Seconds for which each ledger remembers a message: the minimum of `retention.ledger_days`, whatever the
-stage's settings are or were."""
+"""Seconds for which every ledger remembers a message, whatever the stage's settings are or were: the minimum
+of `retention.ledger_days`."""
 TIMES = (
     *(
         "putAt",
@@ -36,12 +36,12 @@ TIMES = (
     ),
     *("bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt", "dead_lettered_at"),
 )
-"""Attributes with times, which the ledger has in epoch milliseconds."""
+"""Attributes whose values are times, which the ledger has in epoch milliseconds."""
 DETAILS = (
     *("segments", "encoding", "delay_type", "error_code", "bounce_type", "bounce_subtype"),
     *("diagnostic_code", "complaint_type", "complaint_subtype", "carrier_done_date", "redirected_to"),
 )
-"""Attributes with facts from providers and from the sender."""
+"""Attributes with facts about a message, from the provider and from the sender."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,14 @@ class MessageStatus:
 
     @property
     def waits_with_content(self) -> bool:
-        """Whether the message waits for the day's quota or its window: then its item in the mailbox does not
-        count."""
+        """Whether the message waits for the day's quota or for its window. Such a message waits together with
+        its content, so its item in the mailbox is not read again."""
         return self.status == "scheduled" and (self.trouble or {}).get("code") in WAITS_WITH_CONTENT
 
 
 class LedgerReader:
-    """Reads both tables, always consistently: a message that was just put is found."""
+    """Reads the ledger and the mailbox with consistent reads, so that a message that was just put is
+    found."""
 
     def __init__(self, client: "DynamoDBClient", ledger: str, mailbox: str, clock: Clock = time.time) -> None:
         self._client = client
@@ -101,7 +102,7 @@ class LedgerReader:
         return [] if item is None else [of_mailbox(item, self._clock())]
 
     def item(self, id_: str, event_type: str) -> dict[str, Any] | None:
-        """Read the mailbox's item of a message."""
+        """Read a message's item in the mailbox."""
         return self._item(self._mailbox, id_, event_type)
 
     def _item(self, table: str, id_: str, event_type: str) -> dict[str, Any] | None:
@@ -127,8 +128,8 @@ class LedgerReader:
 
 
 def of_mailbox(item: Mapping[str, Any], moment: float) -> MessageStatus:
-    """Return the status of a message that the ledger does not know, by its item in the mailbox, at a moment
-    in epoch seconds. The item may be wrong in any way."""
+    """Return the status of a message that is not in the ledger, from its item in the mailbox, at a moment in
+    epoch seconds. Any attribute of the item may be invalid."""
     to = item.get("to") or item.get("email")
     due, ttl = _time(item.get("send_at")), item.get("ttl")
     times = (due, _time(item.get("expires_at")), ttl if isinstance(ttl, int) else None)
@@ -166,7 +167,7 @@ def _is_recipient(to: object) -> bool:
 
 
 def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
-    """Return the status of a message, by its item in the ledger."""
+    """Return the status of a message from its item in the ledger."""
     return MessageStatus(
         item["id"],
         item["event_type"],
@@ -191,7 +192,8 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
 
 
 def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return the time of the first try whose outcome is unknown, if a later try was put back."""
+    """Return the time of the first try whose outcome is unknown, if the message was released and not ended
+    later."""
     tries = item.get("unsettled_tries")
     if not tries or "startedAt" in item:
         return {}
@@ -211,4 +213,4 @@ def _is_time(name: str, value: object) -> bool:
 
 
 def _moment(milliseconds: Any) -> str:
-    return iso((int(milliseconds) + 0.5) / 1000)  # the half outlives a float's rounding
+    return iso((int(milliseconds) + 0.5) / 1000)  # half a millisecond outweighs the float's rounding

@@ -1,4 +1,4 @@
-"""The ledger's table: the dated write that all verbs make, and `cancel`, which producers call as well.
+"""The ledger's table: the write that all changes of an item use, and `cancel`, which producers call as well.
 
 Producers import this module, so it needs boto3 only.
 """
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from mailroom.message.outcome import Status
 
 NO_OUTCOME = "attribute_not_exists(completedAt)"
-"""The message has not ended."""
+"""Condition: the message has not ended."""
 UNCLAIMED = f"attribute_not_exists(startedAt) AND attribute_not_exists(claim_token) AND {NO_OUTCOME}"
-"""The message has not ended, and no worker has ever claimed it: a claim's token outlives its release."""
+"""Condition: the message has not ended, and no worker has ever claimed it. A claim's token stays after the
+claim's release."""
 _ROOM = "(attribute_not_exists(history) OR size(history) < :room)"
-"""The history has room for an entry."""
+"""Condition: the history has room for an entry."""
 TRY_NOTES = ("trouble", "dead_lettered_at")
 """Attributes about tries, which a message's end removes."""
 TAKEN_BACK = "it was taken back before its send_at"
@@ -48,10 +49,11 @@ class LedgerTable:
         code: str | None = None,
         returns: Returns = "NONE",
     ) -> dict[str, Any]:
-        """Write changes, date the item, and add the status `entry` and its `code` to the bounded history.
+        """Write changes of an item with its new dates, and add the status `entry` and its `code` to the
+        history if there is room.
 
-        `condition` is a chain of ANDs, and `values` are its values. Returns the item that `returns` names.
-        Raises ConditionFailed.
+        `condition` is a chain of ANDs, and `values` are the values of its placeholders. Returns the item that
+        `returns` names. Raises ConditionFailed.
         """
         moment = self._clock()
         with_dates = changes._replace(sets={**self.dates(moment), **changes.sets})
@@ -65,7 +67,7 @@ class LedgerTable:
             except ConditionFailed as failed:
                 if len(failed.item.get("history", ())) < MAX_HISTORY:
                     raise
-                # The history is full: the fact itself must not be lost, so it is written without an entry.
+                # The history is full. The change itself must not be lost, so it is written without an entry.
         return write(with_dates.expression, condition, {**with_dates.values, **values})
 
     def cancel(
@@ -79,12 +81,13 @@ class LedgerTable:
         callback_url: str | None = None,
         due: float = 0,
     ) -> bool:
-        """End a message before it is sent, even if the ledger does not know it yet: workers drop its copies.
+        """End a message before it is sent, even if the message is not in the ledger yet. Workers then drop
+        its queue records.
 
-        `message` is the reason, for people. The condition and a worker's claim exclude each other. With
+        `message` is the reason, for people. Either this write or a worker's claim succeeds, never both. With
         `since` (epoch seconds), the message must have an item that is scheduled for that time or later. The
-        item gets `to` and `callback_url`. Its `ttl` counts from `due`, the time of the message's schedule in
-        epoch seconds: nothing deletes the schedule, and a message that the ledger has forgotten is sent.
+        item gets `to` and `callback_url`. Its `ttl` is counted from `due`, the time of the message's schedule
+        in epoch seconds: the schedule is not deleted, and would send a message whose ledger item has expired.
 
         False if the condition is false.
         """
@@ -111,19 +114,20 @@ class LedgerTable:
         return True
 
     def first_values(self, description: Sets, put_at: float | None = None) -> Sets:
-        """Return attributes that the first write of an item adds, and that later writes leave unchanged.
+        """Return the attributes that only the first write of an item sets.
 
-        `put_at` is the time in epoch seconds when the message was put; None if it is unknown, so it is now.
-        A message counts as delayed from then on, so that time is never in the future.
+        `put_at` is the time in epoch seconds when the message was put into the mailbox; None if it is
+        unknown, so the present time is used. The message's delay is counted from that time, which is
+        therefore never in the future.
         """
         moment = self._clock()
         first: Sets = {"putAt": number(milliseconds(moment if put_at is None else min(put_at, moment)))}
         if "callback_url" in description:
-            first["callbacks"] = {"M": {}}  # DynamoDB adds an entry to an existing map only
+            first["callbacks"] = {"M": {}}  # DynamoDB adds an entry only to a map that exists
         return first
 
     def dates(self, moment: float) -> Sets:
-        """Return the dates of an item that changes at `moment` (epoch seconds)."""
+        """Return `updatedAt` and `ttl` of an item that changes at `moment` (epoch seconds)."""
         return {"updatedAt": string(iso(moment)), "ttl": self.ttl_after(moment)}
 
     def ttl_after(self, moment: float) -> Value:
