@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["Ambiguous", "Invalid", "Mailroom", "MessageStatus", "NotCancelled", "SendResult", "Summary"]
 
 MAX_PROBLEMS = 1000
-"""Greatest number of problems in a summary's list. Its counts include the further ones."""
+"""Most problems in a summary's list. The summary's counts include all results."""
 
 
 @dataclass(frozen=True)
 class SendResult:
-    """The result of sending an item."""
+    """Result of sending an item."""
 
     id: str
     event_type: str
@@ -284,7 +284,7 @@ class Mailroom:
 
 
 def _key_fault(item: Mapping[str, Any]) -> Invalid | None:
-    """Return the fault of an item's key, or None if the key is valid."""
+    """Return the problem of an item's key, or None if the key is valid."""
     for name in ("id", "event_type"):
         value = item.get(name)
         if not isinstance(value, str) or not value:

@@ -32,7 +32,7 @@ MAX_PROBLEM = 1000
 
 
 class Invalid(ValueError):
-    """A fault of the message: it can never be sent until the producer corrects it.
+    """A fault of the message, which can never be sent until the producer corrects it.
 
     `field` is the invalid attribute (`headers.X-Team`, `to[3]`). `problem` explains the fault and its remedy.
     Together they are the sentence in the ledger. Both are cut to a length that a person reads, however long
@@ -52,21 +52,22 @@ class Invalid(ValueError):
 
 
 class Malformed(ValueError):
-    """A record without a usable key. It cannot be recorded in the ledger, so it becomes a dead letter."""
+    """A queue record without a usable key. The record cannot be matched to a ledger item, so it becomes a
+    dead letter."""
 
 
 class UnknownRun(Malformed):
-    """A chunk of recipients without a run: the chunk is made up, or its run was lost. Ids of messages come
-    only from a run."""
+    """A chunk of recipients whose campaign run is missing: the chunk is made up, or its run was lost. The ids
+    of a chunk's messages come only from its run."""
 
 
 class RequestFailed(Exception):
-    """A request without a usable response. The text of an error of HTTP follows the server's name, and never
-    has a URL."""
+    """A request to another party without a usable response. The text of an HTTP error begins with the
+    server's name, and never contains a URL."""
 
 
 class NotSent(RequestFailed):
-    """Proof that nothing was sent."""
+    """Proof that a request sent nothing."""
 
 
 class ConnectError(NotSent, ConnectionError):
@@ -76,7 +77,7 @@ class ConnectError(NotSent, ConnectionError):
 
 class InvalidRequest(NotSent):
     """A request that cannot be made, because its URL or a header is invalid. A later try fails as well. The
-    text explains what would be valid."""
+    text of the error explains what would be valid."""
 
 
 class OutcomeUnknown(RequestFailed):
@@ -89,11 +90,11 @@ class ClaimLost(RuntimeError):
 
 class InvalidSecret(RuntimeError):
     """A secret of the stage that cannot be used: it is missing, cannot be read, or does not have the valid
-    form. The text describes that form, and never quotes the secret."""
+    form. The text of the error describes that form, and never quotes the secret."""
 
 
 class Unfinished(RuntimeError):
-    """Work of which a part is not done. Its record or event comes again, and finished parts are not
+    """Work that is only partly done. Its record or event is delivered again, and finished parts are not
     repeated."""
 
 
@@ -102,7 +103,8 @@ class Contention(Unfinished):
 
 
 class HttpError(Exception):
-    """A request whose response is `status`. The reason is for the log, and never quotes the request."""
+    """A request to one of Mailroom's HTTP APIs that gets the response `status`. The reason is for the log,
+    and never quotes the request."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -110,11 +112,11 @@ class HttpError(Exception):
 
 
 NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[Inexact, Rounded, Overflow, Subnormal, Clamped])
-"""Context with DynamoDB's bounds of a number: 38 digits, 1E-130 to 1E+125. The text of 1E+999999999 takes
-gigabytes. boto3's own context has other exponents."""
+"""Context with DynamoDB's bounds of a number: 38 digits, 1E-130 to 1E+125. Without bounds, the text of
+1E+999999999 would take gigabytes. boto3's own context has other exponents."""
 MAX_DEPTH = 500
-"""Maximum levels of lists and maps in a body. An item of DynamoDB has 32. Code that recurses once for each
-level must not exceed Python's limit: that would be a fault of ours, and end the batch."""
+"""Most levels of lists and maps in a JSON body. An item of DynamoDB has 32 at most. Code that recurses once
+for each level must not exceed Python's limit: that would be an error of Mailroom, and end the batch."""
 
 
 def too_deep(text: str | bytes, value: Any) -> bool:

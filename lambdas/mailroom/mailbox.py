@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 MAX_ITEM_BYTES = 390 * 1024
-"""Limit of an item. DynamoDB's limit is 400 KB; the margin is for numbers, whose size is documented
+"""Most bytes of an item. DynamoDB's limit is 400 KB; the margin is for numbers, whose size is documented
 roughly."""
 MAX_QUEUED_BYTES = 1024 * 1024 - 4096
-"""Limit of an item as JSON, the body of a queue message; the margin is for the message's attributes."""
+"""Most bytes of an item as JSON, the body of a queue message; the margin is for the message's attributes."""
 KEPT_ATTRIBUTES = frozenset(
     (
         *("id", "event_type", "send_at", "expires_at", "lane", "topic", "callback_url", "ttl", "attempt"),
@@ -39,11 +39,11 @@ KEPT_ATTRIBUTES = frozenset(
         *("to", "email", "cc", "bcc", "platform", "url"),
     )
 )
-"""Attributes that stay in a large item, because the handlers need them before they read the payload:
-recipients, and when and how to send."""
+"""Attributes that stay in a large item while its content is moved into the payload bucket. Handlers need them
+before they read the payload: recipients, and when and how to send."""
 DAY = 86400
 NEEDED_AFTER = (14 + 1) * DAY
-"""Seconds after a message is due for which its item and its content are needed: 14 days, the longest stay in
+"""Seconds for which an item and its content are needed after the message is due: 14 days, the longest stay in
 queue and dead-letter queue together, and one day for the processing."""
 RESTORED = "restored_id"
 """Attribute that marks an item that was lost and restored. Its value is the item's id, so that a producer's
@@ -51,7 +51,7 @@ copy under another id does not count as restored. Dispatch does not queue a rest
 have been sent, even if its ledger item has expired."""
 _NULL: Value = {"NULL": True}
 _LONGEST_ESCAPE = 6
-"""Greatest number of bytes in JSON for one byte of UTF-8, as for `\\u0001`."""
+"""Most bytes in JSON for one byte of UTF-8, as for `\\u0001`."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,9 @@ class Oversize:
     clock: Clock = time.time
 
     def lightened(self, image: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Return an item in DynamoDB's form that table and queue accept: the item itself, or if it is too
-        large, its KEPT_ATTRIBUTES and the `payload_ref` of its content, which is put into the bucket.
+        """Return an item in DynamoDB's form that is small enough for table and queue: the item itself, or if
+        it is too large, its KEPT_ATTRIBUTES and the `payload_ref` of its content, which is put into the
+        bucket.
 
         Raises Invalid if the content cannot be moved, and botocore's errors.
         """
@@ -75,7 +76,7 @@ class Oversize:
             return image
         _check(image)
         self._check_time(image)
-        # After _check, an existing payload_ref is null.
+        # `_check` allows an existing payload_ref only if it is null, so it is not content.
         content = _without(image, KEPT_ATTRIBUTES | {"payload_ref"})
         body = encoded(plain(content)).encode()
         if len(body) > MAX_PAYLOAD_BYTES:
@@ -136,7 +137,7 @@ def _too_large(image: Mapping[str, Value]) -> bool:
     size = size_of(image)
     if size > MAX_ITEM_BYTES:
         return True
-    if size * _LONGEST_ESCAPE <= MAX_QUEUED_BYTES:  # nearly always, which saves the encoding
+    if size * _LONGEST_ESCAPE <= MAX_QUEUED_BYTES:  # true for nearly all items, which saves the encoding
         return False
     return len(encoded(plain(image)).encode()) > MAX_QUEUED_BYTES
 
@@ -165,18 +166,19 @@ PutState = Literal["accepted", "existed", "conflict", "refused", "failed"]
 
 @dataclass(frozen=True)
 class PutResult:
-    """The result of putting an item."""
+    """Result of putting an item into the mailbox."""
 
     state: PutState
     """`accepted`: the item is in the mailbox now. `existed`: the mailbox had the identical item. `conflict`:
     another message has this id and event_type, and is unchanged. `refused`: the item is invalid. `failed`:
     AWS was out of reach or throttled; putting the item again is safe."""
     error: str = ""
-    """The problem in a sentence that begins with `field`."""
+    """The problem in a sentence that begins with the name in `field`."""
     field: str = ""
     """The invalid attribute."""
     repeated: bool = False
-    """Whether the SDK has repeated the call. If the item existed, the first try may have written it."""
+    """Whether the SDK has repeated the call. If so, and the item existed, the first try may have written the
+    item."""
 
     @property
     def problem(self) -> str:
@@ -202,7 +204,8 @@ _IF_NEW: dict[str, Any] = {
     "ConditionExpression": "attribute_not_exists(id)",
     "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
 }
-"""The put's condition that its key is new. If it is not, DynamoDB's error contains the existing item."""
+"""Condition of a put that the item's key is new. If the key is in use, DynamoDB's error contains the existing
+item."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +221,7 @@ class MailboxWriter:
     clock: Clock = time.time
 
     def put(self, item: Mapping[str, Any], *, if_new: bool = True) -> PutResult:
-        """Put an item, by default only if its id and event_type are new."""
+        """Put an item into the mailbox, by default only if its id and event_type are new."""
         try:
             return self._put(self._image(item), if_new)
         except Invalid as fault:
@@ -227,8 +230,9 @@ class MailboxWriter:
             return PutResult("failed", error_summary(error))
 
     def entry(self, item: Mapping[str, Any]) -> "TransactWriteItemTypeDef":
-        """Return the put as an entry of a `TransactWriteItems`; it cancels the transaction if the item's id
-        and event_type are used. Raises Invalid, and botocore's errors if large content cannot be stored."""
+        """Return the put of an item as an entry of a `TransactWriteItems`; it cancels the transaction if the
+        item's id and event_type are in use. Raises Invalid, and botocore's errors if large content cannot be
+        stored."""
         image = self._image(item)
         self._settle_ttl(image)
         put: Any = {"TableName": self.table, "Item": image, **_IF_NEW}
@@ -264,9 +268,9 @@ class MailboxWriter:
         return PutResult("accepted")
 
     def _settle_ttl(self, image: dict[str, Value]) -> frozenset[str]:
-        """Add a ttl if the item lacks one and the mailbox has a default. Return the attributes to be ignored
-        in a comparison with an existing item: the mark of a restored item, and a ttl that is not the item's
-        own."""
+        """Add a ttl if the item lacks one and the mailbox has a default. Return the attributes that a
+        comparison with an existing item ignores: the mark of a restored item, and a ttl that the producer did
+        not set."""
         if image.get("ttl", _NULL) != _NULL:
             return frozenset((RESTORED,))
         if self.ttl:
@@ -275,7 +279,7 @@ class MailboxWriter:
 
 
 def _not_put(error: ClientError, image: dict[str, Value], ignored: frozenset[str]) -> PutResult:
-    """Return the result of a put that DynamoDB refused for good, and raise other errors again."""
+    """Return the result of a put that DynamoDB refused permanently, and raise any other error again."""
     code = error.response["Error"]["Code"]
     if code == "ConditionalCheckFailedException":
         response: Mapping[str, Any] = error.response  # the type in types_boto3 lacks "Item"
@@ -304,7 +308,7 @@ def _explained(message: str) -> Invalid:
 
 
 def error_summary(error: ClientError | BotoCoreError) -> str:
-    """Return operation and code of AWS's error. botocore's own message may quote the request."""
+    """Return the operation and the code of an AWS error. botocore's own message may quote the request."""
     if isinstance(error, ClientError):
         return f"{error.operation_name}: {error.response['Error']['Code']}"
     return type(error).__name__

@@ -1,5 +1,5 @@
-"""Turns changes of the ledger into consequences: callbacks, the next attempts of faxes, events on
-EventBridge, and the metric `Failed`."""
+"""Reacts to changes of the ledger: makes callbacks, the next attempts of faxes, events on EventBridge, and
+the metric `Failed`."""
 
 import hashlib
 import math
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 OF_THE_LINE = "Fax status: "
-"""Beginning of a fax's error if the line or the receiving machine was at fault, and not the request."""
+"""Beginning of a fax's error text if the telephone line or the receiving machine was at fault, and not the
+request."""
 
 _SENTENCES = {
     "sent": "{channel} sent successfully",
@@ -63,7 +64,8 @@ class Callback(Struct, frozen=True):
 
     @property
     def group(self) -> str:
-        """Message group in the queue: the receiver's host, so that a slow receiver does not delay others."""
+        """Message group in the queue: the host of the callback URL, so that a slow host does not delay the
+        callbacks to other hosts."""
         return host_of(self.url)[:MAX_GROUP] or "unknown"
 
 
@@ -89,7 +91,8 @@ def _name(change: LedgerChange) -> str:
 
 
 def _event_id(change: LedgerChange) -> str:
-    """Return an id of the outcome that is unique in the stage, and the same in a repetition."""
+    """Return an id of the outcome that is unique in the stage, and the same if the stream repeats the
+    change."""
     key = change.key
     digest = hashlib.sha256("\0".join((key.event_type, key.id, _name(change))).encode()).hexdigest()
     return f"msg_{digest[:40]}"
@@ -106,8 +109,8 @@ def _common(change: LedgerChange) -> dict[str, Any]:
 
 
 def _shared_fields(change: LedgerChange) -> dict[str, Any]:
-    """Return the last fields of every callback: the time, the published template, and for a failed message
-    the invalid attribute of the item."""
+    """Return the fields with which every callback ends: the time, the published template, and for a failed
+    message the invalid attribute of the item."""
     fields: dict[str, Any] = {"timestamp": int(change.at), "timestamp_ms": round(change.at * 1000)}
     if "template_version" in change.new:
         names = ("template", "template_version")
@@ -126,7 +129,7 @@ def _sentence(change: LedgerChange) -> str:
 
 
 def _fax(change: LedgerChange, max_attempts: int) -> dict[str, Any]:
-    """Return a fax's callback, with the fields and statuses of a fax gateway."""
+    """Return the body of a fax's callback, with the fields and statuses of a fax gateway."""
     return {
         "fax_id": change.key.id,
         "status": _FAX_STATUSES.get(change.status, change.status),
@@ -176,8 +179,8 @@ class OutcomeEvent(Struct, frozen=True):
 
 
 MAX_EVENTS = 10
-"""Entries of one PutEvents call. Mailroom's entries have less than 20 KB each, and the call's limit is 1 MB,
-so that their bytes need not be counted."""
+"""Most entries of one PutEvents call. Mailroom's entries have less than 20 KB each, and the call's limit is 1
+MB, so that their bytes need not be counted."""
 
 
 class EventBus(Struct, frozen=True):
@@ -187,7 +190,7 @@ class EventBus(Struct, frozen=True):
     settings: OutcomesSettings
 
     def event_of(self, change: LedgerChange) -> OutcomeEvent | None:
-        """Return the event for a change, or None if the change is not an outcome."""
+        """Return the event that reports a change, or None if the change is not an outcome."""
         if not _is_outcome(change):
             return None
         item, key = change.new, change.key
@@ -207,8 +210,8 @@ class EventBus(Struct, frozen=True):
         )
 
     def put(self, events: Sequence[tuple[str, OutcomeEvent]]) -> set[str]:
-        """Put pairs of a reference and an event, and return the references of events that EventBridge did not
-        accept.
+        """Put events, each paired with the caller's reference, and return the references of events that
+        EventBridge did not accept.
 
         After a call that fails as a whole, further calls are not made: they would use up the function's time.
         """
@@ -242,20 +245,20 @@ class EventBus(Struct, frozen=True):
 
 REASON_CHARACTERS = 64
 UNKNOWN = "unknown"
-"""The metric's channel for items whose `event_type` is not a channel of the stage."""
+"""Channel in the metric for items whose `event_type` is not a channel of the stage."""
 
 
 class Failures:
-    """Counts the failures in one batch of the ledger's stream. A record that the stream repeats is counted
-    again."""
+    """Counts the failed messages in one batch of the ledger's stream. A record that the stream repeats is
+    counted again."""
 
     def __init__(self, channels: Container[str]) -> None:
-        """Set up the count for a stage with these channels."""
+        """Begin a count for a stage with these channels."""
         self._channels = channels
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, change: LedgerChange) -> None:
-        """Count a change if it is a failure."""
+        """Count a change if it reports a failure."""
         if change.moved and change.status in FAILED:
             # A producer may write any event_type, and every value would become a metric.
             channel = change.key.event_type if change.key.event_type in self._channels else UNKNOWN
@@ -281,8 +284,8 @@ _RETRY_ATTRIBUTES = ("to", "pdf_url", "payload_ref", "from", "expires_at", "retr
 
 
 def retry_of(change: LedgerChange, delay: float) -> dict[str, Any] | None:
-    """Return the body of the fax queue's message for the next attempt, `delay` seconds after this one, or
-    None if the change requires no attempt.
+    """Return the body of the queue message for a fax's next attempt, `delay` seconds after this one, or None
+    if the change requires no attempt.
 
     A new item with an attempt that has ended was lost and restored. It requires no attempt, because later
     attempts than the item's may have been made.
@@ -316,7 +319,8 @@ class Outcomes(Struct, frozen=True):
         return cls(settings, clients.sqs(), bus=bus)
 
     def handle(self, records: Iterable[Mapping[str, Any]]) -> set[str]:
-        """Handle a batch, and return the sequence numbers of the records that must be handled again."""
+        """Handle a batch of stream records, and return the sequence numbers of the records that must be
+        handled again."""
         entries: dict[str, list[Entry]] = defaultdict(list)
         events: list[tuple[str, OutcomeEvent]] = []
         failed: set[str] = set()
@@ -349,7 +353,8 @@ class Outcomes(Struct, frozen=True):
             count("Callbacks")
         retry = retry_of(change, self.settings.retry_delay_seconds)
         if retry is not None:
-            # A wait beyond SQS's longest delay is left to the function `retry_fax`.
+            # SQS delays a message by 15 minutes at most. The function `retry_fax` waits for the rest of a
+            # longer delay.
             wait = math.ceil(retry["not_before"] - self.clock())
             entry = Entry(sequence, encode(retry), delay=max(0, min(queues.MAX_DELAY_SECONDS, wait)))
             entries[self.settings.retry_queue_url].append(entry)

@@ -1,4 +1,4 @@
-"""Takes the claim of each message of a batch: alone, or together with other first attempts."""
+"""Claims the messages of a batch: each alone, or several first attempts in one call."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,8 @@ M = TypeVar("M", bound=Message)
 
 
 class NoTimeLeft(Struct, frozen=True):
-    """Refusal of a claim: the function's time would end before a submit is recorded."""
+    """Refusal of a claim: the function would time out before it could submit the message and record the
+    outcome."""
 
 
 class Claiming(Generic[M]):
@@ -29,11 +30,11 @@ class Claiming(Generic[M]):
     def __init__(
         self, settings: Sender, tools: Tools, allowed: AllowedRecipients | None, *, together: bool
     ) -> None:
-        """Set up for one sender.
+        """Create the claims of one sender.
 
         `together`: whether one call may claim the first attempts of a batch. A crash then leaves the outcome
-        of each unknown: a sender that holds such messages would give all of them up, and a look-up by lines
-        could take one that was not sent for its twin that was.
+        of each of them unknown. A sender with `on_unknown: hold` would give all of them up, and a look-up by
+        telephone number could mistake a message that was not sent for a similar message that was.
         """
         self._settings = settings
         self._ledger = tools.ledger
@@ -45,11 +46,11 @@ class Claiming(Generic[M]):
         self._claims: dict[Key, Claimed] = {}
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]], account: str | None) -> None:
-        """Claim the first attempts of a batch in one call. Never raises: a claim that fails here is taken
-        alone when the message's turn comes. A message that is in the batch twice is left out, so that each
-        copy claims for itself.
+        """Claim the first attempts of a batch in one call. Never raises: a message that is not claimed here
+        is claimed alone when its turn comes. A message with two records in the batch is left out, so that
+        each record makes a claim of its own.
 
-        `account`: where the batch is going to be submitted; None if it cannot be submitted.
+        `account`: account to which the batch is going to be submitted; None if the batch cannot be submitted.
         """
         self._account, self._requested, self._claims = account, {}, {}
         copies = Counter(message.key for message, _ in messages)
@@ -72,18 +73,18 @@ class Claiming(Generic[M]):
             logger.warning("not all claimed together", reasons=sorted(codes))
 
     def take(self, message: M, record: QueueRecord) -> Claim | NoTimeLeft:
-        """Return the message's claim, or the reason why there is none. Raises what the ledger raises."""
+        """Return the message's claim, or the reason why it was refused. Raises the ledger's errors."""
         requested = self._requested.get(message.key)
         if self._pace.in_time(record):
             request = requested or self._new_claim(message, record)
             return self._claims.get(message.key) or self._ledger.claim(*request)
-        # The release has to fit into the function's time, too.
+        # A release takes time too, so a claim is released only if the function's time allows it.
         if requested is not None and record.remaining() / 1000 > self._settings.record_seconds:
             self._give_back(Claimed(message.key, requested.token))
         return NoTimeLeft()
 
     def _give_back(self, claim: Claimed) -> None:
-        """Release a claim before anything was submitted. Never raises."""
+        """Release the claim of a message that was not submitted. Never raises."""
         try:
             self._ledger.release(claim)
         except ClaimLost:
@@ -98,14 +99,14 @@ class Claiming(Generic[M]):
 
 
 def account_for(account: str, redirected_to: str | None) -> str:
-    """Name an account in a claim. A look-up asks for one recipient, so a message that went to another
-    recipient counts as one of another account."""
+    """Return the name of an account for a claim. A look-up searches for one recipient, so a try that was
+    redirected to another recipient counts as a try at another account."""
     if account == ANY_ACCOUNT or redirected_to is None:
         return account
     return f"{account} for {redirected_to}"
 
 
 def _is_new(message: Message, record: QueueRecord) -> bool:
-    """Tell whether a claim is probably the first write of a message's item. A message that waited for its
-    time has an item."""
+    """Return whether a claim is probably the first write of a message's item. A message that has waited for
+    its `send_at` already has an item."""
     return record.receives == 1 and message.attempt == 1 and message.send_at is None

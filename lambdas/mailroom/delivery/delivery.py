@@ -1,6 +1,6 @@
-"""Way of one message to its provider: claim, evidence, decision, request, submit, record.
+"""Delivery of one message to its provider, in six steps: claim, evidence, decision, request, submit, record.
 
-`Delivery.deliver` is that order, and the promise: each claim of a message submits it at most once.
+`Delivery.deliver` makes these steps in that order, so that each claim of a message submits it at most once.
 """
 
 from collections.abc import Container, Sequence
@@ -52,13 +52,15 @@ class Session(Protocol[M_contra, R_contra]):
 
     @property
     def account(self) -> str:
-        """Provider and account, as claims name them; ANY_ACCOUNT if evidence does not depend on it."""
+        """Provider and account, as claims name them; ANY_ACCOUNT if a look-up proves the same for every
+        account."""
 
     def look_up(self, message: M_contra, since: int, other_ids: Container[str]) -> Evidence:
-        """Look for a try that began at `since` (epoch milliseconds) and whose outcome is unknown.
+        """Look for a try of the message that began at `since` (epoch milliseconds) and whose outcome is
+        unknown.
 
-        `other_ids` holds provider ids of other messages and of other attempts: none of them is this one.
-        Raises if the provider cannot answer this time.
+        `other_ids` holds provider ids of other messages and of other attempts, which must not be mistaken for
+        the id of this try. Raises if the provider cannot answer this time.
         """
 
     def submit(self, request: R_contra) -> Outcome:
@@ -66,7 +68,7 @@ class Session(Protocol[M_contra, R_contra]):
 
 
 class Adapter(Protocol[M, R]):
-    """Provider of one channel. An adapter does not depend on queues, tables or retries."""
+    """Access to the provider of one channel. An adapter does not depend on queues, tables or retries."""
 
     @property
     def provider(self) -> str:
@@ -74,15 +76,15 @@ class Adapter(Protocol[M, R]):
 
     @property
     def contract(self) -> type[M]:
-        """Class of the messages that it takes."""
+        """Class of the messages that the adapter sends."""
 
     def open(self) -> Session[M, R]:
-        """Open the account that the settings and their secret name. Raises NotReady with the reason if that
-        is impossible now."""
+        """Load the credentials of the account that the settings and their secret name, and return a session.
+        Raises NotReady with the reason if that is impossible now."""
 
     def prepare(self, message: M) -> R:
-        """Make the request: all that comes before the submit. Raises Invalid and NotReady; any other error
-        lets the message wait, because it comes before the submit."""
+        """Build the provider's request from the message, before the submit. Raises Invalid and NotReady;
+        after any other error the message is retried, because it was not submitted."""
 
 
 class Delivery(Generic[M, R]):
@@ -90,7 +92,8 @@ class Delivery(Generic[M, R]):
     see FaxDelivery."""
 
     payload_is_content = False
-    """Whether the provider takes the payload itself, instead of attributes of the message in it."""
+    """Whether the payload is the content that the provider gets, instead of further attributes of the
+    message."""
 
     def __init__(
         self,
@@ -101,11 +104,11 @@ class Delivery(Generic[M, R]):
         choices: BatchChoices | None = None,
         line_seconds: float | None = None,
     ) -> None:
-        """Set up for one sender.
+        """Create the delivery of one sender.
 
-        `choices`: choices of people, if recipients are people. `line_seconds`: how long before a try another
-        message on the same line (number) may have been submitted and still be found by a look-up for that
-        try; None if look-ups do not go by lines.
+        `choices`: opt-outs of the recipients, if the recipients are people. `line_seconds`: a look-up by
+        telephone number for a try may also find messages to the same number that were submitted up to this
+        many seconds before that try; None if look-ups do not search by number.
         """
         self._settings = settings
         self._adapter = adapter
@@ -116,7 +119,7 @@ class Delivery(Generic[M, R]):
         self._choices = choices
         self._line_seconds = line_seconds
         self._session: Session[M, R] | Refusal = Retry("no batch has begun")
-        """Session of the present batch, or the reason why the account could not be opened."""
+        """Session of the present batch, or the reason why the account's credentials could not be loaded."""
         only = settings.recipients_only
         self._allowed = (
             None if only is None else AllowedRecipients(settings.channel, only, settings.redirect_to)
@@ -125,16 +128,16 @@ class Delivery(Generic[M, R]):
         self._claiming = Claiming[M](settings, tools, self._allowed, together=line_seconds is None)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], M | Invalid]:
-        """Read a queue's body: the item, and its message or the reason why it is invalid. Raises
-        Malformed."""
+        """Read the body of a queue record: the item, and its message or the reason why the message is
+        invalid. Raises Malformed."""
         try:
             return body, parse(body, self._contracts)
         except Invalid as fault:
             return body, fault
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
-        """Open the account for a batch, and ask and claim together for all of its messages. Never
-        raises."""
+        """Load the account's credentials for a batch; then read opt-outs and claim first attempts for all
+        messages of the batch together. Never raises."""
         if messages:
             self._session = self._open()
         if self._choices is not None:
@@ -154,12 +157,12 @@ class Delivery(Generic[M, R]):
             return Misconfigured(f"the account cannot be opened: {type(error).__name__}")
 
     def end(self) -> None:
-        """Count what was sent for the day's budget. Never raises."""
+        """Add the messages that were sent to the day's budget. Never raises."""
         self._timing.end()
 
     def deliver(self, message: M | Invalid, record: QueueRecord) -> Result:
-        """Take one message as far as it goes. Raises ClaimLost and errors of the ledger: then the message was
-        not submitted, or its outcome was not recorded and the claim stands."""
+        """Deliver one message as far as possible now. Raises ClaimLost and errors of the ledger: then the
+        message was not submitted, or its outcome was not recorded and the claim stands."""
         if isinstance(message, Invalid):
             return self.fail_invalid(message, record)
         if (postponed := self._timing.postponed(message.key)) is not None:
@@ -195,8 +198,8 @@ class Delivery(Generic[M, R]):
         return self._submit(claim, message, request, record)
 
     def _submit(self, claim: Claimed, message: M, request: R, record: QueueRecord) -> Result:
-        """Submit once, and record the outcome. After an error only the lease ends the claim, so that the next
-        worker looks for evidence first."""
+        """Submit the message once, and record the outcome. After an error the claim stands until its lease
+        ends, so that the next worker looks for evidence of this submit first."""
         try:
             outcome: Outcome = self._opened().submit(request)
         except NotSent as error:
@@ -218,8 +221,8 @@ class Delivery(Generic[M, R]):
         return ComeBack(self._settings.lease_seconds + 1)
 
     def _doubt(self, claim: Claimed, error: Exception) -> None:
-        """Record why the outcome is unknown. Never raises: without it a dead letter has a less exact
-        cause."""
+        """Record why the outcome of a submit is unknown. Never raises: without this record, a dead letter
+        only has a less exact cause."""
         try:
             self._ledger.doubt(claim, "no_outcome", _cause(error))
         except Exception:  # noqa: BLE001 - logged; the claim stands
@@ -239,15 +242,17 @@ class Delivery(Generic[M, R]):
         return DONE
 
     def _opened(self) -> Session[M, R]:
-        """Return the batch's session. Raises NotReady if the account could not be opened."""
+        """Return the session of the batch. Raises NotReady if the account's credentials could not be
+        loaded."""
         if isinstance(self._session, Refusal):
             raise NotReady(self._session)
         return self._session
 
     def _evidence(self, claim: Claimed, message: M, record: QueueRecord) -> Evidence | Result:
-        """Find out whether an earlier try arrived. If the provider cannot be asked, the message comes back,
-        and its claim is released: a look-up is not a submit."""
-        # The provider's id in the ledger proves acceptance, which a look-up might not.
+        """Find out whether an earlier try reached the provider. If the look-up fails, the claim is released
+        and the message is retried later: a look-up is not a submit."""
+        # The provider's id in the ledger proves that the provider accepted the message. A look-up might miss
+        # the message.
         if claim.checkpoint is not None:
             return Sent(claim.checkpoint.provider_id)
         if not claim.unsettled:
@@ -263,7 +268,7 @@ class Delivery(Generic[M, R]):
         account = account_for(session.account, claim.redirected_to)
         asked = account == ANY_ACCOUNT or claim.accounts <= {account}
         if isinstance(evidence, NotFound | Repeatable) and not asked:
-            return Unknowable()  # a try was made at another account, by other settings or credentials
+            return Unknowable()  # a try was made at another account, with other settings or credentials
         if isinstance(evidence, Repeatable) and evidence.until <= self._tools.clock():
             return Unknowable()  # the provider has forgotten its key, and would send the message anew
         return evidence
@@ -276,11 +281,12 @@ class Delivery(Generic[M, R]):
         return session.look_up(message, since, other_ids)
 
     def _decision(self, claim: Claimed, message: M, evidence: Evidence) -> Result | None:
-        """Decide about a message that may not be submitted now, or not any more; None to submit it."""
+        """Fail, hold or postpone a message that must not be submitted now; None if the message may be
+        submitted."""
         if message.expired(self._tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
             return self._fail(claim, "expired", reason, metric="Expired")
-        # The identical request of an earlier try sends nothing twice.
+        # An identical request with the same idempotency key does not send the message a second time.
         if not claim.unsettled or isinstance(evidence, Repeatable):
             return None
         if self._settings.on_unknown == "hold":
@@ -289,15 +295,16 @@ class Delivery(Generic[M, R]):
         return None if claim.redriven else self._resend_later(claim)
 
     def _resend_later(self, claim: Claimed) -> Result | None:
-        """Let a message in doubt wait for its resend; None to resend it now.
+        """Postpone the resend of a message in doubt; None to resend the message now.
 
-        Each resend waits longer than the one before, so that a provider whose responses are lost repeats
-        little, and evidence may come. After the last one only an operator sends the message again: it becomes
-        a dead letter.
+        Each resend waits longer than the one before. So a provider whose responses are lost sends few
+        duplicates, and evidence may arrive meanwhile. After the last resend the message becomes a dead
+        letter, and only an operator sends it again.
         """
         tries, delays = claim.unsettled, self._settings.resend_delays
         given_up = len(tries) > len(delays)
-        # A dead letter would free the line while the fax may still be on it.
+        # A fax that becomes a dead letter frees its line, and it may still be in transmission. So it waits
+        # first.
         delay = (self._line_seconds or 0) if given_up else delays[len(tries) - 1]
         seconds = tries[-1].began / 1000 + delay - self._tools.clock()
         if seconds <= 0 and not given_up:
@@ -307,7 +314,7 @@ class Delivery(Generic[M, R]):
         return self._release(claim, wait, "in_doubt", _IN_DOUBT.format(len(tries)))
 
     def _request(self, claim: Claimed, message: M, evidence: Evidence, record: QueueRecord) -> R | Result:
-        """Make the request and wait for its turn; or end the delivery without a submit."""
+        """Build the request and wait until it may be submitted; or end the delivery without a submit."""
         prepare = evidence.prepare if isinstance(evidence, Repeatable) else self._adapter.prepare
         try:
             screened = self.screen(claim, self._with_payload(message))
@@ -332,18 +339,18 @@ class Delivery(Generic[M, R]):
         return request
 
     def _with_payload(self, message: M) -> M:
-        """Add the payload's attributes to the message."""
+        """Read the payload, and return the message with the payload's attributes."""
         if message.payload_ref is None or self.payload_is_content:
             return message
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
     def screen(self, claim: Claimed, message: M) -> M | Blocked:
-        """Leave out the recipients that must not get the message; Blocked if it has none left. Raises
-        Invalid."""
+        """Return the message without the recipients that must not get it; Blocked if no recipient is left.
+        Raises Invalid."""
         blocked = self._blocked(message)
         if claim.redirected_to is not None:
-            # Opt-outs of a topic are those of the original recipients, so they are left out here. A STOP of
-            # the recipient who gets the redirected message is obeyed.
+            # Opt-outs of a topic concern the original recipients, so the topic is left out for the recipient
+            # of the redirect. That recipient's STOP still blocks the message.
             redirected = self._blocked(structs.replace(_submitted(claim, message), topic=None))
             if redirected:
                 return next(iter(redirected.values()))
@@ -363,7 +370,8 @@ class Delivery(Generic[M, R]):
         return {} if self._choices is None else self._choices.blocked(message)
 
     def take_turn(self, record: QueueRecord) -> bool:
-        """Wait for the turn to submit; False if the record has to come back for it."""
+        """Wait until the message may be submitted; False if that is too late for this invocation, so that the
+        queue has to deliver the record again."""
         return self._tools.pace.take_turn(record)
 
     def _record_outcome(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Result:
@@ -377,7 +385,7 @@ class Delivery(Generic[M, R]):
 
     def accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:
         """Record a submit that the provider has just accepted."""
-        # No log line for a success: the ledger has it, and a line would cost as much as all the rest.
+        # A success is not logged: the ledger has it, and a log line would cost as much as all the rest.
         self._tally.add("Sent")
         try:
             self._complete(claim, message, sent)
@@ -388,7 +396,7 @@ class Delivery(Generic[M, R]):
         return DONE
 
     def already_submitted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:  # noqa: ARG002 - FaxDelivery uses the record
-        """Record the acceptance of an earlier invocation's submit."""
+        """Record that the provider has accepted a submit of an earlier invocation."""
         self._complete(claim, message, sent)
         self._tally.note("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
         return DONE
@@ -398,10 +406,10 @@ class Delivery(Generic[M, R]):
         self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, line)
 
     def measure(self, message: M, record: QueueRecord) -> None:
-        """Measure the time from the put, or from the message's own time, to the acceptance, for
-        first attempts only.
+        """Measure the time until the provider's acceptance, from the put into the mailbox or from the
+        message's due time, for first attempts only.
 
-        This comes after the record, so that a fault here cannot keep the acceptance from being recorded.
+        The acceptance is recorded before this, so that a fault here cannot prevent its record.
         """
         if record.put_at is not None and message.attempt == 1:
             seconds = self._tools.clock() - max(record.put_at, message.due() or 0.0)
@@ -446,8 +454,8 @@ class Delivery(Generic[M, R]):
     def _fail(
         self, claim: Claimed, code: str, reason: str, field: str = "", metric: str = "Rejected"
     ) -> Result:
-        """End a message as failed, and so as not sent. If an earlier try is in doubt, that is not certain:
-        the message is held."""
+        """End a message as failed. If an earlier try may have sent the message, hold it as `outcome_unknown`
+        instead."""
         if claim.unsettled:
             return self._hold(claim, _HELD.format(reason))
         self._ledger.fail(claim, code, reason, field)
@@ -456,8 +464,8 @@ class Delivery(Generic[M, R]):
         return DONE
 
     def _suppress(self, claim: Claimed, reason: Blocked) -> Result:
-        """End a message without a recipient as suppressed, and so as not sent. If that is in doubt, the
-        message is held."""
+        """End a message as suppressed, because all recipients are blocked. If an earlier try may have sent
+        the message, hold it as `outcome_unknown` instead."""
         if claim.unsettled:
             return self._hold(claim, _HELD.format(reason.sentence))
         self._ledger.suppress(claim, reason.code, reason.sentence)
@@ -471,31 +479,31 @@ class Delivery(Generic[M, R]):
         return DONE
 
     def _release(self, claim: Claimed, result: Result, code: str = "", reason: str = "") -> Result:
-        """Give an unsent message back, and return `result`. `code` and `reason` say what kept the message
-        from being sent, unless it was its time alone."""
+        """Release the claim of a message that was not sent, and return `result`. `code` and `reason` are the
+        reason why it was not sent; empty if only the time was too short."""
         self._ledger.release(claim, code, reason)
         return result
 
     def retried(self, message: M, record: QueueRecord) -> None:
-        """Note that the provider did not take a submit this time."""
+        """Hook for channels, called if the provider did not accept a submit and the message is retried."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Return the seconds until the next try after the n-th receive: growing and jittered, and `least` if
-        possible.
+        """Return the seconds until the next try after receive number `receives`: growing, with a random part,
+        and `least` or more if possible.
 
-        Never over the cap: the queue's retention is derived from it.
+        Never more than the cap, because the queue's retention is derived from it.
         """
         cap = self._settings.backoff_cap_seconds
         wait = backoff(receives, self._settings.backoff_seconds, cap, self._tools.jitter)
         return max(min(least, cap), wait)
 
     def look_up_wait(self, record: QueueRecord) -> ComeBack:  # noqa: ARG002 - FaxDelivery uses the record
-        """Return the wait after a look-up that failed: as long as after an unknown outcome, so that an
-        outage of look-ups uses up the receives slowly."""
+        """Return the wait after a look-up that failed: as long as after an unknown outcome, so that the
+        message's receives are used up slowly while look-ups keep failing."""
         return ComeBack(self._settings.lease_seconds + 1)
 
     def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
-        """End a message that can never be sent as failed."""
+        """End a message that is invalid, and so can never be sent, as failed."""
         attribute = self._attribute(fault)
         if not self._ledger.refuse(record.item, "invalid", str(fault), attribute, record.put_at):
             return ComeBack(self.retry_wait(record.receives))
@@ -509,16 +517,18 @@ class Delivery(Generic[M, R]):
 def to_people(
     settings: SuppressingSender, adapter: Adapter[M, R], tools: Tools, line_seconds: float | None = None
 ) -> Delivery[M, R]:
-    """Build a delivery of messages whose recipients are people with choices."""
+    """Build the delivery of a channel whose recipients are people, who may have opted out."""
     choices = BatchChoices(settings, tools.dynamodb, tools.clock)
     return Delivery(settings, adapter, tools, choices=choices, line_seconds=line_seconds)
 
 
 def _submitted(claim: Claimed, message: M) -> M:
-    """Address the message as it goes to the provider: to its recipients, or to the redirect."""
+    """Return the message with the recipients that the provider gets: the message's recipients, or the
+    recipient to whom the message is redirected."""
     return message if claim.redirected_to is None else message.redirected(claim.redirected_to)
 
 
 def _cause(error: Exception) -> str:
-    """Name an error's cause. Only our own sentences are quoted: others may hold addresses."""
+    """Return the cause of an error as text. Only Mailroom's own sentences are quoted, because others may
+    contain addresses."""
     return str(error) if isinstance(error, OutcomeUnknown) else type(error).__name__

@@ -1,4 +1,5 @@
-"""Worker of a queue: takes one batch of records in, and returns those that have to come back."""
+"""Worker of a queue: delivers the messages of a batch, and returns the records that the queue has to deliver
+again."""
 
 import random
 import time
@@ -41,17 +42,17 @@ class ComeBack(Result, frozen=True):
     """Result of a record that the queue has to deliver again."""
 
     seconds: float
-    """Visibility time-out until then."""
+    """Visibility time-out in seconds until the next delivery of the record."""
 
 
 DONE = Done()
 TO_DEAD_LETTERS = ComeBack(queues.AT_ONCE)
-"""Result of a record that waiting does not help: it comes back at once, receive after receive, until it is a
-dead letter, and locks nothing on its way."""
+"""Result of a record that waiting cannot fix. The record is received again at once, until it becomes a dead
+letter, and does not lock its message group meanwhile."""
 
 
 class QueueRecord(Struct, frozen=True):
-    """Record of a queue."""
+    """Record of a queue, with the item of its message."""
 
     item: dict[str, Any]
     key: Key
@@ -60,38 +61,40 @@ class QueueRecord(Struct, frozen=True):
     group: str | None
     """`MessageGroupId` of SQS, if the record has one."""
     remaining: Callable[[], int]
-    """Rest of the function's time in milliseconds."""
+    """Function that returns the rest of the invocation's time in milliseconds."""
     put_at: float | None = None
-    """When the message was put into the mailbox, in epoch seconds, if that is known."""
+    """Time in epoch seconds when the message was put into the mailbox, if that time is known."""
     in_line: bool = False
     """Whether the record has waited for the day's quota."""
 
 
 class ChannelDelivery(Protocol[T]):
-    """Way of a channel's messages to their provider, as the worker uses it."""
+    """Delivery of the messages of one channel, as the worker calls it."""
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], T | Invalid]:
-        """Read a queue's body: the item, and its message or the reason why it is invalid. Raises
-        Malformed."""
+        """Read the body of a queue record: the item, and its message or the reason why the message is
+        invalid. Raises Malformed."""
 
     def begin(self, messages: Sequence[tuple[T, QueueRecord]]) -> None:
-        """Begin a batch of these messages. Never raises."""
+        """Prepare the delivery of these messages, which are one batch. Never raises."""
 
     def deliver(self, message: T | Invalid, record: QueueRecord) -> Result:
-        """Take one message as far as it goes."""
+        """Deliver one message as far as possible now."""
 
     def end(self) -> None:
         """End the batch. Never raises."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Return the seconds until the next try after the n-th receive, `least` of them if possible."""
+        """Return the seconds until the next try after receive number `receives`, `least` of them if
+        possible."""
 
 
 class Pace:
-    """Rate that needs no coordination: C workers each leave C / rate seconds between two submits.
+    """Limit of the rate of submits, without coordination: each of C workers leaves C / rate seconds between
+    two submits.
 
-    The gap follows a submit, and an invocation is not over before its last gap is: so whichever environment
-    comes next may submit at once, and a lone message does not wait.
+    The gap follows a submit, and an invocation ends only after its last gap. So the next environment may
+    submit at once, and a single message does not wait.
     """
 
     def __init__(
@@ -108,12 +111,12 @@ class Pace:
 
     @classmethod
     def of(cls, settings: Sender, clock: Clock, sleep: Callable[[float], None]) -> "Pace":
-        """Build the pace of a function's settings."""
+        """Build the pace from a function's settings."""
         return cls(settings.pace_seconds, clock, sleep, settings.submit_seconds + settings.record_seconds)
 
     def in_time(self, record: QueueRecord) -> bool:
-        """Return whether the next submit, and the ledger's write after it, would end within the function's
-        time."""
+        """Return whether the next submit, and the write of its outcome into the ledger, would end within the
+        function's time."""
         return self.left() < self._spare(record)
 
     def take_turn(self, record: QueueRecord) -> bool:
@@ -134,7 +137,7 @@ class Pace:
             if turn - moment > longest:
                 return False
             self._free = turn + self._gap
-        # Outside of the lock: other threads take their turns meanwhile.
+        # Sleep outside of the lock, so that other threads can reserve their turns meanwhile.
         if turn > moment:
             self._sleep(turn - moment)
         return True
@@ -145,26 +148,27 @@ class Pace:
             self._sleep(seconds)
 
     def _spare(self, record: QueueRecord) -> float:
-        """Seconds that a record may wait for its turn."""
+        """Return the seconds that a record may wait before its submit."""
         return record.remaining() / 1000 - self._needed
 
 
 class Tally:
-    """Counts of a batch."""
+    """Counts of the results in a batch."""
 
     def __init__(self) -> None:
-        # Lists, because threads may append to one list at once.
+        # Lists instead of counters, because several threads may append to a list at the same time.
         self._counted: list[str] = []
         self.waits: list[float] = []
-        """Seconds from the put, or from the time when it was due, to the acceptance of each message."""
+        """Seconds until the provider's acceptance of each message, from the put into the mailbox or from the
+        time when the message was due."""
 
     @property
     def counts(self) -> Counter[str]:
-        """Counts by metric."""
+        """Number of records by metric."""
         return Counter(self._counted)
 
     def add(self, metric: str) -> None:
-        """Count one record."""
+        """Count one record under the metric."""
         self._counted.append(metric)
 
     def note(self, metric: str, sentence: str, **details: object) -> None:
@@ -173,7 +177,7 @@ class Tally:
         self.add(metric)
 
     def write(self) -> None:
-        """Write all counts as metrics, and begin anew."""
+        """Write all counts as metrics, and reset the counts."""
         for name, value in self.counts.items():
             count(name, value)
         for seconds in self.waits:
@@ -184,7 +188,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class Tools:
-    """Clients and clocks of a delivery. Time is among them, so that tests need none."""
+    """Clients and clocks that a delivery uses. `clock` and `sleep` are among them, so that tests take no
+    time."""
 
     ledger: Ledger
     payloads: Payloads
@@ -194,14 +199,14 @@ class Tools:
     clock: Clock
     sleep: Callable[[float], None]
     jitter: Callable[[], float]
-    """Random number from 0 to 1."""
+    """Function that returns a random number from 0 to 1."""
     tally: Tally = field(default_factory=Tally)
     large_message_lock: Lock = field(default_factory=Lock)
-    """Held by the thread whose message has objects in the payload bucket: memory has room for one such."""
+    """Lock of messages with objects in the payload bucket: memory has room for one such message at a time."""
 
     @classmethod
     def of(cls, settings: Sender) -> "Tools":
-        """Build the tools of a function's settings."""
+        """Build the tools from a function's settings."""
         return cls(
             Ledger.of(settings, lease=settings.lease_seconds),
             Payloads(clients.s3(), settings.payload_bucket),
@@ -223,8 +228,8 @@ class Read(NamedTuple):
 
 
 class Worker:
-    """Works for one queue; every sender is this class. Threads deliver `at_once` records of a batch at a
-    time."""
+    """Delivers the messages of one queue; every sender function uses this class. Threads deliver `at_once`
+    records of a batch at a time."""
 
     def __init__(
         self, queue_url: str, tools: Tools, delivery: ChannelDelivery[Any], at_once: int = 1
@@ -236,14 +241,14 @@ class Worker:
 
     @classmethod
     def of(cls, settings: S, adapter: A, delivery: Callable[[S, A, Tools], ChannelDelivery[Any]]) -> "Worker":
-        """Build the worker of a function's settings; `delivery` makes its channel's delivery."""
+        """Build the worker from a function's settings; `delivery` builds the delivery of its channel."""
         tools = Tools.of(settings)
         return cls(settings.queue_url, tools, delivery(settings, adapter, tools), settings.submits_at_once)
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
-        """Work through a batch. `remaining` is Lambda's `get_remaining_time_in_millis`.
+        """Deliver a batch. `remaining` is Lambda's `get_remaining_time_in_millis`.
 
-        Returns the partial batch response: the records that are not finished.
+        Returns the partial batch response: the records that the queue has to deliver again.
         """
         try:
             return self._handle(event, remaining)
@@ -265,16 +270,16 @@ class Worker:
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in waits]}
 
     def _order(self, record: Mapping[str, Any]) -> tuple[int, float]:
-        """Sort key of a batch. A record that may have cut the function off before goes last, so that it keeps
-        no neighbour from being sent again and again; records of one number of receives go in another order
-        each time. A FIFO queue's group keeps its own order."""
+        """Return the sort key of a record in its batch. A record that was received before may have crashed
+        the function, so it comes last: another crash then does not repeat the other records. Records with the
+        same number of receives are shuffled. A FIFO queue's group keeps its own order."""
         receives = int(record["attributes"]["ApproximateReceiveCount"])
         if receives == 1 or "MessageGroupId" in record["attributes"]:
             return 0, 0
         return receives, self._tools.jitter()
 
     def _read(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Read | None:
-        """Read a record; None if its body is not a message at all."""
+        """Read a queue record; None if its body is not a message at all."""
         try:
             item, message = self._delivery.read(decode(record["body"]))
             key = key_of(item)
@@ -295,7 +300,7 @@ class Worker:
             return [*threads.map(self._work, batch)]
 
     def _work(self, entry: Read | None) -> Result:
-        """Work on one record. Never raises: its fault must not end the batch."""
+        """Deliver the message of one record. Never raises: a fault of one record must not end the batch."""
         if entry is None:
             self._tools.tally.add("Malformed")
             return TO_DEAD_LETTERS
@@ -303,7 +308,7 @@ class Worker:
         working_on(record.key)
         try:
             return self._delivery.deliver(message, record)
-        except Exception:  # noqa: BLE001 - whatever it is, it is logged and the queue keeps the record
+        except Exception:  # noqa: BLE001 - any error is logged, and the queue keeps the record
             logger.exception("not delivered; it goes back to the queue")
             self._tools.tally.add("Errors")
             return ComeBack(self._delivery.retry_wait(record.receives))

@@ -14,10 +14,10 @@ _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}")
 # No two parts of this pattern may match the same character, or a long text of spaces would take minutes.
 _NAME_ADDR = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"\s*|(?P<name>[^"<>]*))<(?P<address>[^<>]*)>')
 _MAX_LENGTH = 998
-"""Characters of a name with its address: the limit of a header line (RFC 5322, 2.1.1). Without a limit a name
-could be larger than an item of the ledger, which stores the name too."""
+"""Most characters of a name with its address: the limit of a header line (RFC 5322, 2.1.1). Without a limit a
+name could be larger than an item of the ledger, which stores the name too."""
 _MAX_DOMAIN = 253
-"""Characters of a domain in ASCII (RFC 1035). The same domain in Unicode has fewer."""
+"""Most characters of a domain in ASCII (RFC 1035). The same domain in Unicode has fewer."""
 _ENCODED = "xn--"
 """Prefix of a domain's label that encodes Unicode letters (IDNA)."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -65,7 +65,7 @@ def _name(name_addr: re.Match[str]) -> str:
     quoted = name_addr["quoted"]
     name = (name_addr["name"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)).strip()
     if "=?" in name and name.isascii():
-        from email.header import decode_header, make_header  # only encoded names need it
+        from email.header import decode_header, make_header  # only encoded names need this import
 
         # A name in an unknown charset, or with an encoded line break, stays encoded: harmless ASCII.
         with suppress(MessageError, LookupError, ValueError):
@@ -75,14 +75,14 @@ def _name(name_addr: re.Match[str]) -> str:
     return name
 
 
-@lru_cache(maxsize=256)  # a message's addresses are checked when it is read and built when it is sent
+@lru_cache(maxsize=256)  # used when a message is read and again when it is sent
 def normalise(text: str) -> str:
-    """Return the address in the form for SES: name encoded, domain in ASCII. Raises ValueError."""
+    """Return the address in the form that SES needs: name encoded, domain in ASCII. Raises ValueError."""
     name, address = split(text)
     return formataddr((name, address)) if name else address
 
 
-@lru_cache(maxsize=256)  # the claim, the suppression list and the submit each need it
+@lru_cache(maxsize=256)  # used for a message's claim, suppression list and submit
 def bare(text: str) -> str:
     """Return an address without a name and in lower case, the form of the suppression list and of events.
     Raises ValueError."""
@@ -90,11 +90,11 @@ def bare(text: str) -> str:
 
 
 def spellings(recipient: str) -> tuple[str, ...]:
-    """Return the names that tables may have for a recipient, the canonical form first.
+    """Return the forms in which tables may store a recipient, the canonical form first.
 
     A mobile of Argentina is called with a 9 after +54, and texted with or without it (libphonenumber's FAQ,
-    "Why is this number from Argentina …"); a fixed line never has the same ten digits. A message goes to the
-    form in its item: a call to a fixed line must not have the 9.
+    "Why is this number from Argentina …"); a fixed line never has the same ten digits. A message is sent to
+    the form in its item, because a call to a fixed line must not have the 9.
     """
     if mobile := _ARGENTINIAN.fullmatch(recipient):
         return recipient, f"+54{'' if mobile[1] else '9'}{mobile[2]}"
@@ -106,7 +106,7 @@ def readable(domain: str) -> str:
     invalid ones, is returned unchanged."""
     if _ENCODED not in domain:
         return domain
-    import idna  # takes 6 ms, so only code that meets such a domain imports it
+    import idna  # takes 6 ms, so the import is made only for such a domain
 
     try:
         return idna.decode(domain)
@@ -126,7 +126,7 @@ def _ascii(domain: str) -> str:
         return ""
 
 
-@lru_cache(maxsize=256)  # a message's number is checked when it is read and used when it is sent
+@lru_cache(maxsize=256)  # used when a message is read and again when it is sent
 def to_e164(text: str, region: str | None = None) -> str:
     """Return a telephone number in E.164, such as `+16175551234` for `+1 (617) 555-1234`. Raises ValueError
     with the valid form.
@@ -141,7 +141,7 @@ def to_e164(text: str, region: str | None = None) -> str:
     """
     if word := _WORD.search(text):
         raise ValueError(f'has letters ("{word[0]}"); write digits alone, such as +16175551234')
-    import phonenumbers  # takes 40 ms and 3 MB, so only code that reads numbers imports it
+    import phonenumbers  # takes 40 ms and 3 MB, so the import is made only for a number
 
     with suppress(phonenumbers.NumberParseException):
         parsed = phonenumbers.parse(text, region or None)

@@ -1,4 +1,4 @@
-"""A message: an item of the mailbox, read into the typed contract of the channel. The body of a queue message
+"""A message: an item of the mailbox, read into the typed contract of its channel. The body of a queue message
 is the same item as JSON."""
 
 import base64
@@ -20,43 +20,45 @@ from mailroom.message.address import has_control, to_e164
 from mailroom.message.window import Window
 
 MAX_ID_BYTES = 180
-"""Bytes of an id in UTF-8. Their base64url has 240 characters, and an SES tag's value 256 at most."""
+"""Most bytes of an id in UTF-8. The base64url of such an id has 240 characters, and an SES tag's value may
+have 256."""
 MAX_ATTEMPT = 999_999_999
 """Highest attempt that fits into a reference. DynamoDB stores at most 38 digits."""
 _FORM = re.compile(r"([A-Za-z0-9_-]{2,240})(?:\.([1-9][0-9]{0,8}))?", re.ASCII)
 
 MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
-"""DynamoDB's limits of a partition key and a sort key: a ledger item cannot have longer ones."""
+"""Most bytes of a partition key and of a sort key in DynamoDB: a ledger item cannot have longer ones."""
 
 MAX_REF_BYTES = len("s3://") + 63 + len("/") + 1024
-"""Bytes of the longest bucket name and the longest object key. A ledger item stores the `payload_ref` of a
-fax, which may come from a queue, whose messages are larger than any item."""
+"""Most bytes of a `payload_ref`, by the longest bucket name and the longest object key. A ledger item stores
+the `payload_ref` of a fax, which may come from a queue, whose messages are larger than any item."""
 
 MAX_TIME = 64
-"""Characters of a time. A time with microseconds and an offset has half as many, but Python reads any number
-of digits after the decimal point, and a ledger item stores the text."""
+"""Most characters of a time. A time with microseconds and an offset has half as many, but Python reads any
+number of digits after the decimal point, and a ledger item stores the text."""
 
 MAX_AHEAD_SECONDS = 366 * 86400
-"""Longest time from now until `send_at`."""
+"""Longest time in seconds from now until `send_at`."""
 
 MAX_GROUP = 128
-"""Characters of a message's group in a queue: SQS's MessageGroupId."""
+"""Most characters of a message's group in a queue: SQS's MessageGroupId."""
 
 LANES = ("normal", "bulk")
 """Names of all lanes: the parallel queues of a channel."""
 
 MAX_SUBJECT = 200
-"""Characters of a subject in the ledger, so that an item stays near one write unit."""
+"""Most characters of a subject in the ledger, so that an item stays near one write unit."""
 
 MAX_TOPIC = 64
-"""Characters of a topic, which is part of the unsubscribe link and so of a header with a limited length."""
+"""Most characters of a topic, which is part of the unsubscribe link and so of a header with a limited
+length."""
 
 OURS = ("variables", "attempt", "payload_prefix", "restored_id")
 """Fields of a message that producers never write."""
 
 MISTAKABLE = 6
-"""Letters that an attribute's name needs before a similar name counts as a spelling mistake: `topics`,
-`emails` and `texts` are everyday variables of a template."""
+"""Fewest letters of a contract's attribute for which a similar name counts as a spelling mistake. Shorter
+names are exempt, because `topics`, `emails` and `texts` are everyday variables of a template."""
 
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
 
@@ -67,23 +69,23 @@ HELD = {
     OUTSIDE_WINDOW: "it waits until its window opens",
     PROVIDER_REFUSES: "it waits until the provider takes messages of this lane again; see its dead letters",
 }
-"""Reasons why a message waits with its content: the code and the sentence of `trouble`."""
+"""Reasons why a message waits together with its content: the code and the sentence of `trouble`."""
 
 
 _OF_RUN = re.compile(r"[^#]+#[^#]+#.+#([0-9a-f]{8})[0-9a-f]{32}", re.ASCII)
 
 
 def run_of(id_: str) -> tuple[str, str]:
-    """Return the campaign and the run that composed a message, by the id (see `Run.id_of`), or two empty
-    strings. A producer may write such an id too."""
+    """Return the ids of the campaign and of the run that composed a message, read from the message's id (see
+    `Run.id_of`), or two empty strings. A producer may write such an id too."""
     campaign, _, suffix = id_.partition("#")
     run, _, key = suffix.partition("#")
     return (campaign, run) if campaign and run and key else ("", "")
 
 
 def begun_of(id_: str) -> int | None:
-    """Return the `begun_at` of the run that composed a message, by the id (see `Run.id_of`), or None for
-    other ids."""
+    """Return the `begun_at` of the run that composed a message, read from the message's id (see `Run.id_of`),
+    or None for other ids."""
     form = _OF_RUN.fullmatch(id_)
     return None if form is None else int(form[1], 16)
 
@@ -98,16 +100,17 @@ class Key(Struct, frozen=True):
 
 
 ID_TAG, ATTEMPT_TAG = "correlation", "attempt"
-"""Tags of a mail that hold the reference: see `Reference.tags`."""
+"""Names of the two tags of a mail that hold the reference: see `Reference.tags`."""
 SEVERAL_TAG = "several"
-"""Tag of a mail to more than one recipient, at a provider whose events do not name the recipient."""
+"""Name of the tag of a mail to more than one recipient, at a provider whose events do not name the
+recipient."""
 
 
 class Reference(Struct, frozen=True):
     """Identity of an attempt: a provider gets the reference with the message and returns it in events.
 
-    The attempt separates the lives of a message: a late event about an attempt that was given up, or about
-    the life before an operator's resend, must not change the present attempt.
+    The reference contains the attempt's number, because an event of an earlier attempt, or from before an
+    operator's resend, must not change the present attempt.
     """
 
     id: str
@@ -117,13 +120,14 @@ class Reference(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Unpadded base64url of the id, and `.2` for a second attempt: safe in headers and URL paths."""
+        """The reference as text: unpadded base64url of the id, and `.2` for a second attempt. Safe in headers
+        and URL paths."""
         coded = encoded(self.id)
         return coded if self.attempt == 1 else f"{coded}.{self.attempt}"
 
     @property
     def tags(self) -> dict[str, str]:
-        """The same content as tags of a mail: two tags, because a tag cannot contain the dot of `text`."""
+        """The reference as tags of a mail: two tags, because a tag cannot contain the dot of `text`."""
         return {ID_TAG: encoded(self.id), ATTEMPT_TAG: str(self.attempt)}
 
     @classmethod
@@ -142,7 +146,7 @@ class Reference(Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str) -> "Reference":
-        """Parse a reference. Raises Malformed for any text that `Reference.text` never makes."""
+        """Parse the text of a reference. Raises Malformed for any text that `Reference.text` never makes."""
         form = _FORM.fullmatch(text)
         if form is None:
             raise Malformed("not a reference of ours")
@@ -151,7 +155,8 @@ class Reference(Struct, frozen=True):
             id_ = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode()
         except (binascii.Error, UnicodeDecodeError):
             raise Malformed("not a reference of ours") from None
-        # An id has only one reference, so other base64 spellings of the same bits are forged.
+        # Every id has exactly one reference. base64 has several spellings of the same bits, so any other one
+        # is forged.
         if encoded(id_) != coded or has_control(id_) or len(id_.encode()) > MAX_ID_BYTES or attempt == "1":
             raise Malformed("not a reference of ours")
         return cls(id_, int(attempt or 1))
@@ -163,21 +168,24 @@ def encoded(id_: str) -> str:
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """Attributes that all contracts share. A subclass for each channel adds the channel's attributes."""
+    """Attributes that the contracts of all channels share. A subclass for each channel adds the channel's
+    attributes."""
 
     addressing: ClassVar[tuple[str, ...]] = ("to",)
     """Attributes that name the recipients; a channel with different ones lists all of them. A payload cannot
     set these attributes: the claim records the recipients, and opt-outs are checked for them, before the
     payload is read or without reading it."""
     windowed: ClassVar[bool] = True
-    """Support for `window`. False for a channel whose messages may be under way when the window closes."""
+    """Whether messages may have a `window`. False for a channel whose messages may be under way when the
+    window closes."""
     hints: ClassVar[Mapping[str, str]] = {}
-    """Remedy by attribute, for a map in the attribute with a missing or unknown name."""
+    """Remedies for Invalid by attribute: added to the error if a map in that attribute has a missing or
+    unknown name."""
 
     id: Annotated[str, Meta(description=f"the producer's own; 1 to {MAX_ID_BYTES} bytes of UTF-8")]
     """Id that the producer chose: with `event_type`, the key of the message."""
     event_type: str
-    """Channel, whose contract applies to the item."""
+    """Channel of the message, whose contract applies to the item."""
     send_at: Time | None = None
     """Earliest time to send the message: see `due`."""
     expires_at: Time | None = None
@@ -197,7 +205,7 @@ class Message(Struct, frozen=True, kw_only=True):
     ] = None
     """Topic that a recipient can opt out of."""
     callback_url: Annotated[str | None, Meta(description="told of each change of status")] = None
-    """URL that gets a webhook after each change of status."""
+    """URL to which a webhook reports each change of the message's status."""
     payload_ref: Annotated[
         str | None,
         Meta(
@@ -205,7 +213,7 @@ class Message(Struct, frozen=True, kw_only=True):
             extra_json_schema={"maxLength": MAX_REF_BYTES},
         ),
     ] = None
-    """Object in the payload bucket with further attributes, as s3://bucket/key."""
+    """Object in the payload bucket with further attributes of the message, as s3://bucket/key."""
     payload_prefix: Annotated[
         str | None,
         Meta(description="the API's own: what its caller may name begins so; producers leave it out"),
@@ -222,7 +230,7 @@ class Message(Struct, frozen=True, kw_only=True):
     ] = 1
     """Number of the attempt, counted from 1."""
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Attributes of the whole item, for a template."""
+    """Attributes of the whole item, as variables for a template."""
 
     @property
     def key(self) -> Key:
@@ -230,7 +238,8 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str | list[str]:
-        """Recipient, or list of recipients, for the ledger. Contracts with recipients override this."""
+        """Recipient, or list of recipients, as the ledger stores them. Contracts with recipients override
+        this."""
         return []
 
     @property
@@ -240,13 +249,14 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """Recipients in the canonical form, by which the suppression list has them. Empty for a channel
+        """Recipients in the canonical form, in which the suppression list stores them. Empty for a channel
         without suppression."""
         return ()
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """Recipients, including those that the suppression list never has: a fax number, a topic of SNS."""
+        """Recipients, including those that are never on the suppression list: a fax number, a topic of
+        SNS."""
         to = self.recipient
         return self.addressees or ((to,) if isinstance(to, str) else (*to,))
 
@@ -256,7 +266,8 @@ class Message(Struct, frozen=True, kw_only=True):
         return 1
 
     def without(self, addressees: Container[str]) -> Self:  # noqa: ARG002 - overrides use the argument
-        """Return the message without `addressees`. Contracts with several addressees override this."""
+        """Return the message without the recipients `addressees`. Contracts with several addressees override
+        this."""
         return self
 
     def redirected(self, to: str) -> Self:
@@ -265,18 +276,20 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def headline(self) -> Mapping[str, str | int]:
-        """Attributes for the ledger that lists of messages show beside the recipient: `template` with the
-        version and `subject`, if the item has them."""
+        """Attributes that the ledger stores so that lists of messages can show them beside the recipient:
+        `template` with the version and `subject`, if the item has them."""
         return {}
 
     @property
     def line(self) -> str | None:
-        """Telephone number by which a look-up at the provider finds messages, if the channel has one."""
+        """Telephone number by which a look-up at the provider searches for messages, if the channel has such
+        a number."""
         return None
 
     @property
     def group(self) -> str | None:
-        """Group in the queue: a line that accepts one message at a time, or an endpoint to be fair about."""
+        """Group of the message in the queue: a line that accepts one message at a time, or an endpoint that
+        must not delay the messages of other endpoints."""
         return None
 
     @property
@@ -291,7 +304,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def kept(self) -> Mapping[str, str | int]:
-        """Further attributes for the ledger, from which a later attempt is built."""
+        """Further attributes that the ledger stores, because a later attempt is built from them."""
         return {}
 
     @property
@@ -301,12 +314,13 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def may_use(self) -> bool:
-        """True if a template, which is unknown to the contract, may use attributes outside the contract."""
+        """Whether attributes outside the contract may be in use: a template, which the contract cannot see,
+        may use them as variables."""
         return False
 
     def unused(self, used: Container[str]) -> list[str]:
-        """Return the attributes without effect: outside the contract, and not among the variables that the
-        template has `used`."""
+        """Return the attributes without effect: those outside the contract that the template has not `used`
+        as variables."""
         return [name for name in self.variables.keys() - _names(type(self)) if name not in used]
 
     def misspelt(self) -> dict[str, str]:
@@ -327,7 +341,8 @@ class Message(Struct, frozen=True, kw_only=True):
                 raise Invalid(name, "is used by nothing here, which `items.unknown` refuses; leave it out")
 
     def check(self) -> None:
-        """Raise Invalid for faults that types alone cannot express. Subclasses extend `super().check()`."""
+        """Raise Invalid for faults of the message that types alone cannot express. Subclasses extend
+        `super().check()`."""
         if not self.may_use:
             self.check_names(())
         due, expiry = self.due(), self.expiry()
@@ -353,8 +368,8 @@ class Message(Struct, frozen=True, kw_only=True):
             self.window.check(self.time_zone)
 
     def check_objects(self, prefix: str | None) -> None:
-        """Raise Invalid for an object whose key does not begin with `prefix`. Without a prefix, refuse every
-        object."""
+        """Raise Invalid for an object in the payload bucket whose key does not begin with `prefix`. Without a
+        prefix, refuse every object."""
         for name, ref in self.objects:
             if prefix is None:
                 raise Invalid(
@@ -447,13 +462,14 @@ def _names(contract: type[Message]) -> frozenset[str]:
 
 @cache
 def _spellings(contract: type[Message]) -> dict[str, str]:
-    """Return the contract's names that can be misspelt, by their `_spelling`."""
+    """Return the attributes of a contract that can be misspelt, by their `_spelling`."""
     names = {_spelling(name): name for name in contract.__struct_encode_fields__ if name not in OURS}
     return {spelling: name for spelling, name in names.items() if len(spelling) >= MISTAKABLE}
 
 
 def _spelling(name: str) -> str:
-    """Return a name without case, `_`, `-` and the s of a plural, which people write in different ways."""
+    """Return a name without the differences that people make in writing it: case, `_`, `-` and the s of a
+    plural."""
     return name.lower().replace("_", "").replace("-", "").removesuffix("s")
 
 
@@ -559,7 +575,7 @@ def _explain(error: msgspec.ValidationError) -> Invalid:
 
 
 def _words(types: str) -> str:
-    names = types.removesuffix(" | null").split(" | ")  # optional attributes: null is not worth a mention
+    names = types.removesuffix(" | null").split(" | ")  # null need not be mentioned
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
 
 
@@ -576,25 +592,25 @@ def encode(item: Mapping[str, Any] | Struct) -> str:
 
 
 def scheduled(text: str) -> dict[str, Any]:
-    """Read the body of a queue message from a schedule. If EventBridge could not send the message, the
-    dead-letter queue has the whole call with the body inside, and redrives it. Raises Malformed."""
+    """Read the body of a queue message that a schedule has sent. If EventBridge could not send that message,
+    the dead-letter queue has the whole call with the body inside, and redrives the call. Raises Malformed."""
     body = decode(text)
     inner = body.get("MessageBody")
     return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
 
 
 class Held(Struct, frozen=True):
-    """A message that waits with its content, in the queue `scheduled` or in a schedule. The mailbox is not
-    read again, because a message that was due at once may have lost its item by then."""
+    """A message that waits together with its content, in the queue `scheduled` or in a schedule. The mailbox
+    is not read again, because a message that was due at once may have lost its item by then."""
 
     item: dict[str, Any]
-    """Item of the message, whole."""
+    """Whole item of the message."""
     due: float
     """End of the wait, in epoch seconds."""
     put_at: float | None = None
     """Time from which the delay of the message counts, in epoch seconds, if known."""
     in_line: bool = False
-    """True for a message that waits for its slot of the day, and is sent before later ones."""
+    """True for a message that waits for the day's quota, and is sent before later ones."""
     code: str = DAY_USED_UP
     """Reason of the wait: a key of `HELD`."""
 
@@ -606,8 +622,8 @@ class Held(Struct, frozen=True):
 
 
 def held(body: Mapping[str, Any]) -> Held | None:
-    """Read a message with its content from a body of the queue `scheduled`, or return None for a key alone.
-    Raises Malformed."""
+    """Read a message with its content from a body of the queue `scheduled`, or return None for a body that
+    holds only a key. Raises Malformed."""
     if "item" not in body:
         return None
     try:

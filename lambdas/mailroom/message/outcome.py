@@ -26,19 +26,21 @@ class Sent(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """Proof that the message was not sent, by a fault that may pass: worth another try."""
+    """Proof that the message was not sent, because of a fault that may be temporary: the message is
+    retried."""
 
     reason: str
-    """Sentence for people."""
+    """Reason in a sentence for people."""
     after: float = 0
     """Shortest wait before the next try, in seconds."""
 
 
 class Rejected(Struct, frozen=True):
-    """Proof that the message was not sent, by a permanent fault of the message itself: it ends as failed."""
+    """Proof that the message was not sent, because of a permanent fault of the message itself: it ends as
+    failed."""
 
     reason: str
-    """Sentence for people."""
+    """Reason in a sentence for people."""
     gone: bool = False
     """True for a recipient that no longer exists: later messages would fail too, so the recipient enters the
     suppression list."""
@@ -48,27 +50,27 @@ class Rejected(Struct, frozen=True):
 
 
 class Misconfigured(Struct, frozen=True):
-    """Proof that the message was not sent, by a fault of ours (sender, credentials, account). This causes an
-    alarm, not a failed message."""
+    """Proof that the message was not sent, because of a fault of the stage's configuration (sender,
+    credentials, account). This causes an alarm, not a failed message."""
 
     reason: str
-    """Sentence for people."""
+    """Reason in a sentence for people."""
 
 
 class DayUsedUp(Struct, frozen=True):
-    """Proof that the message was not sent, because the account's quota for the day is used up. The message
-    loses no try by this."""
+    """Proof that the message was not sent, because the account's quota for the day is used up. Such a refusal
+    does not count as one of the message's tries."""
 
     reason: str
-    """Sentence for people."""
+    """Reason in a sentence for people."""
 
 
 class Conflict(Struct, frozen=True):
-    """Proof that the provider ignored the request, because it had a different request under the same key. The
-    first request may have sent the message, so a new key might send it twice."""
+    """Proof that the provider ignored the request, because an earlier, different request had the same
+    idempotency key. The earlier request may have sent the message, so a new key might send it twice."""
 
     reason: str
-    """Sentence for people."""
+    """Reason in a sentence for people."""
 
 
 class NotFound(Struct, frozen=True):
@@ -76,12 +78,13 @@ class NotFound(Struct, frozen=True):
 
 
 class Unknowable(Struct, frozen=True):
-    """Result of a look-up: the provider cannot answer, and the channel's `on_unknown` decides."""
+    """Result of a look-up: the provider cannot prove whether an earlier try arrived, so the channel's
+    `on_unknown` decides."""
 
 
 class Repeatable(Struct, frozen=True):
-    """Result of a look-up at a provider that identifies requests by key: an identical request gets the first
-    response again, and sends no second message."""
+    """Result of a look-up at a provider that identifies requests by idempotency key: an identical request
+    gets the first response again, and sends no second message."""
 
     until: float
     """End of the time in which the provider remembers the key, in epoch seconds."""
@@ -95,7 +98,7 @@ Refusal = Retry | Misconfigured | Rejected | DayUsedUp
 Outcome = Sent | Refusal | Conflict
 Evidence = Sent | NotFound | Repeatable | Unknowable
 ANY_ACCOUNT = ""
-"""Account of a provider whose evidence does not depend on the account that looks for it."""
+"""Account of a provider at which a look-up proves the same for every account."""
 
 
 class NotReady(NotSent):
@@ -120,12 +123,14 @@ Status = Literal[
     "complained",
 ]
 """Statuses, from the least to the most certain. A provider's event may only replace a status that precedes
-the event's status, so any order and any number of events end the same. A bounce or a complaint may follow a
-delivery. Statuses of messages that were given up precede those that a provider proves."""
+the event's status, so the last status does not depend on the order and number of events. A bounce or a
+complaint may follow a delivery. Statuses of messages that were given up precede those that a provider
+proves."""
 
 _ORDER: tuple[Status, ...] = get_args(Status)
 SILENT: tuple[Status, ...] = ("sending", "scheduled")
-"""Statuses on the way to an outcome. A message may have one of these twice after a crash."""
+"""Statuses of a message that is on the way to an outcome. After a crash, a message may have the same one of
+these statuses twice."""
 FAILED: tuple[Status, ...] = ("failed", "undelivered", "bounced", "complained")
 """Statuses of a failure. `suppressed` is not a failure: the message was withheld on purpose."""
 CODES: dict[str, tuple[str, ...]] = {
@@ -133,7 +138,7 @@ CODES: dict[str, tuple[str, ...]] = {
     "bounced": ("bounce_type",),
     "complained": ("complaint_type",),
 }
-"""Ledger attributes that hold the reason, by status that a provider reports."""
+"""Ledger attributes that hold the reason of a failure, by the status that a provider reports."""
 DETAIL_TYPE = "Message Outcome"
 """Value of `detail-type` in the events that report outcomes on a bus."""
 
@@ -160,7 +165,7 @@ class Event(Struct, frozen=True, kw_only=True):
     provider_id: str | None
     """Id of the message at the provider, if the event has one."""
     kind: str
-    """Provider's word for the event, for logs and metrics."""
+    """Kind of the event in the provider's words, for logs and metrics."""
     status: Status | None
     """Status that the event proves, or None for an event that only adds facts (a delay, an open)."""
     facts: Facts
@@ -172,8 +177,8 @@ class Event(Struct, frozen=True, kw_only=True):
     several: bool = False
     """True for an event about a message to more than one recipient."""
     found_by_number: bool = False
-    """True for a provider whose look-ups search by phone number. The ledger then stores `provider_id`, so
-    that a look-up for a different message cannot match this one."""
+    """True for a provider whose look-ups search by telephone number. The ledger then stores `provider_id`, so
+    that a look-up for a different message cannot mistake this message for that one."""
     suppress: Literal["bounce", "complaint", "stop"] | None = None
     """Reason to put `recipients` on the suppression list, if the event is one."""
     at: int

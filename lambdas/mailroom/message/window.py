@@ -16,14 +16,14 @@ _CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}", re.ASCII)
 _MINUTE = 60
 _LONGEST = 15 * 24 * 60
-"""Minutes until the next opening, at most: a weekly window may fall into the hour that clocks skip in spring,
-and then opens two weeks after the last time."""
+"""Most minutes until a window opens: a weekly window may fall into the hour that clocks skip in spring, and
+then opens two weeks after the last time."""
 
 
 class Window(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Hours of the day in which a message may be sent, from `from` until before `to`. If `to` is earlier than
-    `from`, the hours after midnight belong to the day before. The clock on the wall decides, so an hour that
-    a change of the clock repeats counts twice."""
+    `from`, the hours after midnight belong to the day before. Local time decides, so an hour that clocks
+    repeat in autumn belongs to the window both times."""
 
     from_: Annotated[str, Meta(description="HH:MM")] = field(name="from")
     to: Annotated[str, Meta(description="HH:MM, exclusive")]
@@ -56,7 +56,7 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return _next(self, zone, int(timestamp) // _MINUTE + 1)
 
 
-@lru_cache(maxsize=2048)  # messages that wait in the same minute have the same opening
+@lru_cache(maxsize=2048)  # for messages that wait in the same minute
 def _next(window: Window, zone: str | None, first: int) -> float:
     for minute in range(first, first + _LONGEST):
         if _within(window, zone, minute * _MINUTE):
@@ -88,10 +88,10 @@ def days_of(text: str) -> frozenset[int]:
 @lru_cache(maxsize=512)
 def zone_of(name: str, zone: str) -> ZoneInfo:
     """Return a time zone of the IANA database. Raises Invalid with the field `name`."""
-    # `ZoneInfo` opens a file of this name, and its folder also has files that are not IANA's names.
+    # `ZoneInfo` opens a file with the zone's name, and its folder also has files that are not zones of IANA.
     if not _ZONE.fullmatch(zone) or zone.startswith(("posix", "right/", "localtime")):
         raise Invalid(name, f"{zone!r:.60} is no time zone; use one like Europe/Berlin")
     try:
         return ZoneInfo(zone)
-    except (OSError, ValueError, KeyError):  # the name of a folder, of another kind of file, or unknown
+    except (OSError, ValueError, KeyError):  # a folder's name, a file without a zone, or unknown
         raise Invalid(name, f"{zone!r:.60} is no time zone; use one like Europe/Berlin") from None
