@@ -106,7 +106,7 @@ class Delivery(Generic[M, R]):
     ) -> None:
         """Create the delivery of one sender.
 
-        `choices`: opt-outs of the recipients, if the recipients are people. `line_seconds`: a look-up by
+        `choices`: suppression list and opt-outs, if the recipients are people. `line_seconds`: a look-up by
         telephone number for a try may also find messages to the same number that were submitted up to this
         many seconds before that try; None if look-ups do not search by number.
         """
@@ -157,7 +157,7 @@ class Delivery(Generic[M, R]):
             return Misconfigured(f"the account cannot be opened: {type(error).__name__}")
 
     def end(self) -> None:
-        """Add the messages that were sent to the day's budget. Never raises."""
+        """Count the sent messages towards the day's budget. Never raises."""
         self._timing.end()
 
     def deliver(self, message: M | Invalid, record: QueueRecord) -> Result:
@@ -349,8 +349,8 @@ class Delivery(Generic[M, R]):
         Raises Invalid."""
         blocked = self._blocked(message)
         if claim.redirected_to is not None:
-            # Opt-outs of a topic concern the original recipients, so the topic is left out for the recipient
-            # of the redirect. That recipient's STOP still blocks the message.
+            # Opt-outs of a topic concern the original recipients only. So the recipient of the redirect is
+            # checked without the topic; that recipient's STOP still blocks the message.
             redirected = self._blocked(structs.replace(_submitted(claim, message), topic=None))
             if redirected:
                 return next(iter(redirected.values()))

@@ -376,7 +376,7 @@ class Ledger(LedgerTable):
     def schedule(
         self, message: Message, due: float, code: str = "", reason: str = "", put_at: float | None = None
     ) -> bool:
-        """Record that the message waits until `due` (epoch seconds). `code` and `reason` are the reason, if
+        """Record that the message waits until `due` (epoch seconds). `code` and `reason` are the cause, if
         that is not the message's `send_at`; `put_at`: see `NewClaim`. False if the message has been claimed
         or has ended."""
         description = about_of(message)
