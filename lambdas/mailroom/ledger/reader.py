@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 READY = "ready"
-"""Status of a message that is in the mailbox but not in the ledger. If its item has a recent `send_at` or
-other time, the message was not claimed yet. Without such a time, the message may also have been sent so long
-ago that its ledger item has expired."""
+"""Status of a message that is in the mailbox but not in the ledger: the message was not claimed yet. If its
+item has a `send_at`, `expires_at` or `ttl`, that time is recent. Without these times, the message may also
+have been sent so long ago that its ledger item has expired."""
 FORGOTTEN = "forgotten"
 """Status of a message that may have been sent so long ago that its ledger item has expired."""
 WAITS_WITH_CONTENT = ("day_used_up", "outside_window", "provider_refuses")
