@@ -13,7 +13,7 @@ chances = st.floats(0, 1, exclude_max=True)
 
 
 @given(receives, bases, caps, chances)
-def test_a_wait_is_half_to_all_of_its_step_and_never_over_the_cap(
+def test_a_backoff_is_between_half_and_all_of_its_exponential_step_and_never_over_the_cap(
     n: int, base: float, cap: float, chance: float
 ) -> None:
     step = min(cap, base * 2 ** min(n - 1, 100))
@@ -21,14 +21,16 @@ def test_a_wait_is_half_to_all_of_its_step_and_never_over_the_cap(
 
 
 @given(receives, bases, caps, chances)
-def test_with_the_same_jitter_a_wait_never_shrinks(n: int, base: float, cap: float, chance: float) -> None:
+def test_with_the_same_jitter_a_later_receive_never_waits_less(
+    n: int, base: float, cap: float, chance: float
+) -> None:
     assert backoff(n, base, cap, lambda: chance) <= backoff(n + 1, base, cap, lambda: chance)
 
 
 @pytest.mark.parametrize(("n", "seconds"), [(1, 2), (2, 4), (3, 8), (7, 128), (8, 200), (1000, 200)])
-def test_waits_double_up_to_the_cap(n: int, seconds: float) -> None:
+def test_backoff_doubles_with_each_receive_up_to_the_cap(n: int, seconds: float) -> None:
     assert backoff(n, 2, 200, lambda: 1.0) == seconds
 
 
-def test_jitter_spreads_messages_that_failed_together() -> None:
+def test_messages_that_failed_together_are_retried_at_different_times() -> None:
     assert len({backoff(3, 2, 200, lambda chance=chance: chance) for chance in (0.0, 0.3, 0.9)}) == 3  # type: ignore[misc]

@@ -85,7 +85,7 @@ def deliver(adapter: Accounts, aws: Aws, clock: FakeClock) -> None:
     clock.advance(LEASE + 1)
 
 
-def test_a_message_is_submitted_at_the_account_of_its_claim_although_the_secret_names_another_by_now(
+def test_a_message_is_submitted_at_the_account_of_its_claim_even_if_the_secret_has_changed(
     aws: Aws, clock: FakeClock
 ) -> None:
     """Another thread's submit is refused (401), so the next session is one of account 2. The response is
@@ -104,7 +104,7 @@ def assert_refused(adapter: Accounts) -> None:
     assert adapter.open().account == "p/2"
 
 
-def test_not_found_counts_only_for_the_account_of_the_look_up(
+def test_a_look_up_that_finds_no_message_proves_this_only_for_the_account_it_asked(
     aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     """Account 2 has the message, the look-up asks account 1, and then the secret names account 2."""
@@ -119,7 +119,7 @@ def test_not_found_counts_only_for_the_account_of_the_look_up(
     assert first.has + second.has == ["m-1"], "sent twice"
 
 
-def test_a_message_that_was_only_claimed_without_an_account_is_submitted_without_a_look_up(
+def test_a_message_claimed_before_without_an_account_is_submitted_without_a_look_up(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A look-up could find another program's fax to that number, or its text with the same words."""
@@ -136,7 +136,7 @@ def refused(_: Mail) -> None:
 
 
 @pytest.mark.parametrize("how", ["invalid", "rejected", "opted out", "expired", "suppressed"])
-def test_a_message_in_doubt_does_not_end_as_certainly_not_sent(
+def test_a_message_with_a_try_of_unknown_outcome_fails_as_outcome_unknown(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, how: str
 ) -> None:
     claimed(ledger)
@@ -167,7 +167,7 @@ def test_erase_does_not_cancel_a_message_that_may_have_been_sent(
     assert not erasure.cancel(KEY, ERASED_UNSENT, condition=UNSENT), aws.item()["error"]
 
 
-def test_the_cause_of_a_dead_letter_in_doubt_is_the_unknown_outcome(
+def test_a_dead_letter_with_a_try_of_unknown_outcome_has_the_cause_outcome_unknown(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     released_in_doubt(post, ledger, clock)
@@ -175,7 +175,7 @@ def test_the_cause_of_a_dead_letter_in_doubt_is_the_unknown_outcome(
     assert cause_of(letter, Subject("message", KEY), aws.item()).code == "outcome_unknown"
 
 
-def test_the_advice_for_a_message_in_doubt_is_that_it_may_have_been_sent(
+def test_the_advice_for_a_message_with_a_try_of_unknown_outcome_warns_that_it_may_have_been_sent(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     released_in_doubt(post, ledger, clock)
@@ -184,7 +184,7 @@ def test_the_advice_for_a_message_in_doubt_is_that_it_may_have_been_sent(
     assert sentence.startswith("It may have been sent by an earlier try, whose outcome is unknown.")
 
 
-def test_a_message_that_is_released_in_doubt_again_and_again_stays_within_a_write_unit(
+def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcome_does_not_grow(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     account = "twilio/AC0123456789abcdef0123456789abcdef"
@@ -202,7 +202,7 @@ def test_a_message_that_is_released_in_doubt_again_and_again_stays_within_a_writ
     assert sizes[45] == sizes[1], sizes
 
 
-def test_the_account_of_a_released_try_cannot_have_the_message(
+def test_a_look_up_need_not_ask_the_account_of_a_released_try(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """The try at A is in doubt, and B refused its try. Not found at A proves that nothing was sent."""

@@ -42,7 +42,7 @@ def test_a_mail_of_a_topic_that_its_recipient_opted_out_of_is_suppressed_with_th
 
 
 @pytest.mark.parametrize("topic", [..., "other", "News"])
-def test_a_mail_of_another_topic_or_without_a_topic_is_sent(
+def test_an_opt_out_of_one_topic_does_not_suppress_mails_of_another_topic_or_without_a_topic(
     post: Make, list_: Suppressions, preferences: Preferences, topic: Any
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
@@ -51,7 +51,7 @@ def test_a_mail_of_another_topic_or_without_a_topic_is_sent(
     assert worker.submitted == ["m-1"]
 
 
-def test_a_recipient_who_opted_in_again_gets_the_mail(
+def test_a_recipient_who_opted_in_again_gets_mails_of_the_topic(
     post: Make, list_: Suppressions, preferences: Preferences
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
@@ -61,7 +61,7 @@ def test_a_recipient_who_opted_in_again_gets_the_mail(
     assert worker.submitted == ["m-1"]
 
 
-def test_of_several_recipients_those_who_opted_out_are_left_out(
+def test_recipients_who_opted_out_are_left_out_of_a_mail_to_several_recipients(
     post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
@@ -72,7 +72,7 @@ def test_of_several_recipients_those_who_opted_out_are_left_out(
     assert aws.item()["recipients"][ADA]["status"] == "suppressed"
 
 
-def test_the_suppression_list_goes_before_an_opt_out(
+def test_a_suppression_is_the_recorded_reason_even_if_the_recipient_also_opted_out(
     post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
@@ -81,7 +81,7 @@ def test_the_suppression_list_goes_before_an_opt_out(
     assert aws.item()["error"]["code"] == "suppressed"
 
 
-def test_a_batch_asks_for_the_list_and_all_choices_in_one_read(
+def test_a_batch_reads_suppressions_and_opt_outs_in_one_call(
     post: Make, aws: Aws, clock: FakeClock, preferences: Preferences
 ) -> None:
     preferences.opt_out(EVE, "offers", "page")
@@ -98,7 +98,7 @@ def test_a_batch_asks_for_the_list_and_all_choices_in_one_read(
     assert {name: len(read["Keys"]) for name, read in tables.items()} == {SUPPRESSIONS: 2, PREFERENCES: 3}
 
 
-def test_without_a_topic_no_choices_are_read(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_batch_without_topics_does_not_read_opt_outs(post: Make, aws: Aws, clock: FakeClock) -> None:
     client: Any = Meddler(aws.dynamodb)
     post(suppressions=Suppressions(client, SUPPRESSIONS, clock)).handle(item(to=ADA), item(id="b", to=EVE))
     (tables,) = [arguments["RequestItems"] for name, arguments in client.calls if name == "batch_get_item"]
@@ -106,6 +106,6 @@ def test_without_a_topic_no_choices_are_read(post: Make, aws: Aws, clock: FakeCl
 
 
 @pytest.mark.parametrize("topic", ["", "x" * 65, "two\nlines"])
-def test_an_invalid_topic_fails_the_message(post: Make, list_: Suppressions, aws: Aws, topic: str) -> None:
+def test_a_message_with_an_invalid_topic_fails(post: Make, list_: Suppressions, aws: Aws, topic: str) -> None:
     post(suppressions=list_).handle(item(topic=topic))
     assert aws.item()["error"]["message"].startswith("topic: is not a topic's name; use 1 to 64")

@@ -17,7 +17,7 @@ def pace(clock: FakeClock, gap: float) -> Pace:
     return Pace(gap, clock, clock.sleep)
 
 
-def test_each_submit_waits_a_gap_after_the_last(clock: FakeClock) -> None:
+def test_each_submit_waits_for_the_gap_after_the_previous_submit(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     starts = []
     for _ in range(3):
@@ -26,7 +26,7 @@ def test_each_submit_waits_a_gap_after_the_last(clock: FakeClock) -> None:
     assert [later - earlier for earlier, later in pairwise(starts)] == [0.5, 0.5]
 
 
-def test_time_that_passed_since_the_last_submit_counts(clock: FakeClock) -> None:
+def test_a_submit_waits_only_for_the_part_of_the_gap_that_has_not_passed(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     paced.wait(LONG)
     clock.advance(0.375)
@@ -35,7 +35,7 @@ def test_time_that_passed_since_the_last_submit_counts(clock: FakeClock) -> None
     assert clock.slept[-1] == pytest.approx(0.125)
 
 
-def test_the_first_submit_and_one_after_a_long_time_do_not_wait(clock: FakeClock) -> None:
+def test_the_first_submit_and_a_submit_after_a_long_pause_do_not_wait(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     for _ in range(2):
         assert (paced.left(), paced.wait(LONG)) == (0, True)
@@ -43,7 +43,7 @@ def test_the_first_submit_and_one_after_a_long_time_do_not_wait(clock: FakeClock
     assert clock.slept == []
 
 
-def test_a_worker_does_not_wait_for_a_turn_that_comes_too_late(clock: FakeClock) -> None:
+def test_a_worker_does_not_wait_for_a_submit_that_would_begin_too_late(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     paced.wait(LONG)
     assert not paced.wait(0.25)
@@ -51,7 +51,7 @@ def test_a_worker_does_not_wait_for_a_turn_that_comes_too_late(clock: FakeClock)
     assert paced.left() == 0.5
 
 
-def test_an_invocation_ends_after_its_last_gap(clock: FakeClock) -> None:
+def test_a_function_waits_for_the_gap_after_its_last_submit_before_it_returns(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     paced.wait(LONG)
     clock.advance(0.125)
@@ -61,7 +61,7 @@ def test_an_invocation_ends_after_its_last_gap(clock: FakeClock) -> None:
     assert len(clock.slept) == 1
 
 
-def test_without_a_gap_a_worker_does_not_sleep(clock: FakeClock) -> None:
+def test_a_worker_with_a_gap_of_zero_does_not_sleep(clock: FakeClock) -> None:
     paced = pace(clock, 0)
     assert paced.wait(LONG)
     paced.rest()
@@ -98,7 +98,7 @@ def poisson(rate: float, count: int) -> list[float]:
 @pytest.mark.parametrize("seconds", [0.02, 0.2])
 @pytest.mark.parametrize("workers", [2, 4, 10])
 @pytest.mark.parametrize(("load", "rate"), [(0.5, 0.5), (1.0, 1.0), (3.0, 1.0)])
-def test_workers_keep_to_the_rate_below_at_and_above_it(
+def test_workers_together_never_exceed_the_rate_and_reach_it_under_full_load(
     workers: int, seconds: float, load: float, rate: float
 ) -> None:
     sent = sorted(when for _, when in submits(poisson(load * RATE, 20_000), workers, seconds))
@@ -110,6 +110,6 @@ def test_workers_keep_to_the_rate_below_at_and_above_it(
 
 
 @pytest.mark.parametrize("workers", [2, 4, 10])
-def test_a_message_of_an_idle_stage_does_not_wait(workers: int) -> None:
+def test_a_message_that_arrives_while_all_workers_are_idle_does_not_wait(workers: int) -> None:
     lone = [at * 60.0 for at in range(1, 100)]
     assert all(came == sent for came, sent in submits(lone, workers, 0.1))

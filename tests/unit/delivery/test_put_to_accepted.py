@@ -38,57 +38,63 @@ def attributes_of(aws: Aws) -> dict[str, str]:
     return {name: value["StringValue"] for name, value in message["MessageAttributes"].items()}
 
 
-def test_the_time_of_the_put_is_read_from_the_attribute() -> None:
+def test_the_time_of_the_put_into_the_mailbox_is_read_from_the_queue_records_attribute() -> None:
     assert put_at(record(str(int(NOW) - 7))) == int(NOW) - 7
 
 
-def test_without_the_attribute_the_time_of_queueing_counts() -> None:
+def test_without_the_attribute_put_at_the_time_of_queueing_is_used() -> None:
     assert put_at(record(SentTimestamp="1795251600250")) == 1795251600.25
 
 
 @pytest.mark.parametrize("text", ["soon", "1.5", "nan", "inf", "-1", "9" * 12, "9" * 400, "9" * 5000])
-def test_an_invalid_time_of_the_put_is_ignored(text: str) -> None:
+def test_an_invalid_attribute_put_at_of_a_queue_record_is_ignored(text: str) -> None:
     assert put_at(record(text)) is None
 
 
-def test_a_time_of_queueing_beyond_all_clocks_is_ignored() -> None:
+def test_a_sent_timestamp_that_is_too_large_for_a_time_is_ignored() -> None:
     assert put_at(record(SentTimestamp="9" * 400)) is None
 
 
-def test_a_record_without_times_has_no_time_of_the_put() -> None:
+def test_a_queue_record_without_any_time_has_an_unknown_time_of_the_put() -> None:
     untimed = record()
     del untimed["attributes"]["SentTimestamp"]
     assert put_at(untimed) is None
 
 
-def test_dispatch_sends_the_time_of_the_put_to_the_sender(aws: Aws, clock: FakeClock) -> None:
+def test_dispatch_passes_the_time_of_the_put_into_the_mailbox_to_the_sender(
+    aws: Aws, clock: FakeClock
+) -> None:
     made(aws, clock).dispatch(numbered(item()), {"100": NOW - 3.7})
     assert attributes_of(aws)[PUT_AT] == str(int(NOW - 3.7))
 
 
-def test_dispatch_sends_no_time_of_the_put_if_it_is_unknown(aws: Aws, clock: FakeClock) -> None:
+def test_dispatch_omits_the_attribute_put_at_if_the_time_is_unknown(aws: Aws, clock: FakeClock) -> None:
     made(aws, clock).dispatch(numbered(item()))
     assert PUT_AT not in attributes_of(aws)
 
 
-def test_dispatch_takes_the_time_of_the_put_from_the_stream(load: Load, aws: Aws) -> None:
+def test_dispatch_reads_the_time_of_the_put_from_the_mailboxs_stream_record(load: Load, aws: Aws) -> None:
     load("dispatch")(stream_event(image(**item())), lambda_context())
     assert attributes_of(aws)[PUT_AT] == str(int(NOW))
 
 
-def test_a_sender_measures_from_the_put_to_the_acceptance(post: Make, clock: FakeClock, timed: Timed) -> None:
+def test_a_sender_measures_the_time_from_the_mailbox_put_to_the_providers_acceptance(
+    post: Make, clock: FakeClock, timed: Timed
+) -> None:
     clock.advance(4.25)
     post().handle(item())
     assert timed() == {"PutToAccepted": [4250]}
 
 
-def test_a_scheduled_message_is_measured_from_its_send_at(post: Make, clock: FakeClock, timed: Timed) -> None:
+def test_the_time_to_acceptance_of_a_scheduled_message_is_measured_from_its_send_at(
+    post: Make, clock: FakeClock, timed: Timed
+) -> None:
     clock.advance(600)
     post().handle(item(send_at=iso(NOW + 598)))
     assert timed() == {"PutToAccepted": [2000]}
 
 
-def test_a_sender_whose_clock_is_behind_the_queues_measures_no_negative_time(
+def test_a_sender_whose_clock_is_behind_measures_zero_instead_of_a_negative_time(
     post: Make, clock: FakeClock, timed: Timed
 ) -> None:
     clock.advance(-2)
@@ -96,7 +102,7 @@ def test_a_sender_whose_clock_is_behind_the_queues_measures_no_negative_time(
     assert timed() == {"PutToAccepted": [0]}
 
 
-def test_a_message_whose_acceptance_is_not_recorded_is_not_measured(
+def test_time_to_acceptance_is_not_measured_if_the_ledger_could_not_record_the_acceptance(
     post: Make, aws: Aws, timed: Timed
 ) -> None:
     writes = itertools.count()
@@ -112,7 +118,7 @@ def test_a_message_whose_acceptance_is_not_recorded_is_not_measured(
     assert timed() == {}
 
 
-def test_an_error_of_the_measurement_costs_no_record_and_no_checkpoint_of_a_fax(
+def test_a_failed_measurement_prevents_neither_the_ledger_write_nor_a_faxs_checkpoint(
     post: Make, fax_post: FaxMake, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Delivery, "measure", lambda *_: 1 / 0)
@@ -121,7 +127,9 @@ def test_an_error_of_the_measurement_costs_no_record_and_no_checkpoint_of_a_fax(
     assert (aws.item()["status"], entry(aws)["provider_id"]) == ("sent", "p-1")
 
 
-def test_each_message_of_a_batch_is_measured_once(post: Make, clock: FakeClock, timed: Timed) -> None:
+def test_time_to_acceptance_is_measured_once_per_message_despite_duplicates(
+    post: Make, clock: FakeClock, timed: Timed
+) -> None:
     worker = post()
     clock.advance(1)
     worker.handle(item(id="a"), item(id="b"))
@@ -129,14 +137,18 @@ def test_each_message_of_a_batch_is_measured_once(post: Make, clock: FakeClock, 
     assert timed() == {"PutToAccepted": [1000, 1000]}
 
 
-def test_a_fax_is_measured_until_its_submit(fax_post: FaxMake, clock: FakeClock, timed: Timed) -> None:
+def test_the_time_to_acceptance_of_a_fax_ends_at_its_submit_and_not_at_its_delivery(
+    fax_post: FaxMake, clock: FakeClock, timed: Timed
+) -> None:
     clock.advance(2)
     fax_post(FakeLine(Pending("queued"), Pending("sending"), Delivered())).handle(fax_body())
     assert clock.slept
     assert timed() == {"PutToAccepted": [2000]}
 
 
-def test_a_later_attempt_is_not_measured(fax_post: FaxMake, clock: FakeClock, timed: Timed) -> None:
+def test_time_to_acceptance_is_measured_for_the_first_attempt_only(
+    fax_post: FaxMake, clock: FakeClock, timed: Timed
+) -> None:
     worker = fax_post(FakeLine(Undelivered("busy", again=True), Delivered()))
     worker.handle(fax_body())
     clock.advance(600)

@@ -38,7 +38,7 @@ def after_a_crash(post: Make, ledger: Ledger, clock: FakeClock) -> Again:
 
 
 @pytest.mark.parametrize("on_unknown", ["hold", "resend"])
-def test_after_a_crash_the_identical_request_is_repeated(
+def test_after_a_crash_the_identical_request_is_submitted_again_with_its_idempotency_key(
     after_a_crash: Again, aws: Aws, counted: Counted, on_unknown: str
 ) -> None:
     worker = after_a_crash(on_unknown=on_unknown)
@@ -48,7 +48,9 @@ def test_after_a_crash_the_identical_request_is_repeated(
     assert counted() == {"Repeated": 1, "Sent": 1}
 
 
-def test_repeats_do_not_wait_as_resends_do(after_a_crash: Again, clock: FakeClock) -> None:
+def test_repeats_of_an_identical_request_do_not_wait_for_the_resend_delays(
+    after_a_crash: Again, clock: FakeClock
+) -> None:
     worker = after_a_crash(ConnectionResetError("gone"), on_unknown="resend", resend_delays=())
     for _ in range(5):
         assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
@@ -56,7 +58,7 @@ def test_repeats_do_not_wait_as_resends_do(after_a_crash: Again, clock: FakeCloc
     assert worker.submitted == ["m-1 again"] * 5
 
 
-def test_after_a_refused_repeat_the_first_try_can_be_repeated(after_a_crash: Again, aws: Aws) -> None:
+def test_a_request_can_be_repeated_again_after_a_throttled_repeat(after_a_crash: Again, aws: Aws) -> None:
     worker = after_a_crash(Retry("throttled"), Sent("p-1"), on_unknown="hold")
     assert worker.handle(item()).keys() == {"r-0"}
     assert aws.item()["unsettled_tries"][0].startswith(f"{NOW_MS} ")
@@ -72,21 +74,25 @@ def held(worker: Post, aws: Aws, **changes: str) -> str:
     return str(aws.item()["error"]["message"])
 
 
-def test_a_message_whose_key_the_provider_has_forgotten_is_held(
+def test_a_message_whose_idempotency_key_has_expired_at_the_provider_is_held(
     after_a_crash: Again, aws: Aws, clock: FakeClock
 ) -> None:
     assert "on_unknown: hold" in held(after_a_crash(until=NOW + LEASE, on_unknown="hold"), aws)
 
 
-def test_a_try_at_another_account_is_not_repeated(after_a_crash: Again, aws: Aws) -> None:
+def test_a_message_that_another_account_may_have_sent_is_held_and_not_repeated(
+    after_a_crash: Again, aws: Aws
+) -> None:
     assert "on_unknown: hold" in held(after_a_crash(account="keyed/2", on_unknown="hold"), aws)
 
 
-def test_a_message_that_has_expired_since_is_held(after_a_crash: Again, aws: Aws) -> None:
+def test_a_message_that_expired_after_a_try_of_unknown_outcome_is_held(
+    after_a_crash: Again, aws: Aws
+) -> None:
     assert "expires_at" in held(after_a_crash(), aws, expires_at=iso(NOW))
 
 
-def test_a_message_whose_recipient_was_suppressed_since_is_held(
+def test_a_message_whose_recipient_was_suppressed_after_a_try_of_unknown_outcome_is_held(
     after_a_crash: Again, aws: Aws, clock: FakeClock
 ) -> None:
     choices = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
@@ -95,7 +101,7 @@ def test_a_message_whose_recipient_was_suppressed_since_is_held(
 
 
 @pytest.mark.parametrize("crashed", [True, False])
-def test_a_message_whose_key_another_request_has_is_held_and_gets_no_new_key(
+def test_a_message_whose_idempotency_key_belongs_to_another_request_is_held_and_submitted_once(
     after_a_crash: Again, post: Make, aws: Aws, counted: Counted, *, crashed: bool
 ) -> None:
     refusal = Conflict("the key stands for another request")

@@ -69,7 +69,7 @@ def pushing(aws: Aws, clock: FakeClock, client: push.Sns, **changes: Any) -> Sen
     return Sending(aws, clock, settings, push.adapter(client), to_people)
 
 
-def test_a_mail_to_a_recipient_outside_the_setting_is_suppressed(
+def test_a_mail_to_a_recipient_outside_the_stages_allowed_recipients_is_suppressed(
     post: Make, list_: Suppressions, aws: Aws, counted: Counted, log: Log
 ) -> None:
     worker = post(suppressions=list_, recipients_only=["corp.example"])
@@ -81,7 +81,7 @@ def test_a_mail_to_a_recipient_outside_the_setting_is_suppressed(
     assert "example.com" not in str(log())
 
 
-def test_a_mail_to_several_goes_only_to_recipients_in_the_setting(
+def test_a_mail_to_several_recipients_is_sent_only_to_the_stages_allowed_recipients(
     post: Make, list_: Suppressions, aws: Aws, counted: Counted
 ) -> None:
     list_.mark(Suppression(BOB, "mail", "bounce", NOW_MS))
@@ -96,7 +96,9 @@ def test_a_mail_to_several_goes_only_to_recipients_in_the_setting(
     assert counted() == {"Sent": 1, "SuppressedInPart": 1}
 
 
-def test_a_redirected_mail_names_its_own_recipients(post: Make, list_: Suppressions, aws: Aws) -> None:
+def test_a_redirected_mail_lists_its_original_recipients_in_a_header(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
     worker = post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
     worker.handle(item(to=["Ada <ADA@example.com>", EVE], cc="carl@example.com"))
     (sent,) = worker.adapter.submitted
@@ -108,16 +110,14 @@ def test_a_redirected_mail_names_its_own_recipients(post: Make, list_: Suppressi
     assert set(ledger["recipients"]) == {ADA, EVE, "carl@example.com"}
 
 
-def test_a_mail_to_recipients_in_the_setting_is_not_redirected(
-    post: Make, list_: Suppressions, aws: Aws
-) -> None:
+def test_a_mail_to_allowed_recipients_is_not_redirected(post: Make, list_: Suppressions, aws: Aws) -> None:
     worker = post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
     worker.handle(item(id="m-1", to=EVE), item(id="m-2", to=TESTERS))
     assert [request.to for request in worker.adapter.submitted] == [EVE, TESTERS]
     assert "redirected_to" not in aws.item("m-1").keys() | aws.item("m-2").keys()
 
 
-def test_the_choices_of_its_own_recipients_count_for_a_redirected_mail(
+def test_opt_outs_of_the_original_recipients_apply_to_a_redirected_mail(
     post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
 ) -> None:
     preferences = Preferences(aws.dynamodb, PREFERENCES, clock)
@@ -130,7 +130,9 @@ def test_the_choices_of_its_own_recipients_count_for_a_redirected_mail(
     assert (sent.id, sent.to, sent.headers) == ("m-2", TESTERS, {"X-Original-To": EVE})
 
 
-def test_a_suppressed_recipient_gets_no_redirected_message(post: Make, list_: Suppressions, aws: Aws) -> None:
+def test_a_message_is_suppressed_if_the_recipient_it_is_redirected_to_is_suppressed(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
     list_.mark(Suppression(TESTERS, "mail", "complaint", NOW_MS))
     worker = post(suppressions=list_, recipients_only=[], redirect_to=TESTERS)
     worker.handle(item(to=ADA, topic="news"))
@@ -142,7 +144,7 @@ def test_a_suppressed_recipient_gets_no_redirected_message(post: Make, list_: Su
     ("outcome", "status"),
     [(Rejected("no such", gone=True), "failed"), (Rejected("21610", opted_out=True), "suppressed")],
 )
-def test_the_outcome_of_a_redirected_message_marks_no_recipient(
+def test_a_rejected_redirected_message_adds_no_recipient_to_the_suppression_list(
     post: Make, list_: Suppressions, aws: Aws, outcome: Rejected, status: str
 ) -> None:
     post(outcome, suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
@@ -150,7 +152,7 @@ def test_the_outcome_of_a_redirected_message_marks_no_recipient(
     assert list_.find("mail", [ADA, TESTERS]) == {}
 
 
-def test_a_resend_without_the_redirect_reaches_its_recipients_and_the_ledger_says_so(
+def test_a_resend_after_the_redirect_was_removed_is_recorded_as_sent_to_the_original_recipient(
     post: Make, list_: Suppressions, aws: Aws, ledger: Ledger
 ) -> None:
     post(suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
@@ -168,7 +170,7 @@ class Room(Message, frozen=True, kw_only=True):
 
 
 @pytest.mark.parametrize(("only", "status"), [(None, "sent"), ([], "suppressed")])
-def test_a_channel_without_recipients_sends_nothing_in_a_restricted_stage(
+def test_a_message_without_recipients_is_suppressed_in_a_stage_with_allowed_recipients(
     aws: Aws, clock: FakeClock, only: list[str] | None, status: str
 ) -> None:
     adapter: Any = FakeAdapter(Sent("p-1"))
@@ -178,7 +180,7 @@ def test_a_channel_without_recipients_sends_nothing_in_a_restricted_stage(
     assert aws.item("r-1", "room")["status"] == status
 
 
-def test_a_text_goes_only_to_numbers_in_the_setting(aws: Aws, clock: FakeClock) -> None:
+def test_a_text_is_sent_only_to_the_stages_allowed_numbers(aws: Aws, clock: FakeClock) -> None:
     provider = sms.FakeSms()
     worker = texting(aws, clock, provider, recipients_only=["+1555555"])
     worker.handle(sms.sms_item(id="s-1"), sms.sms_item(id="s-2", to="+16175551234"))
@@ -186,7 +188,9 @@ def test_a_text_goes_only_to_numbers_in_the_setting(aws: Aws, clock: FakeClock) 
     assert aws.item("s-2", "sms")["error"] == REFUSED
 
 
-def test_a_look_up_for_a_redirected_text_asks_for_the_number_that_got_it(aws: Aws, clock: FakeClock) -> None:
+def test_a_look_up_for_a_redirected_text_searches_by_the_number_it_was_redirected_to(
+    aws: Aws, clock: FakeClock
+) -> None:
     redirect = {"recipients_only": [], "redirect_to": PHONE}
     payload = f"s3://{BUCKET}/text.json"
     aws.s3.put_object(Bucket=BUCKET, Key="text.json", Body=b'{"text": "Your table is ready"}')
@@ -204,7 +208,7 @@ def test_a_look_up_for_a_redirected_text_asks_for_the_number_that_got_it(aws: Aw
 
 
 @pytest.mark.parametrize("after", [{}, {"recipients_only": [], "redirect_to": "+12025550177"}])
-def test_a_look_up_for_another_number_does_not_prove_that_a_text_was_not_sent(
+def test_a_look_up_by_another_number_does_not_prove_that_a_redirected_text_was_not_sent(
     aws: Aws, clock: FakeClock, after: Item
 ) -> None:
     lost = sms.FakeSms(TimeoutError("no answer"))
@@ -224,7 +228,7 @@ def test_a_look_up_for_another_number_does_not_prove_that_a_text_was_not_sent(
         (f"push:android#{push.TOKEN}", push.TOKEN),
     ],
 )
-def test_a_push_goes_only_to_endpoints_tokens_and_topics_in_the_setting(
+def test_a_push_is_sent_only_to_the_stages_allowed_endpoints_tokens_and_topics(
     aws: Aws, clock: FakeClock, only: str, to: str
 ) -> None:
     platform = "android" if to == push.TOKEN else ...
@@ -237,7 +241,7 @@ def test_a_push_goes_only_to_endpoints_tokens_and_topics_in_the_setting(
 
 
 @pytest.mark.parametrize("to", [push.IOS_ENDPOINT, push.TOPIC, push.TOKEN])
-def test_a_push_to_an_endpoint_a_topic_or_a_token_is_redirected_to_one_endpoint(
+def test_a_push_to_any_kind_of_target_is_redirected_to_the_configured_endpoint(
     aws: Aws, clock: FakeClock, to: str
 ) -> None:
     client = push.Sns()
@@ -249,7 +253,7 @@ def test_a_push_to_an_endpoint_a_topic_or_a_token_is_redirected_to_one_endpoint(
     assert aws.item("p-1", "push")["redirected_to"] == push.ENDPOINT
 
 
-def test_a_fax_goes_only_to_numbers_in_the_setting(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_fax_is_sent_only_to_the_stages_allowed_numbers(fax_post: FaxMake, aws: Aws) -> None:
     worker = fax_post(recipients_only=[LINE])
     assert worker.handle(fax_body(to=OTHER_LINE), group=OTHER_LINE) is None
     assert (worker.line.calls, entry(aws)["status"], entry(aws)["error"]) == ([], "suppressed", REFUSED)
@@ -258,7 +262,7 @@ def test_a_fax_goes_only_to_numbers_in_the_setting(fax_post: FaxMake, aws: Aws) 
     assert again.line.submits == 1
 
 
-def test_a_busy_fax_is_not_dialled_again_if_its_number_has_left_the_setting(
+def test_a_busy_fax_is_not_dialled_again_if_its_number_is_no_longer_allowed(
     fax_post: FaxMake, aws: Aws
 ) -> None:
     fax_post(FakeLine(BUSY)).handle(fax_body())

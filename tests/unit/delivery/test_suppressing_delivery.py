@@ -24,7 +24,7 @@ def _bounced(recipient: str, channel: str = "mail") -> Suppression:
     return Suppression(recipient, channel, "bounce", NOW_MS, "no such user", "m-0")
 
 
-def test_a_mail_to_a_recipient_on_the_list_is_suppressed_with_the_reason(
+def test_a_mail_to_a_recipient_on_the_suppression_list_is_suppressed_with_the_reason(
     post: Make, list_: Suppressions, aws: Aws, log: Log, counted: Counted
 ) -> None:
     list_.mark(_bounced(ADA))
@@ -39,7 +39,7 @@ def test_a_mail_to_a_recipient_on_the_list_is_suppressed_with_the_reason(
     assert "example.com" not in str(log())
 
 
-def test_a_mail_to_a_recipient_on_the_list_of_another_channel_is_sent(
+def test_a_mail_to_a_recipient_suppressed_for_another_channel_is_sent(
     post: Make, list_: Suppressions, aws: Aws
 ) -> None:
     list_.mark(_bounced(ADA, "sms"))
@@ -48,7 +48,7 @@ def test_a_mail_to_a_recipient_on_the_list_of_another_channel_is_sent(
     assert worker.submitted == ["m-1"]
 
 
-def test_of_several_recipients_those_on_the_list_are_left_out(
+def test_suppressed_recipients_are_left_out_of_a_mail_to_several_recipients(
     post: Make, list_: Suppressions, aws: Aws, counted: Counted
 ) -> None:
     list_.mark(_bounced(ADA))
@@ -69,7 +69,7 @@ def test_of_several_recipients_those_on_the_list_are_left_out(
     assert counted() == {"Sent": 1, "SuppressedInPart": 1}
 
 
-def test_a_mail_whose_recipients_are_all_on_the_list_is_suppressed(
+def test_a_mail_whose_recipients_are_all_on_the_suppression_list_is_suppressed(
     post: Make, list_: Suppressions, aws: Aws
 ) -> None:
     for recipient in (ADA, EVE, BOB):
@@ -80,7 +80,9 @@ def test_a_mail_whose_recipients_are_all_on_the_list_is_suppressed(
     assert aws.item()["status"] == "suppressed"
 
 
-def test_the_list_counts_from_the_next_batch_on(post: Make, list_: Suppressions) -> None:
+def test_a_change_of_the_suppression_list_applies_from_the_next_batch_on(
+    post: Make, list_: Suppressions
+) -> None:
     worker = post(suppressions=list_)
     worker.handle(item(id="m-1", to=ADA))
     list_.mark(_bounced(ADA))
@@ -90,7 +92,7 @@ def test_the_list_counts_from_the_next_batch_on(post: Make, list_: Suppressions)
     assert worker.submitted == ["m-1", "m-3"]
 
 
-def test_while_the_list_cannot_be_read_nothing_is_sent_and_everything_comes_back(
+def test_while_the_suppression_list_cannot_be_read_messages_are_retried_and_not_sent(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     away = client_error("InternalServerError", status=500)
@@ -103,7 +105,7 @@ def test_while_the_list_cannot_be_read_nothing_is_sent_and_everything_comes_back
     assert worker.submitted == ["m-1", "m-2"]
 
 
-def test_evidence_of_an_earlier_try_goes_before_the_suppression_list(
+def test_a_message_that_the_provider_already_sent_is_recorded_as_sent_despite_a_suppression(
     post: Make, list_: Suppressions, aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     claimed(ledger)
@@ -114,7 +116,7 @@ def test_evidence_of_an_earlier_try_goes_before_the_suppression_list(
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
 
 
-def test_a_recipient_that_is_gone_enters_the_list_before_its_message_fails(
+def test_a_recipient_that_the_provider_reports_as_gone_is_added_to_the_suppression_list(
     post: Make, list_: Suppressions, aws: Aws
 ) -> None:
     worker = post(Rejected("the endpoint is disabled", gone=True), suppressions=list_)
@@ -125,7 +127,7 @@ def test_a_recipient_that_is_gone_enters_the_list_before_its_message_fails(
     }
 
 
-def test_an_opt_out_at_the_provider_enters_the_list_and_suppresses_the_message(
+def test_an_opt_out_at_the_provider_suppresses_the_message_and_its_recipient(
     post: Make, list_: Suppressions, aws: Aws, counted: Counted
 ) -> None:
     worker = post(Rejected("it answered 21610", opted_out=True), suppressions=list_)
@@ -142,7 +144,9 @@ def test_an_opt_out_at_the_provider_enters_the_list_and_suppresses_the_message(
     assert counted() == {"Suppressed": 1}
 
 
-def test_a_rejection_for_the_messages_own_fault_marks_no_recipient(post: Make, list_: Suppressions) -> None:
+def test_a_message_rejected_for_its_content_adds_no_recipient_to_the_suppression_list(
+    post: Make, list_: Suppressions
+) -> None:
     post(Rejected("too long"), suppressions=list_).handle(item(to=ADA))
     assert list_.find("mail", [ADA]) == {}
 
@@ -154,7 +158,7 @@ def test_a_rejection_for_the_messages_own_fault_marks_no_recipient(post: Make, l
         (Rejected("disabled", opted_out=True), "stop", "suppressed"),
     ],
 )
-def test_a_recipient_that_cannot_be_marked_is_tried_again(
+def test_a_message_is_retried_if_its_recipient_could_not_be_added_to_the_suppression_list(
     post: Make, aws: Aws, clock: FakeClock, outcome: Rejected, reason: str, status: str
 ) -> None:
     away = client_error("InternalServerError", status=500)

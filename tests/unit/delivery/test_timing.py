@@ -44,7 +44,7 @@ SPELLINGS = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.CO
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_each_address_that_the_provider_gets_counts(
+def test_each_address_sent_to_the_provider_uses_the_days_budget_including_repeated_ones(
     post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
     """SES counts the addresses in To, CC and BCC, however often an address comes."""
@@ -66,7 +66,7 @@ def test_a_batch_of_invalid_items_does_not_count_the_batch_before_again(
     assert spent(aws, clock) == (before[0] + 1, before[1] + 1 if bulk else 0)
 
 
-def test_recipients_that_the_provider_does_not_get_do_not_count(
+def test_recipients_left_out_of_a_mail_do_not_use_the_days_budget(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     """Neither suppressed recipients nor recipients outside the stage's setting."""
@@ -78,7 +78,7 @@ def test_recipients_that_the_provider_does_not_get_do_not_count(
     assert spent(aws, clock) == (2, 0)
 
 
-def test_a_grant_for_recipients_left_out_is_used_by_the_next_batch(
+def test_budget_granted_for_recipients_left_out_is_used_by_the_next_batch(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     news = lane(post, aws, bulk=True, recipients_only=["example.com"])
@@ -88,14 +88,16 @@ def test_a_grant_for_recipients_left_out_is_used_by_the_next_batch(
     assert spent(aws, clock) == (3, 3)
 
 
-def test_a_redirected_mail_counts_its_new_recipient(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_redirected_mail_uses_the_days_budget_for_its_new_recipient_only(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     redirected = {"recipients_only": ["example.com"], "redirect_to": "testers@example.com"}
     codes = lane(post, aws, bulk=False, **redirected)
     assert codes.handle(item(to=["a@elsewhere.com", "b@elsewhere.com"])) == {}
     assert spent(aws, clock) == (1, 0)
 
 
-def test_codes_are_sent_before_they_are_counted_and_also_if_that_fails(
+def test_messages_outside_the_bulk_lane_are_sent_even_if_the_days_budget_cannot_be_written(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
@@ -106,26 +108,32 @@ def test_codes_are_sent_before_they_are_counted_and_also_if_that_fails(
     assert spent(aws, clock) == (0, 0)
 
 
-def test_a_stage_without_a_limit_does_not_use_the_budget(post: Make, aws: Aws) -> None:
+def test_a_stage_without_a_daily_limit_never_calls_the_budget_table(post: Make, aws: Aws) -> None:
     watched = Meddler(aws.dynamodb)
     for bulk in (False, True):
         assert lane(post, aws, bulk=bulk, budgets=watched, per_day=()).handle(item(id=f"m-{bulk}")) == {}
     assert watched.names() == []
 
 
-def test_codes_that_were_not_sent_do_not_count(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_messages_outside_the_bulk_lane_use_the_days_budget_only_if_they_are_sent(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     codes = lane(post, aws, Retry("slow down"), Rejected("no such domain"), Sent("p-1"), bulk=False)
     codes.handle(*mails(3))
     assert spent(aws, clock) == (1, 0)
 
 
-def test_a_code_with_an_unknown_outcome_counts(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_message_with_an_unknown_outcome_uses_the_days_budget(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     lane(post, aws, RuntimeError("no answer"), bulk=False).handle(item())
     assert spent(aws, clock) == (1, 0)
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_a_batch_costs_one_write_of_the_budget(post: Make, aws: Aws, clock: FakeClock, *, bulk: bool) -> None:
+def test_a_batch_costs_one_write_to_the_budget_table(
+    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
+) -> None:
     watched = Meddler(aws.dynamodb)
     sender = lane(post, aws, bulk=bulk, budgets=watched)
     sender.handle(*mails(10))
@@ -136,7 +144,7 @@ def test_a_batch_costs_one_write_of_the_budget(post: Make, aws: Aws, clock: Fake
     assert waiting(aws) == []
 
 
-def test_bulk_over_its_part_waits_with_its_content_until_its_slot(
+def test_bulk_messages_over_their_share_of_the_day_wait_with_their_content_until_the_next_day(
     post: Make, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -149,14 +157,16 @@ def test_bulk_over_its_part_waits_with_its_content_until_its_slot(
     assert counted()["WaitsForDay"] == 2
 
 
-def test_a_message_that_waits_for_its_slot_has_no_claim_and_its_record_is_done(post: Make, aws: Aws) -> None:
+def test_a_message_postponed_to_the_next_day_is_not_claimed_and_leaves_the_queue(
+    post: Make, aws: Aws
+) -> None:
     bulk = lane(post, aws, bulk=True)
     bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
     assert bulk.handle(item(id="late"), receives=4) == {}  # the queue may delete the record
     assert aws.item("late") == {}
 
 
-def test_a_message_that_has_waited_for_its_slot_goes_before_others(
+def test_a_message_that_waited_for_the_days_quota_is_sent_before_new_ones(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -170,7 +180,9 @@ def test_a_message_that_has_waited_for_its_slot_goes_before_others(
     assert bulk.submitted[-1] == "late"
 
 
-def test_messages_of_a_batch_that_have_waited_go_first(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_within_a_batch_messages_that_waited_for_the_days_quota_are_sent_first(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     bulk = lane(post, aws, bulk=True)
     bulk.handle(*(to_many(40, f"m-{at}") for at in range(2)))
     bulk.handle(to_many(10, "new"), to_many(10, "late"), in_line={"late"})
@@ -178,14 +190,18 @@ def test_messages_of_a_batch_that_have_waited_go_first(post: Make, aws: Aws, clo
     assert [entry.item["id"] for entry in waiting(aws)] == ["new"]
 
 
-def test_a_smaller_mail_does_not_overtake_one_that_has_no_room(post: Make, aws: Aws) -> None:
+def test_a_small_mail_does_not_overtake_a_large_mail_that_exceeds_the_days_quota(
+    post: Make, aws: Aws
+) -> None:
     bulk = lane(post, aws, bulk=True)
     bulk.handle(*(to_many(40, f"m-{at}") for at in range(2)))
     bulk.handle(to_many(20, "large"), item(id="small"))
     assert [entry.item["id"] for entry in waiting(aws)] == ["large", "small"]
 
 
-def test_the_rest_of_a_grant_is_used_by_the_next_batch(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_budget_granted_but_not_used_is_used_by_the_next_batch(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     bulk = lane(post, aws, Retry("slow down"), Sent("p-1"), bulk=True)
     bulk.handle(item())
     assert spent(aws, clock) == (1, 1)
@@ -193,7 +209,7 @@ def test_the_rest_of_a_grant_is_used_by_the_next_batch(post: Make, aws: Aws, clo
     assert spent(aws, clock) == (1, 1)
 
 
-def test_a_grant_is_valid_for_the_hour_in_which_it_counts(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_budget_granted_but_not_used_expires_with_its_hour(post: Make, aws: Aws, clock: FakeClock) -> None:
     bulk = lane(post, aws, Retry("slow down"), Sent("p-1"), bulk=True)
     bulk.handle(item())
     clock.advance(3_600)
@@ -201,7 +217,7 @@ def test_a_grant_is_valid_for_the_hour_in_which_it_counts(post: Make, aws: Aws, 
     assert spent(aws, clock) == (2, 2)
 
 
-def test_an_expired_bulk_message_ends_as_expired_and_does_not_count(
+def test_an_expired_bulk_message_fails_as_expired_and_does_not_use_the_days_budget(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -210,7 +226,7 @@ def test_an_expired_bulk_message_ends_as_expired_and_does_not_count(
     assert spent(aws, clock) == (0, 0)
 
 
-def test_bulk_waits_in_its_queue_while_the_budget_cannot_be_read(
+def test_bulk_messages_are_retried_and_not_sent_while_the_budget_table_fails(
     post: Make, aws: Aws, counted: Counted
 ) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
@@ -220,7 +236,7 @@ def test_bulk_waits_in_its_queue_while_the_budget_cannot_be_read(
     assert bulk.handle(item(), receives=3) == {}
 
 
-def test_a_message_that_cannot_be_put_into_the_queue_of_waiting_ones_comes_back(
+def test_a_message_that_cannot_be_postponed_is_retried_from_its_own_queue(
     post: Make, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bulk = lane(post, aws, bulk=True, scheduled_queue_url="https://sqs.example/nowhere")
@@ -229,7 +245,7 @@ def test_a_message_that_cannot_be_put_into_the_queue_of_waiting_ones_comes_back(
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_a_used_up_quota_costs_no_try_and_closes_the_day_for_bulk(
+def test_a_message_refused_for_the_used_up_quota_waits_and_bulk_stops_for_the_day(
     post: Make, aws: Aws, clock: FakeClock, counted: Counted, bulk: bool
 ) -> None:
     sender = lane(post, aws, DayUsedUp("Daily message quota exceeded."), bulk=bulk)
@@ -244,14 +260,16 @@ def test_a_used_up_quota_costs_no_try_and_closes_the_day_for_bulk(
     assert after.submitted == []
 
 
-def test_the_rest_of_a_grant_is_not_used_after_the_provider_has_closed_the_day(post: Make, aws: Aws) -> None:
+def test_granted_budget_is_not_used_after_the_provider_reports_its_quota_as_used_up(
+    post: Make, aws: Aws
+) -> None:
     bulk = lane(post, aws, Retry("slow down"), DayUsedUp("quota"), Sent("p-1"), bulk=True)
     bulk.handle(*mails(2))
     bulk.handle(item(id="later"))
     assert bulk.submitted == ["m-0", "m-1"]
 
 
-def test_without_a_limit_of_the_stage_messages_wait_for_the_providers_quota(
+def test_in_a_stage_without_a_daily_limit_a_message_waits_for_the_providers_quota(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     sender = lane(post, aws, DayUsedUp("quota"), Sent("p-1"), bulk=False, per_day=())
@@ -267,7 +285,7 @@ NIGHT = {"from": "20:00", "to": "23:00", "zone": "UTC"}  # it is 09:00
 OPENS = NOW + 11 * 3_600
 
 
-def test_a_message_outside_its_window_waits_with_its_content_until_the_window_opens(
+def test_a_message_outside_its_time_window_waits_with_its_content_until_the_window_opens(
     post: Make, aws: Aws, counted: Counted
 ) -> None:
     codes = lane(post, aws, bulk=False)
@@ -284,19 +302,19 @@ def test_a_message_outside_its_window_waits_with_its_content_until_the_window_op
     assert aws.item() == {}
 
 
-def test_a_message_within_its_window_is_sent(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_message_within_its_time_window_is_sent(post: Make, aws: Aws, clock: FakeClock) -> None:
     clock.now = OPENS
     assert lane(post, aws, bulk=False).handle(item(window=NIGHT)) == {}
     assert aws.item()["status"] == "sent"
 
 
-def test_the_window_counts_in_the_messages_own_time_zone(post: Make, aws: Aws) -> None:
+def test_the_time_zone_of_a_message_overrides_the_zone_of_its_window(post: Make, aws: Aws) -> None:
     codes = lane(post, aws, bulk=False)
     codes.handle(item(window=NIGHT, time_zone="Asia/Tokyo"))  # 18:00 there
     assert waiting(aws)[0].due == NOW + 2 * 3_600
 
 
-def test_the_window_of_the_lane_counts_for_messages_without_a_window(post: Make, aws: Aws) -> None:
+def test_messages_without_a_time_window_use_the_window_of_their_lane(post: Make, aws: Aws) -> None:
     bulk = lane(post, aws, bulk=True, window=NIGHT)
     always = {"from": "00:00", "to": "23:59", "zone": "UTC"}
     bulk.handle(item(), item(id="own", window=always))
@@ -304,31 +322,35 @@ def test_the_window_of_the_lane_counts_for_messages_without_a_window(post: Make,
     assert [entry.item["id"] for entry in waiting(aws)] == ["m-1"]
 
 
-def test_messages_that_wait_for_their_window_do_not_count(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_messages_that_wait_for_their_time_window_do_not_use_the_days_budget(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     lane(post, aws, bulk=True, window=NIGHT).handle(*mails(3))
     assert spent(aws, clock) == (0, 0)
 
 
-def test_a_message_that_expires_before_its_window_opens_waits_until_it_expires(post: Make, aws: Aws) -> None:
+def test_a_message_that_expires_before_its_time_window_opens_waits_until_its_expiry(
+    post: Make, aws: Aws
+) -> None:
     codes = lane(post, aws, bulk=False)
     codes.handle(item(window=NIGHT, expires_at="2026-11-21T10:00:00Z"))
     assert waiting(aws)[0].due == NOW + 3_600
 
 
-def test_a_message_that_has_expired_while_it_waited_ends_as_expired(post: Make, aws: Aws) -> None:
+def test_a_message_that_expired_while_it_waited_for_its_window_fails_as_expired(post: Make, aws: Aws) -> None:
     codes = lane(post, aws, bulk=False)
     assert codes.handle(item(window=NIGHT, expires_at="2026-11-21T08:00:00Z")) == {}
     assert aws.item()["error"]["code"] == "expired"
 
 
-def test_an_unknown_time_zone_fails_its_message_and_no_other(post: Make, aws: Aws) -> None:
+def test_a_message_with_an_unknown_time_zone_fails_and_other_messages_are_sent(post: Make, aws: Aws) -> None:
     bulk = lane(post, aws, bulk=True, window={"from": "08:00", "to": "23:00", "zone": "UTC"})
     assert bulk.handle(item(time_zone="Berlin"), item(id="good", time_zone="Europe/Berlin")) == {}
     assert aws.item()["error"]["field"] == "time_zone"
     assert bulk.submitted == ["good"]
 
 
-def test_a_message_whose_slot_is_outside_its_window_then_waits_for_the_window(
+def test_a_message_whose_quota_comes_outside_its_time_window_waits_again_for_the_window(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -354,7 +376,7 @@ def batch(name: str, many: int = 10) -> list[Item]:
 
 
 @pytest.mark.parametrize("batches", [30, 60])
-def test_a_campaign_that_the_provider_refuses_does_not_fill_the_dead_letter_queue(
+def test_most_of_a_campaign_that_the_provider_refuses_is_postponed_instead_of_dead_lettered(
     post: Make, aws: Aws, counted: Counted, batches: int
 ) -> None:
     bulk = unlimited(post, aws, REFUSED)
@@ -364,14 +386,16 @@ def test_a_campaign_that_the_provider_refuses_does_not_fill_the_dead_letter_queu
     assert {(entry.code, entry.due) for entry in waiting(aws)} == {(PROVIDER_REFUSES, NOW + CLOSED_SECONDS)}
 
 
-def test_a_message_that_was_refused_goes_on_while_bulk_is_closed(post: Make, aws: Aws) -> None:
+def test_a_refused_message_is_still_retried_while_new_bulk_messages_are_stopped(post: Make, aws: Aws) -> None:
     bulk = unlimited(post, aws, REFUSED)
     bulk.handle(*batch("n"))
     assert len(bulk.handle(*batch("n"), receives=2)) == 10
     assert len(bulk.submitted) == 20
 
 
-def test_after_an_hour_one_refusal_closes_bulk_again(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_one_refusal_after_the_hours_stop_stops_bulk_messages_again(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     bulk = unlimited(post, aws, REFUSED)
     bulk.handle(*batch("n"))
     clock.advance(CLOSED_SECONDS)
@@ -380,7 +404,7 @@ def test_after_an_hour_one_refusal_closes_bulk_again(post: Make, aws: Aws, clock
     assert [entry.item["id"] for entry in waiting(aws)] == ["o-2"]
 
 
-def test_bulk_stays_open_once_the_provider_takes_its_messages_again(
+def test_one_refusal_does_not_stop_bulk_messages_once_the_provider_accepts_them_again(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     taken = [Sent("p-1")] * LATEST_MESSAGES
@@ -393,27 +417,31 @@ def test_bulk_stays_open_once_the_provider_takes_its_messages_again(
     assert (bulk.handle(*batch("p")), waiting(aws)) == ({}, [])
 
 
-def test_a_few_refusals_among_many_mails_close_nothing(post: Make, aws: Aws) -> None:
+def test_refusals_of_a_third_of_the_mails_do_not_stop_bulk_messages(post: Make, aws: Aws) -> None:
     bulk = unlimited(post, aws, REFUSED, Sent("p-1"), Sent("p-2"))
     back = [record for at in range(9) for record in bulk.handle(*batch(f"n{at}"))]
     assert (len(back), waiting(aws)) == (30, [])
 
 
-def test_one_message_that_is_refused_again_and_again_closes_nothing(post: Make, aws: Aws) -> None:
+def test_repeated_refusals_of_one_message_do_not_stop_bulk_messages(post: Make, aws: Aws) -> None:
     bulk = unlimited(post, aws, REFUSED)
     for receives in range(1, 2 * MOST_REFUSED):
         assert len(bulk.handle(item(id="odd"), receives=receives)) == 1
     assert len(bulk.handle(item(id="another"))) == 1, "it was submitted, and refused as well"
 
 
-def test_refusals_among_rejected_mails_close_nothing(post: Make, aws: Aws) -> None:
+def test_refusals_among_mails_that_fail_for_their_recipients_do_not_stop_bulk_messages(
+    post: Make, aws: Aws
+) -> None:
     bulk = unlimited(post, aws, REFUSED, Rejected("no such domain"), Rejected("no such address"))
     for at in range(9):
         bulk.handle(*batch(f"n{at}"))
     assert waiting(aws) == []
 
 
-def test_a_message_in_line_for_the_day_keeps_its_place_while_bulk_is_closed(post: Make, aws: Aws) -> None:
+def test_a_message_that_waited_for_quota_keeps_its_priority_while_bulk_messages_are_stopped(
+    post: Make, aws: Aws
+) -> None:
     bulk = lane(post, aws, REFUSED, bulk=True)
     bulk.handle(*batch("n"))
     bulk.handle(item(id="in-line"), item(id="new"), in_line={"in-line"})
@@ -422,7 +450,7 @@ def test_a_message_in_line_for_the_day_keeps_its_place_while_bulk_is_closed(post
     assert {entry.put_at for entry in entries} == {NOW}, "the wait is a delay"
 
 
-def test_codes_are_never_closed(post: Make, aws: Aws) -> None:
+def test_refusals_by_the_provider_never_stop_messages_outside_the_bulk_lane(post: Make, aws: Aws) -> None:
     codes = unlimited(post, aws, REFUSED, bulk=False)
     for at in range(3):
         codes.handle(*batch(f"n{at}"))

@@ -20,7 +20,7 @@ from tests.support.unit.shared import (
 
 
 @pytest.mark.parametrize("body", ["no", "", "[]", "{}", '{"id": "m-1"}', '{"id": 5, "event_type": "mail"}'])
-def test_a_malformed_body_comes_back_at_once_and_the_batch_goes_on(
+def test_a_malformed_queue_record_is_retried_at_once_and_the_rest_of_the_batch_is_sent(
     post: Make, body: str, counted: Counted, log: Log
 ) -> None:
     worker = post()
@@ -30,7 +30,7 @@ def test_a_malformed_body_comes_back_at_once_and_the_batch_goes_on(
     assert lines_about(log(), "not a message")[0]["message_id"] == "r-1"
 
 
-def test_a_fault_of_one_record_touches_no_other_record(post: Make, aws: Aws) -> None:
+def test_a_failed_message_changes_no_other_message_of_its_batch(post: Make, aws: Aws) -> None:
     worker = post(
         Sent("p-1"), Retry("slow"), OSError("unknown"), Rejected("no"), Misconfigured("ours"), Sent("p-6")
     )
@@ -40,7 +40,7 @@ def test_a_fault_of_one_record_touches_no_other_record(post: Make, aws: Aws) -> 
     assert statuses == ["sent", "sending", "sending", "failed", "sending", "sent"]
 
 
-def test_while_the_ledger_is_down_nothing_is_sent_and_all_records_come_back(
+def test_while_the_ledger_is_down_no_message_is_sent_and_all_are_retried(
     aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     dynamodb = Meddler(
@@ -52,14 +52,14 @@ def test_while_the_ledger_is_down_nothing_is_sent_and_all_records_come_back(
     assert counted() == {"Errors": 2}
 
 
-def test_the_counts_of_a_batch_begin_anew(post: Make, counted: Counted) -> None:
+def test_a_batchs_metrics_exclude_the_batches_before(post: Make, counted: Counted) -> None:
     worker = post()
     worker.handle(item(id="a"))
     worker.handle(item(id="b"))
     assert counted() == {"Sent": 2}
 
 
-def test_every_log_line_about_a_message_has_its_key_and_no_address(
+def test_every_log_line_about_a_message_has_the_messages_key_and_no_address(
     post: Make, log: Log, ledger: Ledger, clock: FakeClock
 ) -> None:
     claimed(ledger)
@@ -81,19 +81,19 @@ def test_every_log_line_about_a_message_has_its_key_and_no_address(
     assert "vincent@" not in json.dumps(lines)
 
 
-def test_a_log_line_after_a_message_does_not_have_its_key(post: Make, log: Log) -> None:
+def test_a_log_line_written_after_a_message_was_handled_omits_the_messages_key(post: Make, log: Log) -> None:
     post(Rejected("no")).handle(item())
     telemetry.logger.info("the next invocation's")
     assert [line.get("id") for line in log()] == ["m-1", None]
 
 
-def test_records_that_came_back_go_after_new_ones(post: Make) -> None:
+def test_records_received_before_are_handled_after_new_records(post: Make) -> None:
     worker = post()
     assert worker.handle(*(item(id=f"m-{at}") for at in range(4)), receives=[3, 1, 2, 1]) == {}
     assert worker.submitted == ["m-1", "m-3", "m-2", "m-0"]
 
 
-def test_records_that_came_back_equally_often_go_in_random_order(aws: Aws, clock: FakeClock) -> None:
+def test_records_received_equally_often_are_handled_in_random_order(aws: Aws, clock: FakeClock) -> None:
     """Otherwise a record that cuts the function off would keep the same neighbours from being sent."""
     worker = Post(aws, clock, FakeAdapter(Sent("p-1")), jitter=iter((0.7, 0.2, 0.9)).__next__)
     assert worker.handle(*(item(id=f"m-{at}") for at in range(3)), receives=2) == {}

@@ -27,7 +27,7 @@ def until(clock: FakeClock, deadline: float) -> Callable[[], int]:
     return lambda: int((deadline - clock()) * 1000)
 
 
-def test_first_attempts_are_claimed_in_one_call(aws: Aws, clock: FakeClock) -> None:
+def test_first_attempts_of_a_batch_are_claimed_in_one_call(aws: Aws, clock: FakeClock) -> None:
     worker, client = posted(aws, clock)
     assert worker.handle(*MAILS) == {}
     assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
@@ -35,13 +35,15 @@ def test_first_attempts_are_claimed_in_one_call(aws: Aws, clock: FakeClock) -> N
     assert [aws.item(body["id"])["status"] for body in MAILS] == ["sent"] * 3
 
 
-def test_a_lone_message_is_claimed_alone(aws: Aws, clock: FakeClock) -> None:
+def test_the_only_valid_message_of_a_batch_is_claimed_by_a_single_update(aws: Aws, clock: FakeClock) -> None:
     worker, client = posted(aws, clock)
     worker.handle(MAILS[0], "not json", item(id="m-9", to="wrong\n"))
     assert TOGETHER not in client.names()
 
 
-def test_a_channel_that_holds_claims_each_message_when_its_turn_comes(aws: Aws, clock: FakeClock) -> None:
+def test_with_on_unknown_hold_each_message_is_claimed_just_before_its_submit(
+    aws: Aws, clock: FakeClock
+) -> None:
     worker, client = posted(aws, clock, on_unknown="hold")
     worker.handle(*MAILS)
     assert client.names() == [ALONE] * 6
@@ -52,7 +54,7 @@ def test_a_channel_that_holds_claims_each_message_when_its_turn_comes(aws: Aws, 
     [({}, 2), ({"attempt": 2}, 1), ({"send_at": "2026-11-21T08:59:00Z"}, 1)],
     ids=["received before", "a later attempt", "waited for its time"],
 )
-def test_a_message_that_may_have_an_item_is_claimed_alone(
+def test_messages_that_may_already_have_a_ledger_item_are_not_claimed_together(
     aws: Aws, clock: FakeClock, change: dict[str, object], receives: int
 ) -> None:
     worker, client = posted(aws, clock)
@@ -60,7 +62,9 @@ def test_a_message_that_may_have_an_item_is_claimed_alone(
     assert TOGETHER not in client.names()
 
 
-def test_a_message_that_comes_twice_in_a_batch_is_sent_once(aws: Aws, clock: FakeClock) -> None:
+def test_a_message_that_is_twice_in_a_batch_is_claimed_alone_and_sent_once(
+    aws: Aws, clock: FakeClock
+) -> None:
     worker, client = posted(aws, clock)
     twin = {**MAILS[0], "subject": "another content"}
     assert worker.handle(*MAILS, twin) == {}
@@ -68,7 +72,7 @@ def test_a_message_that_comes_twice_in_a_batch_is_sent_once(aws: Aws, clock: Fak
     assert len(client.calls[0][1]["Statements"]) == 2  # the twins claim for themselves
 
 
-def test_a_message_that_another_worker_holds_comes_back_and_its_neighbours_are_sent(
+def test_a_message_that_another_worker_has_claimed_is_retried_and_the_rest_of_the_batch_is_sent(
     aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     claimed(ledger)
@@ -78,7 +82,7 @@ def test_a_message_that_another_worker_holds_comes_back_and_its_neighbours_are_s
 
 
 @pytest.mark.parametrize("done", [True, False], ids=["and has claimed", "and has not"])
-def test_if_the_call_fails_each_message_is_claimed_alone_and_sent_once(
+def test_if_the_call_that_claims_a_batch_fails_each_message_is_claimed_alone_and_sent_once(
     aws: Aws, clock: FakeClock, log: Log, done: bool
 ) -> None:
     def timed_out(real: Any, **request: Any) -> None:
@@ -102,7 +106,7 @@ def test_the_reason_why_messages_were_not_claimed_together_is_logged(
     assert [(line["message"], line["reasons"]) for line in log()] == [("not all claimed together", [code])]
 
 
-def test_an_account_that_opens_slowly_is_opened_once_before_the_batch(aws: Aws, clock: FakeClock) -> None:
+def test_slow_credentials_are_loaded_once_before_the_batch(aws: Aws, clock: FakeClock) -> None:
     class SlowAccount(FakeAdapter):
         read = 0
 
@@ -120,7 +124,9 @@ def test_an_account_that_opens_slowly_is_opened_once_before_the_batch(aws: Aws, 
     assert len(worker.submitted) == 10
 
 
-def test_releasing_the_claims_of_a_batch_fits_into_the_functions_time(aws: Aws, clock: FakeClock) -> None:
+def test_the_claims_of_a_batch_are_released_before_the_functions_time_is_over(
+    aws: Aws, clock: FakeClock
+) -> None:
     def slow(real: Any, **request: Any) -> Any:
         clock.advance(3)
         return real(**request)
@@ -136,7 +142,9 @@ def test_releasing_the_claims_of_a_batch_fits_into_the_functions_time(aws: Aws, 
     assert clock() < deadline
 
 
-def test_a_claim_that_cannot_be_released_ends_with_its_lease(aws: Aws, clock: FakeClock, log: Log) -> None:
+def test_a_claim_that_cannot_be_released_is_logged_and_its_message_is_retried(
+    aws: Aws, clock: FakeClock, log: Log
+) -> None:
     def slow(real: Any, **request: Any) -> Any:
         clock.advance(21)
         return real(**request)
@@ -161,7 +169,7 @@ def test_claims_whose_response_was_lost_are_released_too(aws: Aws, clock: FakeCl
     assert not any("startedAt" in aws.item(body["id"]) for body in MAILS)
 
 
-def test_claims_for_which_no_time_is_left_are_released(aws: Aws, clock: FakeClock) -> None:
+def test_claims_of_messages_for_which_no_time_remains_are_released(aws: Aws, clock: FakeClock) -> None:
     deadline = clock() + 20
     worker, _ = posted(aws, clock, pace_seconds=10)
     waits = worker.handle(*MAILS, remaining=until(clock, deadline))

@@ -8,14 +8,16 @@ from tests.support.unit.post import Counted, Log, Make
 from tests.support.unit.shared import Aws, item
 
 
-def test_a_sent_message_is_recorded_and_its_record_is_done(post: Make, aws: Aws, counted: Counted) -> None:
+def test_a_sent_message_is_completed_in_the_ledger_and_leaves_the_queue(
+    post: Make, aws: Aws, counted: Counted
+) -> None:
     assert post().handle(item()) == {}
     stored = aws.item()
     assert (stored["status"], stored["provider"], stored["provider_id"]) == ("sent", "fake", "p-1")
     assert counted() == {"Sent": 1}
 
 
-def test_a_rejected_message_is_failed_with_the_providers_reason(
+def test_a_message_that_the_provider_rejects_fails_with_the_providers_reason(
     post: Make, aws: Aws, counted: Counted
 ) -> None:
     assert post(Rejected("MessageRejected: blacklisted")).handle(item()) == {}
@@ -25,7 +27,7 @@ def test_a_rejected_message_is_failed_with_the_providers_reason(
 
 
 @pytest.mark.parametrize(("receives", "seconds"), [(1, 4), (2, 8), (5, 64), (20, 600)])
-def test_a_throttled_message_comes_back_after_a_growing_wait(
+def test_a_throttled_message_is_retried_after_waits_that_grow_with_each_receive(
     post: Make, aws: Aws, receives: int, seconds: int
 ) -> None:
     assert post(Retry("slow down")).handle(item(), receives=receives) == {"r-0": seconds}
@@ -34,13 +36,13 @@ def test_a_throttled_message_comes_back_after_a_growing_wait(
 
 
 @pytest.mark.parametrize(("least", "wait"), [(450, 450), (600, 600), (900, 600)])
-def test_a_wait_that_the_provider_asks_for_is_the_least_up_to_the_cap(
+def test_a_retry_waits_at_least_as_long_as_the_provider_requests_up_to_the_cap(
     post: Make, least: float, wait: float
 ) -> None:
     assert post(Retry("quota", after=least)).handle(item()) == {"r-0": wait}
 
 
-def test_a_throttled_message_is_sent_by_its_next_delivery(post: Make, aws: Aws) -> None:
+def test_a_throttled_message_is_sent_by_its_next_receive_without_a_look_up(post: Make, aws: Aws) -> None:
     worker = post(Retry("slow down"), Sent("p-2"))
     worker.handle(item())
     assert worker.handle(item(), receives=2) == {}
@@ -48,7 +50,7 @@ def test_a_throttled_message_is_sent_by_its_next_delivery(post: Make, aws: Aws) 
     assert worker.adapter.looked_up == []
 
 
-def test_a_fault_of_ours_comes_back_soon_and_fails_no_message(
+def test_after_a_configuration_error_a_message_is_retried_soon_and_does_not_fail(
     post: Make, aws: Aws, log: Log, counted: Counted
 ) -> None:
     assert post(Misconfigured("AccountSuspendedException")).handle(item()) == {"r-0": 20}

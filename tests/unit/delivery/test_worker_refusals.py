@@ -22,7 +22,7 @@ from tests.support.unit.shared import (
 
 
 @pytest.mark.parametrize("done", ["complete", "fail"])
-def test_a_duplicate_of_a_message_that_has_ended_is_dropped(
+def test_a_duplicate_of_a_sent_or_failed_message_is_dropped(
     post: Make, ledger: Ledger, counted: Counted, aws: Aws, done: str
 ) -> None:
     arguments = {"complete": ("ses", "p-0"), "fail": ("rejected", "no")}[done]
@@ -44,7 +44,7 @@ def test_a_duplicate_of_an_earlier_attempt_is_dropped(post: Make, ledger: Ledger
 
 
 @pytest.mark.parametrize(("held", "seconds"), [(0, 121), (20, 101), (100.5, 21), (119.9, 2)])
-def test_a_message_in_progress_comes_back_when_its_lease_is_over(
+def test_a_message_that_another_worker_has_claimed_is_retried_when_the_lease_is_over(
     post: Make, ledger: Ledger, clock: FakeClock, held: float, seconds: int
 ) -> None:
     claimed(ledger)
@@ -54,7 +54,7 @@ def test_a_message_in_progress_comes_back_when_its_lease_is_over(
     assert worker.submitted == []
 
 
-def test_an_expired_message_is_failed_and_not_sent(post: Make, aws: Aws, counted: Counted) -> None:
+def test_an_expired_message_fails_and_is_not_sent(post: Make, aws: Aws, counted: Counted) -> None:
     worker = post()
     assert worker.handle(item(expires_at=iso(NOW))) == {}
     assert worker.submitted == []
@@ -65,7 +65,7 @@ def test_an_expired_message_is_failed_and_not_sent(post: Make, aws: Aws, counted
     assert counted() == {"Expired": 1}
 
 
-def test_a_message_that_still_has_time_is_sent(post: Make) -> None:
+def test_a_message_that_expires_a_millisecond_later_is_sent(post: Make) -> None:
     worker = post()
     worker.handle(item(expires_at=iso(NOW + 0.001)))
     assert worker.submitted == ["m-1"]
@@ -79,7 +79,7 @@ def test_a_message_that_still_has_time_is_sent(post: Make) -> None:
         ({"headers": {"X-Team": "a\nb"}}, "headers.X-Team: is not a header's value; use 1 to 995"),
     ],
 )
-def test_an_invalid_item_that_reached_the_queue_is_failed_with_its_reason(
+def test_an_invalid_message_in_the_queue_fails_with_the_reason(
     post: Make, aws: Aws, changes: Item, sentence: str
 ) -> None:
     worker = post()
@@ -90,7 +90,7 @@ def test_an_invalid_item_that_reached_the_queue_is_failed_with_its_reason(
     assert worker.submitted == ["m-2"]
 
 
-def test_a_message_that_the_adapter_finds_invalid_is_failed_with_its_reason(
+def test_a_message_that_the_channels_adapter_finds_invalid_fails_with_the_reason(
     post: Make, aws: Aws, counted: Counted
 ) -> None:
     def prepare(message: Mail) -> None:
@@ -106,7 +106,7 @@ def test_a_message_that_the_adapter_finds_invalid_is_failed_with_its_reason(
     assert (worker.submitted, counted()) == ([], {"Rejected": 1})
 
 
-def test_a_message_is_tried_again_after_an_outage_before_its_submit(post: Make, aws: Aws) -> None:
+def test_a_message_is_released_and_retried_after_an_aws_error_before_its_submit(post: Make, aws: Aws) -> None:
     def prepare(message: Mail) -> None:
         raise client_error("SlowDown", status=503)
 
@@ -116,7 +116,7 @@ def test_a_message_is_tried_again_after_an_outage_before_its_submit(post: Make, 
     assert "completedAt" not in aws.item()
 
 
-def test_the_attributes_of_a_payload_become_the_messages_attributes(post: Make, aws: Aws) -> None:
+def test_the_attributes_of_a_payload_in_s3_become_attributes_of_the_message(post: Make, aws: Aws) -> None:
     content = {"text": "a long one", "city": "Arles"}
     aws.s3.put_object(Bucket=BUCKET, Key="runs/7.json", Body=json.dumps(content).encode())
     worker = post()
@@ -135,7 +135,7 @@ def test_the_attributes_of_a_payload_become_the_messages_attributes(post: Make, 
         (b'{"city": "Arles"}', "subject: stands alone; add text or html, or name a template"),
     ],
 )
-def test_a_bad_payload_fails_the_message_with_its_reason(
+def test_a_message_with_a_missing_or_invalid_payload_in_s3_fails_with_the_reason(
     post: Make, aws: Aws, content: bytes | None, sentence: str
 ) -> None:
     aws.s3.delete_object(Bucket=BUCKET, Key="runs/8.json")
@@ -147,7 +147,7 @@ def test_a_bad_payload_fails_the_message_with_its_reason(
     assert worker.submitted == []
 
 
-def test_an_item_that_became_invalid_while_a_claim_stands_comes_back_instead_of_being_lost(
+def test_an_invalid_message_is_retried_and_does_not_fail_while_another_worker_has_the_claim(
     post: Make, ledger: Ledger, aws: Aws
 ) -> None:
     claimed(ledger)

@@ -44,7 +44,7 @@ class Together(FakeAdapter):
         return outcome
 
 
-def test_messages_that_are_submitted_at_a_time_have_their_own_outcomes(
+def test_messages_submitted_at_the_same_time_by_threads_each_get_their_own_outcome(
     aws: Aws, clock: FakeClock, log: Log, counted: Counted
 ) -> None:
     adapter = Together(4)
@@ -70,7 +70,7 @@ def test_messages_that_are_submitted_at_a_time_have_their_own_outcomes(
     assert lines_about(log(), "rejected")[0]["id"] == "m-3"
 
 
-def test_threads_share_one_pace(clock: FakeClock) -> None:
+def test_threads_of_a_worker_keep_the_gap_between_submits_together(clock: FakeClock) -> None:
     slept: list[float] = []
     pace = Pace(0.5, clock, slept.append)
     with ThreadPoolExecutor(6) as threads:
@@ -79,7 +79,7 @@ def test_threads_share_one_pace(clock: FakeClock) -> None:
     assert sorted(slept) == [0.5, 1.0, 1.5, 2.0, 2.5]
 
 
-def test_messages_with_objects_in_the_payload_bucket_are_delivered_one_at_a_time(
+def test_messages_with_attachments_in_the_payload_bucket_are_delivered_one_at_a_time(
     aws: Aws, clock: FakeClock
 ) -> None:
     """The test looks at the lock: threads that only rarely overlap would prove nothing."""
@@ -96,7 +96,7 @@ def test_messages_with_objects_in_the_payload_bucket_are_delivered_one_at_a_time
     assert locked == [*[True] * 8, False]
 
 
-def test_a_batch_with_copies_of_one_message_submits_it_once(aws: Aws, clock: FakeClock) -> None:
+def test_several_copies_of_a_message_in_a_batch_are_submitted_once(aws: Aws, clock: FakeClock) -> None:
     adapter = Together(1)
     worker = Post(aws, clock, adapter, submits_at_once=5)
     waits = worker.handle(*(item(id=id_) for id_ in ("m-7", "m-7", "m-6", "m-7", "m-6")))

@@ -5,7 +5,9 @@ from tests.support.unit.post import Make
 from tests.support.unit.shared import Aws, FakeClock, claimed, item
 
 
-def test_no_submit_begins_that_might_not_end_within_the_functions_time(post: Make, aws: Aws) -> None:
+def test_a_message_is_not_submitted_if_the_functions_remaining_time_might_not_suffice(
+    post: Make, aws: Aws
+) -> None:
     worker = post()
     assert worker.handle(item(), remaining=lambda: 15_000) == {"r-0": 0}
     assert (worker.submitted, aws.item()) == ([], {})
@@ -13,14 +15,14 @@ def test_no_submit_begins_that_might_not_end_within_the_functions_time(post: Mak
     assert worker.submitted == ["m-1"]
 
 
-def test_the_wait_for_a_turn_counts_against_the_deadline(post: Make) -> None:
+def test_a_message_is_not_submitted_if_the_gap_before_it_would_use_the_remaining_time(post: Make) -> None:
     worker = post(pace_seconds=5)
     assert worker.handle(item(id="a"), item(id="b"), remaining=lambda: 20_000) == {"r-1": 0}
     assert worker.handle(item(id="b"), item(id="c"), remaining=lambda: 20_001) == {}
     assert worker.submitted == ["a", "b", "c"]
 
 
-def test_the_gap_after_a_submit_counts_against_the_deadline(post: Make) -> None:
+def test_a_message_is_not_submitted_if_the_gap_after_it_would_use_the_remaining_time(post: Make) -> None:
     worker = post(pace_seconds=20)
     assert worker.handle(item(), remaining=lambda: 20_000) == {"r-0": 0}
     assert worker.submitted == []
@@ -37,7 +39,9 @@ def test_a_message_whose_preparation_takes_too_long_is_released_unsent(
     assert "startedAt" not in aws.item()
 
 
-def test_a_batch_is_sent_as_far_as_the_functions_time_allows(post: Make, clock: FakeClock, aws: Aws) -> None:
+def test_messages_of_a_batch_for_which_no_time_remains_are_released_and_retried(
+    post: Make, clock: FakeClock, aws: Aws
+) -> None:
     deadline = clock() + 35
     worker = post(pace_seconds=4)
     bodies = [item(id=f"m-{at}") for at in range(10)]
@@ -48,12 +52,14 @@ def test_a_batch_is_sent_as_far_as_the_functions_time_allows(post: Make, clock: 
     assert "startedAt" not in aws.item("m-5")
 
 
-def test_submits_keep_their_pace_and_an_invocation_ends_with_a_gap(post: Make, clock: FakeClock) -> None:
+def test_a_worker_waits_for_the_gap_after_each_submit_including_the_last(
+    post: Make, clock: FakeClock
+) -> None:
     post(pace_seconds=0.25).handle(*(item(id=f"m-{at}") for at in range(4)))
     assert clock.slept == [0.25] * 4
 
 
-def test_messages_that_are_not_submitted_do_not_wait_for_a_turn(
+def test_messages_that_are_not_submitted_do_not_wait_for_the_gap_between_submits(
     post: Make, clock: FakeClock, ledger: Ledger
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-0")

@@ -31,7 +31,7 @@ from tests.support.unit.shared import (
 )
 
 
-def test_an_unknown_outcome_keeps_the_claim_and_comes_back_after_the_lease(
+def test_a_message_with_an_unknown_outcome_keeps_its_claim_and_is_retried_after_the_lease(
     post: Make, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     worker = post(ConnectionResetError("gone"))
@@ -51,7 +51,7 @@ def after_a_crash(ledger: Ledger, clock: FakeClock, account: str = ANY_ACCOUNT) 
     clock.advance(LEASE)
 
 
-def test_after_a_crash_a_look_up_comes_before_a_submit(
+def test_a_message_that_the_look_up_finds_after_a_crash_is_recorded_and_not_submitted(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     after_a_crash(ledger, clock)
@@ -62,7 +62,7 @@ def test_after_a_crash_a_look_up_comes_before_a_submit(
     assert counted() == {"Recovered": 1}
 
 
-def test_after_a_crash_a_message_that_the_look_up_does_not_find_is_sent(
+def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
@@ -71,7 +71,7 @@ def test_after_a_crash_a_message_that_the_look_up_does_not_find_is_sent(
     assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
 
 
-def test_after_a_crash_not_found_counts_for_all_accounts_if_the_account_does_not_matter(
+def test_one_look_up_proves_not_sent_for_all_accounts_if_the_claim_allowed_any_account(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A webhook may come twice: its receiver drops the second one by its id."""
@@ -81,7 +81,7 @@ def test_after_a_crash_not_found_counts_for_all_accounts_if_the_account_does_not
     assert worker.submitted == ["m-1"]
 
 
-def test_after_a_crash_resend_sends_a_message_that_another_account_may_have(
+def test_with_on_unknown_resend_a_message_that_another_account_may_have_sent_is_sent_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     after_a_crash(ledger, clock, "another/account")
@@ -91,7 +91,7 @@ def test_after_a_crash_resend_sends_a_message_that_another_account_may_have(
     assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
 
 
-def test_after_a_crash_without_evidence_resend_sends_the_message_again(
+def test_with_on_unknown_resend_a_message_without_evidence_after_a_crash_is_sent_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, log: Log
 ) -> None:
     after_a_crash(ledger, clock)
@@ -113,7 +113,7 @@ def received(worker: Post, clock: FakeClock, times: int = RECEIVES) -> None:
         clock.advance(max(wait, 1))
 
 
-def test_a_provider_whose_responses_are_lost_gets_a_message_four_times_at_growing_intervals(
+def test_a_message_whose_responses_are_lost_is_submitted_four_times_at_growing_intervals(
     post: Make, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     began = []
@@ -128,7 +128,7 @@ def test_a_provider_whose_responses_are_lost_gets_a_message_four_times_at_growin
     assert stored["unsettled_tries"][0].startswith(f"{NOW_MS} ")
 
 
-def test_a_message_in_doubt_that_is_not_sent_again_comes_back_at_once_until_it_is_a_dead_letter(
+def test_a_message_of_unknown_outcome_without_resends_left_is_retried_at_once_to_become_a_dead_letter(
     post: Make, ledger: Ledger, clock: FakeClock
 ) -> None:
     after_a_crash(ledger, clock)
@@ -138,7 +138,7 @@ def test_a_message_in_doubt_that_is_not_sent_again_comes_back_at_once_until_it_i
     assert worker.submitted == []
 
 
-def test_a_redrive_of_a_message_in_doubt_sends_it_once_more(
+def test_a_redriven_message_of_unknown_outcome_is_submitted_exactly_once_more(
     post: Make, ledger: Ledger, clock: FakeClock
 ) -> None:
     after_a_crash(ledger, clock)
@@ -149,7 +149,7 @@ def test_a_redrive_of_a_message_in_doubt_sends_it_once_more(
     assert worker.submitted == ["m-1"]
 
 
-def test_a_try_that_the_look_up_did_not_find_is_no_longer_in_doubt(
+def test_a_try_that_a_look_up_did_not_find_needs_no_further_look_up(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
@@ -159,7 +159,7 @@ def test_a_try_that_the_look_up_did_not_find_is_no_longer_in_doubt(
     assert (worker.submitted, worker.adapter.looked_up) == (["m-1"], [])
 
 
-def test_after_a_crash_without_evidence_hold_fails_the_message_and_names_the_remedy(
+def test_with_on_unknown_hold_a_message_without_evidence_after_a_crash_fails_with_advice(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     after_a_crash(ledger, clock)
@@ -171,7 +171,7 @@ def test_after_a_crash_without_evidence_hold_fails_the_message_and_names_the_rem
     assert counted() == {"Held": 1}
 
 
-def test_after_a_crash_an_event_in_the_ledger_is_evidence(
+def test_a_message_whose_delivery_event_is_in_the_ledger_after_a_crash_is_not_submitted_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
@@ -182,7 +182,7 @@ def test_after_a_crash_an_event_in_the_ledger_is_evidence(
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("delivered", "p-0")
 
 
-def test_after_a_crash_a_providers_id_in_the_ledger_is_evidence(
+def test_a_message_whose_provider_id_is_in_the_ledger_after_a_crash_is_not_submitted_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     ledger.checkpoint(claimed(ledger), "fake", "p-0")
@@ -194,7 +194,7 @@ def test_after_a_crash_a_providers_id_in_the_ledger_is_evidence(
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_a_failed_look_up_counts_as_no_submit_and_adds_no_try(
+def test_a_failed_look_up_neither_uses_the_days_budget_nor_adds_an_unsettled_try(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, on_unknown: str
 ) -> None:
     """One submit, then an outage of the provider's list: three receives whose look-ups fail."""
@@ -217,7 +217,7 @@ def test_a_failed_look_up_counts_as_no_submit_and_adds_no_try(
 
 
 @pytest.mark.parametrize("crashed", [False, True])
-def test_an_account_that_cannot_be_opened_is_a_fault_of_configuration_also_after_a_crash(
+def test_invalid_credentials_are_reported_as_a_configuration_error_before_and_after_a_crash(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, crashed: bool
 ) -> None:
     if crashed:
@@ -236,7 +236,7 @@ def test_an_account_that_cannot_be_opened_is_a_fault_of_configuration_also_after
         (TimeoutError("ada@example.com"), "TimeoutError"),
     ],
 )
-def test_an_outage_leaves_its_cause_on_the_message_and_on_its_dead_letter(
+def test_the_error_of_an_outage_is_in_the_message_and_in_the_cause_of_its_dead_letter(
     post: Make, aws: Aws, error: Exception, cause: str
 ) -> None:
     post(error).handle(item())
@@ -245,7 +245,7 @@ def test_an_outage_leaves_its_cause_on_the_message_and_on_its_dead_letter(
     assert cause in cause_of(letter, Subject("message", KEY), aws.item()).message
 
 
-def test_a_message_that_was_sent_and_not_recorded_is_not_sent_by_the_next_delivery(
+def test_a_message_whose_acceptance_could_not_be_recorded_is_not_sent_by_the_next_receive(
     aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     dynamodb = Meddler(aws.dynamodb)
@@ -264,7 +264,7 @@ def test_a_message_that_was_sent_and_not_recorded_is_not_sent_by_the_next_delive
     assert lines_about(log(), "sent, but not recorded")[0]["id"] == "m-1"
 
 
-def test_a_worker_that_lost_its_claim_writes_nothing_and_logs_the_providers_id(
+def test_a_worker_that_lost_its_claim_logs_the_provider_id_and_leaves_the_ledger_unchanged(
     aws: Aws, clock: FakeClock, ledger: Ledger, log: Log
 ) -> None:
     class Slow(FakeAdapter):
