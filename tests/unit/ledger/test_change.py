@@ -21,11 +21,11 @@ def record(name: str, old: dict[str, Any] | None, new: dict[str, Any] | None) ->
     }
 
 
-def test_a_deleted_item_is_not_an_outcome() -> None:
+def test_the_deletion_of_a_ledger_item_is_not_an_outcome() -> None:
     assert change_of(record("REMOVE", {**FAX, "status": "sent"}, None)) is None
 
 
-def test_a_change_is_read_as_plain_python() -> None:
+def test_a_modified_ledger_item_is_read_from_its_stream_record() -> None:
     new = {**FAX, "status": "retrying", "attempts": 3, "generation": 1, "updatedAt": iso(NOW)}
     stored = change_of(record("MODIFY", FAX, new))
     assert stored is not None
@@ -33,7 +33,7 @@ def test_a_change_is_read_as_plain_python() -> None:
     assert (stored.at, stored.moved, stored.reopened) == (NOW, True, True)
 
 
-def test_a_new_item_has_a_new_status_and_was_not_reopened() -> None:
+def test_a_new_ledger_item_has_a_new_status_and_was_not_reopened() -> None:
     stored = change_of(record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
     assert stored is not None
     assert (stored.moved, stored.reopened, stored.attempts, stored.generation) == (True, False, 0, 0)

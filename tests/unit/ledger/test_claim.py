@@ -15,7 +15,9 @@ from mailroom.ledger.ledger import Ledger
 from tests.support.unit.shared import KEY, NOW_MS, TTL, Aws, Item, claimed, mail
 
 
-def test_a_first_claim_writes_the_message_and_has_no_earlier_try(ledger: Ledger, aws: Aws) -> None:
+def test_the_first_claim_writes_the_ledger_item_and_reports_no_earlier_tries(
+    ledger: Ledger, aws: Aws
+) -> None:
     claim = claimed(ledger, mail(callback_url="https://shop.example/told"))
     assert (claim.key, claim.unsettled, claim.checkpoint) == (KEY, (), None)
     stored = aws.item()
@@ -29,7 +31,7 @@ def test_a_first_claim_writes_the_message_and_has_no_earlier_try(ledger: Ledger,
 
 
 @pytest.mark.parametrize("ended", [1, 2])
-def test_after_an_attempt_has_ended_only_the_next_one_is_claimed(ledger: Ledger, ended: int) -> None:
+def test_after_an_attempt_has_ended_only_the_next_attempt_can_be_claimed(ledger: Ledger, ended: int) -> None:
     for attempt in range(1, ended + 1):
         ledger.retry_later(claimed(ledger, mail(attempt=attempt)), "busy", "the line is busy")
     assert ledger.claim(mail(attempt=ended)) == Superseded()
@@ -37,7 +39,7 @@ def test_after_an_attempt_has_ended_only_the_next_one_is_claimed(ledger: Ledger,
     assert isinstance(ledger.claim(mail(attempt=ended + 1)), Claimed)
 
 
-def test_a_later_attempt_needs_an_item_to_follow(ledger: Ledger, aws: Aws) -> None:
+def test_a_second_attempt_cannot_be_claimed_without_a_ledger_item(ledger: Ledger, aws: Aws) -> None:
     assert ledger.claim(mail(attempt=2)) == OutOfSequence()
     assert aws.item() == {}
 
@@ -55,5 +57,7 @@ def test_a_later_attempt_needs_an_item_to_follow(ledger: Ledger, aws: Aws) -> No
         ({"attempts": 1}, 3, OutOfSequence()),
     ],
 )
-def test_a_refusal_is_explained_by_the_item_alone(item: Item, attempt: int, expected: Claim) -> None:
+def test_the_reason_for_a_refused_claim_follows_from_the_ledger_item(
+    item: Item, attempt: int, expected: Claim
+) -> None:
     assert why_not_claimed(item, attempt, now_ms=70_000, lease_ms=30_000) == expected

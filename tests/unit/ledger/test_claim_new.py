@@ -28,7 +28,7 @@ def meddled(aws: Aws, clock: FakeClock, client: Meddler) -> Ledger:
         ("twilio/AC1 for qa@example.com", "qa@example.com", {}),
     ],
 )
-def test_the_item_is_the_one_that_a_claim_would_have_made(
+def test_messages_claimed_together_get_the_same_ledger_item_as_messages_claimed_alone(
     ledger: Ledger, aws: Aws, account: str | None, redirected_to: str | None, about: dict[str, Any]
 ) -> None:
     first, second = mail(**about), mail("m-2", **about)
@@ -40,7 +40,9 @@ def test_the_item_is_the_one_that_a_claim_would_have_made(
     assert together == Claimed(second.key, *[getattr(alone, name) for name in Claimed.__struct_fields__[1:]])
 
 
-def test_a_claim_whose_response_was_lost_is_known_by_its_token(aws: Aws, clock: FakeClock) -> None:
+def test_a_claim_whose_response_was_lost_succeeds_again_with_the_same_token(
+    aws: Aws, clock: FakeClock
+) -> None:
     ledger = meddled(aws, clock, Meddler(aws.dynamodb, batch_execute_statement=asked_twice))
     first, second = claims_of(ledger, mail(), mail("m-2"))
     assert ledger.claim_new([first, second]) == ["DuplicateItem"] * 2
@@ -51,7 +53,7 @@ def test_a_claim_whose_response_was_lost_is_known_by_its_token(aws: Aws, clock: 
     assert isinstance(ledger.claim(second.message), InProgress)
 
 
-def test_one_call_claims_up_to_twenty_five(aws: Aws, clock: FakeClock) -> None:
+def test_one_call_claims_up_to_twenty_five_messages(aws: Aws, clock: FakeClock) -> None:
     client = Meddler(aws.dynamodb)
     ledger = meddled(aws, clock, client)
     claims = ledger.claim_new(claims_of(ledger, *(mail(f"m-{at}") for at in range(26))))
@@ -59,7 +61,7 @@ def test_one_call_claims_up_to_twenty_five(aws: Aws, clock: FakeClock) -> None:
     assert [len(request["Statements"]) for _, request in client.calls] == [25, 1]
 
 
-def test_a_throttled_statement_is_not_a_claim(aws: Aws, clock: FakeClock) -> None:
+def test_a_message_whose_insert_was_throttled_is_not_claimed(aws: Aws, clock: FakeClock) -> None:
     busy = {"Responses": [{"Error": {"Code": "ThrottlingError", "Message": "slow down"}}, {}]}
     client = Meddler(aws.dynamodb, batch_execute_statement=lambda _real, **_request: busy)
     ledger = meddled(aws, clock, client)

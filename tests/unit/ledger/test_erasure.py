@@ -61,7 +61,7 @@ def followed(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("reached", [unknown, scheduled, released, retrying])
-def test_an_unsent_message_is_cancelled_and_a_late_copy_finds_it_completed(
+def test_erasing_an_unsent_message_cancels_it_so_that_no_later_copy_can_claim_it(
     erasure: Erasure, ledger: Ledger, aws: Aws, reached: Callable[[Ledger], None]
 ) -> None:
     reached(ledger)
@@ -73,7 +73,7 @@ def test_an_unsent_message_is_cancelled_and_a_late_copy_finds_it_completed(
 
 
 @pytest.mark.parametrize("reached", [held, followed, sent])
-def test_a_message_that_may_have_been_sent_is_not_cancelled(
+def test_erasing_does_not_cancel_a_message_that_may_have_been_sent(
     erasure: Erasure, ledger: Ledger, aws: Aws, reached: Callable[[Ledger], None]
 ) -> None:
     reached(ledger)
@@ -82,7 +82,7 @@ def test_a_message_that_may_have_been_sent_is_not_cancelled(
     assert aws.item() == before
 
 
-def test_an_erased_message_is_kept_until_its_schedule_fires_and_then_as_long_as_any_message(
+def test_the_ledger_item_of_an_erased_scheduled_message_expires_a_full_ttl_after_the_send_time(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     due = clock() + MAX_AHEAD_SECONDS
@@ -94,7 +94,7 @@ def test_an_erased_message_is_kept_until_its_schedule_fires_and_then_as_long_as_
     assert isinstance(ledger.claim(mail(to=ADA)), Completed)
 
 
-def test_an_emptied_item_has_listed_attributes_only_and_keeps_its_status_and_end(
+def test_an_erased_ledger_item_keeps_its_status_and_times_and_loses_all_personal_attributes(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     sent(ledger)
@@ -111,7 +111,7 @@ def test_an_emptied_item_has_listed_attributes_only_and_keeps_its_status_and_end
     assert after["history"] == [{"at": NOW_MS, "status": "sent"}]
 
 
-def test_the_error_of_an_emptied_item_keeps_its_code_and_loses_its_message(
+def test_the_error_of_an_erased_ledger_item_keeps_its_code_and_loses_its_message(
     erasure: Erasure, ledger: Ledger, aws: Aws
 ) -> None:
     ledger.fail(claimed(ledger, mail(to=ADA)), "invalid", f"to: {ADA!r} is wrong")
@@ -119,7 +119,7 @@ def test_the_error_of_an_emptied_item_keeps_its_code_and_loses_its_message(
     assert aws.item()["error"] == {"code": "invalid", "message": "erased"}
 
 
-def test_a_late_event_does_not_bring_the_person_back(
+def test_a_late_event_adds_no_personal_data_to_an_erased_ledger_item(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     sent(ledger)
@@ -130,7 +130,9 @@ def test_a_late_event_does_not_bring_the_person_back(
     assert aws.item() == before
 
 
-def test_emptying_an_item_causes_no_callback_and_no_retry(erasure: Erasure, ledger: Ledger, aws: Aws) -> None:
+def test_erasing_a_ledger_item_causes_no_callback_and_no_retry(
+    erasure: Erasure, ledger: Ledger, aws: Aws
+) -> None:
     sent(ledger)
     old = aws.item()
     erasure.empty(KEY, old)
@@ -140,7 +142,7 @@ def test_emptying_an_item_causes_no_callback_and_no_retry(erasure: Erasure, ledg
     assert retry_of(change, 600) is None
 
 
-def test_cancelling_sends_the_callback_that_the_message_wants(
+def test_a_message_cancelled_by_erasing_still_causes_its_callback_without_personal_data(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     ledger.schedule(mail(to=ADA, callback_url="https://producer.example/cb"), clock() + 86_400)
@@ -152,7 +154,7 @@ def test_cancelling_sends_the_callback_that_the_message_wants(
     assert ADA not in str(callback.payload)
 
 
-def test_an_item_that_has_changed_since_it_was_read_is_not_emptied(
+def test_a_ledger_item_that_changed_after_it_was_read_is_not_erased(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     sent(ledger)
@@ -163,13 +165,15 @@ def test_an_item_that_has_changed_since_it_was_read_is_not_emptied(
     assert "erased_at" not in aws.item()
 
 
-def test_a_message_that_has_not_ended_is_not_emptied(erasure: Erasure, ledger: Ledger, aws: Aws) -> None:
+def test_the_ledger_item_of_an_unfinished_message_is_not_erased(
+    erasure: Erasure, ledger: Ledger, aws: Aws
+) -> None:
     claimed(ledger, mail(to=ADA))
     assert not erasure.empty(KEY, aws.item())
     assert aws.item()["to"] == ADA
 
 
-def test_emptying_twice_is_emptying_once(
+def test_erasing_a_ledger_item_a_second_time_leaves_it_unchanged(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     sent(ledger)
@@ -180,7 +184,9 @@ def test_emptying_twice_is_emptying_once(
     assert aws.item() == before
 
 
-def test_an_emptied_item_is_neither_claimed_nor_reopened(erasure: Erasure, ledger: Ledger, aws: Aws) -> None:
+def test_a_message_with_an_erased_ledger_item_can_be_neither_claimed_nor_reopened(
+    erasure: Erasure, ledger: Ledger, aws: Aws
+) -> None:
     sent(ledger)
     erasure.empty(KEY, aws.item())
     before = aws.item()

@@ -16,7 +16,7 @@ from tests.support.unit.verbs import OWN_VERBS
 
 
 @pytest.mark.parametrize("verb", OWN_VERBS)
-def test_a_worker_that_lost_its_claim_cannot_write(
+def test_a_worker_that_lost_its_claim_cannot_write_to_the_ledger(
     ledger: Ledger, aws: Aws, clock: FakeClock, verb: str
 ) -> None:
     lost = claimed(ledger)
@@ -28,12 +28,14 @@ def test_a_worker_that_lost_its_claim_cannot_write(
     assert aws.item() == before
 
 
-def test_without_a_checkpoint_nothing_is_handed_back(ledger: Ledger, aws: Aws) -> None:
+def test_a_claim_without_a_checkpoint_cannot_be_handed_back(ledger: Ledger, aws: Aws) -> None:
     ledger.hand_back(claimed(ledger))
     assert aws.item()["startedAt"] == NOW_MS
 
 
-def test_a_retry_ends_the_attempt_and_waits_for_the_next(ledger: Ledger, aws: Aws) -> None:
+def test_a_failed_attempt_that_will_be_retried_ends_and_has_the_status_retrying(
+    ledger: Ledger, aws: Aws
+) -> None:
     claim = claimed(ledger)
     ledger.checkpoint(claim, "telnyx", "f-1")
     ledger.retry_later(claim, "busy", "Fax status: busy")
@@ -44,7 +46,9 @@ def test_a_retry_ends_the_attempt_and_waits_for_the_next(ledger: Ledger, aws: Aw
     assert not {"startedAt", "provider_id", "completedAt", "failed_on"} & stored.keys()
 
 
-def test_the_error_of_an_earlier_attempt_goes_when_a_later_one_is_sent(ledger: Ledger, aws: Aws) -> None:
+def test_the_error_of_an_earlier_attempt_is_removed_when_a_later_attempt_is_sent(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
     ledger.complete(claimed(ledger, mail(attempt=2)), "telnyx", "f-2")
     assert "error" not in aws.item()

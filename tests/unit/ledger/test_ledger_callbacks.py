@@ -22,7 +22,7 @@ def claim(fax_ledger: Ledger) -> Claimed:
     return claim
 
 
-def test_the_latest_result_of_each_callback_is_kept_under_its_name(
+def test_the_latest_result_of_each_callback_is_stored_under_the_callbacks_name(
     fax_ledger: Ledger, aws: Aws, claim: Claimed
 ) -> None:
     fax_ledger.note_callback(FAX_KEY, "retrying.1", REFUSED)
@@ -34,7 +34,7 @@ def test_the_latest_result_of_each_callback_is_kept_under_its_name(
     }
 
 
-def test_the_result_of_a_callback_does_not_change_the_message(
+def test_the_result_of_a_callback_changes_no_other_attribute_of_the_message(
     fax_ledger: Ledger, aws: Aws, clock: FakeClock, claim: Claimed
 ) -> None:
     before = entry(aws)
@@ -43,7 +43,9 @@ def test_the_result_of_a_callback_does_not_change_the_message(
     assert {**entry(aws), "callbacks": {}} == before
 
 
-def test_a_message_without_an_item_or_without_callbacks_gets_no_result(fax_ledger: Ledger, aws: Aws) -> None:
+def test_a_callbacks_result_is_not_stored_without_a_ledger_item_or_a_callback_url(
+    fax_ledger: Ledger, aws: Aws
+) -> None:
     fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
     assert entry(aws) == {}
     assert isinstance(fax_ledger.claim(fax()), Claimed)
@@ -52,14 +54,14 @@ def test_a_message_without_an_item_or_without_callbacks_gets_no_result(fax_ledge
     assert entry(aws) == before
 
 
-def test_an_error_while_a_callbacks_result_is_written_is_raised(aws: Aws, clock: FakeClock) -> None:
+def test_a_dynamodb_error_while_a_callbacks_result_is_written_is_raised(aws: Aws, clock: FakeClock) -> None:
     client = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
     ledger = Ledger(client, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock)  # type: ignore[arg-type]
     with pytest.raises(Exception, match="InternalServerError"):
         ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
 
 
-def test_the_next_attempt_keeps_the_results_of_earlier_callbacks(
+def test_the_claim_of_the_next_attempt_keeps_the_results_of_earlier_callbacks(
     fax_ledger: Ledger, aws: Aws, claim: Claimed
 ) -> None:
     fax_ledger.retry_later(claim, "busy", "Fax status: busy")
@@ -77,7 +79,7 @@ def test_the_next_attempt_keeps_the_results_of_earlier_callbacks(
     ],
     ids=["refuse", "schedule", "claim"],
 )
-def test_the_first_write_of_a_message_makes_room_for_the_results_of_callbacks(
+def test_a_callbacks_result_can_be_stored_after_any_first_write_of_the_message(
     fax_ledger: Ledger, aws: Aws, write: Any
 ) -> None:
     write(fax_ledger)

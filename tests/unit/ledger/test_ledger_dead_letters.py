@@ -9,7 +9,7 @@ from tests.support.unit.verbs import OWN_VERBS
 ENDING = ("complete", "fail")
 
 
-def test_a_dead_letter_is_marked_with_the_time_and_nothing_else_changes(
+def test_marking_a_message_as_a_dead_letter_adds_only_the_time_of_the_mark(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(ledger)
@@ -22,7 +22,9 @@ def test_a_dead_letter_is_marked_with_the_time_and_nothing_else_changes(
     assert stored["dead_lettered_at"] == NOW_MS + 5000
 
 
-def test_the_first_mark_of_a_dead_letter_stays(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
+def test_marking_a_dead_letter_again_keeps_the_time_of_the_first_mark(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
     claimed(ledger)
     ledger.dead_lettered(KEY)
     marked = aws.item()
@@ -31,13 +33,13 @@ def test_the_first_mark_of_a_dead_letter_stays(ledger: Ledger, aws: Aws, clock: 
 
 
 @pytest.mark.parametrize("verb", ENDING)
-def test_a_message_that_has_ended_is_not_marked_as_a_dead_letter(ledger: Ledger, aws: Aws, verb: str) -> None:
+def test_a_sent_or_failed_message_is_not_marked_as_a_dead_letter(ledger: Ledger, aws: Aws, verb: str) -> None:
     OWN_VERBS[verb](ledger, claimed(ledger))
     done = aws.item()
     assert ledger.dead_lettered(KEY) == done == aws.item()
 
 
-def test_a_message_that_was_never_claimed_gets_no_item(ledger: Ledger, aws: Aws) -> None:
+def test_marking_an_unknown_message_as_a_dead_letter_creates_no_ledger_item(ledger: Ledger, aws: Aws) -> None:
     assert ledger.dead_lettered(KEY) == {}
     assert aws.item() == {}
 
@@ -65,7 +67,7 @@ def test_a_claim_that_was_given_up_is_not_released_or_doubted_again(
     assert aws.item() == before
 
 
-def test_a_doubt_records_the_cause_of_an_unknown_outcome_and_changes_nothing_else(
+def test_the_error_behind_an_unknown_outcome_is_recorded_without_another_change(
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger)
@@ -75,7 +77,7 @@ def test_a_doubt_records_the_cause_of_an_unknown_outcome_and_changes_nothing_els
 
 
 @pytest.mark.parametrize("verb", ENDING)
-def test_the_outcome_removes_the_mark_of_a_dead_letter_and_the_trouble(
+def test_an_outcome_removes_the_dead_letter_mark_and_the_recorded_trouble(
     ledger: Ledger, aws: Aws, verb: str
 ) -> None:
     claim = claimed(ledger)
@@ -85,7 +87,9 @@ def test_the_outcome_removes_the_mark_of_a_dead_letter_and_the_trouble(
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
 
 
-def test_facts_from_the_sender_are_written_with_the_acceptance(ledger: Ledger, aws: Aws) -> None:
+def test_details_from_the_provider_are_written_when_the_message_is_completed(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.complete(claimed(ledger, mail()), "twilio", "SM1", {"segments": 2, "encoding": "UCS-2"})
     stored = aws.item()
     assert (stored["segments"], stored["encoding"]) == (2, "UCS-2")

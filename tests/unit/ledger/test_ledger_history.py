@@ -42,7 +42,7 @@ def test_an_outcome_is_written_even_if_the_history_is_full(
     assert len(aws.item()["history"]) == MAX_HISTORY
 
 
-def test_a_full_history_does_not_let_a_worker_write_that_lost_its_claim(
+def test_a_worker_that_lost_its_claim_cannot_write_even_if_the_history_is_full(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     lost = _long_history(aws, ledger)

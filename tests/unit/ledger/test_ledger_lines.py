@@ -11,7 +11,7 @@ from tests.support.unit.fax import LINE, OTHER_LINE, PDF, fax
 from tests.support.unit.shared import NOW_MS, Aws, FakeClock, claimed
 
 
-def test_a_checkpoint_has_the_provider_its_id_the_time_and_the_line(
+def test_a_checkpoint_of_a_fax_stores_the_provider_the_provider_id_the_submit_time_and_the_number(
     fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claim = claimed(fax_ledger, fax())
@@ -24,13 +24,15 @@ def test_a_checkpoint_has_the_provider_its_id_the_time_and_the_line(
     assert claimed(fax_ledger, fax()).checkpoint == Checkpoint("p-1", "telnyx", NOW_MS + 3000)
 
 
-def test_a_checkpoint_without_a_line_is_on_no_line(fax_ledger: Ledger, aws: Aws) -> None:
+def test_a_checkpoint_without_a_fax_number_is_not_found_by_number(fax_ledger: Ledger, aws: Aws) -> None:
     fax_ledger.checkpoint(claimed(fax_ledger, fax()), "telnyx", "p-1")
     assert "line" not in aws.item("f-1", "fax")
     assert fax_ledger.ids_on_line(LINE, 0) == set()
 
 
-def test_all_attempts_of_all_faxes_are_found_by_their_line(fax_ledger: Ledger, clock: FakeClock) -> None:
+def test_all_attempts_of_all_faxes_to_a_number_are_found_by_the_number(
+    fax_ledger: Ledger, clock: FakeClock
+) -> None:
     for attempt in (1, 2):
         claim = claimed(fax_ledger, fax(attempt=attempt))
         fax_ledger.checkpoint(claim, "telnyx", f"p-{attempt}", LINE)
@@ -44,14 +46,14 @@ def test_all_attempts_of_all_faxes_are_found_by_their_line(fax_ledger: Ledger, c
 
 
 @pytest.mark.parametrize(("since", "ids"), [(NOW_MS, {"p-1"}), (NOW_MS + 1, set()), (NOW_MS - 0.5, {"p-1"})])
-def test_a_fax_that_was_submitted_before_the_given_time_is_not_found(
+def test_faxes_submitted_before_the_requested_time_are_not_found(
     fax_ledger: Ledger, since: float, ids: set[str]
 ) -> None:
     fax_ledger.checkpoint(claimed(fax_ledger, fax()), "telnyx", "p-1", LINE)
     assert fax_ledger.ids_on_line(LINE, since) == ids
 
 
-def test_a_fax_is_on_its_line_after_any_outcome(fax_ledger: Ledger) -> None:
+def test_a_fax_is_found_by_its_number_after_any_outcome(fax_ledger: Ledger) -> None:
     ends: tuple[Callable[..., None], ...] = (fax_ledger.complete, fax_ledger.fail)
     for at, end in enumerate(ends):
         claim = claimed(fax_ledger, fax(id=f"f-{at}"))
@@ -61,7 +63,7 @@ def test_a_fax_is_on_its_line_after_any_outcome(fax_ledger: Ledger) -> None:
     assert fax_ledger.ids_on_line(LINE, 0) == {"p-0", "p-1"}
 
 
-def test_faxes_of_several_pages_are_all_found(
+def test_faxes_to_a_number_are_all_found_on_several_pages_of_query_results(
     fax_ledger: Ledger, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for limit in ("tests.support.dynamodb.client.PAGE_BYTES", "moto.dynamodb.models.table.RESULT_SIZE_LIMIT"):
@@ -71,7 +73,7 @@ def test_faxes_of_several_pages_are_all_found(
     assert fax_ledger.ids_on_line(LINE, 0) == {f"p-{at}" for at in range(12)}
 
 
-def test_a_claim_keeps_the_attributes_that_a_retry_is_built_from(fax_ledger: Ledger, aws: Aws) -> None:
+def test_a_claim_stores_the_attributes_of_a_fax_that_a_retry_needs(fax_ledger: Ledger, aws: Aws) -> None:
     claimed(fax_ledger, fax(**{"from": "+12025550101"}))
     item = aws.item("f-1", "fax")
     assert (item["to"], item["pdf_url"], item["from"]) == (LINE, PDF, "+12025550101")

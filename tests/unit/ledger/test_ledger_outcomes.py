@@ -21,7 +21,7 @@ from tests.support.unit.shared import (
 from tests.support.unit.verbs import watched
 
 
-def test_the_item_of_a_sent_mail_stays_under_one_write_unit(aws: Aws, clock: FakeClock) -> None:
+def test_the_ledger_item_of_a_sent_mail_needs_only_one_write_unit(aws: Aws, clock: FakeClock) -> None:
     ledger, _ = watched(aws, clock)
     long = mail(
         "k" * 180, to=f"{'n' * 64}@{'d' * 60}.example", callback_url="https://shop.example/" + "c" * 80
@@ -42,7 +42,7 @@ def _size(value: object) -> int:
             return len(str(value).encode())
 
 
-def test_complete_records_the_provider_its_id_and_the_time(
+def test_complete_records_the_provider_the_provider_id_and_the_time(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claim = claimed(ledger)
@@ -57,7 +57,7 @@ def test_complete_records_the_provider_its_id_and_the_time(
 
 
 @pytest.mark.parametrize("status", ["sent", "delivered", "bounced"])
-def test_complete_after_an_event_adds_the_providers_id_and_keeps_the_status(
+def test_complete_after_an_event_adds_the_provider_id_and_keeps_the_status_of_the_event(
     ledger: Ledger, aws: Aws, clock: FakeClock, status: str
 ) -> None:
     claim = claimed(ledger)
@@ -70,7 +70,9 @@ def test_complete_after_an_event_adds_the_providers_id_and_keeps_the_status(
     assert stored["completedAt"] == NOW_MS + 1000
 
 
-def test_complete_after_an_event_with_the_same_id_needs_no_further_write(aws: Aws, clock: FakeClock) -> None:
+def test_complete_after_an_event_with_the_same_provider_id_makes_one_write(
+    aws: Aws, clock: FakeClock
+) -> None:
     ledger, client = watched(aws, clock)
     claim = claimed(ledger)
     observe(ledger, [told(KEY, "sent")])
@@ -79,7 +81,9 @@ def test_complete_after_an_event_with_the_same_id_needs_no_further_write(aws: Aw
     assert client.names() == ["update_item"]
 
 
-def test_a_failure_has_a_reason_and_enters_the_index_of_its_day_and_channel(ledger: Ledger, aws: Aws) -> None:
+def test_a_failed_message_has_a_reason_and_is_in_the_index_of_failures_of_its_day_and_channel(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.fail(claimed(ledger), "rejected", "MessageRejected: Address is blacklisted")
     stored = aws.item()
     assert stored["error"] == {"code": "rejected", "message": "MessageRejected: Address is blacklisted"}
@@ -93,6 +97,6 @@ def test_a_failure_has_a_reason_and_enters_the_index_of_its_day_and_channel(ledg
     assert [row["id"]["S"] for row in rows] == ["m-1"]
 
 
-def test_a_long_error_is_cut_so_that_the_item_stays_small(ledger: Ledger, aws: Aws) -> None:
+def test_a_long_error_message_is_cut_to_the_maximum_length(ledger: Ledger, aws: Aws) -> None:
     ledger.fail(claimed(ledger), "rejected", "x" * 10_000)
     assert aws.item()["error"]["message"] == "x" * MAX_ERROR

@@ -26,7 +26,7 @@ UNNOTED: list[Callable[[Ledger], object]] = [
 
 
 @pytest.mark.parametrize("write", FIRST)
-def test_the_first_write_of_a_message_has_the_time_of_its_put(
+def test_the_first_ledger_write_of_a_message_stores_when_it_was_put_into_the_mailbox(
     ledger: Ledger, aws: Aws, write: Callable[[Ledger], object]
 ) -> None:
     write(ledger)
@@ -34,7 +34,7 @@ def test_the_first_write_of_a_message_has_the_time_of_its_put(
 
 
 @pytest.mark.parametrize("write", UNNOTED)
-def test_without_a_known_put_the_time_of_the_first_write_counts(
+def test_an_unknown_time_of_the_mailbox_put_is_replaced_by_the_time_of_the_first_ledger_write(
     ledger: Ledger, aws: Aws, write: Callable[[Ledger], object]
 ) -> None:
     write(ledger)
@@ -42,7 +42,7 @@ def test_without_a_known_put_the_time_of_the_first_write_counts(
 
 
 @pytest.mark.parametrize("write", FIRST[:1] + UNNOTED[:2])
-def test_later_writes_keep_the_time_of_the_put(
+def test_later_ledger_writes_keep_the_time_of_the_mailbox_put(
     ledger: Ledger, aws: Aws, clock: FakeClock, write: Callable[[Ledger], object]
 ) -> None:
     ledger.schedule(mail(), NOW + 3600, put_at=EARLIER)
@@ -64,7 +64,7 @@ def test_later_writes_keep_the_time_of_the_put(
         (Push(id="m-1", event_type="push", to="t" * 64, title="Hi"), {"subject": "Hi"}),
     ],
 )
-def test_a_claim_keeps_the_template_and_the_subject(
+def test_a_claim_stores_the_template_or_the_start_of_the_subject(
     ledger: Ledger, aws: Aws, message: Message, known: dict[str, str]
 ) -> None:
     ledger.claim(message)
@@ -72,7 +72,7 @@ def test_a_claim_keeps_the_template_and_the_subject(
     assert {name: stored[name] for name in ("template", "subject") if name in stored} == known
 
 
-def test_a_missing_subject_alone_costs_no_second_write(
+def test_a_completed_message_is_not_written_again_only_to_add_its_subject(
     ledger: Ledger, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = claimed(ledger)

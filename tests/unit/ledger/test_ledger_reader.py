@@ -14,14 +14,14 @@ def reader(aws: Aws, clock: FakeClock) -> LedgerReader:
     return LedgerReader(aws.dynamodb, LEDGER, MAILBOX, clock)
 
 
-def test_each_millisecond_of_a_time_is_printed_exactly() -> None:
+def test_times_of_a_message_are_printed_with_exact_milliseconds() -> None:
     for millisecond in range(1000):
         moment = NOW_MS + millisecond
         status = of_ledger({"id": "m-1", "event_type": "mail", "status": "sent", "sentAt": moment})
         assert status.times == {"sentAt": f"2026-11-21T09:00:00.{millisecond:03d}Z"}
 
 
-def test_facts_from_providers_and_times_are_separate_fields() -> None:
+def test_a_messages_status_separates_times_from_other_provider_details_and_hides_the_claim_token() -> None:
     facts = {"status": "bounced", "bounce_type": "Permanent", "bouncedAt": NOW_MS, "claim_token": "secret"}
     status = of_ledger({"id": "m-1", "event_type": "mail", **facts})
     assert status.details == {"bounce_type": "Permanent"}
@@ -29,7 +29,7 @@ def test_facts_from_providers_and_times_are_separate_fields() -> None:
 
 
 @pytest.mark.parametrize("to", [5, None, {"a": 1}, ["a", 5]])
-def test_an_invalid_item_is_ready(to: Any) -> None:
+def test_an_invalid_mailbox_item_without_a_ledger_item_has_the_status_ready(to: Any) -> None:
     status = of_mailbox(item(to=to, send_at=["soon"], expires_at="late", ttl="long"), NOW)
     assert (status.status, status.to, status.scheduled_for) == ("ready", None, None)
 
@@ -40,22 +40,24 @@ LONG_AGO = NOW - 90 * 86_400 - 1
 @pytest.mark.parametrize(
     "time", [{"send_at": iso(LONG_AGO)}, {"expires_at": iso(LONG_AGO)}, {"ttl": int(LONG_AGO)}]
 )
-def test_a_message_older_than_the_ledgers_memory_is_not_ready(time: Item) -> None:
+def test_a_message_older_than_the_ledgers_ttl_has_the_status_forgotten(time: Item) -> None:
     assert of_mailbox(item(**time), NOW).status == "forgotten"
     assert of_mailbox(item(**time), NOW - 1).status == "ready"
 
 
-def test_a_restored_item_that_the_ledger_does_not_know_is_not_ready() -> None:
+def test_a_restored_mailbox_item_without_a_ledger_item_has_the_status_forgotten() -> None:
     assert of_mailbox(item(restored_id="m-1"), NOW).status == "forgotten"
 
 
-def test_a_message_whose_times_are_in_the_future_is_ready(reader: LedgerReader, aws: Aws) -> None:
+def test_a_message_whose_times_are_in_the_future_has_the_status_ready(reader: LedgerReader, aws: Aws) -> None:
     aws.put(MAILBOX, **item(send_at=iso(NOW + 60), expires_at=iso(NOW + 120), ttl=int(NOW + 180)))
     assert [message.status for message in reader.find("m-1")] == ["ready"]
     assert [message.status for message in reader.find("m-1", "mail")] == ["ready"]
 
 
-def test_the_status_comes_from_the_ledger_if_it_has_the_message(reader: LedgerReader, aws: Aws) -> None:
+def test_the_status_of_a_message_is_read_from_the_ledger_if_it_has_a_ledger_item(
+    reader: LedgerReader, aws: Aws
+) -> None:
     aws.put(MAILBOX, **item())
     aws.put(MAILBOX, **item(event_type="sms"))
     aws.put(LEDGER, id="m-1", event_type="mail", status="sent")
@@ -65,7 +67,9 @@ def test_the_status_comes_from_the_ledger_if_it_has_the_message(reader: LedgerRe
     ]
 
 
-def test_a_message_without_an_item_in_the_mailbox_has_a_status(reader: LedgerReader, aws: Aws) -> None:
+def test_a_message_whose_mailbox_item_was_deleted_still_has_the_status_of_the_ledger(
+    reader: LedgerReader, aws: Aws
+) -> None:
     aws.put(LEDGER, id="m-1", event_type="mail", status="sent")
     assert [message.status for message in reader.find("m-1", "mail")] == ["sent"]
     assert reader.item("m-1", "mail") is None
@@ -80,6 +84,8 @@ def test_a_message_without_an_item_in_the_mailbox_has_a_status(reader: LedgerRea
         ("9999-12-31T23:59:59-14:00", None),
     ],
 )
-def test_a_send_at_of_any_year_leaves_the_status_readable(send_at: str, due: str | None) -> None:
+def test_a_status_can_be_read_even_if_send_at_is_outside_the_supported_years(
+    send_at: str, due: str | None
+) -> None:
     item = {"id": "m", "event_type": "mail", "send_at": send_at}
     assert of_mailbox(item, NOW).scheduled_for == due

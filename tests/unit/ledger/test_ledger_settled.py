@@ -37,7 +37,7 @@ def settled(ledger: Ledger, snapshot: Item, status: Ending, clock: FakeClock) ->
 
 @both
 @pytest.mark.parametrize("reached", [followed, crashed])
-def test_a_settled_message_ends_with_the_operators_status(
+def test_an_operator_can_end_an_abandoned_message_as_sent_or_failed(
     ledger: Ledger, aws: Aws, clock: FakeClock, reached: Callable[[Ledger, FakeClock], None], status: Ending
 ) -> None:
     reached(ledger, clock)
@@ -54,7 +54,7 @@ def test_a_settled_message_ends_with_the_operators_status(
 
 
 @both
-def test_a_message_between_attempts_is_settled_and_has_no_error_if_it_was_sent(
+def test_an_operator_can_end_a_message_that_waits_for_its_next_attempt(
     ledger: Ledger, aws: Aws, clock: FakeClock, status: Ending
 ) -> None:
     ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
@@ -67,7 +67,7 @@ def test_a_message_between_attempts_is_settled_and_has_no_error_if_it_was_sent(
 
 @both
 @pytest.mark.parametrize("verb", OWN_VERBS)
-def test_a_worker_that_still_follows_a_settled_message_cannot_write(
+def test_a_worker_cannot_write_to_a_message_that_an_operator_has_ended(
     ledger: Ledger, aws: Aws, clock: FakeClock, verb: str, status: Ending
 ) -> None:
     followed(ledger, clock)
@@ -81,7 +81,7 @@ def test_a_worker_that_still_follows_a_settled_message_cannot_write(
 
 @both
 @pytest.mark.parametrize("age", [LEASE, HOUR - 0.001])
-def test_a_message_is_not_settled_while_a_worker_or_a_provider_may_work_on_it(
+def test_an_operator_cannot_end_a_message_whose_try_began_recently(
     ledger: Ledger, aws: Aws, clock: FakeClock, age: float, status: Ending
 ) -> None:
     claim = claimed(ledger)
@@ -96,7 +96,7 @@ def test_a_message_is_not_settled_while_a_worker_or_a_provider_may_work_on_it(
     assert aws.item() == before
 
 
-def test_a_submit_is_not_settled_if_the_operator_saw_another_one(
+def test_an_operator_cannot_end_a_message_that_was_submitted_again_after_it_was_read(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     followed(ledger, clock)
@@ -108,7 +108,7 @@ def test_a_submit_is_not_settled_if_the_operator_saw_another_one(
     assert not settled(ledger, {**snapshot, "attempts": 1}, "failed", clock)
 
 
-def test_a_message_that_the_ledger_does_not_know_is_not_settled(
+def test_an_operator_cannot_end_a_message_without_a_ledger_item(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     assert not settled(ledger, {"status": "sending"}, "failed", clock)

@@ -14,7 +14,7 @@ A, B = "twilio/AC1", "aws/own"
 
 @pytest.mark.parametrize("verb", ["hand_back", "retry_later"])
 @pytest.mark.parametrize("crashes", [0, 2])
-def test_a_hand_back_and_a_retry_leave_no_unsettled_try(
+def test_handing_back_a_claim_or_retrying_later_removes_all_unsettled_tries(
     ledger: Ledger, clock: FakeClock, aws: Aws, verb: str, crashes: int
 ) -> None:
     for _ in range(crashes):
@@ -30,7 +30,7 @@ def test_a_hand_back_and_a_retry_leave_no_unsettled_try(
     assert aws.item()["unsettled_tries"] == [Try(int(clock() * 1000), ANY_ACCOUNT).text]
 
 
-def test_each_claim_adds_a_try_and_returns_the_earlier_ones(
+def test_each_claim_adds_an_unsettled_try_and_returns_the_earlier_tries(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     began: list[int] = []
@@ -42,7 +42,9 @@ def test_each_claim_adds_a_try_and_returns_the_earlier_ones(
     assert aws.item()["unsettled_tries"] == [f"{at} " for at in began]
 
 
-def test_a_redrive_of_a_dead_letter_counts_for_one_claim(ledger: Ledger, clock: FakeClock) -> None:
+def test_only_the_first_claim_after_a_dead_letter_is_reported_as_redriven(
+    ledger: Ledger, clock: FakeClock
+) -> None:
     assert not claimed(ledger).redriven
     ledger.dead_lettered(KEY)
     clock.advance(LEASE)
@@ -52,7 +54,9 @@ def test_a_redrive_of_a_dead_letter_counts_for_one_claim(ledger: Ledger, clock: 
 
 
 @pytest.mark.parametrize("verb", OWN_VERBS)
-def test_a_verb_whose_response_was_lost_takes_effect_once(aws: Aws, clock: FakeClock, verb: str) -> None:
+def test_a_ledger_write_repeated_after_a_lost_response_takes_effect_once(
+    aws: Aws, clock: FakeClock, verb: str
+) -> None:
     client = Meddler(aws.dynamodb)
     ledger = Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock)  # type: ignore[arg-type]
     claim = claimed(ledger)

@@ -22,7 +22,9 @@ from tests.support.unit.shared import (
 from tests.support.unit.verbs import OWN_VERBS
 
 
-def test_a_refused_item_is_failed_with_its_reason_and_the_days_index(ledger: Ledger, aws: Aws) -> None:
+def test_an_invalid_item_fails_with_its_reason_and_enters_the_index_of_failures(
+    ledger: Ledger, aws: Aws
+) -> None:
     assert ledger.refuse(item(callback_url="https://shop.example/told"), "invalid", "to: is missing")
     stored = aws.item()
     assert (stored["status"], stored["completedAt"]) == ("failed", NOW_MS)
@@ -32,43 +34,49 @@ def test_a_refused_item_is_failed_with_its_reason_and_the_days_index(ledger: Led
     assert stored["history"] == [{"at": NOW_MS, "status": "failed", "code": "invalid"}]
 
 
-def test_a_refused_item_keeps_its_recipient_by_either_name(ledger: Ledger, aws: Aws) -> None:
+def test_the_ledger_stores_the_recipient_of_an_invalid_item_from_the_attribute_email(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.refuse(item(to=..., email="theo@example.com"), "invalid", "no")
     assert aws.item()["to"] == "theo@example.com"
 
 
 @pytest.mark.parametrize("wrong", [5, {"a": 1}, ["a@example.com"], None, "", "x" * 390_000])
-def test_an_item_needs_only_a_valid_key_to_be_refused(ledger: Ledger, aws: Aws, wrong: object) -> None:
+def test_an_item_with_any_invalid_attribute_but_a_valid_key_is_recorded_as_failed(
+    ledger: Ledger, aws: Aws, wrong: object
+) -> None:
     assert ledger.refuse(item(to=wrong, callback_url=wrong), "invalid", "no")
     stored = aws.item()
     assert stored["status"] == "failed"
     assert not {"to", "callback_url"} & set(stored)
 
 
-def test_an_item_without_a_key_cannot_be_refused(ledger: Ledger) -> None:
+def test_an_item_without_an_id_cannot_be_recorded_as_failed(ledger: Ledger) -> None:
     with pytest.raises(Malformed):
         ledger.refuse({"event_type": "mail"}, "invalid", "no")
 
 
-def test_a_long_event_type_has_an_index_key_of_bounded_length(ledger: Ledger, aws: Aws) -> None:
+def test_a_long_event_type_is_cut_in_the_key_of_the_index_of_failures(ledger: Ledger, aws: Aws) -> None:
     ledger.refuse({"id": "m-1", "event_type": "x" * 900}, "invalid", "no")
     assert aws.item(event_type="x" * 900)["failed_on"] == "2026-11-21#" + "x" * 40
 
 
-def test_a_scheduled_message_has_its_time_and_lives_as_long_after_that(ledger: Ledger, aws: Aws) -> None:
+def test_the_ledger_item_of_a_scheduled_message_expires_a_full_ttl_after_the_send_time(
+    ledger: Ledger, aws: Aws
+) -> None:
     assert ledger.schedule(mail(), NOW + 86400)
     stored = aws.item()
     assert (stored["status"], stored["scheduledFor"]) == ("scheduled", "2026-11-22T09:00:00.000Z")
     assert stored["ttl"] == int(NOW + 86400 + TTL)
 
 
-def test_a_scheduled_message_can_be_scheduled_again_and_then_claimed(ledger: Ledger) -> None:
+def test_a_message_that_was_scheduled_twice_can_be_claimed(ledger: Ledger) -> None:
     assert ledger.schedule(mail(), NOW + 86400)
     assert ledger.schedule(mail(), NOW + 86400)
     assert claimed(ledger).unsettled == ()
 
 
-def test_a_cancelled_message_has_ended_with_a_reason(ledger: Ledger, aws: Aws) -> None:
+def test_a_cancelled_message_has_a_reason_and_cannot_be_claimed(ledger: Ledger, aws: Aws) -> None:
     ledger.schedule(mail(), NOW + 86400)
     assert ledger.cancel(KEY, "the item was deleted")
     stored = aws.item()
@@ -78,7 +86,9 @@ def test_a_cancelled_message_has_ended_with_a_reason(ledger: Ledger, aws: Aws) -
     assert ledger.claim(mail()) == Completed()
 
 
-def test_a_message_that_was_already_due_is_lost_and_not_cancelled(ledger: Ledger, aws: Aws) -> None:
+def test_a_due_message_whose_item_was_deleted_fails_as_content_gone_and_is_not_cancelled(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.schedule(mail(), NOW)
     assert not ledger.cancel(KEY, "the item was deleted", since=NOW + 0.001)
     assert ledger.lose(KEY, "the item is gone")
@@ -88,16 +98,14 @@ def test_a_message_that_was_already_due_is_lost_and_not_cancelled(ledger: Ledger
     assert ledger.claim(mail()) == Completed()
 
 
-def test_a_message_that_the_ledger_does_not_know_is_neither_cancelled_nor_lost(
-    ledger: Ledger, aws: Aws
-) -> None:
+def test_cancelling_or_failing_an_unknown_message_creates_no_ledger_item(ledger: Ledger, aws: Aws) -> None:
     assert not ledger.cancel(KEY, "the item was deleted", since=0)
     assert not ledger.lose(KEY, "the item is gone")
     assert aws.item() == {}
 
 
 @pytest.mark.parametrize("verb", ["doubt", "release", "retry_later", "complete"])
-def test_a_message_that_was_ever_claimed_is_neither_cancelled_nor_lost_nor_scheduled(
+def test_a_message_that_was_ever_claimed_cannot_be_cancelled_lost_or_scheduled(
     ledger: Ledger, aws: Aws, verb: str
 ) -> None:
     ledger.schedule(mail(), NOW + 3600)
@@ -109,7 +117,9 @@ def test_a_message_that_was_ever_claimed_is_neither_cancelled_nor_lost_nor_sched
     assert aws.item() == before
 
 
-def test_a_reopened_message_can_be_sent_once_more_by_its_next_attempt(ledger: Ledger, aws: Aws) -> None:
+def test_a_message_reopened_for_a_resend_can_be_sent_again_by_its_next_attempt(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.fail(claimed(ledger), "rejected", "no")
     assert ledger.reopen(KEY, aws.item()) == 2
     stored = aws.item()
@@ -123,16 +133,14 @@ def test_a_reopened_message_can_be_sent_once_more_by_its_next_attempt(ledger: Le
     assert aws.item()["generation"] == 2
 
 
-def test_a_message_without_an_outcome_is_not_reopened(ledger: Ledger, aws: Aws) -> None:
+def test_a_message_without_an_outcome_cannot_be_reopened_for_a_resend(ledger: Ledger, aws: Aws) -> None:
     assert ledger.reopen(KEY, aws.item()) is None
     claimed(ledger)
     assert ledger.reopen(KEY, aws.item()) is None
     assert "generation" not in aws.item()
 
 
-def test_a_message_that_was_reopened_and_ended_without_an_attempt_differs_by_its_generation(
-    ledger: Ledger, aws: Aws
-) -> None:
+def test_a_message_cannot_be_reopened_from_a_copy_of_an_older_generation(ledger: Ledger, aws: Aws) -> None:
     ledger.refuse(item(), "invalid", "no")
     snapshot = aws.item()
     assert ledger.reopen(KEY, snapshot) == 1
@@ -141,7 +149,9 @@ def test_a_message_that_was_reopened_and_ended_without_an_attempt_differs_by_its
     assert ledger.reopen(KEY, aws.item()) == 1
 
 
-def test_a_message_is_not_reopened_if_one_recipients_entry_has_changed(ledger: Ledger, aws: Aws) -> None:
+def test_a_message_cannot_be_reopened_from_a_copy_that_lacks_a_recipients_new_outcome(
+    ledger: Ledger, aws: Aws
+) -> None:
     both = ["ada@example.com", "eve@example.com"]
     ledger.complete(claimed(ledger, mail(to=both)), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced", several=True, detail="no")])
@@ -155,7 +165,9 @@ def test_a_message_is_not_reopened_if_one_recipients_entry_has_changed(ledger: L
     assert ledger.reopen(KEY, changed) == 2
 
 
-def test_a_message_of_another_channel_with_the_same_id_is_another_message(ledger: Ledger, aws: Aws) -> None:
+def test_messages_with_the_same_id_but_different_channels_have_separate_ledger_items(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     assert ledger.schedule(Message(id="m-1", event_type="sms"), NOW + 3600)
     assert aws.item()["status"] == "sent"

@@ -22,7 +22,7 @@ SEVERAL: dict[str, Any] = {"to": ["ada@example.com", "Eve <EVE@example.com>"], "
 _ids = itertools.count()
 
 
-def test_an_event_completes_a_message_whose_worker_crashed(
+def test_an_event_from_the_provider_completes_a_message_whose_worker_crashed(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(ledger)
@@ -37,7 +37,7 @@ def test_an_event_completes_a_message_whose_worker_crashed(
 
 
 @pytest.mark.parametrize("by_number", [True, False])
-def test_an_event_of_a_message_that_look_ups_find_by_number_adds_its_id_and_time(
+def test_an_event_adds_the_provider_id_and_submit_time_only_for_messages_looked_up_by_number(
     ledger: Ledger, aws: Aws, by_number: bool
 ) -> None:
     """The worker may have crashed before it could write them."""
@@ -48,34 +48,36 @@ def test_an_event_of_a_message_that_look_ups_find_by_number_adds_its_id_and_time
     assert {name: stored[name] for name in ("submittedAt", "provider_ids") if name in stored} == added
 
 
-def test_an_event_with_facts_alone_proves_acceptance(ledger: Ledger, aws: Aws) -> None:
+def test_an_event_without_a_status_marks_a_claimed_message_as_sent(ledger: Ledger, aws: Aws) -> None:
     claimed(ledger)
     observe(ledger, [told(KEY, None, facts={"openedAt": AT})])
     assert (aws.item()["status"], aws.item()["openedAt"]) == ("sent", AT)
     assert "completedAt" in aws.item()
 
 
-def test_an_event_without_an_item_is_foreign_and_leaves_none(ledger: Ledger, aws: Aws) -> None:
+def test_an_event_about_an_unknown_message_creates_no_ledger_item(ledger: Ledger, aws: Aws) -> None:
     assert observe(ledger, [told(KEY, "delivered")]) == Foreign()
     assert observe(ledger, [told(KEY, None, facts={"openedAt": AT})]) == Foreign()
     assert aws.item() == {}
 
 
-def test_the_first_value_of_a_fact_stays(ledger: Ledger, aws: Aws) -> None:
+def test_a_later_event_does_not_overwrite_details_of_an_earlier_event(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7})])
     observe(ledger, [told(KEY, "bounced", facts={"deliveredAt": 9, "bounce_type": "Permanent"})])
     assert (aws.item()["deliveredAt"], aws.item()["bounce_type"]) == (7, "Permanent")
 
 
-def test_a_late_event_adds_its_facts_and_keeps_the_status(ledger: Ledger, aws: Aws) -> None:
+def test_a_late_event_adds_its_details_and_keeps_the_newer_status(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced")])
     assert isinstance(observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7})]), Seen)
     assert (aws.item()["status"], aws.item()["deliveredAt"]) == ("bounced", 7)
 
 
-def test_a_copy_of_an_event_costs_one_write_that_changes_nothing(aws: Aws, clock: FakeClock) -> None:
+def test_a_repeated_event_makes_one_write_that_leaves_the_ledger_item_unchanged(
+    aws: Aws, clock: FakeClock
+) -> None:
     ledger, client = watched(aws, clock)
     ledger.complete(claimed(ledger), "ses", "p-1")
     event = told(KEY, "delivered", facts={"deliveredAt": 7})
@@ -87,13 +89,15 @@ def test_a_copy_of_an_event_costs_one_write_that_changes_nothing(aws: Aws, clock
     assert aws.item() == before
 
 
-def test_the_first_providers_id_stays(ledger: Ledger, aws: Aws) -> None:
+def test_an_event_with_another_provider_id_does_not_replace_the_recorded_id(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "delivered", provider_id="p-2")])
     assert aws.item()["provider_id"] == "p-1"
 
 
-def test_all_events_of_a_batch_about_one_message_are_one_write(aws: Aws, clock: FakeClock) -> None:
+def test_all_events_of_a_batch_about_one_message_are_recorded_in_one_write(
+    aws: Aws, clock: FakeClock
+) -> None:
     ledger, client = watched(aws, clock)
     ledger.complete(claimed(ledger), "ses", "p-1")
     client.calls.clear()
@@ -111,7 +115,9 @@ def test_all_events_of_a_batch_about_one_message_are_one_write(aws: Aws, clock: 
     assert (stored["sentAt"], stored["deliveredAt"], stored["complainedAt"]) == (1, 2, 3)
 
 
-def test_the_providers_reason_is_the_error_until_a_delivery_corrects_it(ledger: Ledger, aws: Aws) -> None:
+def test_the_providers_reason_is_stored_as_the_error_until_a_delivery_event_removes_it(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "undelivered", kind="Rendering Failure", detail="no such variable")])
     assert aws.item()["error"] == {"code": "rendering_failure", "message": "no such variable"}
@@ -119,7 +125,7 @@ def test_the_providers_reason_is_the_error_until_a_delivery_corrects_it(ledger: 
     assert "error" not in aws.item()
 
 
-def test_an_event_that_moves_the_status_adds_to_the_history_and_a_repeat_does_not(
+def test_an_event_that_changes_the_status_is_added_to_the_history_once_despite_repeats(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
@@ -129,9 +135,7 @@ def test_an_event_that_moves_the_status_adds_to_the_history_and_a_repeat_does_no
     assert entries == [("sent", None), ("delivered", "Delivery")]
 
 
-def test_a_held_message_leaves_the_index_of_failures_if_its_delivery_is_proved(
-    ledger: Ledger, aws: Aws
-) -> None:
+def test_a_delivery_event_removes_a_held_message_from_the_index_of_failures(ledger: Ledger, aws: Aws) -> None:
     ledger.fail(claimed(ledger), "outcome_unknown", "ask the provider")
     observe(ledger, [told(KEY, "delivered")])
     assert aws.item()["status"] == "delivered"
@@ -139,7 +143,7 @@ def test_a_held_message_leaves_the_index_of_failures_if_its_delivery_is_proved(
 
 
 @pytest.mark.parametrize("status", ["undelivered", "bounced", "complained"])
-def test_a_message_that_a_provider_gave_up_is_in_the_index_of_failures_of_that_day(
+def test_a_message_that_fails_at_the_provider_enters_the_index_of_failures_of_the_events_day(
     ledger: Ledger, aws: Aws, clock: FakeClock, status: Status
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
@@ -157,9 +161,7 @@ def test_a_mail_with_one_bounced_recipient_is_in_the_index_of_failures(ledger: L
     assert (aws.item()["status"], aws.item()["failed_on"]) == ("bounced", "2026-11-21#mail")
 
 
-def test_a_proof_of_acceptance_removes_the_mark_of_a_dead_letter_and_the_trouble(
-    ledger: Ledger, aws: Aws
-) -> None:
+def test_a_sent_event_removes_the_dead_letter_mark_and_the_recorded_trouble(ledger: Ledger, aws: Aws) -> None:
     ledger.doubt(claimed(ledger), "no_outcome", "SES: ReadTimeoutError")
     ledger.dead_lettered(KEY)
     assert {"trouble", "dead_lettered_at"} <= aws.item().keys()
@@ -168,7 +170,7 @@ def test_a_proof_of_acceptance_removes_the_mark_of_a_dead_letter_and_the_trouble
 
 
 @pytest.mark.parametrize("status", [*EVENTS, None])
-def test_an_event_of_an_attempt_before_a_resend_changes_nothing(
+def test_an_event_about_an_attempt_before_a_resend_leaves_the_ledger_item_unchanged(
     ledger: Ledger, aws: Aws, status: Status
 ) -> None:
     late = told(KEY, status, facts={"deliveredAt": 7, "bounce_type": "Permanent"})
@@ -187,7 +189,7 @@ def test_an_event_of_an_attempt_before_a_resend_changes_nothing(
     assert aws.item() == done
 
 
-def test_an_event_of_the_attempt_after_a_resend_counts(ledger: Ledger, aws: Aws) -> None:
+def test_an_event_about_the_attempt_after_a_resend_is_recorded(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced", facts={"bounce_type": "Permanent", "sentAt": 1})])
     ledger.reopen(KEY, aws.item())
@@ -201,7 +203,7 @@ def _outcomes(aws: Aws) -> dict[str, Any]:
     return {recipient: entry.get("status") for recipient, entry in aws.item()["recipients"].items()}
 
 
-def test_a_mail_to_several_keeps_an_outcome_for_each(ledger: Ledger, aws: Aws) -> None:
+def test_a_mail_to_several_recipients_stores_an_outcome_for_each_recipient(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
     people = ("ada@example.com", "eve@example.com", "bob@example.com")
     assert _outcomes(aws) == dict.fromkeys(people)
@@ -233,7 +235,7 @@ COURSES: list[tuple[list[Status | None], Status]] = [
 
 
 @pytest.mark.parametrize(("courses", "status"), COURSES)
-def test_the_status_of_a_mail_to_several_follows_from_all_recipients_in_any_order(
+def test_a_mails_status_follows_from_the_outcomes_of_its_recipients_in_any_order(
     ledger: Ledger, aws: Aws, courses: list[Status | None], status: Status
 ) -> None:
     events = [
@@ -249,7 +251,7 @@ def test_the_status_of_a_mail_to_several_follows_from_all_recipients_in_any_orde
         assert aws.item(key.id)["status"] == status
 
 
-def test_a_delivery_that_corrects_the_last_of_several_recipients_corrects_the_mail(
+def test_a_mail_becomes_delivered_when_a_later_event_corrects_its_only_undelivered_recipient(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
@@ -264,7 +266,7 @@ def test_a_delivery_that_corrects_the_last_of_several_recipients_corrects_the_ma
     assert "error" not in aws.item()["recipients"][ALL[2]]
 
 
-def test_an_event_about_the_only_recipient_that_was_not_left_out_is_recorded(
+def test_an_event_about_the_only_recipient_that_was_not_suppressed_is_recorded(
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger, mail(**SEVERAL))
@@ -277,7 +279,7 @@ def test_an_event_about_the_only_recipient_that_was_not_left_out_is_recorded(
     assert aws.item()["status"] == "delivered"
 
 
-def test_a_rejection_of_the_whole_mail_counts_for_each_recipient(ledger: Ledger, aws: Aws) -> None:
+def test_a_rejection_of_the_whole_mail_marks_each_recipient_as_undelivered(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
     observe(
         ledger,
@@ -287,7 +289,7 @@ def test_a_rejection_of_the_whole_mail_counts_for_each_recipient(ledger: Ledger,
     assert (aws.item()["status"], aws.item()["error_code"]) == ("undelivered", "Reject")
 
 
-def test_a_worker_that_lost_its_claim_cannot_suppress_a_recipient(
+def test_a_worker_that_lost_its_claim_cannot_mark_a_recipient_as_suppressed(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     late = claimed(ledger, mail(**SEVERAL))
@@ -297,7 +299,7 @@ def test_a_worker_that_lost_its_claim_cannot_suppress_a_recipient(
     assert _outcomes(aws)[ALL[0]] is None
 
 
-def test_a_recipients_status_only_moves_forward_and_keeps_the_facts_of_all_events(
+def test_a_late_event_about_a_recipient_adds_details_and_keeps_the_recipients_newer_status(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
@@ -308,13 +310,15 @@ def test_a_recipients_status_only_moves_forward_and_keeps_the_facts_of_all_event
     assert entry == {"status": "complained", "complainedAt": 9, "deliveredAt": 7}
 
 
-def test_an_event_cannot_add_a_recipient(ledger: Ledger, aws: Aws) -> None:
+def test_an_event_about_an_unknown_recipient_adds_no_recipient_to_the_ledger_item(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
     observe(ledger, [told(KEY, "bounced", recipients=("mallory@example.com",), several=True)])
     assert "mallory@example.com" not in aws.item()["recipients"]
 
 
-def test_an_event_about_several_recipients_adds_no_entries_to_a_message_to_one(
+def test_an_event_about_several_recipients_adds_no_list_to_a_message_with_one_recipient(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
@@ -322,7 +326,7 @@ def test_an_event_about_several_recipients_adds_no_entries_to_a_message_to_one(
     assert "recipients" not in aws.item()
 
 
-def test_a_second_claim_after_a_crash_keeps_the_recipients_entries(
+def test_a_second_claim_after_a_crash_keeps_the_outcomes_of_the_recipients(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claim = claimed(ledger, mail(**SEVERAL))
@@ -334,7 +338,7 @@ def test_a_second_claim_after_a_crash_keeps_the_recipients_entries(
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), events=st.lists(st.sampled_from(EVENTS), min_size=1, max_size=5))
-def test_any_order_and_number_of_events_ends_the_same(
+def test_any_order_and_repetition_of_events_gives_the_same_status_and_details(
     aws: Aws, ledger: Ledger, data: st.DataObject, events: list[Status]
 ) -> None:
     shuffled = data.draw(st.permutations(events + data.draw(st.lists(st.sampled_from(events), max_size=4))))
