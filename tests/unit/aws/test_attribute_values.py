@@ -38,7 +38,7 @@ def named(value: object) -> str:
 
 
 @pytest.mark.parametrize("value", VALUES, ids=named)
-def test_an_item_looks_as_boto3_would_have_it(value: Any) -> None:
+def test_an_item_is_serialized_to_the_same_dynamodb_json_as_by_boto3(value: Any) -> None:
     theirs: Any = TypeSerializer().serialize(value)
     assert same(image_of({"v": value}), {"v": theirs})
 
@@ -46,7 +46,7 @@ def test_an_item_looks_as_boto3_would_have_it(value: Any) -> None:
 @pytest.mark.parametrize(
     "value", [each for each in VALUES if not isinstance(each, (bytes, Binary, set))], ids=repr
 )
-def test_what_goes_into_a_table_comes_back_as_it_was(value: Any) -> None:
+def test_a_value_is_unchanged_after_conversion_to_dynamodb_json_and_back(value: Any) -> None:
     found = plain(image_of({"v": value}))["v"]
     assert found == value
     assert type(found) is (Decimal if value == 10**37 else type(value))
@@ -75,7 +75,9 @@ def test_what_goes_into_a_table_comes_back_as_it_was(value: Any) -> None:
         ({"M": {}}, {}),
     ],
 )
-def test_every_type_of_attribute_becomes_what_json_can_carry(value: dict[str, Any], expected: object) -> None:
+def test_every_type_of_dynamodb_attribute_is_converted_to_a_value_that_json_can_encode(
+    value: dict[str, Any], expected: object
+) -> None:
     found = plain({"x": value})
     assert found == {"x": expected}
     assert decode(encode(found)) == {"x": expected}
@@ -84,11 +86,13 @@ def test_every_type_of_attribute_becomes_what_json_can_carry(value: dict[str, An
 @pytest.mark.parametrize(
     ("digits", "kind"), [("7", int), ("9" * 18, int), ("9" * 19, Decimal), ("7.5", Decimal)]
 )
-def test_a_whole_number_is_an_int_as_far_as_64_bits_go(digits: str, kind: type) -> None:
+def test_a_whole_number_of_up_to_18_digits_is_read_as_int_and_a_longer_one_as_decimal(
+    digits: str, kind: type
+) -> None:
     assert type(plain({"x": {"N": digits}})["x"]) is kind
 
 
-def test_values_take_dynamodbs_form() -> None:
+def test_strings_numbers_and_lists_are_converted_to_dynamodb_json() -> None:
     assert string("a") == {"S": "a"}
     assert number(1.9) == {"N": "1"}
     assert strings("a") == {"S": "a"}
@@ -98,7 +102,7 @@ def test_values_take_dynamodbs_form() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [(0.1, "0.1"), (1e22, "1E+22"), (-0.5, "-0.5"), (1 / 3, "0.3333333333333333")]
 )
-def test_a_float_is_its_own_shortest_text(value: float, text: str) -> None:
+def test_a_float_is_stored_with_the_fewest_digits_that_identify_it(value: float, text: str) -> None:
     assert image_of({"v": value}) == {"v": {"N": text}}
 
 
@@ -121,7 +125,9 @@ def test_a_float_is_its_own_shortest_text(value: float, text: str) -> None:
         ({(1, 2)}, "v"),
     ],
 )
-def test_what_dynamodb_cannot_hold_is_refused_by_its_place(value: Any, field: str) -> None:
+def test_a_value_that_dynamodb_cannot_store_is_refused_with_the_path_of_its_attribute(
+    value: Any, field: str
+) -> None:
     with pytest.raises(Invalid) as caught:
         image_of({"v": value})
     assert caught.value.field == field
@@ -134,7 +140,7 @@ def nested(levels: int) -> list[Any]:
     return value
 
 
-def test_what_lies_too_deep_is_refused_before_python_gives_up() -> None:
+def test_a_value_nested_more_than_32_levels_is_refused_without_a_recursion_error() -> None:
     image_of({"v": nested(32)})
     for levels in (33, 100_000):
         with pytest.raises(Invalid, match="lies too deep"):
@@ -157,16 +163,18 @@ def test_what_lies_too_deep_is_refused_before_python_gives_up() -> None:
         ({"B": b"a"}, {"B": Binary(b"a")}, True),
     ],
 )
-def test_two_items_are_the_same_by_what_they_say(one: Any, other: Any, equal: bool) -> None:
+def test_two_items_are_equal_if_their_values_are_equal_in_different_notations(
+    one: Any, other: Any, equal: bool
+) -> None:
     assert same({"v": one}, {"v": other}) is equal
     assert same({"v": other}, {"v": one}) is equal
 
 
-def test_an_attribute_more_is_another_item() -> None:
+def test_an_item_with_an_additional_attribute_is_not_equal() -> None:
     assert not same({"a": {"N": "1"}}, {"a": {"N": "1"}, "b": {"N": "1"}})
 
 
-def test_a_size_is_what_the_developer_guide_counts() -> None:
+def test_the_size_of_an_item_follows_the_rules_of_the_dynamodb_developer_guide() -> None:
     assert size_of(image_of({"id": "ü"})) == 4
     assert size_of(image_of({"l": [None, True]})) == 1 + 3 + 2 * 2
     assert size_of(image_of({"m": {"ab": "cd"}})) == 1 + 3 + 1 + 4

@@ -27,19 +27,19 @@ def _isolated_session(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("make", SUBMITTING)
-def test_a_message_is_submitted_once_and_within_its_time(make: Make) -> None:
+def test_clients_that_submit_messages_make_one_try_of_at_most_nine_seconds(make: Make) -> None:
     config = make().meta.config
     assert config.retries["total_max_attempts"] == 1
     assert config.connect_timeout + config.read_timeout <= 9.0
 
 
-def test_a_write_that_may_not_be_repeated_is_tried_once() -> None:
+def test_the_dynamodb_client_for_writes_that_must_not_be_repeated_makes_one_try() -> None:
     config = clients.dynamodb_once().meta.config
     assert config.retries["total_max_attempts"] == 1  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("make", REPEATABLE)
-def test_calls_that_are_safe_to_repeat_are_tried_four_times_within_a_limit(make: Make) -> None:
+def test_clients_for_repeatable_calls_make_at_most_four_tries_with_a_read_timeout(make: Make) -> None:
     config = make().meta.config
     assert config.retries["total_max_attempts"] == 4
     assert config.read_timeout <= 10
@@ -55,7 +55,7 @@ def test_calls_that_are_safe_to_repeat_are_tried_four_times_within_a_limit(make:
         ("us-east-1", "s3.amazonaws.com"),  # the host of this region alone, in spite of its general name
     ],
 )
-def test_an_objects_url_leads_to_the_region_of_its_bucket(
+def test_a_presigned_url_names_the_host_and_region_of_its_bucket(
     monkeypatch: pytest.MonkeyPatch, region: str, host: str
 ) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", region)
@@ -64,7 +64,9 @@ def test_an_objects_url_leads_to_the_region_of_its_bucket(
     assert f"%2F{region}%2Fs3%2Faws4_request" in url.query
 
 
-def test_the_url_for_a_local_endpoint_has_the_bucket_in_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_presigned_url_for_a_local_endpoint_has_the_bucket_in_its_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
     url = urlsplit(_presigned("payloads-1"))
     assert (url.netloc, url.path) == ("127.0.0.1:4566", "/payloads-1/f-1.pdf")
@@ -75,5 +77,5 @@ def _presigned(bucket: str) -> str:
 
 
 @pytest.mark.parametrize("make", [*REPEATABLE, clients.dynamodb_once, *SUBMITTING])
-def test_a_client_is_created_once_a_process(make: Make) -> None:
+def test_each_aws_client_is_created_once_per_process(make: Make) -> None:
     assert make() is make()

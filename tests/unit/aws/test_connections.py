@@ -58,7 +58,7 @@ def client_of(make: Callable[..., Any], response: bytes, monkeypatch: pytest.Mon
     ("make", "send", "response"),
     [(clients.sesv2, mail, JSON), (clients.sms, text, JSON), (clients.sns, push, XML)],
 )
-def test_a_submit_after_an_idle_time_opens_a_new_connection(
+def test_a_submit_after_an_idle_minute_opens_a_new_connection(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock, make: Callable[..., Any], send: Send, response: bytes
 ) -> None:
     with client_of(make, response, monkeypatch) as client:
@@ -67,7 +67,9 @@ def test_a_submit_after_an_idle_time_opens_a_new_connection(
             clock.advance(60)
 
 
-def test_submits_in_a_row_share_a_connection(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> None:
+def test_submits_one_second_apart_share_a_connection(
+    monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+) -> None:
     with client_of(clients.sesv2, JSON, monkeypatch) as client:
         mail(client)
         clock.advance(1)

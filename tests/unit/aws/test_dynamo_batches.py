@@ -14,7 +14,7 @@ def keys(count: int) -> list[Sets]:
     return [image(id=f"m-{number}", event_type="mail") for number in range(count)]
 
 
-def test_a_read_has_at_most_a_hundred_keys_over_all_tables(aws: Aws) -> None:
+def test_a_batch_read_requests_at_most_a_hundred_keys_of_all_tables_in_a_call(aws: Aws) -> None:
     aws.put(LEDGER, id="m-149", event_type="mail", status="sent")
     aws.put(MAILBOX, id="m-0", event_type="mail")
     client: Any = Meddler(aws.dynamodb)
@@ -27,7 +27,7 @@ def test_a_read_has_at_most_a_hundred_keys_over_all_tables(aws: Aws) -> None:
     assert len(client.calls) == 2
 
 
-def test_keys_that_a_response_left_out_are_read_again(aws: Aws) -> None:
+def test_keys_that_dynamodb_returns_as_unprocessed_are_read_again(aws: Aws) -> None:
     def two_at_most(real: Any, RequestItems: Any) -> Any:  # noqa: N803 - the name of boto3
         request = RequestItems[LEDGER]
         first, following = request["Keys"][:2], request["Keys"][2:]
@@ -44,7 +44,7 @@ def test_keys_that_a_response_left_out_are_read_again(aws: Aws) -> None:
     ]
 
 
-def test_a_read_that_stays_throttled_raises_instead_of_returning_a_part(aws: Aws) -> None:
+def test_a_batch_read_that_remains_throttled_raises_instead_of_returning_some_items(aws: Aws) -> None:
     def throttled(_real: Any, RequestItems: Any) -> Any:  # noqa: N803 - the name of boto3
         return {"Responses": {}, "UnprocessedKeys": RequestItems}
 

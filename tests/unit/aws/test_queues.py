@@ -28,7 +28,7 @@ def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 
 
 @given(st.lists(st.integers(0, MAX_BYTES) | st.integers(0, 200), max_size=40))
-def test_batches_lose_nothing_keep_the_order_and_hold_the_limits(sizes: list[int]) -> None:
+def test_batches_for_sqs_contain_every_entry_in_order_within_the_limits_of_sqs(sizes: list[int]) -> None:
     sized = [Entry(str(number), "x" * size) for number, size in enumerate(sizes)]
     result = list(batches(sized))
     assert [entry for batch in result for entry in batch] == sized
@@ -38,7 +38,7 @@ def test_batches_lose_nothing_keep_the_order_and_hold_the_limits(sizes: list[int
 
 
 @given(st.lists(st.integers(0, MAX_BYTES), min_size=2, max_size=30))
-def test_a_batch_ends_only_if_the_next_entry_would_not_fit(sizes: list[int]) -> None:
+def test_a_batch_for_sqs_ends_only_if_the_next_entry_would_exceed_a_limit(sizes: list[int]) -> None:
     result = list(batches(Entry(str(number), "x" * size) for number, size in enumerate(sizes)))
     for batch, following in pairwise(result):
         full = len(batch) == MAX_ENTRIES
@@ -46,17 +46,17 @@ def test_a_batch_ends_only_if_the_next_entry_would_not_fit(sizes: list[int]) -> 
 
 
 @pytest.mark.parametrize(("size", "count"), [(MAX_BYTES // 2, 1), (MAX_BYTES // 2 + 1, 2)])
-def test_a_batch_may_be_full_to_the_byte_and_no_fuller(size: int, count: int) -> None:
+def test_a_batch_for_sqs_may_have_exactly_the_maximum_number_of_bytes(size: int, count: int) -> None:
     halves = [Entry("1", "x" * (MAX_BYTES // 2)), Entry("2", "x" * size)]
     assert len(list(batches(halves))) == count
 
 
-def test_an_entrys_size_counts_bytes_and_attributes_as_sqs_does() -> None:
+def test_the_size_of_an_sqs_entry_is_its_utf_8_bytes_including_message_attributes() -> None:
     assert Entry("1", "ü").size == 2
     assert Entry("1", "ü", {"type": "ä"}).size == 2 + len("type") + len("String") + 2
 
 
-def test_no_entries_make_no_batch(aws: Aws) -> None:
+def test_an_empty_list_of_entries_makes_no_call_to_sqs(aws: Aws) -> None:
     client = Meddler(aws.sqs)
     assert list(batches([])) == []
     assert send(client, aws.urls["mail"], []) == set()  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def test_no_entries_make_no_batch(aws: Aws) -> None:
 # Sending
 
 
-def test_a_message_arrives_with_its_body_and_attributes(aws: Aws) -> None:
+def test_a_message_sent_to_sqs_is_received_with_its_body_and_attributes(aws: Aws) -> None:
     assert (
         send(aws.sqs, aws.urls["mail"], [Entry("1", '{"a":1}', {"channel": "mail", "type": "html"})]) == set()
     )
@@ -78,12 +78,12 @@ def test_a_message_arrives_with_its_body_and_attributes(aws: Aws) -> None:
     }
 
 
-def test_a_delayed_message_cannot_be_received_yet(aws: Aws) -> None:
+def test_a_message_sent_to_sqs_with_a_delay_cannot_be_received_at_once(aws: Aws) -> None:
     send(aws.sqs, aws.urls["mail"], [Entry("1", "now"), Entry("2", "later", delay=900)])
     assert [message["Body"] for message in aws.receive()] == ["now"]
 
 
-def test_twenty_five_messages_take_three_calls(aws: Aws) -> None:
+def test_twenty_five_messages_are_sent_to_sqs_in_three_calls(aws: Aws) -> None:
     client = Meddler(aws.sqs)
     assert send(client, aws.urls["mail"], entries(25)) == set()  # type: ignore[arg-type]
     assert [len(arguments["Entries"]) for _, arguments in client.calls] == [10, 10, 5]
@@ -104,7 +104,9 @@ def refusing(*bodies: str, sender_fault: bool = True) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("sender_fault", [True, False])
-def test_an_entry_that_sqs_refuses_fails_alone(aws: Aws, log: Log, sender_fault: bool) -> None:
+def test_an_entry_that_sqs_refuses_does_not_prevent_the_other_entries_of_its_batch(
+    aws: Aws, log: Log, sender_fault: bool
+) -> None:
     client = Meddler(aws.sqs, send_message_batch=refusing("bad", sender_fault=sender_fault))
     mixed = [Entry("a", "1"), Entry("b", "bad"), Entry("c", "2"), Entry("d", "bad"), Entry("e", "3")]
     assert send(client, aws.urls["mail"], mixed) == {"b", "d"}  # type: ignore[arg-type]
@@ -114,7 +116,7 @@ def test_an_entry_that_sqs_refuses_fails_alone(aws: Aws, log: Log, sender_fault:
     assert "bad" not in str(log())
 
 
-def test_an_entry_refused_once_is_sent_by_its_second_try(aws: Aws) -> None:
+def test_an_entry_that_sqs_refused_once_is_sent_by_a_second_call(aws: Aws) -> None:
     tries: list[int] = []
 
     def refusing_the_first(real: Callable[..., Any], **arguments: Any) -> Any:
@@ -135,13 +137,13 @@ def test_an_entry_refused_once_is_sent_by_its_second_try(aws: Aws) -> None:
         EndpointConnectionError(endpoint_url="https://sqs.example/"),
     ],
 )
-def test_a_call_that_fails_as_a_whole_is_repeated_entry_by_entry(aws: Aws, error: Exception) -> None:
+def test_after_a_failed_call_to_sqs_each_entry_is_sent_alone(aws: Aws, error: Exception) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(error))
     assert send(client, aws.urls["mail"], entries(3)) == set()  # type: ignore[arg-type]
     assert [len(arguments["Entries"]) for _, arguments in client.calls] == [3, 1, 1, 1]
     assert len(aws.receive()) == 3
 
 
-def test_every_reference_is_returned_while_sqs_is_down(aws: Aws) -> None:
+def test_sending_returns_the_references_of_all_entries_while_sqs_is_down(aws: Aws) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(*[client_error("ServiceUnavailable")] * 99))
     assert send(client, aws.urls["mail"], entries(12)) == {str(number) for number in range(12)}  # type: ignore[arg-type]

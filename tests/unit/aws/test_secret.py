@@ -13,7 +13,7 @@ from tests.support.unit.shared import NOW, Aws, FakeClock
 from tests.support.unit.webhooks import DOWN, ResourceNotFoundException, Secrets, secret
 
 
-def test_a_secret_is_read_again_only_after_its_time(clock: FakeClock) -> None:
+def test_a_secret_is_cached_for_sixty_seconds(clock: FakeClock) -> None:
     client = Secrets("one")
     cached = secret(client, clock)
     assert cached.current().text == "one"
@@ -25,7 +25,7 @@ def test_a_secret_is_read_again_only_after_its_time(clock: FakeClock) -> None:
     assert client.asked == ["AWSCURRENT", "AWSCURRENT"]
 
 
-def test_the_previous_version_is_cached_too_and_may_be_missing(clock: FakeClock) -> None:
+def test_the_previous_version_of_a_secret_is_cached_even_if_missing(clock: FakeClock) -> None:
     client = Secrets("one", NOW - 9)
     cached = secret(client, clock)
     assert (cached.previous(), cached.previous()) == (None, None)
@@ -38,7 +38,7 @@ def test_the_previous_version_is_cached_too_and_may_be_missing(clock: FakeClock)
 
 
 @pytest.mark.parametrize("trouble", [DOWN, EndpointConnectionError(endpoint_url="https://secrets")])
-def test_the_last_value_stays_valid_while_the_secret_cannot_be_read_again(
+def test_the_cached_value_of_a_secret_is_used_while_secrets_manager_fails(
     clock: FakeClock, log: Log, trouble: Exception
 ) -> None:
     client = Secrets("one")
@@ -55,7 +55,7 @@ def test_the_last_value_stays_valid_while_the_secret_cannot_be_read_again(
     assert cached.current().text == "two"
 
 
-def test_each_call_raises_the_error_until_the_secret_could_be_read(clock: FakeClock) -> None:
+def test_without_a_cached_value_each_call_reads_the_secret_and_raises_the_error(clock: FakeClock) -> None:
     client = Secrets()
     client.trouble = DOWN
     cached = secret(client, clock)
@@ -65,19 +65,21 @@ def test_each_call_raises_the_error_until_the_secret_could_be_read(clock: FakeCl
     assert len(client.asked) == 2
 
 
-def test_a_missing_secret_is_an_error(clock: FakeClock) -> None:
+def test_reading_a_missing_secret_raises_the_error_of_secrets_manager(clock: FakeClock) -> None:
     client = Secrets()
     client.values.clear()
     with pytest.raises(ResourceNotFoundException):
         secret(client, clock).current()
 
 
-def test_a_version_never_shows_its_text(clock: FakeClock) -> None:
+def test_the_text_of_a_secret_is_not_in_its_repr(clock: FakeClock) -> None:
     assert "one" not in repr(secret(Secrets("one"), clock).current())
     assert "one" not in str(secret(Secrets("one"), clock).current())
 
 
-def test_the_versions_are_those_of_secrets_manager(aws: Aws, clock: FakeClock) -> None:
+def test_the_current_and_the_previous_version_of_a_secret_are_read_from_secrets_manager(
+    aws: Aws, clock: FakeClock
+) -> None:
     client = boto3.client("secretsmanager")
     arn = client.create_secret(Name="mailroom-test-webhook-signing", SecretString="one")["ARN"]
     cached = CachedSecret(client, arn, clock)

@@ -15,7 +15,7 @@ def entries(count: int) -> list[Entry]:
     return [Entry(str(number), "{}") for number in range(count)]
 
 
-def test_each_message_comes_back_after_its_own_wait(aws: Aws) -> None:
+def test_each_message_becomes_visible_after_the_wait_set_for_it(aws: Aws) -> None:
     client = Meddler(aws.sqs)
     send(aws.sqs, aws.urls["mail"], entries(2))
     first, second = (message["ReceiptHandle"] for message in aws.receive())
@@ -31,7 +31,7 @@ def test_each_message_comes_back_after_its_own_wait(aws: Aws) -> None:
     ("seconds", "expected"),
     [(0, 0), (-5, 0), (0.4, 1), (1, 1), (1.2, 2), (59.999, 60), (43_200, 42_300), (1e9, 42_300)],
 )
-def test_a_wait_is_whole_seconds_rounded_up_within_sqs_bounds(
+def test_a_visibility_timeout_is_rounded_up_to_whole_seconds_within_the_limits_of_sqs(
     aws: Aws, seconds: float, expected: int
 ) -> None:
     client = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
@@ -41,7 +41,7 @@ def test_a_wait_is_whole_seconds_rounded_up_within_sqs_bounds(
     ] == [expected]
 
 
-def test_one_call_sets_the_visibility_of_ten_messages(aws: Aws) -> None:
+def test_one_call_sets_the_visibility_timeout_of_up_to_ten_messages(aws: Aws) -> None:
     client = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
     set_visibility(client, "url", [(f"receipt-{number}", 5) for number in range(23)])  # type: ignore[arg-type]
     assert [len(arguments["Entries"]) for _, arguments in client.calls] == [10, 10, 3]
@@ -49,13 +49,13 @@ def test_one_call_sets_the_visibility_of_ten_messages(aws: Aws) -> None:
     assert all(len(set(ids)) == len(ids) for ids in batches)
 
 
-def test_no_waits_make_no_call(aws: Aws) -> None:
+def test_an_empty_list_of_visibility_timeouts_makes_no_call_to_sqs(aws: Aws) -> None:
     client = Meddler(aws.sqs)
     set_visibility(client, "url", [])  # type: ignore[arg-type]
     assert client.calls == []
 
 
-def test_a_visibility_that_cannot_be_set_is_counted_and_the_next_ones_are_set(
+def test_a_visibility_timeout_that_cannot_be_set_is_counted_and_does_not_stop_the_next_call(
     aws: Aws, counted: Counted
 ) -> None:
     client = Meddler(
@@ -67,7 +67,7 @@ def test_a_visibility_that_cannot_be_set_is_counted_and_the_next_ones_are_set(
     assert counted() == {"VisibilityNotSet": 10 + 1}
 
 
-def test_a_command_goes_on_however_many_visibilities_cannot_be_set(
+def test_a_command_continues_even_if_hundreds_of_visibility_timeouts_cannot_be_set(
     aws: Aws, monkeypatch: pytest.MonkeyPatch, counted: Counted
 ) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)

@@ -46,7 +46,9 @@ LOCAL_64 = "n" * 64
         ("Vincent@Example.COM", "", "Vincent@Example.COM"),
     ],
 )
-def test_an_address_is_split_into_name_and_ascii_address(text: str, name: str, address: str) -> None:
+def test_a_mail_address_is_split_into_its_name_and_its_ascii_address(
+    text: str, name: str, address: str
+) -> None:
     assert split(text) == (name, address)
 
 
@@ -92,7 +94,7 @@ NO_DOMAIN = "is not a mail address: its domain is not valid; use name@domain.exa
         ("a@" + "d.".join([""] + ["d" * 60] * 4) + "example", NO_DOMAIN),
     ],
 )
-def test_an_invalid_address_is_refused_with_the_valid_form(text: str, problem: str) -> None:
+def test_an_invalid_mail_address_is_refused_with_the_reason(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match="is not a mail address") as caught:
         split(text)
     assert str(caught.value) == problem
@@ -102,7 +104,7 @@ def test_an_invalid_address_is_refused_with_the_valid_form(text: str, problem: s
 @pytest.mark.parametrize(
     "text", ["a@example.com{}Bcc: b@example.com", "A{}B <a@example.com>", "a@example.com{}"]
 )
-def test_an_address_with_a_line_break_or_control_character_is_refused(text: str, break_: str) -> None:
+def test_a_mail_address_with_a_line_break_or_control_character_is_refused(text: str, break_: str) -> None:
     with pytest.raises(
         ValueError, match="holds a line break or control character; use one line of plain text"
     ):
@@ -110,7 +112,7 @@ def test_an_address_with_a_line_break_or_control_character_is_refused(text: str,
 
 
 @pytest.mark.parametrize("break_", ["=0A", "=0D=0A", "=00", "=E2=80=A8", "=09"])
-def test_an_encoded_word_with_a_line_break_or_control_character_stays_encoded(break_: str) -> None:
+def test_an_encoded_name_that_hides_a_line_break_or_control_character_is_not_decoded(break_: str) -> None:
     name = f"=?utf-8?q?Ada{break_}Bcc=3A_b?="
     assert split(f"{name} <a@example.com>") == (name, "a@example.com")
     assert normalise(f'"{name}" <a@example.com>') == f"{name} <a@example.com>"
@@ -120,7 +122,7 @@ PRINTABLE = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), max_siz
 
 
 @given(PRINTABLE | st.text(st.sampled_from('aü "\\<>@,;:()[]=?._'), max_size=40))
-def test_any_printable_name_is_read_as_formataddr_wrote_it(name: str) -> None:
+def test_any_printable_name_formatted_by_formataddr_is_read_back_unchanged(name: str) -> None:
     assume("=?" not in name)  # formataddr does not encode an encoded word again
     assume(len(formataddr((name, "ada@example.com"))) <= 998)
     assert split(formataddr((name, "ada@example.com"))) == (name.strip(), "ada@example.com")
@@ -130,12 +132,12 @@ def test_any_printable_name_is_read_as_formataddr_wrote_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", "windows-1252", "iso-2022-jp"])
-def test_a_name_of_any_charset_is_read_as_formataddr_wrote_it(charset: str) -> None:
+def test_a_name_that_formataddr_encoded_in_any_charset_is_decoded(charset: str) -> None:
     name = "梵高" if charset == "iso-2022-jp" else "Jürgen Grün"
     assert split(formataddr((name, "j@example.com"), charset)) == (name, "j@example.com")
 
 
-def test_an_address_has_254_characters_at_most() -> None:
+def test_a_mail_address_with_more_than_254_characters_is_refused() -> None:
     domain = ".".join(["d" * 61] * 3 + ["e" * 62])
     local = "n" * (254 - 1 - len(domain))
     assert len(split(f"{local}@{domain}")[1]) == 254
@@ -153,12 +155,12 @@ def test_an_address_has_254_characters_at_most() -> None:
         ("Jürgen <j@bücher.example>", "=?utf-8?q?J=C3=BCrgen?= <j@xn--bcher-kva.example>"),
     ],
 )
-def test_a_normalised_address_is_valid_in_a_header(text: str, header: str) -> None:
+def test_a_normalised_mail_address_is_ascii_and_valid_in_a_mail_header(text: str, header: str) -> None:
     assert normalise(text) == header
     assert normalise(text).isascii()
 
 
-def test_a_name_and_its_address_have_998_characters_at_most() -> None:
+def test_a_name_and_mail_address_of_more_than_998_characters_together_are_refused() -> None:
     assert split(f"{'V' * 982} <v@example.com>") == ("V" * 982, "v@example.com")
     with pytest.raises(ValueError, match="has 999 characters; use at most 998, the name included"):
         split(f"{'V' * 983} <v@example.com>")
@@ -168,13 +170,13 @@ def test_a_name_and_its_address_have_998_characters_at_most() -> None:
     "piece",
     [" ", "a", "a ", "<", ">", '"', "a.", "@", "a@", "\u3000", "d-.", "\\", '\\"', "=?a?q?", "=?a?q?b?="],
 )
-def test_an_invalid_address_is_refused_in_linear_time(piece: str) -> None:
+def test_an_invalid_mail_address_of_any_length_is_refused_in_linear_time(piece: str) -> None:
     assert_refused_in_linear_time("{}!", piece, "is not a mail address")
 
 
 @pytest.mark.parametrize("piece", ["\\", '\\"', "a", "=?a?q?", "=?a?q?b?="])
 @pytest.mark.parametrize("form", ['"{}!', '"{}" <!>', '"{}" <a@example.com>', "{} <a@example.com>"])
-def test_a_name_that_is_too_long_is_refused_in_linear_time(piece: str, form: str) -> None:
+def test_a_mail_address_with_a_name_of_any_length_is_refused_in_linear_time(piece: str, form: str) -> None:
     assert_refused_in_linear_time(form, piece, r"is not a mail address|has \d+ characters")
 
 
@@ -195,7 +197,7 @@ def test_a_tab_is_a_control_character_and_a_soft_hyphen_is_not() -> None:
     assert not has_control("zu\u00adsammen ü 漢 🎉")
 
 
-def test_the_tables_of_international_letters_are_loaded_only_for_domains_with_such_letters(
+def test_the_package_idna_is_imported_only_for_domains_with_international_letters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "idna", None)
@@ -213,7 +215,9 @@ def test_the_tables_of_international_letters_are_loaded_only_for_domains_with_su
         *("+16175551234", "+525512345678", "+5411", "+54912345678901234"),
     ],
 )
-def test_a_recipient_without_such_a_domain_or_a_second_form_has_one_spelling(recipient: str) -> None:
+def test_a_recipient_without_an_international_domain_or_a_second_phone_form_has_one_spelling(
+    recipient: str,
+) -> None:
     assert spellings(recipient) == (recipient,)
 
 
@@ -226,5 +230,7 @@ def test_a_recipient_without_such_a_domain_or_a_second_form_has_one_spelling(rec
         ("xn--zzzzzz.example", "xn--zzzzzz.example"),
     ],
 )
-def test_a_domain_of_international_letters_is_readable_in_them(domain: str, readable_domain: str) -> None:
+def test_an_encoded_international_domain_is_decoded_to_readable_letters_if_valid(
+    domain: str, readable_domain: str
+) -> None:
     assert readable(domain) == readable_domain

@@ -73,25 +73,27 @@ EVERYDAY = """
 
 
 @pytest.mark.parametrize("channel", CONTRACTS)
-def test_an_everyday_variable_does_not_count_as_a_misspelling(channel: str) -> None:
+def test_common_names_of_template_variables_are_not_taken_for_misspelt_attributes(channel: str) -> None:
     assert len(EVERYDAY) > 150
     names = (name for name in EVERYDAY if name not in CONTRACTS[channel].__struct_encode_fields__)
     assert parse(item(channel, **dict.fromkeys(names, "x")), CONTRACTS).misspelt() == {}
 
 
 @pytest.mark.parametrize("payload", [{}, {"payload_ref": "s3://bucket/key"}])
-def test_a_misspelling_may_be_a_variable_of_the_mails_template_or_payload(payload: dict[str, str]) -> None:
+def test_a_misspelt_attribute_is_accepted_if_a_mails_template_or_payload_may_use_it(
+    payload: dict[str, str],
+) -> None:
     mail = {"id": "m-1", "event_type": "mail", "to": "a@example.com", "sendAt": "x", **payload}
     message = parse(mail, CONTRACTS)
     assert (message.may_use, message.misspelt()) == (True, {"sendAt": "send_at"})
 
 
-def test_the_systems_own_attributes_are_never_suggested() -> None:
+def test_internal_attribute_names_are_never_suggested_as_the_right_spelling() -> None:
     message = parse(item("mail", attempts="3", variable="x", payloadPrefix="y"), CONTRACTS)
     assert message.misspelt() == {}
 
 
-def test_the_smallest_mail_and_the_fax_of_the_gateway_have_no_misspellings() -> None:
+def test_the_smallest_mail_and_a_fax_from_the_http_gateway_have_no_misspelt_attributes() -> None:
     names = {"email": "ldg55d@example.com", "first_name": "Vincent", "last_name": "Lee"}
     mail = parse({"id": "2026ldg55d", "event_type": "mail", **names}, CONTRACTS)
     fax = {"fax_id": "abc123", "to": "+16175551234", "pdf_url": "https://some-url.example/file.pdf"}
@@ -99,7 +101,7 @@ def test_the_smallest_mail_and_the_fax_of_the_gateway_have_no_misspellings() -> 
     assert (mail.misspelt(), sent.misspelt()) == ({}, {})
 
 
-def test_an_unused_variable_is_reported_and_so_is_a_subject_beside_a_template() -> None:
+def test_attributes_that_a_template_does_not_use_are_reported_including_the_subject() -> None:
     attributes = {"to": "a@example.com", "template": "welcome", "subject": "Hi", "name": "Ada", "shoe": 7}
     message = parse({"id": "m-1", "event_type": "mail", **attributes}, CONTRACTS)
     assert sorted(message.unused({"name"})) == ["shoe", "subject"]
@@ -107,7 +109,7 @@ def test_an_unused_variable_is_reported_and_so_is_a_subject_beside_a_template() 
 
 
 @pytest.mark.parametrize("locale", ["fr", "fr-CA", "zh-Hant-TW", "de-CH-1996", "es-419", "FR-ca"])
-def test_a_locale_is_a_language_tag(locale: str) -> None:
+def test_a_locale_that_is_a_language_tag_is_valid(locale: str) -> None:
     parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "locale": locale}, CONTRACTS)
 
 

@@ -24,7 +24,7 @@ values = st.recursive(
 
 @given(st.dictionaries(texts, values, max_size=5))
 @example({text: text for text in ["\ufffe", "\uffff", "a\0b", "\x1f", "\u2028", "🎉"]})
-def test_an_item_is_decoded_unchanged_and_sqs_accepts_every_character_of_its_body(
+def test_an_item_encoded_for_sqs_has_only_accepted_characters_and_decodes_unchanged(
     item: dict[str, Any],
 ) -> None:
     body = encode(item)
@@ -33,12 +33,12 @@ def test_an_item_is_decoded_unchanged_and_sqs_accepts_every_character_of_its_bod
 
 
 @pytest.mark.parametrize("digits", ["1.1", "12345678901234567890.12345678", "1E+100", "-0.5", "1E-120"])
-def test_a_number_keeps_all_its_digits(digits: str) -> None:
+def test_a_decimal_number_keeps_all_digits_when_encoded_for_the_queue_and_decoded(digits: str) -> None:
     number = decode(encode({"n": Decimal(digits)}))["n"]
     assert Decimal(number) == Decimal(digits)
 
 
-def test_a_number_is_encoded_as_a_number() -> None:
+def test_decimal_numbers_are_encoded_as_json_numbers() -> None:
     assert encode({"a": Decimal("1.10"), "b": 7}) == '{"a":1.10,"b":7}'
 
 
@@ -49,7 +49,7 @@ def test_a_number_is_encoded_as_a_number() -> None:
         pytest.param('{"a": ' + "[" * 5000 + "]" * 5000 + "}", id="nested too deeply"),
     ],
 )
-def test_a_body_that_is_not_a_json_object_is_malformed(text: str) -> None:
+def test_a_queue_body_that_is_not_a_json_object_is_malformed(text: str) -> None:
     with pytest.raises(Malformed, match="the body is not a JSON object: "):
         decode(text)
 
@@ -57,7 +57,7 @@ def test_a_body_that_is_not_a_json_object_is_malformed(text: str) -> None:
 @pytest.mark.parametrize(
     "digits", ["1E+99999999999999999999", "1E+999999999", "1E+126", "1E-131", f"0.{'1' * 39}"]
 )
-def test_a_number_beyond_the_range_of_dynamodb_is_malformed(digits: str) -> None:
+def test_a_queue_body_with_a_number_outside_the_range_of_dynamodb_is_malformed(digits: str) -> None:
     """Formatting such a number takes minutes and gigabytes."""
     with pytest.raises(Malformed, match="the body has a number beyond 38 digits, or 1E-130 to 1E\\+125"):
         decode(f'{{"a": {{"b": [{digits}]}}}}')
@@ -65,7 +65,7 @@ def test_a_number_beyond_the_range_of_dynamodb_is_malformed(digits: str) -> None
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH, MAX_DEPTH + 1])
 @pytest.mark.parametrize("pair", ["[]", "{}"])
-def test_a_body_of_too_many_levels_is_malformed(pair: str, levels: int) -> None:
+def test_a_queue_body_with_too_many_nested_levels_is_malformed(pair: str, levels: int) -> None:
     """A recursive reader would exceed the recursion limit, and end the batch."""
     begin = '{"a":' if pair == "{}" else "["
     body = '{"a":' + begin * (levels - 2) + pair + pair[1] * (levels - 2) + "}"
@@ -76,5 +76,5 @@ def test_a_body_of_too_many_levels_is_malformed(pair: str, levels: int) -> None:
         assert encode(decode(body)) == body
 
 
-def test_many_brackets_side_by_side_are_valid() -> None:
+def test_a_queue_body_with_many_brackets_but_few_nested_levels_is_valid() -> None:
     assert len(decode(f'{{"a": [{",".join(["[]"] * 2000)}], "b": "{"[" * 2000}"}}')["a"]) == 2000

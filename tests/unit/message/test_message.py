@@ -31,31 +31,31 @@ GIVE = "put the file into the payload bucket, and give {ref, filename, content_t
 @pytest.mark.parametrize(
     "changes", [{"id": ...}, {"id": ""}, {"id": 5}, {"event_type": ...}, {"event_type": None}]
 )
-def test_an_item_without_a_key_is_malformed(changes: dict[str, Any]) -> None:
+def test_an_item_without_a_string_id_and_event_type_is_malformed(changes: dict[str, Any]) -> None:
     with pytest.raises(Malformed, match="no `id` and `event_type` of type string: not a message"):
         parse(item(**changes), CONTRACTS)
 
 
-def test_the_key_of_an_invalid_item_is_read() -> None:
+def test_the_key_of_an_item_is_read_even_if_other_attributes_are_invalid() -> None:
     assert key_of({"id": "m-1", "event_type": "mail", "to": 5}) == Key("m-1", "mail")
 
 
 @pytest.mark.parametrize(("name", "bound"), [("id", 2048), ("event_type", 1024)])
-def test_a_key_has_at_most_the_length_that_dynamodb_allows(name: str, bound: int) -> None:
+def test_an_id_or_event_type_longer_than_a_dynamodb_key_is_malformed(name: str, bound: int) -> None:
     assert getattr(key_of(item(**{name: "ü" * (bound // 2)})), name) == "ü" * (bound // 2)
     with pytest.raises(Malformed, match=f"`{name}` is longer than the {bound} bytes"):
         key_of(item(**{name: "ü" * (bound // 2) + "x"}))
 
 
 @pytest.mark.parametrize("id_", ["m-1", "run#7/Straße 🎉", "x" * 180, "a?b&c=d"])
-def test_the_correlation_decodes_to_the_id_and_is_valid_in_a_tag(id_: str) -> None:
+def test_an_encoded_message_id_is_valid_in_a_provider_tag_and_decodes_to_the_id(id_: str) -> None:
     correlation = encoded(id_)
     assert base64.urlsafe_b64decode(correlation + "=" * (-len(correlation) % 4)).decode() == id_
     assert correlation.replace("-", "").replace("_", "").isalnum()
     assert len(correlation) <= 256
 
 
-def test_an_id_of_180_bytes_is_valid() -> None:
+def test_a_message_id_of_180_bytes_is_valid() -> None:
     assert parse(item(id="ü" * 90), CONTRACTS).id == "ü" * 90
 
 
@@ -70,11 +70,11 @@ def test_an_id_of_180_bytes_is_valid() -> None:
         ("a\u2028b", "holds control characters; use printable ones"),
     ],
 )
-def test_an_id_that_is_invalid_in_a_header_is_refused(id_: str, sentence: str) -> None:
+def test_a_message_id_that_is_too_long_or_has_control_characters_is_refused(id_: str, sentence: str) -> None:
     assert problem(id=id_) == ("id", sentence)
 
 
-def test_an_unknown_event_type_is_refused_with_the_valid_ones() -> None:
+def test_an_unknown_event_type_is_refused_with_the_list_of_valid_types() -> None:
     channels = ", ".join(CONTRACTS)
     assert problem(event_type="pigeon") == ("event_type", f"'pigeon' is no channel here; use {channels}")
 
@@ -86,14 +86,14 @@ def test_an_unknown_event_type_is_refused_with_the_valid_ones() -> None:
     "text",
     ["2026-11-21T09:00:00Z", "2026-11-21T10:00:00+01:00", "2026-11-21T09:00:00", "2026-11-21T09:00:00.000Z"],
 )
-def test_a_time_is_read_with_its_offset_or_as_utc(text: str) -> None:
+def test_a_time_without_an_offset_is_read_as_utc(text: str) -> None:
     assert parse(item(send_at=text), CONTRACTS).due() == NOW
     expiring = parse(item(expires_at=text), CONTRACTS)
     assert expiring.expired(NOW)
     assert not expiring.expired(NOW - 0.001)
 
 
-def test_a_message_without_times_is_due_at_once_and_never_expires() -> None:
+def test_a_message_without_send_at_and_expires_at_is_due_at_once_and_never_expires() -> None:
     message = parse(item(), CONTRACTS)
     assert message.due() is None
     assert not message.expired(NOW * 10)
@@ -101,7 +101,7 @@ def test_a_message_without_times_is_due_at_once_and_never_expires() -> None:
 
 @pytest.mark.parametrize("field", ["send_at", "expires_at"])
 @pytest.mark.parametrize("text", ["tomorrow", "", "2026-13-01T00:00:00Z", "21.11.2026", "1795251600"])
-def test_a_time_in_an_unknown_format_is_refused(field: str, text: str) -> None:
+def test_a_send_at_or_expires_at_that_is_not_iso_8601_is_refused(field: str, text: str) -> None:
     assert problem(**{field: text}) == (
         field,
         f"{text!r} is no ISO 8601 time; use one like 2026-11-21T09:00:00Z",
@@ -109,12 +109,12 @@ def test_a_time_in_an_unknown_format_is_refused(field: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["send_at", "expires_at"])
-def test_a_time_of_many_digits_is_refused(field: str) -> None:
+def test_a_send_at_or_expires_at_with_a_hundred_decimals_is_refused(field: str) -> None:
     name, sentence = problem(**{field: f"2026-11-21T09:00:00.{'0' * 100}Z"})
     assert (name, "is no ISO 8601 time" in sentence) == (field, True)
 
 
-def test_a_long_invalid_time_is_quoted_in_part() -> None:
+def test_only_part_of_a_long_invalid_time_is_quoted_in_the_error() -> None:
     assert len(problem(send_at="x" * 10_000)[1]) < 200
 
 
@@ -124,7 +124,7 @@ def test_a_message_that_would_expire_before_its_send_at_is_refused(send_at: str)
     assert refusal == ("send_at", "lies after expires_at; it would expire before it is sent")
 
 
-def test_an_item_that_dynamodb_would_delete_before_its_send_at_is_refused() -> None:
+def test_an_item_whose_ttl_is_before_its_send_at_is_refused() -> None:
     refusal = problem(send_at="2026-11-22T00:00:00Z", ttl=1_795_251_600)
     assert refusal == ("ttl", "is before send_at; the item would be gone before it is sent")
 
@@ -133,7 +133,7 @@ def test_an_item_that_dynamodb_would_delete_before_its_send_at_is_refused() -> N
 
 
 @pytest.mark.parametrize("channel", ["mail", "fax"])
-def test_a_reference_longer_than_s3_allows_is_refused(channel: str) -> None:
+def test_a_payload_ref_longer_than_an_s3_url_can_be_is_refused(channel: str) -> None:
     ref = f"s3://{'b' * 63}/{'ü' * 512}"
     fax = {"event_type": "fax", "to": "+16175551234"} if channel == "fax" else {}
     assert parse(item(**fax, payload_ref=ref), CONTRACTS).payload_ref == ref
@@ -143,14 +143,14 @@ def test_a_reference_longer_than_s3_allows_is_refused(channel: str) -> None:
     )
 
 
-def test_an_unknown_lane_is_refused_with_the_valid_ones() -> None:
+def test_an_unknown_lane_is_refused_with_the_list_of_valid_lanes() -> None:
     assert problem(lane="fast") == ("lane", "'fast' is no lane; use normal or bulk")
 
 
 @pytest.mark.parametrize(
     "url", ["ftp://x.example/", "https://", "https://x.example/a b", "x", "", "https://x\n"]
 )
-def test_an_invalid_callback_url_is_refused(url: str) -> None:
+def test_a_callback_url_that_is_not_a_valid_https_url_is_refused(url: str) -> None:
     assert problem(callback_url=url) == ("callback_url", "is not an https URL; use https://host/path")
 
 
@@ -182,24 +182,24 @@ def test_an_invalid_callback_url_is_refused(url: str) -> None:
         ({"payload_ref": 1}, "payload_ref", "expected a string, got a number"),
     ],
 )
-def test_a_wrong_type_is_refused_in_words_that_name_the_field(
+def test_an_attribute_of_the_wrong_type_is_refused_with_its_path_and_the_expected_type(
     changes: dict[str, Any], field: str, sentence: str
 ) -> None:
     assert problem(**changes) == (field, sentence)
 
 
-def test_every_attribute_is_a_variable_even_outside_the_contract() -> None:
+def test_every_attribute_of_an_item_can_be_used_as_a_template_variable() -> None:
     attributes = item(first_name="Vincent", age=Decimal("37"), variables="mine", nested={"a": [1]})
     assert parse(attributes, CONTRACTS).variables == attributes
 
 
-def test_an_attribute_of_null_counts_as_missing() -> None:
+def test_an_optional_attribute_with_the_value_null_is_treated_as_missing() -> None:
     message = parse(item(cc=None, send_at=None, callback_url=None, topic=None), CONTRACTS)
     assert (message.due(), message.callback_url) == (None, None)
 
 
 @pytest.mark.process
-def test_the_contracts_import_neither_the_aws_sdk_nor_the_logger() -> None:
+def test_importing_the_message_contracts_does_not_import_boto3_or_powertools() -> None:
     script = "import sys, mailroom.channels.contracts; print(*(name.split('.')[0] for name in sys.modules))"
     output = subprocess.check_output([sys.executable, "-c", script], env={"PYTHONPATH": "lambdas"}, text=True)
     assert "mailroom" in output.split()

@@ -46,7 +46,7 @@ numbers = st.builds(number_of, st.sampled_from(REGIONS), st.integers(0, 999))
         "+١٦١٧٥٥٥١٢٣٤",
     ],
 )
-def test_every_spelling_of_a_number_has_the_same_canonical_form(text: str) -> None:
+def test_every_spelling_of_a_phone_number_is_normalised_to_the_same_e164_number(text: str) -> None:
     assert to_e164(text) == "+16175551234"
 
 
@@ -60,7 +60,7 @@ def test_every_spelling_of_a_number_has_the_same_canonical_form(text: str) -> No
         ("+800 1234 5678", "+80012345678"),
     ],
 )
-def test_a_number_of_any_country_is_valid(text: str, line: str) -> None:
+def test_a_phone_number_of_any_country_in_international_form_is_valid(text: str, line: str) -> None:
     assert to_e164(text) == line
 
 
@@ -82,9 +82,7 @@ def test_a_number_of_any_country_is_valid(text: str, line: str) -> None:
         ("IT", "06 698 12345", "+390669812345"),
     ],
 )
-def test_a_number_is_valid_in_the_form_that_is_dialled_in_the_region(
-    region: str, text: str, line: str
-) -> None:
+def test_a_phone_number_in_national_form_is_valid_for_its_region(region: str, text: str, line: str) -> None:
     assert to_e164(text, region) == line
 
 
@@ -101,20 +99,20 @@ def test_a_number_is_valid_in_the_form_that_is_dialled_in_the_region(
         (None, "+54 343 15 555-1212", "+5493435551212"),
     ],
 )
-def test_the_second_form_of_a_mobile_number_has_the_canonical_form_of_the_first(
+def test_both_forms_of_a_mexican_or_argentinian_mobile_number_are_normalised_to_one_number(
     region: str | None, text: str, line: str
 ) -> None:
     assert to_e164(text, region) == line
 
 
-def test_an_argentinian_mobile_without_its_9_is_unchanged_and_has_both_spellings() -> None:
+def test_an_argentinian_mobile_number_without_its_9_is_kept_and_matches_the_form_with_it() -> None:
     assert to_e164("+54 11 2345-6789") == "+541123456789"
     assert spellings("+541123456789") == ("+541123456789", "+5491123456789")
     assert spellings("+5491123456789") == ("+5491123456789", "+541123456789")
 
 
 @given(numbers, st.sampled_from(FORMS), st.sampled_from(WORDS), st.data())
-def test_a_number_with_a_word_of_any_language_is_refused_and_the_word_is_quoted(
+def test_a_phone_number_that_contains_a_word_is_refused_and_the_error_quotes_the_word(
     number: phonenumbers.PhoneNumber, form: int, word: str, data: st.DataObject
 ) -> None:
     digits = phonenumbers.format_number(number, form)
@@ -136,7 +134,7 @@ def test_a_number_with_a_word_of_any_language_is_refused_and_the_word_is_quoted(
     st.sampled_from(SCRIPTS),
     st.sampled_from([None, *REGIONS]),
 )
-def test_a_canonical_form_adds_no_digit_and_removes_only_prefixes(
+def test_normalising_a_phone_number_adds_no_digit_and_removes_only_prefixes(
     text: str, prefix: str, script: str, region: str | None
 ) -> None:
     text = prefix + text.lstrip("+" if prefix else "")
@@ -173,7 +171,9 @@ def test_a_canonical_form_adds_no_digit_and_removes_only_prefixes(
         ("DE", "030 123456 o. 789"),
     ],
 )
-def test_a_number_is_refused_if_digits_would_have_to_be_removed_or_added(region: str, text: str) -> None:
+def test_a_phone_number_that_is_incomplete_or_has_additional_digits_for_its_region_is_refused(
+    region: str, text: str
+) -> None:
     with pytest.raises(ValueError, match=r"write digits alone|is not a number as dialled in"):
         to_e164(text, region)
 
@@ -195,7 +195,7 @@ def test_a_number_is_refused_if_digits_would_have_to_be_removed_or_added(region:
         "+1" + "6" * 300,
     ],
 )
-def test_an_invalid_number_is_refused_with_the_valid_form(text: str) -> None:
+def test_an_invalid_phone_number_is_refused_with_a_description_of_the_valid_form(text: str) -> None:
     with pytest.raises(ValueError, match=r"^is not a number in international form; use \+ and country"):
         to_e164(text)
 
@@ -214,7 +214,9 @@ def test_an_invalid_number_is_refused_with_the_valid_form(text: str) -> None:
         ("x" * 300, "x" * 20),
     ],
 )
-def test_the_refusal_quotes_the_word_without_the_number(text: str, word: str) -> None:
+def test_the_error_about_letters_in_a_phone_number_quotes_the_letters_without_the_digits(
+    text: str, word: str
+) -> None:
     with pytest.raises(ValueError, match="write digits alone") as refusal:
         to_e164(text)
     assert str(refusal.value) == f'has letters ("{word}"); write digits alone, such as +16175551234'

@@ -14,17 +14,19 @@ IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(
 
 
 @given(IDS, st.integers(1, 999_999_999))
-def test_a_reference_is_read_from_its_text(id_: str, attempt: int) -> None:
+def test_a_message_reference_encoded_as_text_decodes_to_the_same_id_and_attempt(
+    id_: str, attempt: int
+) -> None:
     reference = Reference(id_, attempt)
     assert Reference.read(reference.text) == reference
 
 
-def test_the_reference_of_the_first_attempt_is_the_encoded_id_alone() -> None:
+def test_a_message_reference_omits_the_attempt_number_of_the_first_attempt() -> None:
     assert Reference("m-1").text == "bS0x"
     assert Reference("m-1", 12).text == "bS0x.12"
 
 
-def test_the_longest_id_fits_a_tag_of_ses() -> None:
+def test_the_reference_of_the_longest_message_id_fits_a_tag_of_ses() -> None:
     assert len(Reference("x" * MAX_ID_BYTES).text) == 240
 
 
@@ -51,13 +53,13 @@ def test_the_longest_id_fits_a_tag_of_ses() -> None:
         "bS0x.\uff12",  # a digit, but no ASCII
     ],
 )
-def test_a_text_that_is_not_a_canonical_reference_is_malformed(text: str) -> None:
+def test_a_text_that_is_not_a_canonical_message_reference_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
         Reference.read(text)
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_malformed_or_the_text_of_its_reference(text: str) -> None:
+def test_any_text_accepted_as_a_message_reference_is_encoded_to_the_same_text_again(text: str) -> None:
     try:
         reference = Reference.read(text)
     except Malformed:

@@ -10,13 +10,13 @@ from mailroom.message.outcome import Status, before
 ALL: tuple[Status, ...] = get_args(Status)
 
 
-def test_the_statuses_are_those_of_the_design() -> None:
+def test_the_type_status_has_exactly_the_documented_statuses() -> None:
     written = "scheduled sending retrying sent failed suppressed cancelled"
     observed = "delivered undelivered bounced complained"
     assert set(ALL) == {*written.split(), *observed.split()}
 
 
-def test_of_two_statuses_exactly_one_may_replace_the_other() -> None:
+def test_of_two_different_statuses_exactly_one_may_replace_the_other() -> None:
     for first, second in product(ALL, ALL):
         orders = [first in before(second), second in before(first)]
         assert orders.count(True) == (first != second)  # a status does not replace itself
@@ -34,6 +34,8 @@ def test_of_two_statuses_exactly_one_may_replace_the_other() -> None:
         ("complained", "bounced"),
     ],
 )
-def test_a_status_with_better_evidence_comes_later(later: Status, earlier: Status) -> None:
+def test_a_status_based_on_later_evidence_may_replace_an_earlier_status(
+    later: Status, earlier: Status
+) -> None:
     assert earlier in before(later)
     assert later not in before(earlier)

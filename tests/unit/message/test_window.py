@@ -39,7 +39,7 @@ def on_the_wall(seconds: float, zone: str = BERLIN) -> str:
         ("2026-11-29 12:00", "2026-11-30 09:00"),
     ],
 )
-def test_outside_the_window_a_message_waits_for_its_next_opening(moment: str, opens: str) -> None:
+def test_a_message_outside_its_time_window_waits_until_the_window_opens_next(moment: str, opens: str) -> None:
     assert on_the_wall(window().opens(at(moment), None)) == opens
 
 
@@ -52,28 +52,28 @@ def test_outside_the_window_a_message_waits_for_its_next_opening(moment: str, op
         ("2026-11-28 23:00", "2026-12-04 22:00"),
     ],
 )
-def test_a_window_over_midnight_belongs_to_the_day_on_which_it_begins(moment: str, opens: str) -> None:
+def test_a_time_window_over_midnight_belongs_to_the_day_on_which_it_begins(moment: str, opens: str) -> None:
     night = window(**{"from": "22:00", "to": "06:00", "days": "fri"})
     assert on_the_wall(night.opens(at(moment), None)) == opens
 
 
-def test_the_zone_of_the_message_overrides_the_zone_of_the_window() -> None:
+def test_the_time_zone_of_a_message_overrides_the_zone_of_its_window() -> None:
     morning = at("2026-11-25 08:00", "America/New_York")
     assert window().opens(morning, None) == morning
     assert on_the_wall(window().opens(morning, "America/New_York"), "America/New_York") == "2026-11-25 09:00"
 
 
-def test_a_window_that_begins_in_a_skipped_hour_opens_after_that_hour() -> None:
+def test_a_time_window_that_begins_in_the_hour_skipped_in_spring_opens_after_that_hour() -> None:
     early = window(**{"from": "02:30", "to": "05:00", "days": "sun"})
     assert on_the_wall(early.opens(at("2027-03-28 01:59"), None)) == "2027-03-28 03:00"
 
 
-def test_a_window_within_a_skipped_hour_opens_a_week_later() -> None:
+def test_a_weekly_time_window_within_the_hour_skipped_in_spring_opens_a_week_later() -> None:
     skipped = window(**{"from": "02:10", "to": "02:50", "days": "sun"})
     assert on_the_wall(skipped.opens(at("2027-03-28 00:00"), None)) == "2027-04-04 02:10"
 
 
-def test_a_window_in_a_repeated_hour_opens_twice() -> None:
+def test_a_time_window_within_the_hour_repeated_in_autumn_opens_twice() -> None:
     night = window(**{"from": "02:00", "to": "02:30", "days": "mon-sun"})
     between = at("2026-10-25 02:40")
     assert night.opens(between, None) == at("2026-10-25 02:00", fold=1)
@@ -96,13 +96,15 @@ def test_a_window_in_a_repeated_hour_opens_twice() -> None:
         ({"zone": None}, "window.zone"),
     ],
 )
-def test_an_invalid_window_is_refused_with_its_field(changes: dict[str, Any], field: str) -> None:
+def test_an_invalid_time_window_is_refused_with_the_name_of_the_invalid_field(
+    changes: dict[str, Any], field: str
+) -> None:
     with pytest.raises(Invalid) as raised:
         window(**changes).check(None)
     assert raised.value.field == field
 
 
-def test_an_invalid_zone_of_the_message_is_refused_as_its_time_zone() -> None:
+def test_an_invalid_time_zone_of_a_message_is_refused_with_an_example() -> None:
     window(zone=None).check("Asia/Kolkata")
     with pytest.raises(Invalid) as raised:
         window().check("Kolkata")
@@ -124,7 +126,7 @@ MOMENTS = st.datetimes(datetime(2026, 10, 20), datetime(2026, 11, 5)) | st.datet
 
 @given(MOMENTS, CLOCKS, CLOCKS, st.sets(st.sampled_from(DAYS), min_size=1), ZONES)
 @settings(max_examples=150, deadline=None)
-def test_a_window_opens_at_the_first_minute_within_it_on_the_wall_clock(
+def test_a_time_window_opens_at_the_first_minute_of_local_time_that_is_inside_the_window(
     moment: datetime, begin: str, end: str, days: set[str], zone: str
 ) -> None:
     if begin == end:
