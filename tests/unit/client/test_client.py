@@ -20,7 +20,9 @@ def mailroom(aws: Aws) -> Mailroom:
     return Mailroom("test")
 
 
-def test_a_sent_message_is_in_the_mailbox_and_its_id_is_used(mailroom: Mailroom, aws: Aws) -> None:
+def test_a_message_is_put_into_the_mailbox_once_and_its_id_cannot_be_used_for_other_content(
+    mailroom: Mailroom, aws: Aws
+) -> None:
     assert mailroom.send(item()) == SendResult("m-1", "mail", "accepted")
     assert aws.item(table=MAILBOX) == item()
     assert mailroom.send(item()).state == "existed"
@@ -38,14 +40,12 @@ def orders(aws: Aws) -> int:
     return aws.dynamodb.scan(TableName=RUNS)["Count"]
 
 
-def test_a_message_is_put_in_the_transaction_of_the_order_that_it_is_about(
-    mailroom: Mailroom, aws: Aws
-) -> None:
+def test_an_order_and_its_message_can_be_put_in_one_transaction(mailroom: Mailroom, aws: Aws) -> None:
     ordered(aws, mailroom)
     assert (aws.item(table=MAILBOX), orders(aws)) == (item(), 1)
 
 
-def test_a_transaction_with_a_used_id_changes_nothing_and_returns_the_existing_message(
+def test_a_transaction_with_a_used_message_id_fails_whole_and_returns_the_existing_message(
     mailroom: Mailroom, aws: Aws
 ) -> None:
     mailroom.send(item())
@@ -58,7 +58,7 @@ def test_a_transaction_with_a_used_id_changes_nothing_and_returns_the_existing_m
     assert (aws.item(table=MAILBOX), orders(aws)) == (item(), 0)
 
 
-def test_an_entry_puts_the_same_item_as_a_send(aws: Aws) -> None:
+def test_a_transaction_entry_puts_the_same_mailbox_item_as_send(aws: Aws) -> None:
     mailroom = Mailroom("test", mailbox_days=30)
     large = item(text="x" * 500_000, attachments=[{"filename": "a.txt", "content": b"A"}])
     ordered(aws, mailroom, **large)
@@ -78,7 +78,7 @@ def test_an_entry_puts_the_same_item_as_a_send(aws: Aws) -> None:
         ({"v": object()}, "v"),
     ],
 )
-def test_an_invalid_message_is_refused_with_its_field_and_has_no_entry(
+def test_an_invalid_message_is_refused_with_the_invalid_field_by_send_and_by_entry(
     mailroom: Mailroom, aws: Aws, changes: dict[str, Any], field: str
 ) -> None:
     result = mailroom.send(item(**changes))
@@ -89,7 +89,7 @@ def test_an_invalid_message_is_refused_with_its_field_and_has_no_entry(
     assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
 
 
-def test_content_that_is_too_large_for_an_item_is_put_into_the_stages_bucket(
+def test_content_that_is_too_large_for_an_item_is_put_into_the_payload_bucket(
     mailroom: Mailroom, aws: Aws
 ) -> None:
     assert mailroom.send(item(text="x" * 500_000)).ok
@@ -98,7 +98,7 @@ def test_content_that_is_too_large_for_an_item_is_put_into_the_stages_bucket(
 
 
 @pytest.mark.parametrize(("days", "ahead", "valid"), [(90, 74, True), (90, 76, False), (365, 349, True)])
-def test_large_content_waits_only_as_long_as_the_stage_stores_it(
+def test_a_send_at_after_the_expiry_of_large_content_in_s3_is_refused(
     aws: Aws, days: int, ahead: int, *, valid: bool
 ) -> None:
     large = item(text="x" * 500_000, send_at=iso(time.time() + ahead * 86400))
@@ -106,17 +106,17 @@ def test_large_content_waits_only_as_long_as_the_stage_stores_it(
     assert (result.ok, result.error.partition(":")[0]) == (valid, "" if valid else "send_at")
 
 
-def test_a_stage_without_the_setting_stores_content_for_the_default_of_the_stacks(aws: Aws) -> None:
+def test_without_payload_days_the_client_assumes_the_default_of_the_deployed_stacks(aws: Aws) -> None:
     large = item(text="x" * 500_000, send_at=iso(time.time() + 76 * 86400))
     assert Mailroom("test").send(large).error.startswith("send_at: lies beyond the 75 days")
 
 
-def test_a_session_sets_the_account_and_the_region(aws: Aws) -> None:
+def test_the_client_uses_the_account_and_region_of_a_given_boto3_session(aws: Aws) -> None:
     mailroom = Mailroom("test", boto3.Session(region_name="us-west-2"))
     assert mailroom.send(item()) == SendResult("m-1", "mail", "failed", "PutItem: ResourceNotFoundException")
 
 
-def test_many_are_sent_in_order_and_counted(mailroom: Mailroom, aws: Aws) -> None:
+def test_send_many_reports_results_in_order_and_counts_them_by_state(mailroom: Mailroom, aws: Aws) -> None:
     mailroom.send(item(id="m-3"))
     mailroom.send(item(id="m-4", text="No"))
     counts: list[int] = []
@@ -133,14 +133,16 @@ def test_many_are_sent_in_order_and_counted(mailroom: Mailroom, aws: Aws) -> Non
     ]
 
 
-def test_sending_many_again_sends_the_missing_messages(mailroom: Mailroom, aws: Aws) -> None:
+def test_send_many_repeated_after_an_interruption_sends_only_the_missing_messages(
+    mailroom: Mailroom, aws: Aws
+) -> None:
     items = [item(id=f"m-{number}") for number in range(20)]
     mailroom.send_many(items[:7])
     summary = mailroom.send_many(items)
     assert (summary.existed, summary.accepted) == (7, 13)
 
 
-def test_only_a_few_messages_of_many_are_in_memory_at_a_time(
+def test_send_many_keeps_only_a_few_messages_in_memory_at_a_time(
     mailroom: Mailroom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def send(_self: Mailroom, message: Any, **_: Any) -> SendResult:
@@ -171,11 +173,13 @@ def test_only_a_few_messages_of_many_are_in_memory_at_a_time(
     assert peak < 10_000_000  # the messages have 100 MB together
 
 
-def test_sending_an_empty_list_has_an_empty_summary(mailroom: Mailroom) -> None:
+def test_send_many_of_an_empty_list_returns_an_empty_summary(mailroom: Mailroom) -> None:
     assert mailroom.send_many([]) == Summary()
 
 
-def test_the_status_is_ready_until_the_ledger_has_an_item(mailroom: Mailroom, ledger: Ledger) -> None:
+def test_the_status_of_a_message_is_ready_until_the_ledger_has_an_item(
+    mailroom: Mailroom, ledger: Ledger
+) -> None:
     assert mailroom.status("m-1") is None
     mailroom.send(item())
     ready = mailroom.status("m-1")
@@ -188,7 +192,9 @@ def test_the_status_is_ready_until_the_ledger_has_an_item(mailroom: Mailroom, le
     assert mailroom.status("m-1", "sms") is None
 
 
-def test_the_status_of_an_ambiguous_id_raises_with_its_event_types(mailroom: Mailroom, aws: Aws) -> None:
+def test_the_status_of_an_id_used_by_several_channels_raises_an_error_with_the_channels(
+    mailroom: Mailroom, aws: Aws
+) -> None:
     mailroom.send(item())
     aws.put(LEDGER, id="m-1", event_type="sms", status="sent")
     with pytest.raises(Ambiguous, match="mail, sms") as caught:
@@ -201,7 +207,7 @@ def waiting(mailroom: Mailroom, **changes: Any) -> None:
     assert mailroom.send(item(send_at=iso(time.time() + 3600), **changes)).ok
 
 
-def test_a_waiting_message_is_cancelled_and_its_status_changes_at_once(
+def test_a_message_with_a_later_send_at_is_cancelled_and_its_status_changes_at_once(
     mailroom: Mailroom, aws: Aws, ledger: Ledger
 ) -> None:
     waiting(mailroom, callback_url="https://shop.example/callback")
@@ -221,13 +227,13 @@ def test_a_waiting_message_is_cancelled_and_its_status_changes_at_once(
     assert type(ledger.claim(mail())).__name__ == "Completed"
 
 
-def test_a_message_that_waits_for_quota_is_cancelled(mailroom: Mailroom, ledger: Ledger) -> None:
+def test_a_message_that_waits_for_the_days_quota_can_be_cancelled(mailroom: Mailroom, ledger: Ledger) -> None:
     ledger.schedule(mail(), time.time() + 3600, "day_used_up", "it waits for the day's quota")
     assert mailroom.cancel("m-1").status == "cancelled"
 
 
 @pytest.mark.parametrize("changes", [{}, {"send_at": "2020-01-01T00:00:00Z"}, {"send_at": "soon"}])
-def test_a_message_without_a_later_send_at_is_not_cancelled(
+def test_a_message_without_a_send_at_in_the_future_cannot_be_cancelled(
     mailroom: Mailroom, aws: Aws, changes: dict[str, Any]
 ) -> None:
     mailroom.send(item(**changes))
@@ -237,9 +243,7 @@ def test_a_message_without_a_later_send_at_is_not_cancelled(
     assert aws.item() == {}
 
 
-def test_a_claimed_or_finished_or_unknown_message_is_not_cancelled(
-    mailroom: Mailroom, ledger: Ledger
-) -> None:
+def test_a_claimed_or_sent_or_unknown_message_cannot_be_cancelled(mailroom: Mailroom, ledger: Ledger) -> None:
     with pytest.raises(NotCancelled, match="there is no such message"):
         mailroom.cancel("m-1")
     claim = claimed(ledger)
@@ -250,7 +254,7 @@ def test_a_claimed_or_finished_or_unknown_message_is_not_cancelled(
         mailroom.cancel("m-1", "mail")
 
 
-def test_an_attachments_content_is_put_into_the_bucket_and_a_repeated_send_is_recognized(
+def test_the_content_of_an_attachment_is_put_into_the_payload_bucket(
     aws: Aws,
 ) -> None:
     mailroom = Mailroom("test", payload_bucket=BUCKET)
@@ -267,7 +271,9 @@ def test_an_attachments_content_is_put_into_the_bucket_and_a_repeated_send_is_re
 
 
 @pytest.mark.parametrize("content", [{"attachments": [{"content": b"x"}]}, {"text": "x" * 500_000}])
-def test_a_message_whose_content_the_bucket_refuses_is_not_sent(aws: Aws, content: dict[str, Any]) -> None:
+def test_a_message_whose_content_cannot_be_put_into_the_payload_bucket_is_not_sent(
+    aws: Aws, content: dict[str, Any]
+) -> None:
     result = Mailroom("test", payload_bucket="nosuch").send(item(**content))
     assert (result.state, result.error) == ("failed", "PutObject: NoSuchBucket")
     assert aws.item(table=MAILBOX) == {}

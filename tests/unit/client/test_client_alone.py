@@ -36,7 +36,7 @@ def run(script: str, library: Path = LIBRARY) -> str:
     return done.stdout.strip()
 
 
-def test_the_client_checks_an_item_with_boto3_alone() -> None:
+def test_the_client_validates_an_item_with_no_package_but_boto3_installed() -> None:
     output = run("""
         from mailroom.client import Mailroom
         print(Mailroom('test').send({'id': 'a', 'event_type': 'mail', 'v': {1: 2}}).error)
@@ -44,7 +44,7 @@ def test_the_client_checks_an_item_with_boto3_alone() -> None:
     assert output == "v: has the name 1, which is no string"
 
 
-def test_a_command_without_its_extra_names_the_extra() -> None:
+def test_the_command_line_without_its_optional_packages_names_the_extra_to_install() -> None:
     output = run("""
         import sys
         sys.modules["typer"] = None
@@ -57,7 +57,7 @@ def test_a_command_without_its_extra_names_the_extra() -> None:
     assert "install mailroom-cdk[deploy]" in output
 
 
-def test_the_import_of_a_blocked_package_fails() -> None:
+def test_importing_a_library_module_that_needs_more_than_boto3_fails_in_these_tests() -> None:
     script = """
         try:
             import mailroom.message.message
@@ -99,12 +99,12 @@ def file_of(name: str) -> Path:
     return package if package.exists() else path.with_suffix(".py")
 
 
-def test_the_wheel_requires_boto3_alone() -> None:
+def test_the_only_required_package_of_the_wheel_is_boto3() -> None:
     (requirement,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     assert requirement.startswith("boto3>=")
 
 
-def test_the_client_imports_only_boto3_and_modules_of_the_library_that_do_the_same(tmp_path: Path) -> None:
+def test_the_client_imports_no_package_but_boto3_directly_or_indirectly(tmp_path: Path) -> None:
     names = sorted(imported("mailroom.client", set()))
     for file in map(file_of, names):
         copy = tmp_path / file.relative_to(LIBRARY)

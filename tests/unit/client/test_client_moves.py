@@ -58,7 +58,9 @@ def schedule(seconds: float) -> str:
     return f"at({iso(NOW + seconds)[:19]})"
 
 
-def test_a_later_time_counts_when_the_old_schedule_fires(waiting: Waiting, aws: Aws) -> None:
+def test_a_message_moved_to_a_later_send_at_is_rescheduled_when_its_old_schedule_fires(
+    waiting: Waiting, aws: Aws
+) -> None:
     waiting.send(HOUR)
     waiting.move(2 * HOUR)
     assert waiting.times() == [schedule(HOUR)]
@@ -68,7 +70,7 @@ def test_a_later_time_counts_when_the_old_schedule_fires(waiting: Waiting, aws: 
     assert waiting.fire(2 * HOUR) == ["new"]
 
 
-def test_an_earlier_time_is_ignored_and_the_old_time_counts(waiting: Waiting) -> None:
+def test_a_message_moved_to_an_earlier_send_at_is_sent_at_the_old_time(waiting: Waiting) -> None:
     waiting.send(2 * HOUR)
     waiting.move(HOUR)
     assert waiting.times() == [schedule(2 * HOUR)]
@@ -76,7 +78,7 @@ def test_an_earlier_time_is_ignored_and_the_old_time_counts(waiting: Waiting) ->
 
 
 @pytest.mark.parametrize("seconds", [0, 600, 900])
-def test_a_message_that_waits_in_its_queue_is_sent_unchanged(
+def test_a_message_already_in_its_queue_is_sent_with_the_old_content_and_time(
     aws: Aws, clock: FakeClock, waiting: Waiting, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     queued: list[Any] = []
@@ -95,7 +97,7 @@ def test_a_message_that_waits_in_its_queue_is_sent_unchanged(
 
 
 @pytest.mark.parametrize("seconds", [HOUR, 600])
-def test_dispatch_ignores_the_replacement_of_an_item(
+def test_dispatch_ignores_the_replacement_of_a_mailbox_item(
     load: Load, aws: Aws, waiting: Waiting, seconds: float
 ) -> None:
     waiting.send(HOUR)

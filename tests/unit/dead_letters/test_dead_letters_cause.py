@@ -44,7 +44,9 @@ def attempt(number: int) -> Subject:
         ({"status": "retrying", "attempts": 1}, "superseded"),
     ],
 )
-def test_the_cause_of_a_dead_message_comes_from_the_ledger(item: dict[str, Any], code: str) -> None:
+def test_the_cause_of_a_dead_lettered_message_is_derived_from_its_ledger_item(
+    item: dict[str, Any], code: str
+) -> None:
     assert cause(item).code == code
 
 
@@ -59,7 +61,7 @@ def test_the_cause_of_a_dead_message_comes_from_the_ledger(item: dict[str, Any],
         ({"status": "retrying", "attempts": 3}, "superseded"),
     ],
 )
-def test_the_cause_of_a_third_attempt_depends_on_the_finished_attempts(
+def test_the_cause_of_a_dead_lettered_third_attempt_depends_on_the_finished_attempts(
     item: dict[str, Any], code: str
 ) -> None:
     assert cause(item, attempt(3), "fax-dlq.fifo").code == code
@@ -80,18 +82,18 @@ def test_the_cause_of_a_third_attempt_depends_on_the_finished_attempts(
         ({"code": "new", "message": "{braces} stay"}, "{braces} stay; fix that, then put it back"),
     ],
 )
-def test_the_trouble_of_an_unsent_message_is_followed_by_the_next_step(
+def test_the_cause_of_an_unsent_dead_letter_has_the_recorded_error_and_the_next_step(
     trouble: dict[str, str], sentence: str
 ) -> None:
     assert cause({"status": "sending", "trouble": trouble}) == Cause(trouble["code"], sentence)
 
 
-def test_the_cause_of_a_scheduled_key_is_that_it_was_not_dispatched() -> None:
+def test_an_unfinished_message_in_the_scheduled_dead_letter_queue_has_the_cause_undispatched() -> None:
     assert cause({"status": "scheduled"}, queue="scheduled-dlq").code == "undispatched"
     assert cause({"status": "sent", "completedAt": 1}, queue="scheduled-dlq").code == "completed"
 
 
-def test_the_cause_of_a_key_that_the_scheduler_could_not_send_is_its_error() -> None:
+def test_the_cause_of_a_letter_that_eventbridge_scheduler_could_not_send_has_the_error() -> None:
     failed = cause({"status": "scheduled"}, queue="scheduled-dlq", undelivered="AccessDenied: no")
     assert failed.code == "undelivered"
     assert "AccessDenied: no; fix that" in failed.message
@@ -106,7 +108,7 @@ def test_the_cause_of_a_key_that_the_scheduler_could_not_send_is_its_error() -> 
         ({"callbacks": {"sent.1": {**FAILED, "code": None}}}, "callback_refused", "the last got no answer"),
     ],
 )
-def test_the_cause_of_a_dead_callback_has_the_last_response(
+def test_the_cause_of_a_dead_lettered_callback_has_the_receivers_last_response(
     item: dict[str, Any], code: str, words: str
 ) -> None:
     failed = cause(item, Subject("callback", Key("m-1", "mail"), detail="sent.1"), "webhook-dlq")
@@ -114,13 +116,13 @@ def test_the_cause_of_a_dead_callback_has_the_last_response(
     assert words in failed.message
 
 
-def test_the_cause_of_a_malformed_letter_has_the_problem() -> None:
+def test_the_cause_of_a_malformed_dead_letter_describes_the_problem() -> None:
     assert cause({}, Subject("malformed", detail="no `id`")) == Cause(
         "malformed", "no message of ours: no `id`; find who sent it, then delete it"
     )
 
 
-def test_the_cause_of_a_dead_event_is_that_it_was_not_recorded() -> None:
+def test_a_dead_lettered_provider_event_has_the_cause_unrecorded() -> None:
     assert cause({}, Subject("event"), "feedback-dlq").code == "unrecorded"
 
 
@@ -131,7 +133,7 @@ def test_the_cause_of_a_dead_event_is_that_it_was_not_recorded() -> None:
         ("audience-dlq", "uncomposed", "nobody gets a second message"),
     ],
 )
-def test_the_cause_of_a_campaigns_letter_has_its_run_and_the_next_step(
+def test_the_cause_of_a_campaigns_dead_letter_has_the_run_and_the_next_step(
     queue: str, code: str, words: str
 ) -> None:
     failed = cause({}, Subject("campaign", detail="weekly, run r"), queue)

@@ -20,7 +20,7 @@ def office(load: Load, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPat
     return office
 
 
-def test_an_alarm_starts_a_pass(
+def test_an_alarm_event_starts_a_check_of_the_alarms_dead_letter_queue(
     load: Load, office: Office, aws: Aws, capsys: pytest.CaptureFixture[str]
 ) -> None:
     office.ledger.release(claimed(office.ledger, mail()), "retry", "throttled")
@@ -34,6 +34,8 @@ def test_an_alarm_starts_a_pass(
     assert metrics["DeadLetters"] == [1.0]
 
 
-def test_a_function_without_time_receives_no_letter(load: Load, office: Office) -> None:
+def test_the_dead_letters_function_without_enough_remaining_time_receives_no_letter(
+    load: Load, office: Office
+) -> None:
     office.put("mail-dlq", item())
     assert load("dead_letters")({}, lambda_context(5_000)) == {"mail-dlq": {"seen": 0, "new": 0}}

@@ -24,7 +24,7 @@ def logged(log: Log) -> list[dict[str, Any]]:
     return [dict(line) for line in log() if line["message"] == "dead letter"]
 
 
-def test_a_dead_letter_is_logged_in_one_line_with_its_cause_and_without_its_body(
+def test_a_dead_letter_is_logged_in_one_line_with_the_cause_and_without_the_body(
     office: Office, log: Log, counted: Counted
 ) -> None:
     claim = claimed(office.ledger, mail())
@@ -45,7 +45,9 @@ def test_a_dead_letter_is_logged_in_one_line_with_its_cause_and_without_its_body
     assert counted() == {"DeadLetters": 1}
 
 
-def test_the_entry_of_a_dead_letter_lives_a_day_longer_than_the_letter_can(office: Office, log: Log) -> None:
+def test_the_table_entry_of_a_dead_letter_expires_a_day_after_sqs_would_delete_the_letter(
+    office: Office, log: Log
+) -> None:
     office.put("mail-dlq", item())
     office.look()
     (line,) = logged(log)
@@ -64,7 +66,7 @@ def test_the_entry_of_a_dead_letter_lives_a_day_longer_than_the_letter_can(offic
     assert KEPT_SECONDS == 15 * 86400
 
 
-def test_a_dead_letter_is_logged_once_over_many_passes_of_new_processes(
+def test_a_dead_letter_is_logged_only_once_over_several_checks_of_the_queue(
     office: Office, log: Log, counted: Counted
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
@@ -76,7 +78,7 @@ def test_a_dead_letter_is_logged_once_over_many_passes_of_new_processes(
     assert counted() == {"DeadLetters": 23}
 
 
-def test_a_pass_over_known_dead_letters_writes_nothing(office: Office) -> None:
+def test_checking_known_dead_letters_again_only_reads_the_table(office: Office) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
     office.look()
     office.meddle()
@@ -84,7 +86,7 @@ def test_a_pass_over_known_dead_letters_writes_nothing(office: Office) -> None:
     assert office.dynamodb.names() == ["batch_get_item"] * 3
 
 
-def test_every_dead_letter_stays_and_is_visible_at_once_after_a_pass(office: Office) -> None:
+def test_every_dead_letter_is_still_in_the_queue_and_visible_after_a_check(office: Office) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
     office.put("fax-dlq.fifo", {"fax_id": "f-1"}, {"fax_id": "f-2"})
     assert office.look()["fax-dlq.fifo"]["seen"] == 2
@@ -92,7 +94,7 @@ def test_every_dead_letter_stays_and_is_visible_at_once_after_a_pass(office: Off
     assert not {name for name in office.sqs.names() if name.startswith(("delete", "send", "purge"))}
 
 
-def test_dead_letters_stay_hidden_during_a_pass_so_that_all_are_seen_and_none_is_redriven(
+def test_dead_letters_stay_hidden_during_a_check_so_that_each_is_received_once(
     office: Office,
 ) -> None:
     hidden: list[int] = []
@@ -107,16 +109,14 @@ def test_dead_letters_stay_hidden_during_a_pass_so_that_all_are_seen_and_none_is
     assert hidden == [25, 15, 5, 0]
 
 
-def test_a_dead_letter_stays_hidden_a_little_longer_than_the_function_can_run(office: Office) -> None:
+def test_the_visibility_timeout_of_a_dead_letter_exceeds_the_functions_remaining_time(office: Office) -> None:
     office.put("mail-dlq", item())
     office.look("mail-dlq", remaining=lambda: 41_500)
     receives = [arguments for name, arguments in office.sqs.calls if name == "receive_message"]
     assert {arguments["VisibilityTimeout"] for arguments in receives} == {42 + 30}
 
 
-def test_a_pass_ends_if_the_queue_repeats_its_letters_and_uses_the_last_receipt(
-    office: Office, log: Log
-) -> None:
+def test_a_check_ends_if_sqs_returns_the_same_dead_letter_repeatedly(office: Office, log: Log) -> None:
     received: list[str] = []
 
     def receive(real: Callable[..., Any], **arguments: Any) -> Any:
@@ -139,7 +139,7 @@ def test_a_pass_ends_if_the_queue_repeats_its_letters_and_uses_the_last_receipt(
     assert len(set(received)) == 1 + SEEN_AGAIN
 
 
-def test_a_queue_has_ended_when_a_receive_is_empty_and_not_when_its_letters_are_known(
+def test_a_dead_letter_queue_is_read_until_a_receive_returns_no_letter(
     office: Office,
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(12)))
@@ -152,7 +152,9 @@ def test_a_queue_has_ended_when_a_receive_is_empty_and_not_when_its_letters_are_
     assert [len(queue.receive(-30)), queue.ended, queue.complete()] == [0, False, False]
 
 
-def test_an_error_of_the_scheduler_is_ignored_if_sqs_moved_the_letter(office: Office, log: Log) -> None:
+def test_a_schedulers_error_attribute_is_ignored_if_the_letter_came_from_a_queue(
+    office: Office, log: Log
+) -> None:
     source = {"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:123456789012:mailroom-test-scheduled"}
 
     def receive(real: Callable[..., Any], **arguments: Any) -> Any:
@@ -173,7 +175,9 @@ def test_an_error_of_the_scheduler_is_ignored_if_sqs_moved_the_letter(office: Of
     assert causes == {"m-1": "undispatched", "m-2": "undelivered"}
 
 
-def test_a_dead_message_is_marked_in_the_ledger_without_another_change(office: Office, aws: Aws) -> None:
+def test_a_dead_lettered_message_is_marked_in_the_ledger_without_another_change(
+    office: Office, aws: Aws
+) -> None:
     claim = claimed(office.ledger, mail())
     office.ledger.release(claim, "retry", "throttled")
     before = aws.item()
@@ -185,7 +189,7 @@ def test_a_dead_message_is_marked_in_the_ledger_without_another_change(office: O
     assert {name for name in after if after[name] != before.get(name)} <= {"updatedAt", "ttl"}
 
 
-def test_a_completed_message_is_never_marked(office: Office, aws: Aws, log: Log) -> None:
+def test_a_completed_message_is_not_marked_as_a_dead_letter(office: Office, aws: Aws, log: Log) -> None:
     office.ledger.complete(claimed(office.ledger, mail()), "ses", "p-1")
     office.put("mail-dlq", item())
     office.look()
@@ -193,7 +197,7 @@ def test_a_completed_message_is_never_marked(office: Office, aws: Aws, log: Log)
     assert logged(log)[0]["cause"]["code"] == "completed"
 
 
-def test_a_claim_removes_the_mark_of_a_redriven_message_which_is_logged_again_if_it_dies_again(
+def test_a_redriven_message_that_fails_again_is_marked_and_logged_again(
     office: Office, aws: Aws, log: Log
 ) -> None:
     office.ledger.release(claimed(office.ledger, mail()), "retry", "throttled")
@@ -211,7 +215,9 @@ def test_a_claim_removes_the_mark_of_a_redriven_message_which_is_logged_again_if
     assert [line["cause"]["code"] for line in logged(log)] == ["retry", "misconfigured"]
 
 
-def test_a_message_of_a_fax_queue_is_marked_by_its_fax_id(office: Office, aws: Aws, log: Log) -> None:
+def test_a_dead_lettered_fax_is_marked_in_the_ledger_by_its_fax_id(
+    office: Office, aws: Aws, log: Log
+) -> None:
     fax = Fax(id="f-1", event_type="fax", to="+16175551234", pdf_url="https://files.example/f.pdf")
     claim = office.ledger.claim(fax)
     assert isinstance(claim, Claimed)
@@ -234,7 +240,7 @@ def test_a_message_of_a_fax_queue_is_marked_by_its_fax_id(office: Office, aws: A
         ("feedback-dlq", {"source": "twilio", "reference": "bS0x"}, "unrecorded"),
     ],
 )
-def test_a_dead_callback_or_event_does_not_mark_its_message(
+def test_a_dead_lettered_callback_or_event_does_not_mark_its_message(
     office: Office, aws: Aws, log: Log, queue: str, body: dict[str, Any], code: str
 ) -> None:
     callbacks = {"sent.1": {"status": "failed", "at": NOW_MS, "code": 503, "tries": 20}}
@@ -249,7 +255,7 @@ def test_a_dead_callback_or_event_does_not_mark_its_message(
     assert (line["id"], line["cause"]["code"]) == ("m-1", code)
 
 
-def test_a_malformed_dead_letter_is_logged_without_a_key(office: Office, log: Log) -> None:
+def test_a_malformed_dead_letter_is_logged_without_a_message_key(office: Office, log: Log) -> None:
     office.put("mail-dlq", "not JSON")
     office.look()
     (line,) = logged(log)

@@ -62,13 +62,13 @@ FAX = {"fax_id": "f-1", "to": "+16175551234", "attempt": 4, "not_before": 12.5}
         ("webhook-dlq", {"id": "w-1", "event_type": "webhook"}, Key("w-1", "webhook"), 1),
     ],
 )
-def test_a_letter_with_a_message_is_about_the_message_and_its_attempt(
+def test_a_dead_lettered_message_is_identified_by_its_key_and_attempt(
     queue: str, body: Any, key: Key, attempt: int
 ) -> None:
     assert about(queue, body) == Subject("message", key, attempt)
 
 
-def test_a_callback_is_about_the_message_whose_outcome_it_reports() -> None:
+def test_a_dead_lettered_callback_is_identified_by_the_message_it_reports() -> None:
     body = {"webhook_id": "msg_1", "id": "m-1", "event_type": "mail", "name": "sent.1", "url": "https://x"}
     assert about("webhook-dlq", body) == Subject("callback", Key("m-1", "mail"), detail="sent.1")
 
@@ -92,7 +92,9 @@ def test_a_callback_is_about_the_message_whose_outcome_it_reports() -> None:
         ),
     ],
 )
-def test_a_campaigns_letter_is_about_its_run_and_marks_no_message(queue: str, body: dict[str, Any]) -> None:
+def test_a_dead_letter_of_a_campaign_is_identified_by_the_campaign_and_run(
+    queue: str, body: dict[str, Any]
+) -> None:
     assert about(queue, body) == Subject("campaign", detail="weekly, run 2026-11-18T13:00Z")
 
 
@@ -107,7 +109,9 @@ def test_a_campaigns_letter_is_about_its_run_and_marks_no_message(queue: str, bo
     ],
     ids=["raw", "notification", "array", "records"],
 )
-def test_an_event_is_about_the_message_of_its_reference(inner: Any, wrap: Any) -> None:
+def test_a_dead_lettered_provider_event_is_identified_by_the_message_it_refers_to(
+    inner: Any, wrap: Any
+) -> None:
     event_type = "sms" if inner in (SMS, TWILIO) else "mail"
     assert about("feedback-dlq", wrap(inner)) == Subject("event", Key("m-1", event_type))
 
@@ -130,11 +134,11 @@ def test_an_event_is_about_the_message_of_its_reference(inner: Any, wrap: Any) -
         [TWILIO, {**TWILIO, "reference": "bS0y"}],
     ],
 )
-def test_an_event_without_a_message_or_with_several_has_no_key(body: Any) -> None:
+def test_a_dead_lettered_event_about_no_or_several_messages_is_identified_without_a_key(body: Any) -> None:
     assert about("feedback-dlq", body) == Subject("event")
 
 
-def test_several_events_of_one_message_are_about_the_message() -> None:
+def test_several_events_about_one_message_in_a_dead_letter_are_identified_by_that_message() -> None:
     assert about("feedback-dlq", [TWILIO, TWILIO]).key == Key("m-1", "sms")
 
 
@@ -159,17 +163,19 @@ def test_several_events_of_one_message_are_about_the_message() -> None:
         ("feedback-dlq", {"Message": "cut o"}, "the body is not JSON"),
     ],
 )
-def test_a_malformed_body_is_described_by_its_problem(queue: str, body: Any, problem: str) -> None:
+def test_a_malformed_dead_letter_is_described_by_the_problem_of_its_body(
+    queue: str, body: Any, problem: str
+) -> None:
     subject = about(queue, body)
     assert (subject.kind, subject.key) == ("malformed", None)
     assert problem in subject.detail
 
 
-def test_the_longest_key_of_dynamodb_is_valid() -> None:
+def test_a_dead_letter_with_the_longest_id_that_dynamodb_allows_is_identified() -> None:
     assert about("mail-dlq", {**MAIL, "id": "x" * 2048}).key == Key("x" * 2048, "mail")
 
 
-def test_a_deeply_nested_body_does_not_stop_a_pass() -> None:
+def test_a_deeply_nested_dead_letter_is_handled_without_an_error() -> None:
     deep = "[" * 100_000 + "]" * 100_000
     assert about("mail-dlq", deep).kind == "malformed"
     assert about("feedback-dlq", deep).key is None
@@ -179,7 +185,7 @@ def test_a_deeply_nested_body_does_not_stop_a_pass() -> None:
     assert about("feedback-dlq", event) == Subject("event")
 
 
-def test_a_letter_has_the_attributes_that_sqs_reports() -> None:
+def test_the_receive_count_time_and_error_of_a_dead_letter_are_read_from_sqs() -> None:
     message = {
         "MessageId": "r-1",
         "ReceiptHandle": "receipt",
@@ -199,7 +205,7 @@ def test_a_letter_has_the_attributes_that_sqs_reports() -> None:
 
 
 @pytest.mark.parametrize("levels", [600, 800, 900])
-def test_a_letter_of_too_many_levels_is_malformed(levels: int) -> None:
+def test_a_dead_letter_with_hundreds_of_nested_levels_is_malformed(levels: int) -> None:
     deep = "[" * levels + "]" * levels
     callback = f'{{"webhook_id": "a", "id": "f-1", "event_type": "fax", "name": {deep}}}'
     assert subject_of(letter("webhook-dlq", callback)).kind == "malformed"

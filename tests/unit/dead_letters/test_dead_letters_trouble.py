@@ -39,7 +39,7 @@ def logged(log: Log) -> list[str]:
     return [line.get("id", "") for line in log() if line["message"] == "dead letter"]
 
 
-def test_a_dead_letter_that_cannot_be_handled_delays_no_other_and_comes_in_the_next_pass(
+def test_a_dead_letter_that_cannot_be_handled_delays_no_other_and_is_handled_by_the_next_check(
     office: Office, log: Log, counted: Counted
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(12)))
@@ -56,7 +56,7 @@ def test_a_dead_letter_that_cannot_be_handled_delays_no_other_and_comes_in_the_n
     assert len(logged(log)) == len(set(logged(log))) == 12
 
 
-def test_a_queue_whose_entries_cannot_be_read_is_put_back_and_comes_in_the_next_pass(
+def test_dead_letters_whose_entries_cannot_be_read_are_handled_by_the_next_check(
     office: Office, log: Log
 ) -> None:
     office.put("mail-dlq", item())
@@ -70,7 +70,7 @@ def test_a_queue_whose_entries_cannot_be_read_is_put_back_and_comes_in_the_next_
     assert sorted(logged(log)) == ["m-1", "s-1"]
 
 
-def test_a_line_whose_entry_could_not_be_written_is_logged_again(office: Office, log: Log) -> None:
+def test_a_dead_letter_whose_entry_could_not_be_written_is_logged_again(office: Office, log: Log) -> None:
     office.put("mail-dlq", item())
     office.meddle(put_item=failing(DOWN))
     with pytest.raises(Unfinished):
@@ -80,7 +80,9 @@ def test_a_line_whose_entry_could_not_be_written_is_logged_again(office: Office,
     assert logged(log) == ["m-1", "m-1"]
 
 
-def test_an_entry_of_a_concurrent_pass_stays_unchanged(office: Office, log: Log, aws: Aws) -> None:
+def test_the_entry_of_a_dead_letter_written_by_a_concurrent_check_is_not_replaced(
+    office: Office, log: Log, aws: Aws
+) -> None:
     def first(real: Callable[..., Any], **arguments: Any) -> Any:
         """Write the entry of another pass first."""
         aws.dynamodb.put_item(TableName=TABLE, Item={**arguments["Item"], "receives": {"N": "99"}})
@@ -92,7 +94,7 @@ def test_an_entry_of_a_concurrent_pass_stays_unchanged(office: Office, log: Log,
     assert [entry["receives"] for entry in office.entries()] == [99]
 
 
-def test_a_queue_that_cannot_be_read_does_not_prevent_a_pass_over_the_other_queues(
+def test_a_queue_that_cannot_be_read_does_not_prevent_the_check_of_other_queues(
     office: Office, log: Log
 ) -> None:
     def refuse(real: Callable[..., Any], **arguments: Any) -> Any:
@@ -114,7 +116,9 @@ def ticking(seconds: float, step: float) -> Callable[[], int]:
     return lambda: next(times)
 
 
-def test_a_pass_ends_in_time_and_logs_that_letters_remain(office: Office, log: Log) -> None:
+def test_a_check_ends_before_the_functions_time_is_over_and_logs_that_letters_remain(
+    office: Office, log: Log
+) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(40)))
     counts = office.look("mail-dlq", remaining=ticking(DEAD_LETTERS_KEPT_BACK_SECONDS + 30, 1))["mail-dlq"]
     assert 10 <= counts["seen"] < 40
@@ -125,7 +129,7 @@ def test_a_pass_ends_in_time_and_logs_that_letters_remain(office: Office, log: L
     assert (line["queue"], line["seen"]) == ("mail-dlq", counts["seen"])
 
 
-def test_further_passes_handle_the_letters_that_an_earlier_pass_had_no_time_for(
+def test_dead_letters_for_which_a_check_had_no_time_are_handled_by_later_checks(
     office: Office, log: Log
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(40)))
@@ -134,21 +138,21 @@ def test_further_passes_handle_the_letters_that_an_earlier_pass_had_no_time_for(
     assert len(logged(log)) == len(set(logged(log))) == 40
 
 
-def test_a_pass_without_time_receives_no_letter(office: Office, log: Log) -> None:
+def test_a_check_without_enough_remaining_time_receives_no_letter(office: Office, log: Log) -> None:
     office.put("mail-dlq", item())
     assert office.look("mail-dlq", remaining=lambda: int(DEAD_LETTERS_KEPT_BACK_SECONDS * 1000)) == {}
     assert "receive_message" not in office.sqs.names()
     assert lines_about(log(), "dead letters left for the next pass")
 
 
-def test_a_pass_reserves_time_to_put_back_every_letter(office: Office, log: Log) -> None:
+def test_a_check_reserves_time_to_make_every_received_letter_visible_again(office: Office, log: Log) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(30)))
     spare = DEAD_LETTERS_KEPT_BACK_SECONDS + 15 * PUT_BACK_SECONDS
     assert office.look("mail-dlq", remaining=lambda: int(spare * 1000))["mail-dlq"]["seen"] == 20
     assert lines_about(log(), "dead letters left for the next pass")
 
 
-def test_a_queue_with_many_letters_does_not_prevent_a_pass_over_the_other_queues(
+def test_a_queue_with_many_dead_letters_does_not_prevent_the_check_of_other_queues(
     office: Office, log: Log
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(60)))
@@ -160,7 +164,7 @@ def test_a_queue_with_many_letters_does_not_prevent_a_pass_over_the_other_queues
     assert counts["mail-dlq"]["new"] > 0
 
 
-def test_a_pass_hides_no_more_letters_than_sqs_allows(
+def test_a_check_receives_at_most_as_many_letters_as_sqs_allows_in_flight(
     office: Office, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 20)
@@ -170,7 +174,9 @@ def test_a_pass_hides_no_more_letters_than_sqs_allows(
     assert office.visible("mail-dlq") == 30
 
 
-def test_the_first_mark_stays_if_the_letter_is_handled_again(office: Office, log: Log, aws: Aws) -> None:
+def test_handling_a_dead_letter_again_keeps_the_time_of_the_first_mark(
+    office: Office, log: Log, aws: Aws
+) -> None:
     office.ledger.release(claimed(office.ledger, mail()), "retry", "throttled")
     office.put("mail-dlq", item())
     office.meddle(put_item=failing(DOWN))

@@ -88,7 +88,7 @@ def reported(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
         ),
     ],
 )
-def test_the_callback_of_a_fax_has_the_gateways_form(
+def test_the_callback_of_a_fax_has_the_format_of_the_fax_gateway(
     changes: dict[str, Any], status: str, message: str
 ) -> None:
     callback = reported(**changes)
@@ -103,7 +103,7 @@ def test_the_callback_of_a_fax_has_the_gateways_form(
     assert (callback.url, callback.id, callback.event_type) == (TOLD, "abc123", "fax")
 
 
-def test_nineteen_busy_attempts_are_reported_as_temporary_and_the_twentieth_as_permanent() -> None:
+def test_nineteen_busy_attempts_are_reported_as_temporary_failures_and_the_twentieth_as_permanent() -> None:
     callbacks = [reported(status="retrying", attempts=attempt, error=BUSY) for attempt in range(1, 20)]
     callbacks.append(reported(status="failed", attempts=20, error=BUSY))
     assert [callback.payload["status"] for callback in callbacks] == ["tmp_fail"] * 19 + ["perm_fail"]
@@ -130,7 +130,7 @@ def test_nineteen_busy_attempts_are_reported_as_temporary_and_the_twentieth_as_p
         ("mail", {"status": "odd"}, "mail: odd"),
     ],
 )
-def test_the_callback_of_another_channel_has_the_messages_key_and_its_status(
+def test_the_callback_of_a_message_other_than_a_fax_has_the_messages_key_and_status(
     event_type: str, changes: dict[str, Any], message: str
 ) -> None:
     callback = reported({**MAIL, "event_type": event_type}, **changes)
@@ -159,22 +159,22 @@ def test_the_callback_of_another_channel_has_the_messages_key_and_its_status(
         ({**FAX, "status": "failed"}, {"dead_lettered_at": 7}),
     ],
 )
-def test_a_change_that_is_not_an_outcome_or_has_no_callback_url_is_not_reported(
+def test_a_change_without_an_outcome_or_a_callback_url_causes_no_callback(
     old: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     assert callback_of(change(old, **changes), 20) is None
 
 
-def test_an_invalid_message_is_reported_although_its_item_is_new() -> None:
+def test_an_invalid_message_causes_a_callback_even_if_its_ledger_item_is_new() -> None:
     callback = reported({}, **{**FAX, "status": "failed", "error": {"code": "invalid", "message": "to: no"}})
     assert (callback.name, callback.payload["message"]) == ("failed.0", "Failed to deliver fax: to: no")
 
 
-def test_a_repeated_record_of_the_stream_has_the_same_callback() -> None:
+def test_a_repeated_stream_record_causes_the_same_callback() -> None:
     assert reported(status="sent", attempts=1) == reported(status="sent", attempts=1)
 
 
-def test_each_status_attempt_resend_and_message_has_a_webhook_id_of_its_own() -> None:
+def test_each_message_status_attempt_and_resend_has_a_different_webhook_id() -> None:
     reopened = {**FAX, "generation": 1}
     callbacks = [
         reported(status="sent", attempts=1),
@@ -191,12 +191,12 @@ def test_each_status_attempt_resend_and_message_has_a_webhook_id_of_its_own() ->
     assert len({callback.name for callback in callbacks}) == len(callbacks) - 2
 
 
-def test_an_outcome_after_a_resend_has_a_name_of_its_own() -> None:
+def test_the_name_of_a_callback_after_a_resend_includes_the_number_of_resends() -> None:
     old = {**FAX, "generation": 1, "attempts": 20}
     assert reported(old, status="sent", attempts=21, generation=1).name == "sent.21.1"
 
 
-def test_a_webhook_id_is_short_and_has_no_dot() -> None:
+def test_a_webhook_id_has_at_most_64_characters_and_contains_no_dot() -> None:
     id_ = reported(status="sent").webhook_id
     assert id_.startswith("msg_")
     assert len(id_) <= 64
@@ -215,17 +215,17 @@ def test_a_webhook_id_is_short_and_has_no_dot() -> None:
         ("nonsense", "unknown"),
     ],
 )
-def test_the_callbacks_of_a_host_are_one_group(url: str, group: str) -> None:
+def test_callbacks_to_the_same_host_have_the_same_message_group(url: str, group: str) -> None:
     assert reported({**FAX, "callback_url": url}, status="sent").group == group
 
 
-def test_the_callback_of_an_invalid_message_names_the_attribute() -> None:
+def test_the_callback_of_an_invalid_message_names_the_invalid_attribute() -> None:
     error = {"code": "invalid", "message": "to: is missing", "field": "to"}
     assert reported(status="failed", error=error).payload["field"] == "to"
     assert "field" not in reported(status="sent", error=error).payload
 
 
-def test_a_callback_names_the_published_version_of_its_template() -> None:
+def test_a_callback_names_the_template_and_version_if_a_published_version_was_used() -> None:
     published = reported({**MAIL, "template": "welcome", "template_version": 7}, status="sent").payload
     assert (published["template"], published["template_version"]) == ("welcome", 7)
     assert "template" not in reported({**MAIL, "template": "welcome"}, status="sent").payload

@@ -65,7 +65,9 @@ def outcomes(fax_queues: Aws, clock: FakeClock, bus: Bus) -> Consequences:
     )
 
 
-def test_an_event_has_the_outcome_and_the_time(outcomes: Consequences, bus: Bus) -> None:
+def test_an_eventbridge_event_has_the_outcome_of_the_message_and_the_time(
+    outcomes: Consequences, bus: Bus
+) -> None:
     old = {**MAIL, "id": "weekly#2026-11-21#7"}
     assert outcomes.handle(change(1, old, status="sent", attempts=1, provider="ses")) == set()
     ((entry,),) = bus.calls
@@ -89,7 +91,7 @@ def test_an_event_has_the_outcome_and_the_time(outcomes: Consequences, bus: Bus)
     }
 
 
-def test_an_event_leaves_out_unknown_fields(outcomes: Consequences, bus: Bus) -> None:
+def test_an_eventbridge_event_omits_unknown_fields(outcomes: Consequences, bus: Bus) -> None:
     old = {"id": "weekly-7", "event_type": "mail"}
     outcomes.handle(change(1, old, status="failed", error={"code": "invalid", "message": "to: is missing"}))
     (detail,) = bus.details
@@ -97,7 +99,7 @@ def test_an_event_leaves_out_unknown_fields(outcomes: Consequences, bus: Bus) ->
     assert (detail["attempt"], detail["code"]) == (0, "invalid")
 
 
-def test_an_event_and_its_repeat_have_the_id_of_the_callback(
+def test_an_eventbridge_event_and_its_repeat_have_the_id_of_the_callback(
     outcomes: Consequences, bus: Bus, aws: Aws
 ) -> None:
     outcomes.handle(busy())
@@ -124,7 +126,7 @@ def test_an_event_and_its_repeat_have_the_id_of_the_callback(
         ("delivered", {"bounce_type": "Transient"}, None),
     ],
 )
-def test_the_code_of_an_event_is_the_reason_of_its_status(
+def test_the_code_of_an_eventbridge_event_is_the_reason_of_the_status(
     outcomes: Consequences, bus: Bus, status: str, facts: dict[str, Any], code: str | None
 ) -> None:
     outcomes.handle(change(1, MAIL, status=status, attempts=1, **facts))
@@ -132,7 +134,9 @@ def test_the_code_of_an_event_is_the_reason_of_its_status(
     assert (detail["status"], detail.get("code")) == (status, code)
 
 
-def test_an_event_contains_neither_recipients_nor_texts_about_them(outcomes: Consequences, bus: Bus) -> None:
+def test_an_eventbridge_event_contains_neither_recipients_nor_texts_about_them(
+    outcomes: Consequences, bus: Bus
+) -> None:
     private = {
         "to": ["Ada <ada@example.com>", "+16175551234"],
         "recipients": {"ada@example.com": {"status": "bounced", "error": "550 no ada@example.com"}},
@@ -155,20 +159,20 @@ def test_an_event_contains_neither_recipients_nor_texts_about_them(outcomes: Con
         change(1, {**MAIL, "status": "failed"}, status="retrying", generation=1),
     ],
 )
-def test_a_change_that_is_not_an_outcome_has_no_event(
+def test_a_change_that_is_not_an_outcome_causes_no_eventbridge_event(
     outcomes: Consequences, bus: Bus, record: dict[str, Any]
 ) -> None:
     assert outcomes.handle(record) == set()
     assert bus.calls == []
 
 
-def test_a_call_has_at_most_ten_events(outcomes: Consequences, bus: Bus) -> None:
+def test_a_call_to_eventbridge_has_at_most_ten_events(outcomes: Consequences, bus: Bus) -> None:
     records = [change(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(25)]
     assert outcomes.handle(*records) == set()
     assert [len(call) for call in bus.calls] == [10, 10, 5]
 
 
-def test_the_events_that_are_refused_come_again_and_no_others(
+def test_only_the_events_that_eventbridge_refuses_are_retried(
     outcomes: Consequences, bus: Bus, log: Log
 ) -> None:
     bus.refused = {"m-3": "ThrottlingException", "m-14": "InternalFailure"}
@@ -182,7 +186,7 @@ def test_the_events_that_are_refused_come_again_and_no_others(
     "error",
     [client_error("AccessDeniedException"), ReadTimeoutError(endpoint_url="https://events.example.com")],
 )
-def test_after_a_failed_call_all_remaining_events_come_again_without_another_call(
+def test_after_a_failed_call_to_eventbridge_all_remaining_events_are_retried_later(
     outcomes: Consequences, bus: Bus, error: Exception, log: Log
 ) -> None:
     bus.raises = {"m-12": error}
@@ -193,13 +197,15 @@ def test_after_a_failed_call_all_remaining_events_come_again_without_another_cal
     assert line["entries"] == 25
 
 
-def test_a_failed_bus_delays_neither_callbacks_nor_retries(outcomes: Consequences, bus: Bus) -> None:
+def test_an_error_of_eventbridge_delays_neither_callbacks_nor_retries(
+    outcomes: Consequences, bus: Bus
+) -> None:
     bus.raises = {"f-1": client_error("InternalException", status=500)}
     assert outcomes.handle(busy(7)) == {"7"}
     assert len(outcomes.entries("webhook")) == len(outcomes.entries("fax-retry")) == 1
 
 
-def test_the_largest_events_fit_one_call(outcomes: Consequences, bus: Bus) -> None:
+def test_the_largest_possible_event_has_less_than_20_000_bytes(outcomes: Consequences, bus: Bus) -> None:
     """Only DynamoDB limits the key of an invalid item."""
     largest = {**FAX, "id": "\x01" * 2048, "event_type": "\x01" * 1024, "topic": "\U0001f4ec" * 64}
     outcomes.handle(change(1, largest, status="failed", error={"code": "x" * 64}))
@@ -207,7 +213,7 @@ def test_the_largest_events_fit_one_call(outcomes: Consequences, bus: Bus) -> No
     assert len(entry["Detail"].encode()) < 20_000
 
 
-def test_the_client_of_eventbridge_is_created_only_for_a_stage_with_a_bus(
+def test_the_eventbridge_client_is_created_only_for_a_stage_with_an_event_bus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     created: list[str] = []

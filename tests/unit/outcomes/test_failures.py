@@ -27,7 +27,7 @@ def written(capsys: pytest.CaptureFixture[str], *changes: LedgerChange) -> dict[
     return {(row["channel"], row["reason"]): sum(row["Failed"]) for row in rows}
 
 
-def test_failures_are_counted_by_channel_and_error_code(
+def test_failed_messages_are_counted_by_channel_and_error_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     changes = [
@@ -40,7 +40,7 @@ def test_failures_are_counted_by_channel_and_error_code(
 
 
 @pytest.mark.parametrize("status", ["undelivered", "bounced", "complained"])
-def test_the_status_is_the_reason_of_a_failure_that_a_provider_reports_later(
+def test_failures_that_a_provider_reports_later_are_counted_by_status_instead_of_code(
     capsys: pytest.CaptureFixture[str], status: str
 ) -> None:
     assert written(capsys, changed("sent", status, error={"code": "5.1.1", "message": "…"})) == {
@@ -49,24 +49,26 @@ def test_the_status_is_the_reason_of_a_failure_that_a_provider_reports_later(
 
 
 @pytest.mark.parametrize("status", ["sending", "scheduled", "retrying", "sent", "delivered", "suppressed"])
-def test_other_statuses_are_not_failures(capsys: pytest.CaptureFixture[str], status: str) -> None:
+def test_messages_with_other_statuses_are_not_counted_as_failed(
+    capsys: pytest.CaptureFixture[str], status: str
+) -> None:
     assert written(capsys, changed("ready", status)) == {}
 
 
-def test_a_change_within_the_same_status_is_not_counted_again(
+def test_a_failed_message_that_changes_without_a_new_status_is_not_counted_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert written(capsys, changed("failed", "failed", error=INVALID)) == {}
 
 
-def test_failures_without_a_code_or_with_a_very_long_code_are_counted(
+def test_failed_messages_without_an_error_code_or_with_a_very_long_code_are_counted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     failures = written(capsys, changed(None, "failed"), changed(None, "failed", error={"code": "x" * 300}))
     assert failures == {("mail", "failed"): 1, ("mail", "x" * REASON_CHARACTERS): 1}
 
 
-def test_the_metric_has_the_dimensions_channel_and_reason(
+def test_the_metric_of_failed_messages_has_the_dimensions_channel_and_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     failures = Failures(CHANNELS)
@@ -83,7 +85,7 @@ def test_the_metric_has_the_dimensions_channel_and_reason(
     ]
 
 
-def test_a_batch_of_the_ledger_s_stream_writes_its_failures(
+def test_handling_a_batch_of_the_ledgers_stream_writes_the_metric_of_failed_messages(
     outcomes: Consequences, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcomes.handle(change(status="failed", error=INVALID), change(number=101, status="sent"))
@@ -92,7 +94,7 @@ def test_a_batch_of_the_ledger_s_stream_writes_its_failures(
 
 
 @pytest.mark.parametrize("name", ["ada@example.com", "3f2a", "", "café", "x" * 300])
-def test_unknown_channels_share_one_metric_whatever_their_names(
+def test_failed_messages_of_all_unknown_channels_are_counted_as_the_channel_unknown(
     capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     assert written(capsys, changed(None, "failed", name, error=INVALID)) == {("unknown", "invalid"): 1}

@@ -17,7 +17,7 @@ from tests.support.unit.post import Counted
 from tests.support.unit.shared import NOW, Aws, FakeClock, image
 
 
-def test_a_busy_fax_has_a_callback_and_a_retry_in_ten_minutes(
+def test_a_busy_fax_causes_a_callback_and_a_retry_in_ten_minutes(
     outcomes: Consequences, aws: Aws, counted: Counted
 ) -> None:
     assert outcomes.handle(busy()) == set()
@@ -40,7 +40,7 @@ def test_a_busy_fax_has_a_callback_and_a_retry_in_ten_minutes(
     assert counted() == {"Callbacks": 1, "Retries": 1}
 
 
-def test_a_queued_retry_is_read_by_the_fax_contract(outcomes: Consequences) -> None:
+def test_a_queued_retry_can_be_parsed_as_a_fax(outcomes: Consequences) -> None:
     attributes: dict[str, Any] = {"from": "+12025550101", "retry_count": 3}
     outcomes.handle(busy(attempts=4, **attributes))
     (entry,) = outcomes.entries("fax-retry")
@@ -49,7 +49,7 @@ def test_a_queued_retry_is_read_by_the_fax_contract(outcomes: Consequences) -> N
     assert fax.retry_count == 3
 
 
-def test_a_queued_callback_is_read_by_the_webhook_sender(outcomes: Consequences, aws: Aws) -> None:
+def test_a_queued_callback_can_be_decoded_by_the_webhook_sender(outcomes: Consequences, aws: Aws) -> None:
     outcomes.handle(change(status="sent", attempts=1))
     (record,) = aws.receive("webhook")
     callback = msgspec.json.decode(record["Body"], type=Callback)
@@ -69,7 +69,7 @@ def test_a_queued_callback_is_read_by_the_webhook_sender(outcomes: Consequences,
         (0, 0, 0),
     ],
 )
-def test_a_retry_waits_in_the_queue_for_at_most_900_seconds_and_its_body_has_the_time(
+def test_a_retry_is_delayed_at_most_900_seconds_by_sqs_and_contains_its_due_time(
     fax_queues: Aws, clock: FakeClock, delay: float, lateness: float, queued: int
 ) -> None:
     outcomes = Consequences(fax_queues, clock, retry_delay_seconds=delay)
@@ -80,7 +80,9 @@ def test_a_retry_waits_in_the_queue_for_at_most_900_seconds_and_its_body_has_the
     assert json.loads(entry["MessageBody"])["not_before"] == NOW + delay
 
 
-def test_a_retry_with_a_fraction_of_a_second_is_never_early(fax_queues: Aws, clock: FakeClock) -> None:
+def test_a_retry_due_at_a_fraction_of_a_second_is_never_queued_too_early(
+    fax_queues: Aws, clock: FakeClock
+) -> None:
     outcomes = Consequences(fax_queues, clock)
     outcomes.handle(busy(updatedAt=iso(NOW + 0.25)))
     (entry,) = outcomes.entries("fax-retry")
@@ -99,7 +101,7 @@ def test_callbacks_are_grouped_by_host_so_that_a_dead_host_delays_no_other_host(
     assert not any("MessageDeduplicationId" in entry for entry in entries)
 
 
-def test_a_call_of_a_queue_has_at_most_ten_entries(outcomes: Consequences) -> None:
+def test_callbacks_are_queued_with_at_most_ten_entries_per_call(outcomes: Consequences) -> None:
     records = [change(number, {**FAX, "id": f"f-{number}"}, status="sent") for number in range(25)]
     assert outcomes.handle(*records) == set()
     assert len(outcomes.sqs.calls) == 3
@@ -117,7 +119,7 @@ def test_a_call_of_a_queue_has_at_most_ten_entries(outcomes: Consequences) -> No
         {"eventName": "REMOVE", "dynamodb": {"SequenceNumber": "1", "OldImage": image(**FAX)}},
     ],
 )
-def test_a_change_without_a_consequence_makes_no_call(
+def test_a_change_without_callback_or_retry_makes_no_call_to_sqs(
     outcomes: Consequences, record: dict[str, Any], counted: Counted
 ) -> None:
     assert outcomes.handle(record) == set()

@@ -19,7 +19,7 @@ BAD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
-def test_an_invalid_record_is_retried_and_delays_no_other(
+def test_an_invalid_stream_record_is_retried_and_the_other_records_are_handled(
     outcomes: Consequences, aws: Aws, log: Log, bad: dict[str, Any]
 ) -> None:
     records = [
@@ -33,7 +33,7 @@ def test_an_invalid_record_is_retried_and_delays_no_other(
     assert (line["level"], line["sequence"]) == ("ERROR", "101")
 
 
-def test_a_record_whose_callback_was_not_queued_is_reported_by_its_sequence_number(
+def test_a_stream_record_whose_callback_could_not_be_queued_is_reported_as_failed(
     fax_queues: Aws, clock: FakeClock
 ) -> None:
     def refusing(real: Any, **arguments: Any) -> Any:
@@ -47,7 +47,7 @@ def test_a_record_whose_callback_was_not_queued_is_reported_by_its_sequence_numb
     assert sorted(body["id"] for body in fax_queues.bodies("webhook")) == ["a", "c"]
 
 
-def test_a_retry_that_was_not_queued_is_tried_again_with_its_callback(
+def test_a_stream_record_whose_retry_could_not_be_queued_is_handled_again_with_its_callback(
     fax_queues: Aws, clock: FakeClock
 ) -> None:
     down = client_error("ServiceUnavailable", status=503)
@@ -65,7 +65,7 @@ def test_a_retry_that_was_not_queued_is_tried_again_with_its_callback(
 
 
 @pytest.mark.parametrize("character", ["\ufffe", "\uffff"])
-def test_a_character_that_sqs_does_not_accept_is_queued_in_an_escaped_form(
+def test_a_character_that_sqs_does_not_accept_is_escaped_in_queued_callbacks_and_retries(
     outcomes: Consequences, aws: Aws, character: str
 ) -> None:
     id_ = f"f{character}1"

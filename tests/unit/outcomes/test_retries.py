@@ -28,7 +28,7 @@ def retrying(old: dict[str, Any] = OLD, **changes: Any) -> LedgerChange:
     return LedgerChange(old, {name: value for name, value in new.items() if value is not ...})
 
 
-def test_the_next_attempt_is_made_from_the_ledger_alone() -> None:
+def test_the_next_attempt_of_a_fax_is_built_from_the_ledger_item_alone() -> None:
     assert retry_of(
         retrying(attempts=6, callback_url=TOLD, expires_at="2026-12-01T00:00:00Z"), TEN_MINUTES
     ) == {
@@ -42,7 +42,7 @@ def test_the_next_attempt_is_made_from_the_ledger_alone() -> None:
     }
 
 
-def test_the_next_attempt_has_the_payload_and_the_sender_of_the_first() -> None:
+def test_the_next_attempt_of_a_fax_has_the_payload_and_sender_of_the_first() -> None:
     attributes: dict[str, Any] = {"payload_ref": "s3://b/k", "from": "+12025550101"}
     retry = retry_of(retrying(pdf_url=..., **attributes), TEN_MINUTES)
     assert retry is not None
@@ -50,20 +50,20 @@ def test_the_next_attempt_has_the_payload_and_the_sender_of_the_first() -> None:
     assert not {"pdf_url", "callback_url", "expires_at", "error", "status"} & retry.keys()
 
 
-def test_the_wait_begins_at_the_end_of_the_last_attempt_even_if_the_stream_is_late() -> None:
+def test_the_delay_of_a_retry_begins_at_the_end_of_the_last_attempt_even_if_the_stream_is_late() -> None:
     retry = retry_of(retrying(updatedAt=iso(NOW + 0.4567)), 0.3)
     assert retry is not None
     assert retry["not_before"] == NOW + 0.756
 
 
-def test_a_reopened_fax_is_retried_at_once() -> None:
+def test_a_fax_reopened_for_a_resend_is_attempted_at_once() -> None:
     old = {**OLD, "status": "failed", "attempts": 20}
     retry = retry_of(retrying(old, attempts=20, generation=1), TEN_MINUTES)
     assert retry is not None
     assert (retry["attempt"], retry["not_before"]) == (21, NOW)
 
 
-def test_a_restored_ledger_item_causes_no_attempt() -> None:
+def test_a_ledger_item_restored_with_the_status_retrying_causes_no_attempt() -> None:
     assert retry_of(LedgerChange({}, retrying().new), TEN_MINUTES) is None
 
 
@@ -78,5 +78,7 @@ def test_a_restored_ledger_item_causes_no_attempt() -> None:
         ({**OLD, "status": "retrying", "callbacks": {}}, {"callbacks": {"retrying.1": {"status": "sent"}}}),
     ],
 )
-def test_any_other_change_causes_no_attempt(old: dict[str, Any], changes: dict[str, Any]) -> None:
+def test_changes_other_than_a_fax_becoming_retrying_cause_no_attempt(
+    old: dict[str, Any], changes: dict[str, Any]
+) -> None:
     assert retry_of(retrying(old, **changes), TEN_MINUTES) is None

@@ -20,7 +20,7 @@ ONLY = ("ada@example.com", "corp.example", "+1202555", "push:phones#token", "cha
         ("voice", "+12025550123"),
     ],
 )
-def test_a_recipient_in_the_setting_by_address_domain_number_or_channel_is_allowed(
+def test_a_recipient_is_allowed_by_address_domain_number_prefix_or_channel(
     channel: str, recipient: str
 ) -> None:
     assert AllowedRecipients(channel, ONLY, "").outside([recipient]) == {}
@@ -47,29 +47,33 @@ def test_a_recipient_in_the_setting_by_address_domain_number_or_channel_is_allow
         ("chat", "421"),
     ],
 )
-def test_any_other_recipient_is_outside(channel: str, recipient: str) -> None:
+def test_a_recipient_that_matches_no_entry_of_the_allowed_recipients_is_blocked(
+    channel: str, recipient: str
+) -> None:
     (blocked,) = AllowedRecipients(channel, ONLY, "").outside([recipient]).values()
     assert blocked.code == "not_allowed_here"
     assert blocked.sentence == "this stage sends only to those whom its setting recipients.only names"
 
 
 @pytest.mark.parametrize("only", [(), ONLY])
-def test_a_message_without_recipients_is_outside(only: tuple[str, ...]) -> None:
+def test_a_message_without_recipients_is_blocked_or_redirected_in_a_stage_with_allowed_recipients(
+    only: tuple[str, ...],
+) -> None:
     assert AllowedRecipients("chat", only, "").outside([])
     assert AllowedRecipients("chat", only, "bob").redirect([]) == "bob"
 
 
-def test_a_message_with_one_recipient_outside_is_redirected() -> None:
+def test_a_message_with_one_recipient_that_is_not_allowed_is_redirected() -> None:
     allowed = AllowedRecipients("mail", ONLY, "testers@example.com")
     assert allowed.redirect(["ada@example.com", "eve@example.com"]) == "testers@example.com"
     assert allowed.redirect(["ada@example.com", "bob@corp.example"]) is None
 
 
-def test_the_recipient_of_redirected_messages_is_allowed() -> None:
+def test_the_address_that_receives_redirected_messages_is_itself_allowed() -> None:
     allowed = AllowedRecipients("mail", (), "testers@example.com")
     assert allowed.redirect(["testers@example.com"]) is None
     assert allowed.outside(["testers@example.com"]) == {}
 
 
-def test_a_stage_without_redirect_to_redirects_no_message() -> None:
+def test_a_stage_without_the_setting_redirect_to_does_not_redirect_messages() -> None:
     assert AllowedRecipients("mail", ONLY, "").redirect(["eve@example.com"]) is None

@@ -23,13 +23,13 @@ def stored(aws: Aws) -> list[dict[str, Any]]:
     return [plain(row) for row in aws.dynamodb.scan(TableName=PREFERENCES)["Items"]]
 
 
-def test_an_opt_out_is_found_with_its_time_and_its_way(preferences: Preferences) -> None:
+def test_an_opt_out_is_found_with_its_time_and_how_it_was_made(preferences: Preferences) -> None:
     assert preferences.opt_out(ADA, TOPIC, "page")
     assert preferences.find([(ADA, TOPIC), ("eve@example.com", TOPIC), (ADA, TOPIC)]) == {(ADA, TOPIC): OUT}
     assert preferences.get(ADA, TOPIC) == OUT
 
 
-def test_another_topic_of_the_same_recipient_is_another_choice(preferences: Preferences) -> None:
+def test_an_opt_out_of_one_topic_does_not_apply_to_another_topic(preferences: Preferences) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
     assert preferences.find([(ADA, "news"), (ADA, "Followers")]) == {}
     assert preferences.get(ADA, "news") is None
@@ -38,7 +38,7 @@ def test_another_topic_of_the_same_recipient_is_another_choice(preferences: Pref
 WITH_9, WITHOUT_9 = "+5491123456789", "+541123456789"  # one mobile of Argentina
 
 
-def test_an_opt_out_counts_for_every_spelling_of_a_number(
+def test_an_opt_out_applies_to_every_spelling_of_a_phone_number(
     preferences: Preferences,
 ) -> None:
     preferences.opt_out(WITHOUT_9, TOPIC, "page")
@@ -48,7 +48,7 @@ def test_an_opt_out_counts_for_every_spelling_of_a_number(
     assert preferences.find([*pairs, (ADA, TOPIC)]) == dict.fromkeys(pairs, opt_out)
 
 
-def test_opting_in_again_counts_for_every_spelling_of_a_number(
+def test_opting_in_again_applies_to_every_spelling_of_a_phone_number(
     preferences: Preferences, clock: FakeClock
 ) -> None:
     preferences.opt_out(WITHOUT_9, TOPIC, "page")
@@ -59,7 +59,7 @@ def test_opting_in_again_counts_for_every_spelling_of_a_number(
     assert not preferences.opt_in(WITH_9, TOPIC)
 
 
-def test_a_repeated_opt_out_changes_nothing_and_returns_false(
+def test_a_repeated_opt_out_keeps_the_first_one_and_returns_false(
     preferences: Preferences, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
@@ -68,7 +68,7 @@ def test_a_repeated_opt_out_changes_nothing_and_returns_false(
     assert preferences.get(ADA, TOPIC) == OUT
 
 
-def test_opting_in_again_leaves_only_its_time_in_the_item(
+def test_opting_in_again_replaces_the_opt_out_by_the_time_of_opting_in(
     preferences: Preferences, aws: Aws, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
@@ -79,7 +79,7 @@ def test_opting_in_again_leaves_only_its_time_in_the_item(
     assert stored(aws) == [{"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS + 60_000}]
 
 
-def test_a_new_opt_out_after_opting_in_has_its_own_time(
+def test_an_opt_out_after_opting_in_again_is_stored_with_the_new_time(
     preferences: Preferences, aws: Aws, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
@@ -90,18 +90,20 @@ def test_a_new_opt_out_after_opting_in_has_its_own_time(
     assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by"}
 
 
-def test_opting_in_without_an_opt_out_writes_nothing(preferences: Preferences, aws: Aws) -> None:
+def test_opting_in_without_an_earlier_opt_out_writes_no_item(preferences: Preferences, aws: Aws) -> None:
     assert not preferences.opt_in(ADA, TOPIC)
     assert stored(aws) == []
 
 
-def test_an_opt_out_whose_response_was_lost_is_reported_as_new(aws: Aws, clock: FakeClock) -> None:
+def test_an_opt_out_is_reported_as_new_even_if_the_first_response_was_lost(
+    aws: Aws, clock: FakeClock
+) -> None:
     preferences = preferences_of(aws, clock, update_item=asked_twice)
     assert preferences.opt_out(ADA, TOPIC, "one-click")
     assert preferences.get(ADA, TOPIC) == OptOut(ADA, TOPIC, NOW_MS, "one-click")
 
 
-def test_an_opt_in_whose_response_was_lost_is_reported_as_new(
+def test_an_opt_in_is_reported_as_new_even_if_the_first_response_was_lost(
     preferences: Preferences, aws: Aws, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
@@ -111,14 +113,14 @@ def test_an_opt_in_whose_response_was_lost_is_reported_as_new(
     assert not preferences.opt_in(ADA, TOPIC)
 
 
-def test_the_page_reads_the_choice_consistently(preferences: Preferences) -> None:
+def test_the_choice_of_one_recipient_is_read_with_a_consistent_read(preferences: Preferences) -> None:
     preferences.get(ADA, TOPIC)
     client: Any = preferences.client
     name, arguments = client.calls[-1]
     assert (name, arguments["ConsistentRead"]) == ("get_item", True)
 
 
-def test_every_request_is_valid_by_the_model_of_dynamodb(preferences: Preferences) -> None:
+def test_every_request_about_opt_outs_is_valid_in_boto3s_model_of_dynamodb(preferences: Preferences) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
     preferences.find([(ADA, TOPIC)])
     preferences.get(ADA, TOPIC)
@@ -136,7 +138,7 @@ def test_every_request_is_valid_by_the_model_of_dynamodb(preferences: Preference
         assert problems("dynamodb", operation, arguments) == ""
 
 
-def test_the_key_and_the_item_of_a_choice_can_be_read_without_the_class() -> None:
+def test_the_key_and_the_item_of_an_opt_out_can_be_read_without_the_class_preferences() -> None:
     assert choice_key(ADA, TOPIC) == {"recipient": {"S": ADA}, "topic": {"S": TOPIC}}
     row = {"recipient": ADA, "topic": TOPIC, "opted_out_at": NOW_MS, "by": "page"}
     assert opt_out_of(row) == OUT

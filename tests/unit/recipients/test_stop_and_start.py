@@ -31,14 +31,14 @@ def of_ada(list_: Suppressions) -> Suppression | None:
     return list_.find("sms", [ADA]).get(ADA)
 
 
-def test_a_stop_suppresses_a_number_for_texts_alone(list_: Suppressions) -> None:
+def test_a_text_with_stop_suppresses_a_number_for_texts_but_not_for_faxes(list_: Suppressions) -> None:
     assert list_.mark(stop())
     assert of_ada(list_) == stop()
     assert list(list_.listed()) == [stop()]
     assert list_.find("fax", [ADA]) == {}
 
 
-def test_the_reason_of_a_blocked_text_has_the_number_that_the_stop_was_sent_to(
+def test_the_reason_for_a_blocked_text_names_the_number_that_received_the_stop(
     list_: Suppressions, aws: Aws
 ) -> None:
     list_.mark(stop())
@@ -51,7 +51,7 @@ def test_the_reason_of_a_blocked_text_has_the_number_that_the_stop_was_sent_to(
     )
 
 
-def test_a_repeated_older_start_does_not_end_a_stop(list_: Suppressions) -> None:
+def test_a_repeated_start_that_is_older_than_a_stop_does_not_end_the_suppression(list_: Suppressions) -> None:
     list_.mark(stop(NOW_MS - 2000))
     list_.start(ADA, "sms", NOW_MS - 1000)
     list_.mark(stop())
@@ -59,14 +59,16 @@ def test_a_repeated_older_start_does_not_end_a_stop(list_: Suppressions) -> None
     assert of_ada(list_) == stop()
 
 
-def test_a_late_or_repeated_stop_does_not_undo_a_later_start(list_: Suppressions) -> None:
+def test_a_late_or_repeated_stop_does_not_undo_a_newer_start(list_: Suppressions) -> None:
     list_.start(ADA, "sms", NOW_MS + 1)
     assert list_.mark(stop())
     assert not list_.mark(stop())
     assert of_ada(list_) is None
 
 
-def test_a_late_copy_of_a_stop_does_not_undo_its_lifting(list_: Suppressions, clock: FakeClock) -> None:
+def test_a_late_copy_of_a_stop_does_not_suppress_the_number_again_after_lifting(
+    list_: Suppressions, clock: FakeClock
+) -> None:
     list_.mark(LANDLINE)
     list_.mark(stop())
     clock.advance(60)
@@ -92,7 +94,7 @@ def _write(list_: Suppressions, texts: Sequence[Text]) -> None:
 
 
 @given(texts, st.booleans(), st.data())
-def test_the_latest_text_counts_in_any_order_and_a_stop_overrides_a_start_of_the_same_time(
+def test_the_latest_stop_or_start_decides_in_any_order_of_arrival_and_stop_wins_at_the_same_time(
     texts: list[Text], landline: bool, data: st.DataObject
 ) -> None:
     client: Any = in_memory_client()

@@ -27,19 +27,23 @@ def test_a_suppressed_recipient_is_found_with_the_reason(suppressions: Suppressi
     assert suppressions.find("mail", [ADA, "eve@example.com", ADA]) == {ADA: BOUNCE}
 
 
-def test_another_channel_of_the_same_recipient_is_not_on_the_list(suppressions: Suppressions) -> None:
+def test_a_recipient_suppressed_for_one_channel_is_not_suppressed_for_another(
+    suppressions: Suppressions,
+) -> None:
     suppressions.mark(BOUNCE)
     assert suppressions.find("sms", [ADA]) == {}
 
 
-def test_the_first_bounce_stays_on_the_list(suppressions: Suppressions) -> None:
+def test_a_later_bounce_does_not_replace_the_first_bounce_of_a_suppressed_recipient(
+    suppressions: Suppressions,
+) -> None:
     suppressions.mark(BOUNCE)
     assert not suppressions.mark(_later(5, detail="another"))
     assert suppressions.find("mail", [ADA]) == {ADA: BOUNCE}
 
 
 @pytest.mark.parametrize("seconds", [-5, 5])
-def test_a_complaint_replaces_a_bounce_and_a_bounce_does_not_replace_a_complaint(
+def test_a_complaint_replaces_a_bounce_on_the_suppression_list_but_not_the_reverse(
     suppressions: Suppressions, seconds: int
 ) -> None:
     complaint = _later(seconds, reason="complaint")
@@ -50,7 +54,7 @@ def test_a_complaint_replaces_a_bounce_and_a_bounce_does_not_replace_a_complaint
     assert suppressions.find("mail", [ADA]) == {ADA: complaint}
 
 
-def test_a_lifting_whose_response_was_lost_is_reported_as_new(
+def test_lifting_a_suppression_is_reported_as_new_even_if_the_response_was_lost(
     suppressions: Suppressions, aws: Aws, clock: FakeClock
 ) -> None:
     suppressions.mark(BOUNCE)
@@ -60,7 +64,7 @@ def test_a_lifting_whose_response_was_lost_is_reported_as_new(
     assert not suppressions.lift(ADA, "mail")
 
 
-def test_lifting_a_recipient_who_is_not_on_the_list_writes_nothing(
+def test_lifting_the_suppression_of_an_unsuppressed_recipient_writes_no_item(
     suppressions: Suppressions, aws: Aws
 ) -> None:
     assert not suppressions.lift(ADA, "mail")
@@ -68,7 +72,7 @@ def test_lifting_a_recipient_who_is_not_on_the_list_writes_nothing(
 
 
 @pytest.mark.parametrize("again", [BOUNCE, _later(0, reason="complaint")])
-def test_a_late_copy_of_an_old_event_does_not_undo_the_lifting(
+def test_a_late_copy_of_a_bounce_does_not_suppress_a_recipient_again_after_lifting(
     suppressions: Suppressions, again: Suppression
 ) -> None:
     suppressions.mark(BOUNCE)
@@ -78,7 +82,7 @@ def test_a_late_copy_of_an_old_event_does_not_undo_the_lifting(
     assert list(suppressions.listed()) == []
 
 
-def test_a_complaint_from_before_the_lifting_does_not_replace_a_bounce_after_it(
+def test_a_complaint_before_lifting_does_not_replace_a_bounce_after_lifting(
     suppressions: Suppressions,
 ) -> None:
     suppressions.mark(BOUNCE)
@@ -89,7 +93,7 @@ def test_a_complaint_from_before_the_lifting_does_not_replace_a_bounce_after_it(
     assert suppressions.find("mail", [ADA]) == {ADA: again}
 
 
-def test_a_bounce_after_the_lifting_suppresses_the_recipient_again(suppressions: Suppressions) -> None:
+def test_a_bounce_after_lifting_suppresses_the_recipient_again(suppressions: Suppressions) -> None:
     suppressions.mark(BOUNCE)
     suppressions.lift(ADA, "mail")
     again = _later(3600)

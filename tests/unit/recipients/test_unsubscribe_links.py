@@ -40,13 +40,13 @@ def refused(text: str, reader: Tokens | None = None) -> bool:
     return True
 
 
-def test_a_link_is_read_as_its_recipient_and_topic() -> None:
+def test_the_token_of_an_unsubscribe_link_decodes_to_the_recipient_and_topic() -> None:
     url = links().url(ADA, TOPIC)
     assert re.fullmatch(re.escape(URL) + r"/[A-Za-z0-9_.-]+", url)
     assert tokens().read(url.removeprefix(f"{URL}/")) == Choice(ADA, TOPIC)
 
 
-def test_the_links_in_mails_of_earlier_releases_stay_valid() -> None:
+def test_unsubscribe_links_in_mails_of_earlier_releases_are_valid() -> None:
     # Signed by release 0.2.0. The way of signing may never change: HMAC of SHA-256, with the salt of 0.2.0.
     sent = "WyJhZGFAZXhhbXBsZS5jb20iLCJmb2xsb3dlcnMiXQ.KBcPonDLX92Ev7IiG40KJQnpYPRliNx-yto5w2KtLwQ"
     assert tokens().read(sent) == Choice(ADA, TOPIC)
@@ -57,7 +57,7 @@ def test_the_links_in_mails_of_earlier_releases_stay_valid() -> None:
     st.emails(),
     st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=MAX_TOPIC),
 )
-def test_every_address_and_topic_is_read_from_its_token(recipient: str, topic: str) -> None:
+def test_every_address_and_topic_can_be_signed_as_a_token_and_decoded(recipient: str, topic: str) -> None:
     signed = Tokens(kept(keys())).sign(Choice(recipient, topic))
     assert re.fullmatch(r"[A-Za-z0-9_.-]+", signed)
     assert tokens().read(signed) == Choice(recipient, topic)
@@ -65,48 +65,50 @@ def test_every_address_and_topic_is_read_from_its_token(recipient: str, topic: s
 
 @pytest.mark.parametrize("recipient", ["björn@example.com", "用户@例子.example", "o'hara+x@a.example", '"@x'])
 @pytest.mark.parametrize("topic", ["Neuigkeiten über Köln", "ニュース", "<script>", "a/b?c#d %"])
-def test_addresses_and_topics_of_any_language_are_read_from_their_tokens(recipient: str, topic: str) -> None:
+def test_addresses_and_topics_in_any_script_can_be_signed_as_a_token_and_decoded(
+    recipient: str, topic: str
+) -> None:
     assert tokens().read(token(recipient, topic)) == Choice(recipient, topic)
 
 
-def test_a_token_cannot_be_changed_to_another_address_or_topic() -> None:
+def test_a_token_whose_address_or_topic_was_replaced_is_refused() -> None:
     _, _, signature = token().rpartition(".")
     for choice in (["eve@example.com", TOPIC], [ADA, "news"], [ADA, ""], [ADA]):
         payload = base64.urlsafe_b64encode(json.dumps(choice, separators=(",", ":")).encode()).rstrip(b"=")
         assert refused(f"{payload.decode()}.{signature}")
 
 
-def test_the_signature_of_one_token_is_invalid_for_another() -> None:
+def test_a_token_with_the_signature_of_another_token_is_refused() -> None:
     ada, eve = token().rpartition("."), token("eve@example.com").rpartition(".")
     assert refused(f"{ada[0]}.{eve[2]}")
     assert refused(f"{eve[0]}.{ada[2]}")
 
 
 @pytest.mark.parametrize("position", range(0, 83, 3))
-def test_no_character_of_a_token_can_be_changed(position: int) -> None:
+def test_a_token_with_one_changed_character_is_refused(position: int) -> None:
     good = token()
     for letter in "A_z.":
         changed = good[:position] + letter + good[position + 1 :]
         assert changed == good or refused(changed)
 
 
-def test_a_token_has_one_spelling_though_base64_has_several_for_its_last_character() -> None:
+def test_a_token_with_another_last_character_of_equal_base64_value_is_refused() -> None:
     good = token()
     letters = [letter for letter in string.ascii_letters + string.digits + "-_" if letter != good[-1]]
     assert all(refused(good[:-1] + letter) for letter in letters)
 
 
 @pytest.mark.parametrize("length", [0, 1, 10, 38, 39, 40, 60, 80])
-def test_a_truncated_token_is_refused(length: int) -> None:
+def test_a_truncated_unsubscribe_token_is_refused(length: int) -> None:
     assert refused(token()[:length])
 
 
 @given(st.text(string.ascii_letters + string.digits + "-_.", max_size=200) | st.text(max_size=50))
-def test_a_guessed_token_is_refused(guess: str) -> None:
+def test_a_guessed_unsubscribe_token_is_refused(guess: str) -> None:
     assert refused(guess)
 
 
-def test_a_token_of_another_key_is_refused() -> None:
+def test_a_token_signed_with_another_key_is_refused() -> None:
     assert refused(token(), tokens(NEWER))
 
 
@@ -134,14 +136,14 @@ def test_a_token_that_the_same_key_signed_for_another_purpose_is_refused(
     "content",
     [[ADA], [ADA, TOPIC, "x"], {"recipient": ADA}, [1, 2], [ADA, None], ["", TOPIC], [ADA, ""], "x"],
 )
-def test_signed_content_that_is_not_a_choice_is_refused(content: object) -> None:
+def test_a_signed_token_that_contains_no_recipient_and_topic_is_refused(content: object) -> None:
     signing = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
     signed = URLSafeSerializer(KEY, salt=b"mailroom.unsubscribe", signer_kwargs=signing).dumps(content)
     with pytest.raises(Malformed, match=r"^signed, but no choice$"):
         tokens().read(signed)
 
 
-def test_a_new_key_signs_and_the_links_of_the_previous_key_stay_valid() -> None:
+def test_new_links_are_signed_with_the_new_key_and_links_of_previous_keys_are_valid() -> None:
     reader = Tokens(kept(keys(NEWER, "an older key of the stage", KEY)))
     assert reader.read(token()) == Choice(ADA, TOPIC)
     new = reader.sign(Choice(ADA, TOPIC))
@@ -150,7 +152,7 @@ def test_a_new_key_signs_and_the_links_of_the_previous_key_stay_valid() -> None:
     assert refused(new)
 
 
-def test_a_new_key_counts_when_the_secret_is_read_again(clock: FakeClock) -> None:
+def test_a_removed_signing_key_is_no_longer_accepted_after_the_secret_is_read_again(clock: FakeClock) -> None:
     client = keys()
     reader = Tokens(kept(client, clock))
     assert reader.read(token()) == Choice(ADA, TOPIC)
@@ -163,7 +165,9 @@ def cached(client: Secrets, clock: FakeClock, seconds: float = 60) -> CachedSecr
     return CachedSecret(client, ARN, clock, seconds)  # type: ignore[arg-type]
 
 
-def test_a_link_of_a_new_key_is_valid_at_once_although_the_secret_is_cached(clock: FakeClock) -> None:
+def test_a_link_signed_with_a_new_key_is_valid_even_if_the_cached_secret_lacks_that_key(
+    clock: FakeClock,
+) -> None:
     client = keys()
     warm = Tokens(cached(client, clock))
     assert warm.read(token()) == Choice(ADA, TOPIC)
@@ -186,7 +190,7 @@ def test_forged_tokens_cause_a_read_of_the_secret_only_every_few_seconds(clock: 
 
 
 @pytest.mark.parametrize("trouble", [DENIED, DOWN, NoCredentialsError()])
-def test_the_cached_keys_count_while_the_secret_cannot_be_read_again(
+def test_cached_signing_keys_are_used_while_the_secret_cannot_be_read_again(
     clock: FakeClock, trouble: Exception
 ) -> None:
     client = keys()
@@ -200,7 +204,7 @@ def test_the_cached_keys_count_while_the_secret_cannot_be_read_again(
     assert len(client.asked) == 2
 
 
-def test_a_token_causes_one_read_of_a_secret_that_was_never_read(clock: FakeClock) -> None:
+def test_a_token_causes_only_one_read_if_the_secret_has_never_been_read(clock: FakeClock) -> None:
     client = keys()
     client.trouble = DENIED
     with pytest.raises(type(DENIED)):
@@ -208,7 +212,9 @@ def test_a_token_causes_one_read_of_a_secret_that_was_never_read(clock: FakeCloc
     assert len(client.asked) == 1
 
 
-def test_signed_content_that_is_not_a_choice_causes_no_read_of_the_secret(clock: FakeClock) -> None:
+def test_a_signed_token_without_recipient_and_topic_does_not_cause_a_read_of_the_secret(
+    clock: FakeClock,
+) -> None:
     client = keys()
     warm = Tokens(cached(client, clock))
     warm.read(token())
@@ -229,12 +235,12 @@ class NeverRead(Secrets):
 
 
 @pytest.mark.parametrize("text", ["a" * (MAX_TOKEN + 1), "a" * 10_000_000, "ä.b", "\ud800", "a\u2028"])
-def test_a_token_that_is_too_long_or_not_ascii_is_refused_before_any_work(text: str) -> None:
+def test_a_token_that_is_too_long_or_not_ascii_is_refused_without_reading_the_secret(text: str) -> None:
     assert refused(text, Tokens(kept(NeverRead())))
 
 
 @pytest.mark.parametrize("topic", [LONG_TOPIC, "x" * MAX_TOPIC, '"' * MAX_TOPIC])
-def test_the_longest_address_and_topic_fit_a_token_and_a_header(topic: str) -> None:
+def test_a_link_for_the_longest_address_and_topic_fits_a_mail_header(topic: str) -> None:
     assert len(LONGEST) == 254
     url = "https://" + "a" * 182 + "/b"
     link = links(url=url).url(LONGEST, topic)
@@ -242,13 +248,13 @@ def test_the_longest_address_and_topic_fit_a_token_and_a_header(topic: str) -> N
     assert tokens().read(link.removeprefix(f"{url}/")) == Choice(LONGEST, topic)
 
 
-def test_a_url_that_is_too_long_for_a_header_is_refused_at_the_start() -> None:
+def test_an_unsubscribe_base_url_that_is_too_long_for_a_mail_header_is_refused_at_start() -> None:
     with pytest.raises(ValueError, match=r"^the URL for opting out has 193 characters; use a shorter one$"):
         links(url="https://" + "a" * 185)
     links(url="https://" + "a" * 184)
 
 
-def test_a_slash_at_the_end_of_the_url_is_ignored() -> None:
+def test_a_slash_at_the_end_of_the_unsubscribe_base_url_is_ignored() -> None:
     assert links(url=f"{URL}/").url(ADA, TOPIC) == links().url(ADA, TOPIC)
 
 
@@ -262,7 +268,7 @@ def test_a_slash_at_the_end_of_the_url_is_ignored() -> None:
         pytest.param('{"private": ' + "[" * 100_000, id="nested too deeply"),
     ],
 )
-def test_a_secret_without_a_valid_key_is_refused_without_a_quotation(text: str) -> None:
+def test_a_secret_without_a_valid_signing_key_is_refused_without_quoting_the_secret(text: str) -> None:
     secret = kept(Secrets(text))
     for use in (lambda: Links(secret, URL).url(ADA, TOPIC), lambda: Tokens(secret).read(token())):
         with pytest.raises(InvalidSecret, match=r'is not \{"key": "<random>"') as caught:
@@ -270,7 +276,7 @@ def test_a_secret_without_a_valid_key_is_refused_without_a_quotation(text: str) 
         assert KEY not in str(caught.value)
 
 
-def test_a_secret_that_cannot_be_read_raises_the_error_of_aws() -> None:
+def test_signing_or_reading_a_link_raises_the_aws_error_if_the_secret_cannot_be_read() -> None:
     client = keys()
     client.trouble = DENIED
     for use in (Links(kept(client), URL).url, lambda *_: Tokens(kept(client)).read(token())):
