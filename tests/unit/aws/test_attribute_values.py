@@ -170,7 +170,7 @@ def test_two_items_are_equal_if_their_values_are_equal_in_different_notations(
     assert same({"v": other}, {"v": one}) is equal
 
 
-def test_an_item_with_an_additional_attribute_is_not_equal() -> None:
+def test_two_items_are_not_equal_if_one_has_an_additional_attribute() -> None:
     assert not same({"a": {"N": "1"}}, {"a": {"N": "1"}, "b": {"N": "1"}})
 
 

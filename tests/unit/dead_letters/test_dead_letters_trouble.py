@@ -116,7 +116,7 @@ def ticking(seconds: float, step: float) -> Callable[[], int]:
     return lambda: next(times)
 
 
-def test_a_check_ends_before_the_functions_time_is_over_and_logs_that_letters_remain(
+def test_a_check_of_dead_letters_ends_before_the_functions_time_is_over_and_logs_that_some_remain(
     office: Office, log: Log
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(40)))
@@ -138,14 +138,16 @@ def test_dead_letters_for_which_a_check_had_no_time_are_handled_by_later_checks(
     assert len(logged(log)) == len(set(logged(log))) == 40
 
 
-def test_a_check_without_enough_remaining_time_receives_no_letter(office: Office, log: Log) -> None:
+def test_a_check_of_dead_letters_is_skipped_if_too_little_time_remains(office: Office, log: Log) -> None:
     office.put("mail-dlq", item())
     assert office.look("mail-dlq", remaining=lambda: int(DEAD_LETTERS_KEPT_BACK_SECONDS * 1000)) == {}
     assert "receive_message" not in office.sqs.names()
     assert lines_about(log(), "dead letters left for the next pass")
 
 
-def test_a_check_reserves_time_to_make_every_received_letter_visible_again(office: Office, log: Log) -> None:
+def test_a_check_of_dead_letters_reserves_time_to_make_every_received_letter_visible_again(
+    office: Office, log: Log
+) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(30)))
     spare = DEAD_LETTERS_KEPT_BACK_SECONDS + 15 * PUT_BACK_SECONDS
     assert office.look("mail-dlq", remaining=lambda: int(spare * 1000))["mail-dlq"]["seen"] == 20
@@ -164,7 +166,7 @@ def test_a_queue_with_many_dead_letters_does_not_prevent_the_check_of_other_queu
     assert counts["mail-dlq"]["new"] > 0
 
 
-def test_a_check_receives_at_most_as_many_letters_as_sqs_allows_in_flight(
+def test_a_check_of_dead_letters_receives_at_most_as_many_as_sqs_allows_in_flight(
     office: Office, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 20)

@@ -104,7 +104,7 @@ def assert_refused(adapter: Accounts) -> None:
     assert adapter.open().account == "p/2"
 
 
-def test_a_look_up_that_finds_no_message_proves_this_only_for_the_account_it_asked(
+def test_a_look_up_proves_that_a_message_was_not_sent_only_for_the_account_that_it_searched(
     aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     """Account 2 has the message, the look-up asks account 1, and then the secret names account 2."""
@@ -119,7 +119,7 @@ def test_a_look_up_that_finds_no_message_proves_this_only_for_the_account_it_ask
     assert first.has + second.has == ["m-1"], "sent twice"
 
 
-def test_a_message_claimed_before_without_an_account_is_submitted_without_a_look_up(
+def test_a_message_whose_earlier_claim_had_no_account_is_submitted_without_a_look_up(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A look-up could find another program's fax to that number, or its text with the same words."""
@@ -136,7 +136,7 @@ def refused(_: Mail) -> None:
 
 
 @pytest.mark.parametrize("how", ["invalid", "rejected", "opted out", "expired", "suppressed"])
-def test_a_message_with_a_try_of_unknown_outcome_fails_as_outcome_unknown(
+def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_later_rejected_or_expired(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, how: str
 ) -> None:
     claimed(ledger)

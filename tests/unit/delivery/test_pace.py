@@ -98,7 +98,7 @@ def poisson(rate: float, count: int) -> list[float]:
 @pytest.mark.parametrize("seconds", [0.02, 0.2])
 @pytest.mark.parametrize("workers", [2, 4, 10])
 @pytest.mark.parametrize(("load", "rate"), [(0.5, 0.5), (1.0, 1.0), (3.0, 1.0)])
-def test_workers_together_never_exceed_the_rate_and_reach_it_under_full_load(
+def test_workers_together_keep_to_the_configured_rate_at_low_full_and_excess_load(
     workers: int, seconds: float, load: float, rate: float
 ) -> None:
     sent = sorted(when for _, when in submits(poisson(load * RATE, 20_000), workers, seconds))

@@ -38,16 +38,16 @@ def attributes_of(aws: Aws) -> dict[str, str]:
     return {name: value["StringValue"] for name, value in message["MessageAttributes"].items()}
 
 
-def test_the_time_of_the_put_into_the_mailbox_is_read_from_the_queue_records_attribute() -> None:
+def test_the_time_of_the_mailbox_put_is_read_from_the_attribute_of_the_queue_record() -> None:
     assert put_at(record(str(int(NOW) - 7))) == int(NOW) - 7
 
 
-def test_without_the_attribute_put_at_the_time_of_queueing_is_used() -> None:
+def test_the_time_when_a_record_was_queued_is_used_if_the_put_at_attribute_is_missing() -> None:
     assert put_at(record(SentTimestamp="1795251600250")) == 1795251600.25
 
 
 @pytest.mark.parametrize("text", ["soon", "1.5", "nan", "inf", "-1", "9" * 12, "9" * 400, "9" * 5000])
-def test_an_invalid_attribute_put_at_of_a_queue_record_is_ignored(text: str) -> None:
+def test_an_invalid_put_at_attribute_of_a_queue_record_is_ignored(text: str) -> None:
     assert put_at(record(text)) is None
 
 
@@ -55,25 +55,25 @@ def test_a_sent_timestamp_that_is_too_large_for_a_time_is_ignored() -> None:
     assert put_at(record(SentTimestamp="9" * 400)) is None
 
 
-def test_a_queue_record_without_any_time_has_an_unknown_time_of_the_put() -> None:
+def test_a_queue_record_without_any_time_has_an_unknown_time_of_the_mailbox_put() -> None:
     untimed = record()
     del untimed["attributes"]["SentTimestamp"]
     assert put_at(untimed) is None
 
 
-def test_dispatch_passes_the_time_of_the_put_into_the_mailbox_to_the_sender(
-    aws: Aws, clock: FakeClock
-) -> None:
+def test_dispatch_passes_the_time_of_the_mailbox_put_to_the_sender(aws: Aws, clock: FakeClock) -> None:
     made(aws, clock).dispatch(numbered(item()), {"100": NOW - 3.7})
     assert attributes_of(aws)[PUT_AT] == str(int(NOW - 3.7))
 
 
-def test_dispatch_omits_the_attribute_put_at_if_the_time_is_unknown(aws: Aws, clock: FakeClock) -> None:
+def test_dispatch_omits_the_put_at_attribute_if_the_time_of_the_mailbox_put_is_unknown(
+    aws: Aws, clock: FakeClock
+) -> None:
     made(aws, clock).dispatch(numbered(item()))
     assert PUT_AT not in attributes_of(aws)
 
 
-def test_dispatch_reads_the_time_of_the_put_from_the_mailboxs_stream_record(load: Load, aws: Aws) -> None:
+def test_dispatch_reads_the_time_of_the_mailbox_put_from_the_stream_record(load: Load, aws: Aws) -> None:
     load("dispatch")(stream_event(image(**item())), lambda_context())
     assert attributes_of(aws)[PUT_AT] == str(int(NOW))
 

@@ -58,7 +58,9 @@ def test_repeats_of_an_identical_request_do_not_wait_for_the_resend_delays(
     assert worker.submitted == ["m-1 again"] * 5
 
 
-def test_a_request_can_be_repeated_again_after_a_throttled_repeat(after_a_crash: Again, aws: Aws) -> None:
+def test_an_identical_request_whose_repeat_was_throttled_can_be_repeated_again(
+    after_a_crash: Again, aws: Aws
+) -> None:
     worker = after_a_crash(Retry("throttled"), Sent("p-1"), on_unknown="hold")
     assert worker.handle(item()).keys() == {"r-0"}
     assert aws.item()["unsettled_tries"][0].startswith(f"{NOW_MS} ")

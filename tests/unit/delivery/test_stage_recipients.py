@@ -170,7 +170,7 @@ class Room(Message, frozen=True, kw_only=True):
 
 
 @pytest.mark.parametrize(("only", "status"), [(None, "sent"), ([], "suppressed")])
-def test_a_message_without_recipients_is_suppressed_in_a_stage_with_allowed_recipients(
+def test_a_message_without_recipients_is_suppressed_in_a_stage_that_restricts_recipients(
     aws: Aws, clock: FakeClock, only: list[str] | None, status: str
 ) -> None:
     adapter: Any = FakeAdapter(Sent("p-1"))

@@ -78,7 +78,7 @@ def test_recipients_left_out_of_a_mail_do_not_use_the_days_budget(
     assert spent(aws, clock) == (2, 0)
 
 
-def test_budget_granted_for_recipients_left_out_is_used_by_the_next_batch(
+def test_daily_budget_reserved_for_recipients_left_out_is_used_by_the_next_batch(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     news = lane(post, aws, bulk=True, recipients_only=["example.com"])
@@ -199,7 +199,7 @@ def test_a_small_mail_does_not_overtake_a_large_mail_that_exceeds_the_days_quota
     assert [entry.item["id"] for entry in waiting(aws)] == ["large", "small"]
 
 
-def test_budget_granted_but_not_used_is_used_by_the_next_batch(
+def test_reserved_daily_budget_that_a_batch_did_not_use_is_used_by_the_next_batch(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(post, aws, Retry("slow down"), Sent("p-1"), bulk=True)
@@ -209,7 +209,9 @@ def test_budget_granted_but_not_used_is_used_by_the_next_batch(
     assert spent(aws, clock) == (1, 1)
 
 
-def test_budget_granted_but_not_used_expires_with_its_hour(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_reserved_daily_budget_that_was_not_used_expires_after_the_hour(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     bulk = lane(post, aws, Retry("slow down"), Sent("p-1"), bulk=True)
     bulk.handle(item())
     clock.advance(3_600)
@@ -245,7 +247,7 @@ def test_a_message_that_cannot_be_postponed_is_retried_from_its_own_queue(
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_a_message_refused_for_the_used_up_quota_waits_and_bulk_stops_for_the_day(
+def test_after_the_provider_reports_its_daily_quota_as_used_up_the_message_waits_and_bulk_stops(
     post: Make, aws: Aws, clock: FakeClock, counted: Counted, bulk: bool
 ) -> None:
     sender = lane(post, aws, DayUsedUp("Daily message quota exceeded."), bulk=bulk)
@@ -260,7 +262,7 @@ def test_a_message_refused_for_the_used_up_quota_waits_and_bulk_stops_for_the_da
     assert after.submitted == []
 
 
-def test_granted_budget_is_not_used_after_the_provider_reports_its_quota_as_used_up(
+def test_reserved_daily_budget_is_not_used_after_the_provider_reports_its_quota_as_used_up(
     post: Make, aws: Aws
 ) -> None:
     bulk = lane(post, aws, Retry("slow down"), DayUsedUp("quota"), Sent("p-1"), bulk=True)
@@ -350,7 +352,7 @@ def test_a_message_with_an_unknown_time_zone_fails_and_other_messages_are_sent(p
     assert bulk.submitted == ["good"]
 
 
-def test_a_message_whose_quota_comes_outside_its_time_window_waits_again_for_the_window(
+def test_a_message_whose_turn_for_quota_is_outside_its_time_window_then_waits_for_the_window(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -393,7 +395,7 @@ def test_a_refused_message_is_still_retried_while_new_bulk_messages_are_stopped(
     assert len(bulk.submitted) == 20
 
 
-def test_one_refusal_after_the_hours_stop_stops_bulk_messages_again(
+def test_after_the_one_hour_stop_of_bulk_messages_a_single_refusal_stops_them_again(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = unlimited(post, aws, REFUSED)
@@ -404,7 +406,7 @@ def test_one_refusal_after_the_hours_stop_stops_bulk_messages_again(
     assert [entry.item["id"] for entry in waiting(aws)] == ["o-2"]
 
 
-def test_one_refusal_does_not_stop_bulk_messages_once_the_provider_accepts_them_again(
+def test_a_single_refusal_does_not_stop_bulk_messages_once_the_provider_accepts_them_again(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     taken = [Sent("p-1")] * LATEST_MESSAGES
@@ -417,7 +419,9 @@ def test_one_refusal_does_not_stop_bulk_messages_once_the_provider_accepts_them_
     assert (bulk.handle(*batch("p")), waiting(aws)) == ({}, [])
 
 
-def test_refusals_of_a_third_of_the_mails_do_not_stop_bulk_messages(post: Make, aws: Aws) -> None:
+def test_refusals_of_a_third_of_the_mails_by_the_provider_do_not_stop_bulk_messages(
+    post: Make, aws: Aws
+) -> None:
     bulk = unlimited(post, aws, REFUSED, Sent("p-1"), Sent("p-2"))
     back = [record for at in range(9) for record in bulk.handle(*batch(f"n{at}"))]
     assert (len(back), waiting(aws)) == (30, [])
@@ -430,7 +434,7 @@ def test_repeated_refusals_of_one_message_do_not_stop_bulk_messages(post: Make, 
     assert len(bulk.handle(item(id="another"))) == 1, "it was submitted, and refused as well"
 
 
-def test_refusals_among_mails_that_fail_for_their_recipients_do_not_stop_bulk_messages(
+def test_refusals_do_not_stop_bulk_messages_if_the_provider_rejects_most_mails_for_their_recipients(
     post: Make, aws: Aws
 ) -> None:
     bulk = unlimited(post, aws, REFUSED, Rejected("no such domain"), Rejected("no such address"))

@@ -52,7 +52,7 @@ def test_while_the_ledger_is_down_no_message_is_sent_and_all_are_retried(
     assert counted() == {"Errors": 2}
 
 
-def test_a_batchs_metrics_exclude_the_batches_before(post: Make, counted: Counted) -> None:
+def test_the_metrics_of_a_batch_exclude_earlier_batches(post: Make, counted: Counted) -> None:
     worker = post()
     worker.handle(item(id="a"))
     worker.handle(item(id="b"))

@@ -124,7 +124,7 @@ def test_slow_credentials_are_loaded_once_before_the_batch(aws: Aws, clock: Fake
     assert len(worker.submitted) == 10
 
 
-def test_the_claims_of_a_batch_are_released_before_the_functions_time_is_over(
+def test_unused_claims_of_a_batch_are_released_before_the_functions_time_is_over(
     aws: Aws, clock: FakeClock
 ) -> None:
     def slow(real: Any, **request: Any) -> Any:

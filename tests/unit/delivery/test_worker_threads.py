@@ -70,7 +70,7 @@ def test_messages_submitted_at_the_same_time_by_threads_each_get_their_own_outco
     assert lines_about(log(), "rejected")[0]["id"] == "m-3"
 
 
-def test_threads_of_a_worker_keep_the_gap_between_submits_together(clock: FakeClock) -> None:
+def test_threads_of_a_worker_share_the_gap_between_submits(clock: FakeClock) -> None:
     slept: list[float] = []
     pace = Pace(0.5, clock, slept.append)
     with ThreadPoolExecutor(6) as threads:

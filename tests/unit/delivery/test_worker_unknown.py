@@ -71,7 +71,7 @@ def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted(
     assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
 
 
-def test_one_look_up_proves_not_sent_for_all_accounts_if_the_claim_allowed_any_account(
+def test_a_message_not_found_after_a_crash_is_sent_if_the_channel_does_not_depend_on_the_account(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A webhook may come twice: its receiver drops the second one by its id."""
@@ -128,7 +128,7 @@ def test_a_message_whose_responses_are_lost_is_submitted_four_times_at_growing_i
     assert stored["unsettled_tries"][0].startswith(f"{NOW_MS} ")
 
 
-def test_a_message_of_unknown_outcome_without_resends_left_is_retried_at_once_to_become_a_dead_letter(
+def test_a_message_of_unknown_outcome_without_resends_left_is_retried_at_once_until_dead_lettered(
     post: Make, ledger: Ledger, clock: FakeClock
 ) -> None:
     after_a_crash(ledger, clock)

@@ -86,7 +86,7 @@ def test_a_cancelled_message_has_a_reason_and_cannot_be_claimed(ledger: Ledger, 
     assert ledger.claim(mail()) == Completed()
 
 
-def test_a_due_message_whose_item_was_deleted_fails_as_content_gone_and_is_not_cancelled(
+def test_a_due_message_whose_mailbox_item_was_deleted_fails_as_content_gone_instead_of_cancelled(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.schedule(mail(), NOW)
@@ -105,7 +105,7 @@ def test_cancelling_or_failing_an_unknown_message_creates_no_ledger_item(ledger:
 
 
 @pytest.mark.parametrize("verb", ["doubt", "release", "retry_later", "complete"])
-def test_a_message_that_was_ever_claimed_cannot_be_cancelled_lost_or_scheduled(
+def test_a_message_that_was_ever_claimed_cannot_be_cancelled_scheduled_or_failed_as_content_gone(
     ledger: Ledger, aws: Aws, verb: str
 ) -> None:
     ledger.schedule(mail(), NOW + 3600)
@@ -140,7 +140,9 @@ def test_a_message_without_an_outcome_cannot_be_reopened_for_a_resend(ledger: Le
     assert "generation" not in aws.item()
 
 
-def test_a_message_cannot_be_reopened_from_a_copy_of_an_older_generation(ledger: Ledger, aws: Aws) -> None:
+def test_a_message_cannot_be_reopened_again_from_a_copy_read_before_an_earlier_reopening(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.refuse(item(), "invalid", "no")
     snapshot = aws.item()
     assert ledger.reopen(KEY, snapshot) == 1

@@ -56,7 +56,7 @@ def test_a_recipient_that_matches_no_entry_of_the_allowed_recipients_is_blocked(
 
 
 @pytest.mark.parametrize("only", [(), ONLY])
-def test_a_message_without_recipients_is_blocked_or_redirected_in_a_stage_with_allowed_recipients(
+def test_a_message_without_recipients_is_blocked_or_redirected_in_a_stage_that_restricts_recipients(
     only: tuple[str, ...],
 ) -> None:
     assert AllowedRecipients("chat", only, "").outside([])
