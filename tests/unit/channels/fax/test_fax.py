@@ -16,11 +16,11 @@ NOT_HTTPS = "pdf_url: is not an https URL; use https://host/file.pdf"
 
 
 @pytest.mark.parametrize("to", [LINE, "+1 (617) 555-1234", "+1-617-555-1234"])
-def test_a_number_names_one_line_however_it_is_written(to: str) -> None:
+def test_all_spellings_of_a_number_have_the_same_fax_line(to: str) -> None:
     assert (fax(to=to).line, fax(to=to).group, fax(to=to).recipient) == (LINE, LINE, LINE)
 
 
-def test_other_numbers_are_other_lines() -> None:
+def test_different_numbers_have_different_fax_lines() -> None:
     assert fax(to=OTHER_LINE).group != fax().group
 
 
@@ -55,7 +55,7 @@ def test_other_numbers_are_other_lines() -> None:
         ({"retry_count": 1.5}, "retry_count: "),
     ],
 )
-def test_an_invalid_fax_is_refused_with_its_field_and_the_remedy(
+def test_an_invalid_fax_is_refused_with_the_field_and_the_remedy_in_the_error(
     changes: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -64,20 +64,20 @@ def test_an_invalid_fax_is_refused_with_its_field_and_the_remedy(
 
 
 @pytest.mark.parametrize("attributes", [{}, {"attempt": 7, "topic": "ballots"}])
-def test_a_body_with_a_fax_id_becomes_an_item_with_the_same_attributes(attributes: Item) -> None:
+def test_a_queue_body_with_a_fax_id_becomes_a_mailbox_item_with_the_same_attributes(attributes: Item) -> None:
     body = fax_body(**attributes)
     assert item_of(body) == fax_item(callback_url=TOLD, **attributes)
     assert body == fax_body(**attributes)
 
 
-def test_an_item_is_returned_unchanged() -> None:
+def test_a_body_that_is_a_mailbox_item_already_is_not_changed() -> None:
     assert item_of(fax_item(fax_id="other")) == fax_item(fax_id="other")
 
 
 @pytest.mark.parametrize(
     "body", [fax_body(fax_id=...), fax_body(fax_id=""), fax_body(fax_id=7), fax_body(fax_id=None), {}]
 )
-def test_a_body_without_an_id_is_malformed(body: Item) -> None:
+def test_a_queue_body_without_a_fax_id_is_malformed(body: Item) -> None:
     with pytest.raises(Malformed, match="no `fax_id` of type string"):
         item_of(body)
 
@@ -95,22 +95,22 @@ def test_a_body_without_an_id_is_malformed(body: Item) -> None:
         ({"retry_count": 7}, {"pdf_url": PDF, "retry_count": 7}),
     ],
 )
-def test_the_attributes_that_a_retry_needs_are_kept(changes: Item, expected: Item) -> None:
+def test_a_fax_keeps_the_attributes_that_its_retry_needs(changes: Item, expected: Item) -> None:
     assert fax(**changes).kept == expected
 
 
-def test_attempts_and_faxes_have_different_deduplication_ids() -> None:
+def test_each_attempt_of_each_fax_has_a_different_deduplication_id() -> None:
     ids, attempts = ("f-1", "f-11", "f-2"), (1, 2, 11)
     assert len({fax(id=id_, attempt=attempt).duplicate for id_ in ids for attempt in attempts}) == 9
 
 
-def test_copies_have_one_deduplication_id_however_the_number_is_written() -> None:
+def test_copies_of_a_fax_have_the_same_deduplication_id_in_all_spellings_of_the_number() -> None:
     body = parse(item_of(fax_body(to="+1 617 555 1234")), {"fax": Fax})
     assert body.duplicate == fax().duplicate
 
 
 @pytest.mark.parametrize("id_", ["f", "f" * 180, "ü" * 90, "a b/c"])
-def test_a_deduplication_id_fits_a_queue(id_: str) -> None:
+def test_a_deduplication_id_is_valid_for_sqs(id_: str) -> None:
     duplicate = fax(id=id_).duplicate
     assert len(duplicate) <= 128
     assert duplicate.isalnum()

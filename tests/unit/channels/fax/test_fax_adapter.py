@@ -11,24 +11,26 @@ from tests.support.unit.fax_post import adapter_of
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws
 
 
-def test_a_request_has_the_line_our_first_number_and_a_reference_of_the_attempt(aws: Aws) -> None:
+def test_a_fax_request_has_the_normalised_number_the_first_sender_and_the_attempts_reference(
+    aws: Aws,
+) -> None:
     request = adapter_of(FakeLine(), aws).prepare(fax(to="+1 (617) 555-1234", attempt=3))
     assert (request.to, request.sender, request.media_url) == (LINE, SENDERS[0], PDF)
     assert request.reference == "Zi0x.3"
 
 
 @pytest.mark.parametrize("sender", [SENDERS[1], "+1 202-555-0101"])
-def test_a_sender_is_one_of_our_numbers_however_it_is_written(aws: Aws, sender: str) -> None:
+def test_a_sender_may_be_any_spelling_of_one_of_the_stages_fax_numbers(aws: Aws, sender: str) -> None:
     request = adapter_of(FakeLine(), aws).prepare(fax(**{"from": sender}))
     assert request.sender == SENDERS[1]
 
 
-def test_a_sender_that_is_not_our_number_is_refused(aws: Aws) -> None:
+def test_a_sender_that_is_not_a_fax_number_of_the_stage_is_refused(aws: Aws) -> None:
     with pytest.raises(Invalid, match=rf"from: is not among .*; use one of \{SENDERS[0]}, \{SENDERS[1]}$"):
         adapter_of(FakeLine(), aws).prepare(fax(**{"from": LINE}))
 
 
-def test_a_pdf_of_our_bucket_gets_a_new_url_of_limited_life(aws: Aws) -> None:
+def test_a_pdf_in_the_payload_bucket_gets_a_new_url_that_expires(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="faxes/f 1.pdf", Body=b"%PDF")
     adapter = adapter_of(FakeLine(), aws, media_seconds=1800)
     message = fax(pdf_url=..., payload_ref=f"s3://{BUCKET}/faxes/f 1.pdf")
@@ -48,7 +50,7 @@ def test_a_pdf_of_our_bucket_gets_a_new_url_of_limited_life(aws: Aws) -> None:
         ("f-1.pdf", "is outside the payload bucket"),
     ],
 )
-def test_a_missing_pdf_is_the_faxs_own_fault(aws: Aws, ref: str, sentence: str) -> None:
+def test_a_fax_whose_pdf_is_missing_is_refused_as_invalid(aws: Aws, ref: str, sentence: str) -> None:
     with pytest.raises(Invalid, match=f"payload_ref: .*{sentence}"):
         adapter_of(FakeLine(), aws).prepare(fax(pdf_url=..., payload_ref=ref))
 
@@ -65,13 +67,13 @@ def test_a_missing_pdf_is_the_faxs_own_fault(aws: Aws, ref: str, sentence: str) 
         (["p-1", "p-2", "p-3"], ("p-1",), Unknowable()),
     ],
 )
-def test_the_only_listed_fax_that_is_not_another_message_is_the_evidence(
+def test_a_look_up_finds_the_fax_if_exactly_one_listed_fax_belongs_to_no_other_message(
     aws: Aws, listed: list[str], other_ids: tuple[str, ...], evidence: Evidence
 ) -> None:
     assert adapter_of(FakeLine(finds=listed), aws).open().look_up(fax(), NOW_MS, other_ids) == evidence
 
 
-def test_a_look_up_is_for_the_attempt_and_begins_earlier_by_the_skew_of_clocks(aws: Aws) -> None:
+def test_a_look_up_searches_for_the_attempt_from_its_start_less_the_clock_skew(aws: Aws) -> None:
     line = FakeLine()
     adapter = adapter_of(line, aws, clock_skew_seconds=2.5)
     adapter.open().look_up(fax(attempt=2, pdf_url=..., payload_ref=f"s3://{BUCKET}/gone.pdf"), NOW_MS, ())

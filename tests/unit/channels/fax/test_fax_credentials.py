@@ -29,7 +29,7 @@ def settings(secret: Secret, **changes: Any) -> FaxSender:
     )
 
 
-def test_the_credentials_are_read_once_a_process(aws: Aws, stand_in: StandIn) -> None:
+def test_fax_credentials_are_read_once_per_process_at_the_first_fax(aws: Aws, stand_in: StandIn) -> None:
     adapter = FaxAdapter.of(settings(Secret(SIGNALWIRE)))
     assert stand_in.lines == []  # before the first fax
     for _ in range(3):
@@ -45,7 +45,7 @@ def test_the_credentials_are_read_once_a_process(aws: Aws, stand_in: StandIn) ->
     }
 
 
-def test_telnyx_is_opened_with_its_own_credentials_and_settings(aws: Aws, stand_in: StandIn) -> None:
+def test_the_telnyx_client_gets_the_credentials_and_settings_of_telnyx(aws: Aws, stand_in: StandIn) -> None:
     secret = Secret('{"api_key": "KEY-1"}')
     adapter = FaxAdapter.of(settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
     adapter.open().submit(adapter.prepare(fax()))
@@ -60,7 +60,7 @@ def test_telnyx_is_opened_with_its_own_credentials_and_settings(aws: Aws, stand_
     assert adapter.provider == "telnyx"
 
 
-def test_credentials_are_read_again_for_the_next_fax_after_the_provider_refused_them(
+def test_after_the_provider_refuses_the_credentials_the_next_fax_reads_them_again(
     aws: Aws, stand_in: StandIn
 ) -> None:
     secret = Secret(SIGNALWIRE)
@@ -88,7 +88,7 @@ def test_credentials_are_read_again_for_the_next_fax_after_the_provider_refused_
         pytest.param('{"project": ' + "[" * 50_000, id="nested too deeply"),
     ],
 )
-def test_a_secret_of_the_wrong_shape_is_a_fault_of_configuration_until_it_is_replaced(
+def test_a_secret_of_the_wrong_shape_is_a_configuration_error_until_the_secret_is_replaced(
     aws: Aws, stand_in: StandIn, text: str
 ) -> None:
     secret = Secret(text)
@@ -101,18 +101,20 @@ def test_a_secret_of_the_wrong_shape_is_a_fault_of_configuration_until_it_is_rep
 
 
 @pytest.mark.parametrize("text", ["placeholder", SIGNALWIRE, '{"api_key": null}'])
-def test_telnyx_needs_a_secret_of_its_own_shape(aws: Aws, stand_in: StandIn, text: str) -> None:
+def test_a_secret_without_the_fields_of_telnyx_is_a_configuration_error(
+    aws: Aws, stand_in: StandIn, text: str
+) -> None:
     adapter = FaxAdapter.of(settings(Secret(text), fax_provider="telnyx"))
     assert why_not(adapter) == Misconfigured(TELNYX_SHAPE)
 
 
-def test_a_reason_quotes_no_word_of_the_secret(aws: Aws, stand_in: StandIn) -> None:
+def test_the_reason_of_an_invalid_secret_does_not_quote_the_secret(aws: Aws, stand_in: StandIn) -> None:
     adapter = FaxAdapter.of(settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
     assert "private" not in str(why_not(adapter))
 
 
 @pytest.mark.parametrize("broken", ["missing", "binary"])
-def test_a_fax_without_readable_credentials_is_proved_not_sent(
+def test_a_fax_is_certainly_not_sent_if_the_credentials_cannot_be_read(
     aws: Aws, stand_in: StandIn, fax_queues: Aws, broken: str
 ) -> None:
     secret = Secret(None)

@@ -30,7 +30,7 @@ def test_a_fax_is_submitted_once_and_followed_until_it_is_delivered(
     assert counted() == {"Submitted": 1, "Sent": 1, "Duplicates": 1}
 
 
-def test_the_providers_id_is_in_the_ledger_before_the_first_poll(fax_post: FaxMake, aws: Aws) -> None:
+def test_the_ledger_has_the_providers_fax_id_before_the_first_poll(fax_post: FaxMake, aws: Aws) -> None:
     entries = []
 
     class Watched(FakeLine):
@@ -43,7 +43,7 @@ def test_the_providers_id_is_in_the_ledger_before_the_first_poll(fax_post: FaxMa
     assert {**expected, "submittedAt": NOW_MS}.items() <= entries[0].items()
 
 
-def test_a_poll_that_fails_does_not_change_the_fax(fax_post: FaxMake, aws: Aws, counted: Counted) -> None:
+def test_failed_polls_do_not_end_the_fax(fax_post: FaxMake, aws: Aws, counted: Counted) -> None:
     down = client_error("ServiceUnavailable", status=503)
     line = FakeLine(down, TimeoutError("slow"), SENDING, down, Delivered())
     assert fax_post(line).handle(fax_body()) is None
@@ -51,7 +51,7 @@ def test_a_poll_that_fails_does_not_change_the_fax(fax_post: FaxMake, aws: Aws, 
     assert counted()["PollErrors"] == 3
 
 
-def test_near_the_deadline_a_fax_is_handed_back_and_the_next_delivery_resumes_it(
+def test_near_the_functions_deadline_a_fax_returns_to_the_queue_and_the_next_receive_resumes_it(
     fax_post: FaxMake, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     line = FakeLine(script=ends_after(clock, 1000, Delivered()))
@@ -65,7 +65,7 @@ def test_near_the_deadline_a_fax_is_handed_back_and_the_next_delivery_resumes_it
     assert "find" not in line.calls
 
 
-def test_a_fax_of_forty_minutes_takes_three_invocations_and_one_submit(
+def test_a_fax_that_takes_forty_minutes_needs_three_invocations_and_one_submit(
     fax_post: FaxMake, aws: Aws, clock: FakeClock
 ) -> None:
     line = FakeLine(script=ends_after(clock, 2400, Delivered()))
@@ -77,7 +77,7 @@ def test_a_fax_of_forty_minutes_takes_three_invocations_and_one_submit(
     assert (line.submits, entry(aws)["status"]) == (1, "sent")
 
 
-def test_a_fax_is_resumed_after_a_crash_of_the_worker_that_followed_it(
+def test_after_a_crash_of_its_worker_a_submitted_fax_is_polled_by_the_next_worker(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     on_line(fax_ledger)
@@ -89,7 +89,7 @@ def test_a_fax_is_resumed_after_a_crash_of_the_worker_that_followed_it(
     assert (entry(aws)["status"], entry(aws)["provider_id"]) == ("sent", "p-0")
 
 
-def test_a_fax_whose_submit_could_not_be_recorded_is_found_by_the_look_up_and_not_sent_again(
+def test_a_fax_whose_submit_was_not_recorded_is_found_by_the_look_up_and_not_sent_again(
     fax_post: FaxMake, aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     def no_checkpoint(real: Callable[..., Any], **arguments: Any) -> Any:

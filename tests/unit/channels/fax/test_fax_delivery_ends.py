@@ -12,7 +12,9 @@ from tests.support.unit.post import Counted
 from tests.support.unit.shared import Aws
 
 
-def test_a_busy_line_ends_the_attempt_and_not_the_fax(fax_post: FaxMake, aws: Aws, counted: Counted) -> None:
+def test_a_busy_line_ends_the_attempt_and_the_fax_is_tried_again(
+    fax_post: FaxMake, aws: Aws, counted: Counted
+) -> None:
     line = FakeLine(SENDING, BUSY)
     assert fax_post(line).handle(fax_body()) is None
     assert (entry(aws)["status"], entry(aws)["attempts"]) == ("retrying", 1)
@@ -22,7 +24,7 @@ def test_a_busy_line_ends_the_attempt_and_not_the_fax(fax_post: FaxMake, aws: Aw
     assert counted() == {"Submitted": 1, "Retrying": 1}
 
 
-def test_the_next_attempt_is_submitted_and_a_copy_of_the_last_attempt_is_not(
+def test_after_a_busy_line_the_next_attempt_is_submitted_and_a_copy_of_the_old_attempt_is_not(
     fax_post: FaxMake, aws: Aws, counted: Counted
 ) -> None:
     line = FakeLine(BUSY, Delivered())
@@ -36,7 +38,7 @@ def test_the_next_attempt_is_submitted_and_a_copy_of_the_last_attempt_is_not(
     assert [request.reference for request in line.requests] == ["Zi0x.1", "Zi0x.2"]
 
 
-def test_copies_of_earlier_attempts_are_dropped(fax_post: FaxMake, aws: Aws) -> None:
+def test_queue_records_of_earlier_attempts_are_dropped(fax_post: FaxMake, aws: Aws) -> None:
     worker = fax_post(FakeLine(BUSY))
     for attempt in (1, 2, 3):
         worker.handle(fax_body(attempt=attempt))
@@ -45,7 +47,7 @@ def test_copies_of_earlier_attempts_are_dropped(fax_post: FaxMake, aws: Aws) -> 
 
 
 @pytest.mark.parametrize(("retry_count", "attempts"), [(0, 4), (2, 2), (3, 1), (4, 1), (90, 1)])
-def test_attempts_of_another_gateway_count_towards_the_last_which_fails_on_a_busy_line(
+def test_attempts_by_an_earlier_gateway_count_towards_the_maximum_number_of_attempts(
     fax_post: FaxMake, aws: Aws, retry_count: int, attempts: int
 ) -> None:
     worker = fax_post(FakeLine(BUSY), max_attempts=4)
@@ -57,7 +59,7 @@ def test_attempts_of_another_gateway_count_towards_the_last_which_fails_on_a_bus
     assert entry(aws)["error"] == {"code": "busy", "message": "Fax status: busy"}
 
 
-def test_a_failure_that_another_attempt_would_not_change_is_final_at_once(
+def test_a_permanent_failure_of_a_fax_is_final_without_another_attempt(
     fax_post: FaxMake, aws: Aws, counted: Counted
 ) -> None:
     state = Undelivered("failed", again=False, detail="receiver_incompatible_destination")
@@ -67,13 +69,13 @@ def test_a_failure_that_another_attempt_would_not_change_is_final_at_once(
     assert counted() == {"Submitted": 1, "Rejected": 1}
 
 
-def test_a_fax_that_the_provider_rejects_is_failed(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_fax_that_the_provider_rejects_ends_as_failed(fax_post: FaxMake, aws: Aws) -> None:
     assert fax_post(FakeLine(submits=[Rejected("21211: invalid To")])).handle(fax_body()) is None
     assert entry(aws)["error"] == {"code": "rejected", "message": "21211: invalid To"}
 
 
 @pytest.mark.parametrize(("outcome", "wait"), [(Retry("429", after=30), 30), (Misconfigured("401"), 20)])
-def test_a_fax_that_was_not_accepted_comes_back_as_the_same_attempt(
+def test_a_fax_that_the_provider_did_not_accept_is_retried_as_the_same_attempt(
     fax_post: FaxMake, aws: Aws, outcome: Any, wait: int
 ) -> None:
     line = FakeLine(submits=[outcome, Sent("p-9")])

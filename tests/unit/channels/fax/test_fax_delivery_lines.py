@@ -27,7 +27,7 @@ from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item, claimed
 
 
 @pytest.mark.parametrize("group", [OTHER_LINE, "faxes", "+1 (617) 555-1234", "16175551234"])
-def test_a_fax_under_another_group_is_sent_on_under_its_lines_group_and_then_faxed(
+def test_a_fax_in_a_wrong_message_group_is_queued_again_in_its_lines_group_and_then_sent(
     fax_post: FaxMake, aws: Aws, counted: Counted, group: str
 ) -> None:
     worker = fax_post()
@@ -44,7 +44,7 @@ def test_a_fax_under_another_group_is_sent_on_under_its_lines_group_and_then_fax
     assert entry(aws)["callback_url"] == TOLD
 
 
-def test_a_fax_too_large_to_be_sent_on_is_failed_and_does_not_lock_its_line(
+def test_a_fax_too_large_to_be_queued_again_ends_as_failed_and_does_not_lock_its_line(
     fax_post: FaxMake, aws: Aws
 ) -> None:
     worker = fax_post()
@@ -55,7 +55,7 @@ def test_a_fax_too_large_to_be_sent_on_is_failed_and_does_not_lock_its_line(
 
 @pytest.mark.parametrize("to", [LINE, "+1 617-555-1234"])
 @pytest.mark.parametrize("group", [LINE, None])
-def test_a_fax_under_its_own_group_or_without_a_group_is_faxed(
+def test_a_fax_in_its_lines_message_group_or_without_a_group_is_sent(
     fax_post: FaxMake, aws: Aws, group: str | None, to: str
 ) -> None:
     worker = fax_post()
@@ -64,7 +64,7 @@ def test_a_fax_under_its_own_group_or_without_a_group_is_faxed(
     assert worker.line.requests[0].to == LINE
 
 
-def test_a_fax_that_could_not_be_sent_on_comes_back(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_fax_is_retried_if_queueing_it_in_its_lines_group_fails(fax_post: FaxMake, aws: Aws) -> None:
     down = client_error("ServiceUnavailable", status=503)
     worker = fax_post(sqs=Visibilities(aws.sqs, send_message_batch=failing(down, down)))
     assert worker.handle(fax_body(), group="faxes", receives=3) == 16
@@ -84,7 +84,7 @@ def test_a_fax_that_could_not_be_sent_on_comes_back(fax_post: FaxMake, aws: Aws)
         ({"attempt": 10**40}, "attempt: expected a number <= 999999999"),
     ],
 )
-def test_an_invalid_fax_is_failed_with_its_reason_and_keeps_its_callback(
+def test_an_invalid_fax_ends_as_failed_with_its_reason_and_keeps_its_callback_url(
     fax_post: FaxMake, aws: Aws, changes: dict[str, Any], sentence: str
 ) -> None:
     worker = fax_post()
@@ -95,7 +95,7 @@ def test_an_invalid_fax_is_failed_with_its_reason_and_keeps_its_callback(
 
 
 @pytest.mark.parametrize("group", [LINE, "faxes"])
-def test_a_fax_put_on_the_queue_before_its_time_is_failed_and_the_reason_names_the_mailbox(
+def test_a_fax_queued_before_its_sending_time_fails_and_the_reason_names_the_mailbox(
     fax_post: FaxMake, aws: Aws, group: str
 ) -> None:
     worker = fax_post()
@@ -111,7 +111,7 @@ def test_a_fax_put_on_the_queue_before_its_time_is_failed_and_the_reason_names_t
 
 
 @pytest.mark.parametrize("ahead", [-3600, 0, 59])
-def test_a_fax_at_its_time_is_faxed_although_clocks_may_differ_by_a_minute(
+def test_a_fax_is_sent_up_to_a_minute_before_its_sending_time_because_clocks_differ(
     fax_post: FaxMake, aws: Aws, ahead: float
 ) -> None:
     worker = fax_post()
@@ -119,13 +119,15 @@ def test_a_fax_at_its_time_is_faxed_although_clocks_may_differ_by_a_minute(
     assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
 
 
-def test_an_invalid_number_under_any_group_is_failed_and_not_sent_on(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_fax_to_an_invalid_number_fails_in_any_message_group_and_is_not_queued_again(
+    fax_post: FaxMake, aws: Aws
+) -> None:
     assert fax_post().handle(fax_body(to="wrong"), group="wrong") is None
     assert entry(aws)["status"] == "failed"
     assert aws.receive("fax.fifo") == []
 
 
-def test_a_callback_over_http_is_valid_if_the_stage_allows_http(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_callback_url_with_http_is_valid_if_the_stage_allows_http(fax_post: FaxMake, aws: Aws) -> None:
     body = fax_body(callback_url="http://127.0.0.1:8080/faxes")
     assert fax_post(callback_schemes=["https", "http"], callback_ports=[]).handle(body) is None
     assert (entry(aws)["status"], entry(aws)["callback_url"]) == ("sent", "http://127.0.0.1:8080/faxes")
@@ -140,7 +142,7 @@ def test_a_callback_over_http_is_valid_if_the_stage_allows_http(fax_post: FaxMak
         pytest.param('{"fax_id": "f-1", "copies": 1E+99999999999999999999}', id="a number beyond all"),
     ],
 )
-def test_a_malformed_body_goes_to_the_dead_letters_at_once_and_is_not_faxed(
+def test_a_malformed_body_goes_to_the_dead_letter_queue_at_once_and_is_not_sent_as_a_fax(
     fax_post: FaxMake, aws: Aws, counted: Counted, body: str | Item
 ) -> None:
     worker = fax_post()
@@ -167,13 +169,15 @@ VALUES: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-def test_no_value_of_a_body_locks_its_line(fax_post: FaxMake, log: Log, name: str, value: Any) -> None:
+def test_an_invalid_value_in_a_fax_does_not_lock_the_fax_line(
+    fax_post: FaxMake, log: Log, name: str, value: Any
+) -> None:
     body = fax_body(**{name: value}, **({"pdf_url": ...} if name == "payload_ref" else {}))
     assert fax_post().handle(body) in {None, 0}  # done, or on its way to the dead letters
     assert "not delivered; it goes back to the queue" not in [line["message"] for line in log()]
 
 
-def test_the_attributes_that_a_retry_needs_are_in_the_ledger(fax_post: FaxMake, aws: Aws) -> None:
+def test_the_ledger_keeps_the_attributes_that_a_retry_of_the_fax_needs(fax_post: FaxMake, aws: Aws) -> None:
     body = fax_body(**{"from": "+12025550101"}, expires_at="2026-12-01T00:00:00Z")
     worker = fax_post()
     worker.handle(body)
@@ -182,7 +186,7 @@ def test_the_attributes_that_a_retry_needs_are_in_the_ledger(fax_post: FaxMake, 
     assert worker.line.requests[0].sender == "+12025550101"
 
 
-def test_an_invalid_copy_does_not_end_a_fax_that_is_on_the_line(
+def test_an_invalid_copy_does_not_end_a_fax_that_is_being_transmitted(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     fax_ledger.hand_back(on_line(fax_ledger))
@@ -194,7 +198,7 @@ def test_an_invalid_copy_does_not_end_a_fax_that_is_on_the_line(
 
 
 @pytest.mark.parametrize("attempt", [2, 7])
-def test_an_attempt_without_the_attempts_before_it_goes_to_the_dead_letters_at_once(
+def test_a_fax_attempt_that_skips_earlier_attempts_goes_to_the_dead_letter_queue_at_once(
     fax_post: FaxMake, aws: Aws, counted: Counted, attempt: int
 ) -> None:
     worker = fax_post()
@@ -203,7 +207,7 @@ def test_an_attempt_without_the_attempts_before_it_goes_to_the_dead_letters_at_o
     assert counted() == {"Malformed": 1}
 
 
-def test_a_fax_that_another_provider_has_is_neither_looked_up_nor_sent_again(
+def test_a_fax_submitted_at_another_provider_is_neither_looked_up_nor_sent_again(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     fax_ledger.hand_back(on_line(fax_ledger, "the-provider-before"))
@@ -224,7 +228,7 @@ def test_a_fax_that_another_provider_has_is_neither_looked_up_nor_sent_again(
         ("https://2130706433/x", ""),
     ],
 )
-def test_a_fax_whose_callback_could_never_be_sent_is_not_submitted(
+def test_a_fax_with_an_invalid_or_forbidden_callback_url_is_not_submitted(
     fax_post: FaxMake, aws: Aws, url: str, fault: str
 ) -> None:
     worker = fax_post()
@@ -238,7 +242,7 @@ NARROWED: dict[str, Any] = {"callback_ports": [443]}
 PORT_9443 = {"callback_url": "https://app.example:9443/faxes"}
 
 
-def test_a_fax_on_the_line_is_followed_although_settings_no_longer_allow_its_callback(
+def test_a_submitted_fax_is_followed_even_if_new_settings_forbid_its_callback_url(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
     fax_ledger.hand_back(on_line(fax_ledger, **PORT_9443))
@@ -247,7 +251,7 @@ def test_a_fax_on_the_line_is_followed_although_settings_no_longer_allow_its_cal
     assert (worker.line.calls, entry(aws)["status"]) == (["fetch p-0"], "sent")
 
 
-def test_a_fax_is_tried_again_although_settings_no_longer_allow_its_callback(
+def test_a_fax_is_tried_again_even_if_new_settings_forbid_its_callback_url(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
     fax_ledger.retry_later(claimed(fax_ledger, fax(**PORT_9443)), "busy", "Fax status: busy")
@@ -256,7 +260,7 @@ def test_a_fax_is_tried_again_although_settings_no_longer_allow_its_callback(
     assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
 
 
-def test_a_fax_of_a_crash_is_looked_up_before_its_callback_is_checked(
+def test_after_a_crash_a_fax_is_looked_up_before_its_callback_url_is_checked(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(fax_ledger, fax(**PORT_9443))

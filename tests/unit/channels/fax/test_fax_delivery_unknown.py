@@ -24,7 +24,7 @@ def crashed(aws: Aws, fax_ledger: Ledger, clock: FakeClock) -> None:
     clock.advance(FAX_LEASE)
 
 
-def test_a_submit_without_a_response_keeps_the_claim_and_the_line(
+def test_a_submit_without_a_response_keeps_the_claim_and_locks_the_fax_line(
     fax_post: FaxMake, aws: Aws, counted: Counted
 ) -> None:
     worker = fax_post(FakeLine(submits=[TimeoutError("no answer")]))
@@ -35,7 +35,7 @@ def test_a_submit_without_a_response_keeps_the_claim_and_the_line(
 
 @pytest.mark.usefixtures("crashed")
 @pytest.mark.parametrize("body", [fax_body(), fax_body(**NOT_OURS)], ids=["ours", "number given up"])
-def test_a_fax_that_the_provider_has_is_followed_and_not_sent_again(
+def test_a_fax_of_unknown_outcome_is_followed_if_the_provider_finds_it(
     fax_post: FaxMake, aws: Aws, counted: Counted, body: Item
 ) -> None:
     line = FakeLine(Delivered(), finds=["p-7"])
@@ -46,7 +46,9 @@ def test_a_fax_that_the_provider_has_is_followed_and_not_sent_again(
 
 
 @pytest.mark.usefixtures("crashed")
-def test_a_fax_that_the_provider_does_not_have_is_submitted(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_fax_of_unknown_outcome_is_submitted_if_the_provider_does_not_find_it(
+    fax_post: FaxMake, aws: Aws
+) -> None:
     line = FakeLine(Delivered(), finds=[])
     assert fax_post(line).handle(fax_body(), receives=2) is None
     assert line.calls == ["find", "submit", "fetch p-1"]
@@ -54,7 +56,7 @@ def test_a_fax_that_the_provider_does_not_have_is_submitted(fax_post: FaxMake, a
 
 
 @pytest.mark.usefixtures("crashed")
-def test_of_several_possible_faxes_hold_takes_none_and_sends_none(
+def test_if_a_look_up_finds_several_faxes_hold_follows_none_and_submits_none(
     fax_post: FaxMake, aws: Aws, counted: Counted
 ) -> None:
     line = FakeLine(Delivered(), finds=["p-7", "p-8"])
@@ -65,7 +67,9 @@ def test_of_several_possible_faxes_hold_takes_none_and_sends_none(
 
 
 @pytest.mark.usefixtures("crashed")
-def test_of_several_possible_faxes_resend_takes_none_and_sends_again(fax_post: FaxMake, aws: Aws) -> None:
+def test_if_a_look_up_finds_several_faxes_resend_follows_none_and_submits_again(
+    fax_post: FaxMake, aws: Aws
+) -> None:
     line = FakeLine(Delivered(), finds=["p-7", "p-8"])
     assert fax_post(line, on_unknown="resend").handle(fax_body(), receives=2) is None
     assert line.submits == 1
@@ -73,7 +77,7 @@ def test_of_several_possible_faxes_resend_takes_none_and_sends_again(fax_post: F
 
 @pytest.mark.usefixtures("crashed")
 @pytest.mark.parametrize("on_unknown", ["hold", "resend"])
-def test_a_look_up_that_fails_submits_nothing_and_locks_the_line_for_a_back_off(
+def test_after_a_failed_look_up_the_fax_is_not_submitted_and_its_line_is_locked_for_a_back_off(
     fax_post: FaxMake, aws: Aws, on_unknown: str
 ) -> None:
     line = FakeLine(finds=client_error("ServiceUnavailable", status=503))
@@ -86,7 +90,7 @@ def test_a_look_up_that_fails_submits_nothing_and_locks_the_line_for_a_back_off(
 
 
 @pytest.mark.usefixtures("crashed")
-def test_a_fax_from_a_number_that_is_not_ours_fails_also_if_its_refusal_was_not_recorded(
+def test_a_fax_with_a_foreign_sender_fails_as_invalid_if_the_look_up_finds_no_earlier_fax(
     fax_post: FaxMake, aws: Aws
 ) -> None:
     line = FakeLine(finds=[])
@@ -97,7 +101,7 @@ def test_a_fax_from_a_number_that_is_not_ours_fails_also_if_its_refusal_was_not_
 
 
 @pytest.mark.parametrize("account", ["fake/another", "another/ours", "fake", ""])
-def test_a_fax_that_another_account_may_have_is_not_submitted(
+def test_a_fax_that_may_have_been_submitted_at_another_account_is_not_submitted_again(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock, account: str
 ) -> None:
     claimed(fax_ledger, fax(), account)
@@ -108,7 +112,7 @@ def test_a_fax_that_another_account_may_have_is_not_submitted(
     assert (entry(aws)["status"], entry(aws)["error"]["code"]) == ("failed", "outcome_unknown")
 
 
-def test_a_fax_that_this_account_has_is_followed_although_another_account_was_used(
+def test_a_fax_found_at_this_account_is_followed_even_if_another_account_was_tried_too(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(fax_ledger, fax(), "another/account")
@@ -118,7 +122,7 @@ def test_a_fax_that_this_account_has_is_followed_although_another_account_was_us
     assert (line.submits, entry(aws)["status"]) == (0, "sent")
 
 
-def test_after_two_crashes_the_look_up_begins_at_the_first_start(
+def test_after_a_failed_look_up_the_next_look_up_still_begins_at_the_first_tries_start(
     fax_post: FaxMake, clock: FakeClock, aws: Aws
 ) -> None:
     fax_post(FakeLine(submits=[TimeoutError("no answer")])).handle(fax_body())
@@ -133,7 +137,7 @@ def test_after_two_crashes_the_look_up_begins_at_the_first_start(
 
 
 @pytest.mark.usefixtures("crashed")
-def test_a_fax_of_a_look_up_is_resumed_by_its_provider_id(
+def test_a_fax_found_by_a_look_up_is_resumed_by_its_provider_id(
     fax_post: FaxMake, aws: Aws, clock: FakeClock
 ) -> None:
     line = FakeLine(script=ends_after(clock, 1000, Delivered()), finds=["p-7"])
@@ -143,7 +147,7 @@ def test_a_fax_of_a_look_up_is_resumed_by_its_provider_id(
     assert entry(aws)["provider_ids"] == ["p-7"]
 
 
-def test_another_fax_on_the_line_is_not_taken_for_this_fax(
+def test_a_look_up_does_not_mistake_another_fax_to_the_same_number_for_this_fax(
     fax_post: FaxMake, fax_ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     fax_ledger.complete(on_line(fax_ledger, provider_id="p-5", id="before"), "fake", "p-5")
@@ -155,7 +159,7 @@ def test_another_fax_on_the_line_is_not_taken_for_this_fax(
     assert line.calls == ["find", "fetch p-7"]
 
 
-def test_an_earlier_attempt_is_not_taken_for_this_attempt(
+def test_a_look_up_does_not_mistake_an_earlier_attempt_for_this_attempt(
     fax_post: FaxMake, fax_ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     fax_ledger.retry_later(on_line(fax_ledger, provider_id="p-1"), "busy", "Fax status: busy")
@@ -168,7 +172,7 @@ def test_an_earlier_attempt_is_not_taken_for_this_attempt(
     assert (entry(aws)["status"], entry(aws)["attempts"]) == ("sent", 2)
 
 
-def test_a_worker_that_lost_its_claim_while_it_followed_a_fax_does_not_end_it(
+def test_a_worker_that_lost_the_claim_while_polling_a_fax_does_not_record_its_end(
     fax_post: FaxMake, fax_ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     class Slow(FakeLine):

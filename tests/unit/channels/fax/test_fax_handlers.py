@@ -45,7 +45,7 @@ def load_fax(
 
 
 @pytest.mark.parametrize(("name", "variable"), VARIABLES.items())
-def test_a_handler_without_a_required_variable_does_not_start_and_names_it(
+def test_a_handler_without_a_required_environment_variable_fails_at_start_and_names_the_variable(
     load_fax: Load, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
 ) -> None:
     monkeypatch.delenv(variable)
@@ -53,7 +53,7 @@ def test_a_handler_without_a_required_variable_does_not_start_and_names_it(
         load_fax(name)
 
 
-def test_send_fax_sends_a_fax_once_with_the_credentials_of_the_secret(
+def test_send_fax_submits_a_fax_once_with_the_credentials_of_the_secret(
     load_fax: Load, aws: Aws, stand_in: StandIn
 ) -> None:
     handler = load_fax("send_fax")
@@ -67,7 +67,9 @@ def test_send_fax_sends_a_fax_once_with_the_credentials_of_the_secret(
     assert unsettled_try.endswith(" signalwire/ours")
 
 
-def test_retry_fax_moves_faxes_that_are_due_and_returns_other_records(load_fax: Load, aws: Aws) -> None:
+def test_retry_fax_moves_due_faxes_to_the_fax_queue_and_returns_all_other_records(
+    load_fax: Load, aws: Aws
+) -> None:
     now_seconds = int(time.time())
     bodies: list[str | Item] = [
         fax_body(fax_id="due", not_before=now_seconds - 1, attempt=2),
@@ -88,7 +90,7 @@ def busy(ago: float) -> dict[str, Any]:
     return {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "100", **images}}
 
 
-def test_a_busy_fax_is_called_back_and_passes_all_functions_to_its_next_attempt(
+def test_a_busy_fax_causes_a_callback_and_passes_all_fax_functions_to_its_next_attempt(
     load_fax: Load, aws: Aws
 ) -> None:
     aws.put(LEDGER, id="f-1", event_type="fax", attempts=1, status="retrying")

@@ -42,7 +42,7 @@ def mover(fax_queues: Aws, clock: FakeClock) -> Mover:
     return Mover(fax_queues, clock)
 
 
-def test_the_next_attempt_that_outcomes_wrote_is_moved_at_its_time_and_not_before(
+def test_a_retry_queued_by_the_outcomes_function_is_moved_when_due_and_not_before(
     mover: Mover, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     old = {"id": "f-1", "event_type": "fax", "status": "sending"}
@@ -65,7 +65,7 @@ def test_the_next_attempt_that_outcomes_wrote_is_moved_at_its_time_and_not_befor
 @pytest.mark.parametrize(
     ("ahead", "wait"), [(1, 1), (600, 600), (30_000, 30_000), (43_200, 42_300), (90_000, 42_300)]
 )
-def test_a_fax_before_its_time_comes_back_then_or_as_late_as_sqs_allows(
+def test_a_fax_that_is_not_due_is_delayed_until_due_or_by_the_longest_delay_of_sqs(
     mover: Mover, aws: Aws, ahead: int, wait: int
 ) -> None:
     assert mover.handle(fax_body(not_before=int(NOW) + ahead)) == ["r-0"]
@@ -74,7 +74,7 @@ def test_a_fax_before_its_time_comes_back_then_or_as_late_as_sqs_allows(
 
 
 @pytest.mark.parametrize("changes", [{}, {"not_before": 0}, {"not_before": int(NOW)}, {"not_before": -1}])
-def test_a_fax_at_its_time_or_without_a_time_is_moved_at_once(
+def test_a_fax_that_is_due_or_has_no_time_is_moved_at_once(
     mover: Mover, aws: Aws, changes: dict[str, Any]
 ) -> None:
     assert mover.handle(fax_body(**changes)) == []
@@ -83,14 +83,14 @@ def test_a_fax_at_its_time_or_without_a_time_is_moved_at_once(
     assert body["id"] == "f-1"
 
 
-def test_a_fax_that_dispatch_delayed_is_moved_under_its_lines_group(mover: Mover, aws: Aws) -> None:
+def test_a_fax_delayed_by_dispatch_is_moved_to_the_message_group_of_its_line(mover: Mover, aws: Aws) -> None:
     assert mover.handle(fax_item(to="+49 30 12345678", send_at=iso(NOW))) == []
     (message,) = aws.receive("fax.fifo")
     assert message["Attributes"]["MessageGroupId"] == OTHER_LINE
     assert json.loads(message["Body"]) == fax_item(to="+49 30 12345678", send_at=iso(NOW))
 
 
-def test_moving_one_twice_leaves_one(mover: Mover, aws: Aws) -> None:
+def test_moving_a_fax_twice_puts_one_record_on_the_fax_queue(mover: Mover, aws: Aws) -> None:
     for _ in range(2):
         assert mover.handle(fax_body(attempt=2)) == []
     assert len(aws.receive("fax.fifo")) == 1
@@ -114,7 +114,7 @@ BAD: list[str | Item] = [
 
 
 @pytest.mark.parametrize("bad", BAD, ids=range(len(BAD)))
-def test_an_invalid_body_goes_to_the_dead_letters_at_once_and_other_faxes_are_moved(
+def test_an_invalid_body_goes_to_the_dead_letter_queue_at_once_and_valid_faxes_are_moved(
     mover: Mover, aws: Aws, counted: Counted, bad: str | Item
 ) -> None:
     assert mover.handle(fax_body(fax_id="a"), bad, fax_body(fax_id="c", to=OTHER_LINE)) == ["r-1"]
@@ -123,7 +123,7 @@ def test_an_invalid_body_goes_to_the_dead_letters_at_once_and_other_faxes_are_mo
     assert counted() == {"Malformed": 1, "Moved": 2}
 
 
-def test_a_fax_that_the_fax_queue_refuses_comes_back(
+def test_a_fax_that_the_fax_queue_refuses_stays_on_the_retry_queue(
     fax_queues: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     down = client_error("ServiceUnavailable", status=503)

@@ -53,7 +53,7 @@ def test_a_fax_is_submitted_in_one_complete_request() -> None:
     )
 
 
-def test_a_base_url_may_have_a_path_and_a_slash_at_its_end() -> None:
+def test_signalwires_base_url_may_contain_a_path_and_a_final_slash() -> None:
     with scripted(Answer(200, {"sid": "fax-1"})) as server:
         assert adapter(f"{server.url}/signalwire/").submit(REQUEST) == Sent("fax-1")
         assert server.requests[0].path == f"/signalwire{FAXES}"
@@ -80,13 +80,15 @@ def test_a_base_url_may_have_a_path_and_a_slash_at_its_end() -> None:
         (Answer(400, b"<html>"), Misconfigured),
     ],
 )
-def test_a_refusal_is_the_faxs_fault_or_ours(answer: Answer, kind: type[Outcome]) -> None:
+def test_signalwires_error_codes_divide_refusals_into_invalid_faxes_and_misconfiguration(
+    answer: Answer, kind: type[Outcome]
+) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
 
 
-def test_a_reason_quotes_the_response_without_numbers() -> None:
+def test_the_reason_of_a_refusal_quotes_the_response_without_phone_numbers() -> None:
     outcome, _ = submitted(fault("21211", "The 'To' number +15555550100 is not a valid phone number."))
     assert outcome == Rejected(
         "SignalWire answered 400 (21211): The 'To' number …00 is not a valid phone number."
@@ -112,14 +114,14 @@ def test_a_throttled_fax_waits_as_long_as_signalwire_requests() -> None:
     ],
     ids=["500", "503", "301", "no JSON", "no sid", "cut", "broken", "silent"],
 )
-def test_without_a_clear_response_the_outcome_is_unknown_and_the_fax_is_submitted_once(step: Step) -> None:
+def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_repeated(step: Step) -> None:
     with scripted(step) as server:
         with pytest.raises(OutcomeUnknown):
             adapter(server.url, seconds=0.5).submit(REQUEST)
         assert len(server.requests) == 1
 
 
-def test_without_a_connection_nothing_was_sent() -> None:
+def test_without_a_connection_to_signalwire_the_fax_was_certainly_not_sent() -> None:
     outcome = adapter(closed()).submit(REQUEST)
     assert outcome == Retry("SignalWire cannot be reached: Connection refused")
 
@@ -141,29 +143,29 @@ def test_without_a_connection_nothing_was_sent() -> None:
         ({"status": "failed", "error_code": None}, Undelivered("failed", again=True)),
     ],
 )
-def test_a_status_becomes_the_state_of_the_fax(fax: dict[str, Any], state: FaxState) -> None:
+def test_each_signalwire_status_becomes_a_state_of_the_fax(fax: dict[str, Any], state: FaxState) -> None:
     assert fetched(**fax) == state
 
 
-def test_an_unknown_status_never_ends_a_fax(log: Callable[[], list[dict[str, Any]]]) -> None:
+def test_an_unknown_signalwire_status_does_not_end_the_fax(log: Callable[[], list[dict[str, Any]]]) -> None:
     assert fetched(status="paused") == Pending("paused")
     (line,) = log()
     assert (line["message"], line["status"], line["provider_id"]) == ("unknown fax status", "paused", "fax-1")
 
 
-def test_a_fax_is_fetched_by_its_id_alone() -> None:
+def test_a_fax_is_fetched_by_the_providers_id() -> None:
     with scripted(Answer(200, {"status": "queued"})) as server:
         adapter(server.url).fetch("fax/1")
         assert (server.requests[0].method, server.requests[0].target) == ("GET", f"{FAXES}/fax%2F1")
 
 
 @pytest.mark.parametrize("step", [Answer(404), Answer(500), Answer(200, b"?"), Answer(200, {}), Break()])
-def test_a_failed_fetch_raises_and_does_not_end_the_fax(step: Step) -> None:
+def test_a_failed_fetch_raises_an_error_and_does_not_end_the_fax(step: Step) -> None:
     with scripted(step) as server, pytest.raises(OutcomeUnknown):
         adapter(server.url).fetch("fax-1")
 
 
-def test_a_cancel_is_one_request() -> None:
+def test_cancelling_a_fax_takes_one_request() -> None:
     with scripted(Answer(200, {"status": "canceled"})) as server:
         adapter(server.url).cancel("fax-1")
         (request,) = server.requests
@@ -171,7 +173,7 @@ def test_a_cancel_is_one_request() -> None:
         assert request.form == {"Status": "canceled"}
 
 
-def test_a_cancel_that_is_refused_raises() -> None:
+def test_a_refused_cancel_raises_an_error() -> None:
     with (
         scripted(fault("10000", "already in progress")) as server,
         pytest.raises(OutcomeUnknown, match="progress"),

@@ -24,7 +24,7 @@ def ids_in(*pages: Answer, since: float = NOW) -> list[str]:
         return adapter(server.url).find(REQUEST.to, REQUEST.reference, since)
 
 
-def test_a_look_up_filters_by_the_receivers_number_and_begins_a_day_early() -> None:
+def test_a_look_up_lists_faxes_to_the_recipients_number_from_a_day_before_the_try() -> None:
     with scripted(page()) as server:
         assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW + 0.9) == []
         (request,) = server.requests
@@ -36,31 +36,31 @@ def test_a_look_up_filters_by_the_receivers_number_and_begins_a_day_early() -> N
     }
 
 
-def test_a_fax_of_the_same_second_is_found_although_dates_are_in_whole_seconds() -> None:
+def test_a_fax_created_in_the_same_second_as_the_try_is_found_although_dates_are_in_whole_seconds() -> None:
     earlier = listed("earlier", "2026-11-21T08:59:59Z")
     assert ids_in(page(listed("same"), earlier), since=NOW + 0.999) == ["same"]
 
 
-def test_faxes_come_oldest_first_also_within_a_second() -> None:
+def test_a_look_up_returns_the_oldest_fax_first_even_within_a_second() -> None:
     newest_first = [listed("3", "2026-11-21T09:00:01Z"), listed("2"), listed("1")]
     assert ids_in(page(*newest_first)) == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("changes", [{"direction": "inbound"}, {"to": "+15555550101"}])
-def test_an_inbound_fax_or_one_to_another_number_is_left_out(changes: dict[str, str]) -> None:
+def test_a_look_up_ignores_inbound_faxes_and_faxes_to_another_number(changes: dict[str, str]) -> None:
     assert ids_in(page(listed("ours"), listed("other", **changes))) == ["ours"]
 
 
-def test_a_fax_from_another_number_of_ours_may_be_this_fax() -> None:
+def test_a_look_up_finds_a_fax_sent_from_another_number_of_the_stage() -> None:
     assert ids_in(page(listed("ours", **{"from": "+15555550198"}))) == ["ours"]
 
 
-def test_a_missing_field_does_not_exclude_a_fax() -> None:
+def test_a_look_up_does_not_exclude_a_listed_fax_because_of_a_missing_field() -> None:
     bare = {"sid": "bare", "date_created": "2026-11-21T09:00:00Z"}
     assert ids_in(page(bare)) == ["bare"]
 
 
-def test_further_pages_are_read_from_the_same_host() -> None:
+def test_a_look_up_reads_all_pages_of_the_fax_list_from_the_same_host() -> None:
     with scripted(page(listed("2"), following=f"{FAXES}?Page=1"), page(listed("1"))) as server:
         assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW) == ["1", "2"]
         assert server.requests[1].target == f"{FAXES}?Page=1"
@@ -70,6 +70,6 @@ def test_further_pages_are_read_from_the_same_host() -> None:
 @pytest.mark.parametrize(
     "answer", [Answer(500), page({"sid": "1"}), page(listed("1", "yesterday")), page(listed(""))]
 )
-def test_a_list_that_cannot_be_read_proves_nothing(answer: Answer) -> None:
+def test_if_the_fax_list_cannot_be_read_the_outcome_stays_unknown(answer: Answer) -> None:
     with pytest.raises(OutcomeUnknown):
         ids_in(answer)

@@ -61,7 +61,7 @@ def test_a_fax_is_submitted_in_one_complete_request() -> None:
 @pytest.mark.parametrize(
     ("quality", "word"), [("standard", "normal"), ("fine", "high"), ("superfine", "very_high")]
 )
-def test_a_quality_has_telnyxs_word(quality: str, word: str) -> None:
+def test_each_fax_quality_is_sent_by_telnyxs_name_for_it(quality: str, word: str) -> None:
     assert submitted(accepted(), quality=quality)[1].requests[0].json["quality"] == word
 
 
@@ -83,18 +83,20 @@ def test_a_quality_has_telnyxs_word(quality: str, word: str) -> None:
         (Answer(422, {"errors": "?"}), Misconfigured),
     ],
 )
-def test_a_refusal_is_the_faxs_fault_or_ours(answer: Answer, kind: type[Outcome]) -> None:
+def test_telnyxs_error_codes_divide_refusals_into_invalid_faxes_and_misconfiguration(
+    answer: Answer, kind: type[Outcome]
+) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
 
 
-def test_a_fault_of_the_fax_may_be_named_as_a_parameter() -> None:
+def test_a_telnyx_error_that_names_the_recipient_as_a_parameter_rejects_the_fax() -> None:
     error = {"code": "10015", "title": "Bad Request", "source": {"parameter": "to"}}
     assert isinstance(submitted(Answer(422, {"errors": [error]}))[0], Rejected)
 
 
-def test_a_refusal_with_one_fault_of_ours_is_ours() -> None:
+def test_a_refusal_with_both_kinds_of_error_is_a_misconfiguration() -> None:
     errors = [
         {"code": "10016", "title": "Bad number", "source": {"pointer": f"/{name}"}} for name in ("to", "from")
     ]
@@ -103,7 +105,7 @@ def test_a_refusal_with_one_fault_of_ours_is_ours() -> None:
     )
 
 
-def test_a_reason_quotes_the_response_without_numbers() -> None:
+def test_the_reason_of_a_refusal_quotes_the_response_without_phone_numbers() -> None:
     outcome, _ = submitted(fault(422, "10002", "+15555550100 is invalid", "/to"))
     assert outcome == Rejected("Telnyx answered 422: 10002: …00 is invalid.")
 
@@ -129,14 +131,14 @@ def test_a_throttled_fax_waits_as_long_as_telnyx_requests() -> None:
     ],
     ids=["500", "503", "303", "no JSON", "no data", "no id", "cut", "broken", "silent"],
 )
-def test_without_a_clear_response_the_outcome_is_unknown_and_the_fax_is_submitted_once(step: Step) -> None:
+def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_repeated(step: Step) -> None:
     with scripted(step) as server:
         with pytest.raises(OutcomeUnknown):
             adapter(server.url, seconds=0.5).submit(REQUEST)
         assert len(server.requests) == 1
 
 
-def test_without_a_connection_nothing_was_sent() -> None:
+def test_without_a_connection_to_telnyx_the_fax_was_certainly_not_sent() -> None:
     outcome = adapter(closed()).submit(REQUEST)
     assert outcome == Retry("Telnyx cannot be reached: Connection refused")
 
@@ -144,16 +146,16 @@ def test_without_a_connection_nothing_was_sent() -> None:
 @pytest.mark.parametrize(
     "status", ["queued", "initiated", "media.processing", "media.processed", "originated", "sending"]
 )
-def test_a_fax_that_has_not_ended_is_pending(status: str, log: Callable[[], list[dict[str, Any]]]) -> None:
+def test_a_fax_in_progress_at_telnyx_is_pending(status: str, log: Callable[[], list[dict[str, Any]]]) -> None:
     assert fetched(status=status, failure_reason=None) == Pending(status)
     assert log() == []
 
 
-def test_a_delivered_fax_is_delivered() -> None:
+def test_a_fax_that_telnyx_delivered_has_the_state_delivered() -> None:
     assert fetched(status="delivered") == Delivered()
 
 
-def test_an_unknown_status_never_ends_a_fax(log: Callable[[], list[dict[str, Any]]]) -> None:
+def test_an_unknown_telnyx_status_does_not_end_the_fax(log: Callable[[], list[dict[str, Any]]]) -> None:
     assert fetched(status="paused") == Pending("paused")
     (line,) = log()
     assert (line["message"], line["status"], line["provider_id"]) == ("unknown fax status", "paused", "fax-1")
@@ -186,30 +188,30 @@ unverified_destination_not_allowed
         (None, "failed", True),
     ],
 )
-def test_the_reason_of_a_failure_becomes_the_status_and_determines_another_attempt(
+def test_telnyxs_failure_reason_becomes_the_status_and_decides_whether_the_fax_is_tried_again(
     reason: str | None, status: str, again: bool
 ) -> None:
     state = fetched(status="failed", failure_reason=reason)
     assert state == Undelivered(status, again, detail=reason or "failed")
 
 
-def test_a_fax_is_fetched_by_its_id_alone() -> None:
+def test_a_fax_is_fetched_by_the_providers_id() -> None:
     with scripted(Answer(200, {"data": {"status": "queued"}})) as server:
         adapter(f"{server.url}/telnyx/").fetch("fax/1")
         assert (server.requests[0].method, server.requests[0].target) == ("GET", "/telnyx/v2/faxes/fax%2F1")
 
 
 @pytest.mark.parametrize("step", [Answer(404), Answer(500), Answer(200, b"?"), Answer(200, {}), Break()])
-def test_a_failed_fetch_raises_and_does_not_end_the_fax(step: Step) -> None:
+def test_a_failed_fetch_raises_an_error_and_does_not_end_the_fax(step: Step) -> None:
     with scripted(step) as server, pytest.raises(OutcomeUnknown):
         adapter(server.url).fetch("fax-1")
 
 
-def test_the_account_is_the_connection() -> None:
+def test_the_account_of_a_telnyx_fax_is_its_connection_id() -> None:
     assert adapter(closed()).account == "c-1"
 
 
-def test_a_cancel_is_one_request_without_a_body() -> None:
+def test_cancelling_a_fax_takes_one_request_without_a_body() -> None:
     with scripted(Answer(202, {"data": {"result": "ok"}})) as server:
         adapter(server.url).cancel("fax-1")
         (request,) = server.requests
@@ -218,7 +220,7 @@ def test_a_cancel_is_one_request_without_a_body() -> None:
         assert "content-type" not in request.headers
 
 
-def test_a_cancel_that_is_refused_raises() -> None:
+def test_a_refused_cancel_raises_an_error() -> None:
     with (
         scripted(fault(422, "10015", "The fax is over")) as server,
         pytest.raises(OutcomeUnknown, match="over"),

@@ -9,7 +9,7 @@ from mailroom.message.message import parse
 from tests.support.unit.contract import problem, read, some
 
 
-def test_the_smallest_item_is_valid() -> None:
+def test_an_item_with_only_the_required_attributes_is_a_valid_mail() -> None:
     message = parse(
         {
             "id": "m-1",
@@ -26,7 +26,7 @@ def test_the_smallest_item_is_valid() -> None:
     assert message.variables["first_name"] == "Vincent"
 
 
-def test_to_overrides_email() -> None:
+def test_the_attribute_to_overrides_the_attribute_email() -> None:
     assert read(to="a@example.com", email="b@example.com").recipient == "a@example.com"
 
 
@@ -40,7 +40,7 @@ def test_to_overrides_email() -> None:
         ({"text": ..., "subject": ...}, "template"),
     ],
 )
-def test_a_mail_is_plain_text_html_or_a_template(changes: dict[str, Any], kind: str) -> None:
+def test_a_mails_content_is_plain_text_html_or_a_template(changes: dict[str, Any], kind: str) -> None:
     assert read(**changes).kind == kind
 
 
@@ -51,7 +51,7 @@ def test_a_mail_without_a_recipient_is_refused(changes: dict[str, Any]) -> None:
     assert problem(**changes) == ("to", "is missing; give `to` (or `email`) one address or a list of them")
 
 
-def test_fifty_recipients_are_allowed() -> None:
+def test_a_mail_may_have_fifty_recipients() -> None:
     assert len(read(to=some(50)).recipient) == 50
     assert len(read(to=some(20), cc=some(20), bcc=some(10)).recipient) == 20
 
@@ -65,11 +65,11 @@ def test_fifty_recipients_are_allowed() -> None:
         ({"to": some(20), "cc": some(20), "bcc": some(11)}, "to"),
     ],
 )
-def test_a_fifty_first_recipient_is_refused(changes: dict[str, Any], field: str) -> None:
+def test_a_mail_to_fifty_one_recipients_is_refused(changes: dict[str, Any], field: str) -> None:
     assert problem(**changes) == (field, "51 recipients with cc and bcc; use at most 50 a mail")
 
 
-def test_a_fifty_first_address_for_replies_is_refused() -> None:
+def test_a_mail_with_fifty_one_reply_to_addresses_is_refused() -> None:
     assert problem(reply_to=some(51)) == ("reply_to", "has 51 addresses; use at most 50")
 
 
@@ -90,7 +90,7 @@ WRONG = "is not a mail address; use name@domain.example"
         ({"to": "a@localhost"}, "to", "'a@localhost' is not a mail address: its domain is not valid; use"),
     ],
 )
-def test_an_invalid_address_is_refused_with_its_place(
+def test_an_invalid_address_is_refused_with_its_field_and_index(
     changes: dict[str, Any], field: str, reason: str
 ) -> None:
     place, sentence = problem(**changes)
@@ -107,7 +107,7 @@ def test_an_address_with_a_line_break_is_refused(field: str, break_: str) -> Non
     assert sentence.endswith("holds a line break or control character; use one line of plain text")
 
 
-def test_a_long_invalid_address_is_quoted_in_part() -> None:
+def test_the_error_quotes_only_a_part_of_a_long_invalid_address() -> None:
     assert len(problem(to="x" * 5000)[1]) < 200
 
 
@@ -127,11 +127,13 @@ def test_a_subject_with_a_line_break_is_refused(break_: str) -> None:
         ({"template": "welcome"}, "template", "stands beside text or html; use one or the other"),
     ],
 )
-def test_an_incomplete_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:
+def test_a_mail_with_incomplete_content_is_refused(
+    changes: dict[str, Any], field: str, sentence: str
+) -> None:
     assert problem(**changes) == (field, sentence)
 
 
-def test_the_payload_may_have_the_rest_of_a_content() -> None:
+def test_a_mail_may_have_a_part_of_its_content_in_the_payload() -> None:
     assert read(subject="Hello", text=..., payload_ref="s3://bucket/key").subject == "Hello"
 
 

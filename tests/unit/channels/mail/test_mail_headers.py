@@ -12,7 +12,7 @@ from tests.support.unit.contract import problem, read
     "headers",
     [{"X-Team": "post"}, {"X-A": "a" * 995}, {"x" * 126: "y"}, {f"X-{number}": "y" for number in range(12)}],
 )
-def test_a_header_of_the_producer_is_valid(headers: dict[str, str]) -> None:
+def test_a_mail_may_have_headers_of_the_producer(headers: dict[str, str]) -> None:
     assert read(headers=headers).headers == headers
 
 
@@ -43,20 +43,20 @@ def test_an_invalid_header_name_is_refused(name: str) -> None:
         *("Resent-From", "ARC-Seal"),
     ],
 )
-def test_a_reserved_header_is_refused_in_any_case(name: str) -> None:
+def test_a_reserved_header_name_is_refused_in_upper_and_lower_case(name: str) -> None:
     for spelling in (name, name.lower(), name.upper()):
         sentence = "is a reserved header; use the item's own attributes, or another name"
         assert problem(headers={spelling: "y"}) == (f"headers.{spelling}", sentence)
 
 
 @pytest.mark.parametrize("name", ["List-Unsubscribe", "list-unsubscribe-post", "LIST-UNSUBSCRIBE"])
-def test_a_producer_may_set_the_headers_for_opting_out_only_without_a_topic(name: str) -> None:
+def test_a_producer_may_set_list_unsubscribe_headers_only_in_mails_without_a_topic(name: str) -> None:
     assert read(headers={name: "<mailto:no@example.com>"}).headers == {name: "<mailto:no@example.com>"}
     fault = (f"headers.{name}", "is made here for a mail with a topic; leave it out, or the topic")
     assert problem(topic="followers", headers={"X-Team": "post", name: "<mailto:no@example.com>"}) == fault
 
 
-def test_a_producer_may_set_other_headers_of_lists_in_any_mail() -> None:
+def test_a_producer_may_set_list_id_and_list_help_headers_in_any_mail() -> None:
     headers = {"List-Id": "<followers.example.com>", "List-Help": "<https://example.com>"}
     assert read(topic="followers", headers=headers).headers == headers
 
@@ -67,23 +67,23 @@ def test_a_header_value_that_is_not_a_string_is_refused(value: Any) -> None:
     assert problem(headers={"X-Team": value})[1].startswith("is not a string; use one")
 
 
-def test_a_header_in_two_spellings_is_refused() -> None:
+def test_a_header_given_twice_in_different_case_is_refused() -> None:
     fault = ("headers", "has a name twice, in upper and lower case; use one of them")
     assert problem(headers={"X-Team": "a", "x-team": "b"}) == fault
 
 
-def test_a_thirteenth_header_is_refused() -> None:
+def test_a_mail_with_thirteen_headers_is_refused() -> None:
     headers = {f"X-{number}": "y" for number in range(13)}
     assert problem(headers=headers) == ("headers", "has 13 entries; use at most 12")
 
 
-def test_an_attachment_is_a_reference_with_a_name_and_a_type() -> None:
+def test_an_attachment_may_be_a_reference_with_a_filename_and_a_content_type() -> None:
     bill = {"ref": "s3://bucket/bill.pdf", "filename": "Bill.pdf", "content_type": "application/pdf"}
     (attachment,) = read(attachments=[bill]).attachments
     assert (attachment.ref, attachment.filename) == ("s3://bucket/bill.pdf", "Bill.pdf")
 
 
-def test_more_attachments_than_a_batch_has_time_for_are_refused() -> None:
+def test_a_mail_with_more_than_twenty_attachments_is_refused() -> None:
     fault = ("attachments", "expected a list of length <= 20")
     assert problem(attachments=[{"ref": "s3://bucket/a"}] * 21) == fault
 
@@ -95,10 +95,10 @@ def test_an_attachment_with_an_unknown_attribute_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("value", "expected"), [(None, []), ("a", ["a"]), (["a", "b"], ["a", "b"])])
-def test_addresses_become_a_list(value: Any, expected: list[str]) -> None:
+def test_one_address_or_several_become_a_list_of_addresses(value: Any, expected: list[str]) -> None:
     assert listed(value) == expected
 
 
-def test_addresses_are_normalised_in_order() -> None:
+def test_normalising_keeps_the_order_of_addresses() -> None:
     addresses = ["A <a@example.com>", "b@bücher.example"]
     assert normalised("to", addresses) == ["A <a@example.com>", "b@xn--bcher-kva.example"]

@@ -44,7 +44,7 @@ def refusal(status: int, name: str, message: str = "no", **headers: str) -> Answ
     return Answer(status, {"statusCode": status, "name": name, "message": message}, headers)
 
 
-def test_a_mail_is_submitted_in_one_complete_request() -> None:
+def test_a_mail_is_submitted_to_resend_in_one_complete_request() -> None:
     message = mail(
         to=["Ada <ada@example.com>"],
         cc="eve@example.com",
@@ -76,7 +76,7 @@ def test_a_mail_is_submitted_in_one_complete_request() -> None:
     }
 
 
-def test_attachments_are_sent_as_their_bytes(aws: Aws) -> None:
+def test_a_request_to_resend_contains_the_bytes_of_attachments(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="logo.png", Body=b"\x89PNG")
     attachment = {"ref": f"s3://{BUCKET}/logo.png", "content_id": "logo"}
     request = adapter(s3=aws.s3).prepare(with_attachments(attachment))
@@ -104,7 +104,7 @@ def body(request: Request) -> Any:
     return json.loads(request.body)
 
 
-def test_a_key_is_for_one_attempt_of_one_message_of_one_stage() -> None:
+def test_each_attempt_of_each_message_of_each_stage_has_a_different_idempotency_key() -> None:
     key = adapter().prepare(mail()).key
     assert (adapter().prepare(mail()).key, len(key)) == (key, 64)
     requests = [
@@ -131,7 +131,7 @@ def test_a_repeated_request_is_the_same_to_the_byte(aws: Aws) -> None:
     assert repeated(message, s3=aws.s3) == first
 
 
-def test_a_repeated_request_has_the_templates_version_of_the_first_try(aws: Aws) -> None:
+def test_a_repeated_request_uses_the_template_version_of_the_first_try(aws: Aws) -> None:
     published = Templates(OURS, Payloads(aws.s3, TEMPLATES))
     publish(aws, 7, "seven")
     message = parsed(template="a", template_version=7)
@@ -141,7 +141,7 @@ def test_a_repeated_request_has_the_templates_version_of_the_first_try(aws: Aws)
     assert repeated(message, templates=Templates(OURS, Payloads(aws.s3, TEMPLATES))) == first
 
 
-def test_a_repeated_request_has_the_link_of_the_first_try_after_a_change_of_the_key_of_links() -> None:
+def test_a_repeated_request_has_the_first_tries_unsubscribe_link_after_a_change_of_the_link_key() -> None:
     secrets, message = keys(KEY), mail(topic=TOPIC)
     first = adapter(secrets=secrets).prepare(message)
     secrets.rotate(f'{{"key": "{NEWER}", "previous": ["{KEY}"]}}', NOW + 60)
@@ -151,13 +151,13 @@ def test_a_repeated_request_has_the_link_of_the_first_try_after_a_change_of_the_
     assert tokens(NEWER, KEY).read(link.removeprefix(f"{URL}/")).topic == TOPIC
 
 
-def test_a_request_may_be_repeated_for_a_day_less_a_quarter_of_an_hour() -> None:
+def test_a_request_to_resend_may_be_repeated_for_23_hours_and_45_minutes() -> None:
     evidence = adapter().open().look_up(mail(), NOW_MS, ())
     assert isinstance(evidence, Repeatable)
     assert evidence.until == NOW + DAY - 900
 
 
-def test_the_order_of_attributes_does_not_change_the_request() -> None:
+def test_the_order_of_an_items_attributes_does_not_change_the_request() -> None:
     message, reordered = (mail(headers={f"X-{name}": name for name in names}) for names in ("ab", "ba"))
     assert adapter().prepare(message) == adapter().prepare(reordered)
 
@@ -190,7 +190,9 @@ def test_the_order_of_attributes_does_not_change_the_request() -> None:
     ],
     ids=lambda value: getattr(value, "__name__", "") or f"{value.status}-{value.body['name']}",
 )
-def test_a_refusal_is_the_mails_fault_or_ours_or_temporary(answer: Answer, kind: type) -> None:
+def test_resends_errors_divide_refusals_into_rejected_mails_misconfiguration_and_retries(
+    answer: Answer, kind: type
+) -> None:
     outcome, _ = submitted(answer)
     assert isinstance(outcome, kind)
     assert answer.body["message"] in outcome.reason  # type: ignore[union-attr] # no Sent
@@ -202,7 +204,7 @@ def test_a_throttled_mail_waits_as_long_as_resend_requests() -> None:
     assert outcome.after == 3
 
 
-def test_a_reason_has_no_address() -> None:
+def test_the_reason_of_a_refusal_contains_no_mail_address() -> None:
     outcome, _ = submitted(refusal(422, "validation_error", "ada.lovelace@example.com is no address"))
     assert isinstance(outcome, Misconfigured)
     assert "ada.lovelace@" not in outcome.reason
@@ -220,18 +222,18 @@ def test_a_reason_has_no_address() -> None:
         Answer(302, {}),
     ],
 )
-def test_without_a_clear_response_the_outcome_is_unknown(step: Step) -> None:
+def test_without_a_clear_response_of_resend_the_outcome_is_unknown(step: Step) -> None:
     with scripted(step) as server:
         sender = adapter(server.url, seconds=0.5)
         with pytest.raises(OutcomeUnknown):
             sender.open().submit(sender.prepare(mail()))
 
 
-def test_without_a_connection_nothing_was_sent() -> None:
+def test_without_a_connection_to_resend_the_mail_was_certainly_not_sent() -> None:
     sender = adapter(closed())
     assert isinstance(sender.open().submit(sender.prepare(mail())), Retry)
 
 
-def test_the_account_is_named_after_the_key_without_revealing_it() -> None:
+def test_the_account_name_is_derived_from_the_api_key_without_revealing_the_key() -> None:
     assert adapter().open().account.startswith("resend/")
     assert "re_123" not in adapter().open().account

@@ -27,7 +27,7 @@ def _links(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNSUBSCRIBE_SECRET_ARN", arn)
 
 
-def test_an_item_of_the_mailbox_is_sent_by_ses_once(load: Load, aws: Aws, outbox: list[Any]) -> None:
+def test_a_mailbox_item_is_sent_once_by_ses(load: Load, aws: Aws, outbox: list[Any]) -> None:
     smallest = item(to=..., subject=..., text=..., email="vincent@example.com", first_name="V", last_name="G")
     load("dispatch")(stream_event(image(**smallest)), lambda_context())
     (message,) = aws.receive()
@@ -40,7 +40,7 @@ def test_an_item_of_the_mailbox_is_sent_by_ses_once(load: Load, aws: Aws, outbox
     assert (aws.item()["status"], aws.item()["provider"]) == ("sent", "ses")
 
 
-def test_a_mail_with_a_topic_has_the_link_of_the_stages_url_and_secret(
+def test_a_mail_with_a_topic_has_an_unsubscribe_link_made_from_the_stages_url_and_secret(
     load: Load, aws: Aws, outbox: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").mkdir()
@@ -53,7 +53,7 @@ def test_a_mail_with_a_topic_has_the_link_of_the_stages_url_and_secret(
     assert sent.body == f"{URL}/{token('vincent@example.com')}"
 
 
-def test_without_the_secret_of_links_only_mails_with_a_topic_wait(
+def test_if_the_unsubscribe_secret_is_missing_mails_with_a_topic_wait_and_all_other_mails_are_sent(
     load: Load, aws: Aws, outbox: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNSUBSCRIBE_SECRET_ARN", "arn:aws:secretsmanager:eu-central-1:123456789012:secret:no")
@@ -85,7 +85,7 @@ INVALID_FOR_A_SENDER: list[tuple[Item, str]] = [
 
 
 @pytest.mark.parametrize(("changes", "sentence"), INVALID_FOR_A_SENDER)
-def test_an_item_that_is_invalid_for_the_sender_is_failed_with_its_reason(
+def test_an_invalid_mail_ends_as_failed_with_its_reason(
     load: Load, aws: Aws, outbox: list[Any], changes: Item, sentence: str
 ) -> None:
     event = sqs_event(item(id="bad", **changes), item(id="good"))
@@ -106,7 +106,7 @@ TEMPLATES = {
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_a_template_that_loops_or_accesses_internals_fails_only_its_message(
+def test_a_template_that_loops_or_accesses_internals_fails_only_the_message_that_uses_it(
     load: Load, aws: Aws, outbox: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     source, reason = TEMPLATES[name]
@@ -122,7 +122,7 @@ def test_a_template_that_loops_or_accesses_internals_fails_only_its_message(
     assert len(outbox) == 1
 
 
-def test_send_mail_returns_the_records_that_it_cannot_finish(load: Load, aws: Aws, outbox: list[Any]) -> None:
+def test_send_mail_returns_unfinished_records_to_the_queue(load: Load, aws: Aws, outbox: list[Any]) -> None:
     aws.put(LEDGER, id="held", event_type="mail", status="sending", startedAt=2**42, claim_token="another")
     event = sqs_event(item(id="held"), "not json", item(id="sent"))
     assert failures(load("send_mail")(event, lambda_context())) == ["r-0", "r-1"]

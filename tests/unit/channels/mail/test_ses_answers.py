@@ -16,7 +16,7 @@ def submitted(error: Exception) -> Outcome:
     return adapter(Ses(error)).submit(REQUEST)
 
 
-def test_an_accepted_mail_is_sent_with_the_id_of_ses_and_the_beginning_of_its_subject() -> None:
+def test_an_accepted_mail_is_recorded_with_the_message_id_of_ses_and_the_beginning_of_its_subject() -> None:
     client = Ses()
     assert adapter(client).submit(REQUEST) == Sent("0107018f-1", {"subject": "Hello " + "x" * 194})
     assert client.requests == [REQUEST]
@@ -53,7 +53,7 @@ def test_an_accepted_mail_is_sent_with_the_id_of_ses_and_the_beginning_of_its_su
         ("AnUnknownCode", "x", 400, Misconfigured),
     ],
 )
-def test_a_refusal_is_the_mails_fault_or_ours_or_temporary(
+def test_errors_of_ses_divide_refusals_into_rejected_mails_misconfiguration_and_retries(
     code: str, message: str, status: int, kind: type[Outcome]
 ) -> None:
     outcome = submitted(client_error(code, message, status))
@@ -62,7 +62,7 @@ def test_a_refusal_is_the_mails_fault_or_ours_or_temporary(
     assert outcome.reason == f"{code}: {message}"
 
 
-def test_an_exhausted_daily_quota_is_not_an_error_and_uses_up_no_try() -> None:
+def test_an_exhausted_daily_quota_of_ses_has_the_outcome_day_used_up() -> None:
     outcome = submitted(client_error("LimitExceededException", "Daily message quota exceeded."))
     assert outcome == DayUsedUp("LimitExceededException: Daily message quota exceeded.")
 
@@ -71,7 +71,7 @@ def test_an_exhausted_daily_quota_is_not_an_error_and_uses_up_no_try() -> None:
     "error",
     [EndpointConnectionError(endpoint_url="https://email.example/"), ConnectTimeoutError(endpoint_url="x")],
 )
-def test_without_a_connection_nothing_was_sent(error: Exception) -> None:
+def test_without_a_connection_to_ses_the_mail_was_certainly_not_sent(error: Exception) -> None:
     outcome = submitted(error)
     assert isinstance(outcome, Retry)
     assert outcome.reason.startswith("SES cannot be reached: ")
@@ -86,18 +86,18 @@ def test_without_a_connection_nothing_was_sent(error: Exception) -> None:
         ReadTimeoutError(endpoint_url="https://email.example/"),
     ],
 )
-def test_after_a_server_error_or_without_a_response_the_outcome_is_unknown(error: Exception) -> None:
+def test_after_a_server_error_of_ses_or_without_a_response_the_outcome_is_unknown(error: Exception) -> None:
     client = Ses(error)
     with pytest.raises(OutcomeUnknown, match=r"^SES (answered 50|did not answer)"):
         adapter(client).submit(REQUEST)
     assert len(client.requests) == 1
 
 
-def test_ses_has_no_look_up() -> None:
+def test_a_look_up_at_ses_is_always_unknowable() -> None:
     assert adapter(Ses()).look_up(mail(), 0, ()) == Unknowable()
 
 
-def test_a_prepared_request_is_valid_for_the_service(aws: Aws) -> None:
+def test_a_prepared_mail_is_valid_by_the_api_model_of_ses(aws: Aws) -> None:
     client = Meddler(aws.sesv2)
     request = adapter(client).prepare(mail(html="<p>Hi</p>", headers={"X-Team": "post"}, cc="c@example.com"))
     assert isinstance(adapter(client).submit(request), Sent)

@@ -11,7 +11,7 @@ SENT_AT = 1501893602012
 """2017-08-05T00:40:02.012Z"""
 
 
-def test_a_bounce_of_several_recipients_becomes_an_event_for_each_reason() -> None:
+def test_a_bounce_of_several_recipients_becomes_one_event_per_bounce_reason() -> None:
     notification = bounce(
         bounced("jane@example.com", "smtp; 550 5.1.1 user unknown"),
         bounced("mary@example.com", "smtp; 552 mailbox full"),
@@ -28,50 +28,50 @@ def test_a_bounce_of_several_recipients_becomes_an_event_for_each_reason() -> No
     assert {report.several for report in (unknown, full)} == {True}
 
 
-def test_recipients_are_addresses_in_lower_case_and_ascii() -> None:
+def test_the_recipients_of_an_event_are_addresses_in_lower_case_and_ascii() -> None:
     notification = bounce(bounced("Ada Lovelace <Ada@BÜCHER.example>"))
     assert event(notification).recipients == ("ada@xn--bcher-kva.example",)
 
 
-def test_an_address_that_the_mail_was_not_sent_to_is_left_out_of_a_bounce(log: Log) -> None:
+def test_a_bounce_event_omits_addresses_that_the_mail_was_not_sent_to(log: Log) -> None:
     notification = bounce(bounced("jane@example.com"), bounced("eve@elsewhere.example"), destination=THREE)
     assert event(notification).recipients == ("jane@example.com",)
     (line,) = log()
     assert (line["recipients"], "elsewhere" in json.dumps(line)) == (1, False)
 
 
-def test_a_bounce_without_a_recipient_of_the_mail_proves_only_that_the_mail_was_sent() -> None:
+def test_a_bounce_that_names_only_foreign_addresses_proves_only_that_the_mail_was_sent() -> None:
     notification = bounce(bounced("eve@elsewhere.example"), destination=THREE)
     report = event(notification)
     assert (report.status, report.recipients, report.several, report.suppress) == ("sent", (), True, None)
     assert report.facts == {"sentAt": SENT_AT}
 
 
-def test_a_bounce_after_a_forwarding_is_for_the_only_recipient_of_the_mail() -> None:
+def test_a_bounce_of_a_forwarded_mail_is_for_the_mails_only_recipient() -> None:
     notification = bounce(bounced("eve@elsewhere.example", "smtp; 550"), destination=["ada@example.com"])
     report = event(notification)
     assert (report.status, report.recipients, report.suppress) == ("bounced", ("ada@example.com",), "bounce")
 
 
 @pytest.mark.parametrize("address", ["no address", "a@b@c", '"odd local"@example.com', ""])
-def test_an_address_that_cannot_be_read_is_left_out(address: str) -> None:
+def test_an_event_omits_recipients_whose_address_cannot_be_parsed(address: str) -> None:
     report = event(bounce(bounced(address), bounced("jane@example.com"), destination=[address, *THREE]))
     assert report.recipients == ("jane@example.com",)
 
 
-def test_a_bounce_whose_only_recipient_cannot_be_read_is_still_an_event() -> None:
+def test_a_bounce_is_an_event_even_if_the_only_address_cannot_be_parsed() -> None:
     report = event(bounce(bounced("no address")))
     assert (report.status, report.recipients, report.several) == ("bounced", (), False)
 
 
-def test_without_the_mails_recipients_the_recipients_of_the_event_count() -> None:
+def test_if_the_mails_recipients_are_missing_the_bounces_recipients_are_used() -> None:
     notification = bounce(bounced("jane@example.com"), bounced("mary@example.com"))
     del notification["mail"]["destination"]
     report = event(notification)
     assert (report.recipients, report.several) == (("jane@example.com", "mary@example.com"), True)
 
 
-def test_two_spellings_of_an_address_are_one_recipient() -> None:
+def test_two_spellings_of_an_address_become_one_recipient_of_an_event() -> None:
     notification = ses("delivery")
     notification["mail"]["destination"] = ["ada@example.com", "Ada@Example.com"]
     assert event(notification).several is False
@@ -80,21 +80,23 @@ def test_two_spellings_of_an_address_are_one_recipient() -> None:
 @pytest.mark.parametrize(
     ("name", "status"), [("send", "sent"), ("reject", "undelivered"), ("open", None), ("subscription", None)]
 )
-def test_an_event_without_recipients_is_for_all_of_several(name: str, status: str | None) -> None:
+def test_an_event_without_addresses_about_a_mail_to_several_names_no_recipient(
+    name: str, status: str | None
+) -> None:
     notification = ses(name)
     notification["mail"]["destination"] = THREE
     report = event(notification)
     assert (report.recipients, report.several, report.status) == ((), True, status)
 
 
-def test_a_bounce_without_recipients_is_for_the_only_recipient_and_for_none_of_several() -> None:
+def test_a_bounce_without_addresses_is_used_only_if_the_mail_has_one_recipient() -> None:
     report = event(bounce(destination=["ada@example.com"]))
     assert (report.status, report.recipients) == ("bounced", ("ada@example.com",))
     report = event(bounce(destination=THREE))
     assert (report.status, report.recipients, report.suppress) == ("sent", (), None)
 
 
-def test_a_delivery_to_some_of_several_recipients_has_their_addresses() -> None:
+def test_a_delivery_to_some_of_several_recipients_names_the_addresses_it_reached() -> None:
     notification = ses("delivery")
     notification["mail"]["destination"] = THREE
     notification["delivery"]["recipients"] = THREE[:2]

@@ -13,7 +13,7 @@ from tests.support.unit.ses import Ses, adapter, prepared, problem
 from tests.support.unit.shared import BUCKET, SENDER, Aws, mail
 
 
-def test_a_mail_becomes_one_complete_request() -> None:
+def test_a_mail_becomes_one_complete_request_to_ses() -> None:
     correlation = base64.urlsafe_b64encode(b"m-1").decode().rstrip("=")
     assert prepared(html="<p>Hi</p>", headers={"X-Team": "post"}) == {
         "FromEmailAddress": SENDER,
@@ -40,7 +40,7 @@ def test_a_mail_becomes_one_complete_request() -> None:
     }
 
 
-def test_every_kind_of_recipient_has_its_field() -> None:
+def test_to_cc_bcc_and_reply_to_addresses_get_the_matching_fields_of_ses() -> None:
     request = prepared(
         to=["a@example.com", "B <b@bücher.example>"],
         cc="c@example.com",
@@ -55,11 +55,11 @@ def test_every_kind_of_recipient_has_its_field() -> None:
     assert request["ReplyToAddresses"] == ["e@example.com"]
 
 
-def test_email_is_a_recipient_like_to() -> None:
+def test_the_attribute_email_is_a_recipient_like_to() -> None:
     assert prepared(to=None, email="a@example.com")["Destination"] == {"ToAddresses": ["a@example.com"]}
 
 
-def test_without_a_content_the_default_template_is_rendered_from_all_attributes() -> None:
+def test_a_mail_without_content_is_rendered_from_the_default_template_and_all_attributes() -> None:
     message = mail(to=None, email="v@example.com", subject=None, text=None)
     message.variables.update(first_name="Vincent", last_name="van Gogh")
     request = adapter(Ses()).prepare(message)
@@ -68,7 +68,7 @@ def test_without_a_content_the_default_template_is_rendered_from_all_attributes(
     assert set(simple["Body"]) == {"Html", "Text"}
 
 
-def test_a_missing_variable_of_a_template_is_named() -> None:
+def test_the_error_about_a_missing_template_variable_names_the_variable() -> None:
     reason = problem(subject=None, text=None, template="default")
     assert reason == "first_name: is missing; default/subject.txt uses it, so the item must have it"
 
@@ -82,11 +82,11 @@ def test_a_missing_variable_of_a_template_is_named() -> None:
         ("News <news@bücher.example>", "News <news@xn--bcher-kva.example>"),
     ],
 )
-def test_a_sender_of_the_stage_is_used(from_: str | None, expected: str) -> None:
+def test_a_mail_is_sent_from_the_stages_sender_that_it_names(from_: str | None, expected: str) -> None:
     assert prepared(from_=from_)["FromEmailAddress"] == expected
 
 
-def test_another_sender_is_refused_with_the_stages_senders() -> None:
+def test_a_sender_unknown_to_the_stage_is_refused_and_the_error_lists_the_stages_senders() -> None:
     reason = problem(from_="ceo@mailroom.example")
     assert reason.startswith("from: is not among this stage's senders; use one of ")
     assert "post@mailroom.example" in reason
@@ -110,7 +110,7 @@ BAD_NAME = "attachments[0].filename: has control characters or is over 255"
 BAD_TYPE = "attachments[0].content_type: is no media type; use one like"
 
 
-def test_an_attachments_name_and_type_come_from_its_key(aws: Aws) -> None:
+def test_an_attachments_filename_and_content_type_come_from_its_object_key(aws: Aws) -> None:
     assert attached(aws, {"ref": BILL}, {"ref": f"s3://{BUCKET}/bills/noname"}) == [
         {"FileName": "7.pdf", "ContentType": "application/pdf", "RawContent": b"%PDF", **BASE64},
         {"FileName": "noname", "ContentType": "application/octet-stream", "RawContent": b"abc", **BASE64},
@@ -118,12 +118,12 @@ def test_an_attachments_name_and_type_come_from_its_key(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("filename", ["//[.pdf", "http://[a.pdf", "data:text/html;a,b.pdf", "a.b//c.PDF"])
-def test_a_filename_may_look_like_a_url(aws: Aws, filename: str) -> None:
+def test_an_attachments_filename_may_look_like_a_url(aws: Aws, filename: str) -> None:
     (part,) = attached(aws, {"ref": BILL, "filename": filename})
     assert (part["FileName"], part["ContentType"]) == (filename, "application/pdf")
 
 
-def test_an_attachments_own_name_and_type_override_those_of_its_key(aws: Aws) -> None:
+def test_an_attachments_filename_and_content_type_may_override_the_object_key(aws: Aws) -> None:
     bill = {"ref": BILL, "filename": "Bill.PDF", "content_type": "application/x-bill"}
     (part,) = attached(aws, bill)
     assert (part["FileName"], part["ContentType"]) == ("Bill.PDF", "application/x-bill")
@@ -146,7 +146,7 @@ def test_an_attachments_own_name_and_type_override_those_of_its_key(aws: Aws) ->
         ({"ref": BILL, "content_type": "a" * 79}, BAD_TYPE),
     ],
 )
-def test_an_invalid_attachment_is_refused_with_its_place(
+def test_an_invalid_attachment_is_refused_with_its_index_in_the_error(
     aws: Aws, attachment: dict[str, Any], expected: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -154,7 +154,7 @@ def test_an_invalid_attachment_is_refused_with_its_place(
     assert str(caught.value).startswith(expected)
 
 
-def test_attachments_share_one_limit(aws: Aws) -> None:
+def test_the_size_limit_is_for_all_attachments_of_a_mail_together(aws: Aws) -> None:
     assert len(attached(aws, {"ref": BILL}, {"ref": BILL}, limit=8)) == 2
     with pytest.raises(Invalid, match=r"^attachments\[1\]\.ref: has 4 bytes; use at most 3$"):
         attached(aws, {"ref": BILL}, {"ref": BILL}, limit=7)
@@ -163,7 +163,7 @@ def test_attachments_share_one_limit(aws: Aws) -> None:
 LOGO = {"ref": BILL, "filename": "logo.png", "content_id": "logo"}
 
 
-def test_an_image_of_the_html_is_sent_inline(aws: Aws) -> None:
+def test_an_attachment_that_the_html_shows_as_an_image_is_sent_inline(aws: Aws) -> None:
     (part,) = attached(aws, LOGO, html="<img src='cid:logo'>")
     assert part == {
         "FileName": "logo.png",
@@ -178,13 +178,13 @@ def test_an_image_of_the_html_is_sent_inline(aws: Aws) -> None:
 @pytest.mark.parametrize(
     "html", ['<img src="cid:logos">', "<td background=cid:Logo>", "<p style='background: url(cid:x)'>"]
 )
-def test_an_image_without_an_attachment_fails_the_mail(aws: Aws, html: str) -> None:
+def test_a_mail_is_refused_if_the_html_shows_an_image_that_is_not_attached(aws: Aws, html: str) -> None:
     with pytest.raises(Invalid, match=r"attachments: the HTML shows cid:\w+, and none has that content_id"):
         attached(aws, LOGO, html=html)
 
 
 @pytest.mark.parametrize("content_id", ["", "a b", "<logo>", "x" * 79, "lo\ngo", "ü"])
-def test_a_content_id_needs_no_escaping(content_id: str) -> None:
+def test_a_content_id_with_characters_that_need_escaping_is_refused(content_id: str) -> None:
     with pytest.raises(Invalid, match=r"attachments\[0\].content_id: is not 1 to 78 of letters"):
         mail(attachments=[Attachment(ref=BILL, content_id=content_id)]).check()
 
@@ -199,7 +199,7 @@ ps1xml ps2 ps2xml psc1 psc2 tmp url vb vbe vbs vps vsmacros vss vst vsw vxd ws w
 
 
 @pytest.mark.parametrize("extension", SES_UNSUPPORTED.split())
-def test_a_file_type_that_providers_do_not_send_is_refused_by_the_contract(extension: str) -> None:
+def test_an_attachment_with_an_extension_that_ses_does_not_send_is_refused(extension: str) -> None:
     for attachment in (
         Attachment(ref=f"s3://{BUCKET}/bills/a.{extension}"),
         Attachment(ref=BILL, filename=f"Bill.pdf.{extension.upper()}"),
@@ -208,18 +208,18 @@ def test_a_file_type_that_providers_do_not_send_is_refused_by_the_contract(exten
             mail(attachments=[Attachment(ref=BILL), attachment]).check()
 
 
-def test_every_other_short_extension_is_allowed() -> None:
+def test_all_extensions_of_up_to_three_letters_are_allowed_unless_ses_does_not_send_them() -> None:
     short = ["".join(letters) for size in (1, 2, 3) for letters in product(ascii_lowercase, repeat=size)]
     unsupported = {extension for extension in short if UNSUPPORTED.search(f"a.{extension}")}
     assert unsupported == set(SES_UNSUPPORTED.split()) & set(short)
 
 
 @pytest.mark.parametrize("filename", ["js", "exe.pdf", "a.json", "a.jsx", "a.exe.zip", "a.url.txt", "a.js\n"])
-def test_an_unsupported_extension_is_allowed_elsewhere_in_a_filename(filename: str) -> None:
+def test_an_unsupported_extension_is_allowed_if_it_is_not_at_the_end_of_the_filename(filename: str) -> None:
     mail(attachments=[Attachment(ref=BILL, filename=filename)]).check()
 
 
-def test_two_images_with_one_content_id_are_refused() -> None:
+def test_two_images_with_the_same_content_id_are_refused() -> None:
     images = [Attachment(ref=BILL, content_id="logo")] * 2
     with pytest.raises(Invalid, match=r"attachments\[1\].content_id: logo is another attachment's as well"):
         mail(attachments=images).check()

@@ -39,7 +39,7 @@ def choice_in(request_headers: dict[str, str]) -> Choice:
 
 
 @pytest.mark.parametrize("lane", ["normal", "bulk"])
-def test_a_mail_with_a_topic_has_a_link_for_one_click(lane: str) -> None:
+def test_a_mail_with_a_topic_has_a_one_click_unsubscribe_link(lane: str) -> None:
     request_headers = headers(topic=TOPIC, lane=lane)
     assert choice_in(request_headers) == Choice(VINCENT, TOPIC)
     assert request_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
@@ -54,11 +54,11 @@ def test_a_mail_with_a_topic_has_a_link_for_one_click(lane: str) -> None:
         {"to": [], "bcc": VINCENT},
     ],
 )
-def test_the_link_has_the_normalised_address(recipients: dict[str, Any]) -> None:
+def test_the_unsubscribe_link_contains_the_normalised_address(recipients: dict[str, Any]) -> None:
     assert choice_in(headers(topic=TOPIC, **recipients)) == Choice(VINCENT, TOPIC)
 
 
-def test_a_mail_without_a_topic_has_no_link_and_needs_no_secret() -> None:
+def test_a_mail_without_a_topic_gets_no_unsubscribe_link_and_needs_no_secret() -> None:
     secrets = keys()
     secrets.trouble = DENIED
     assert headers_of(linked(Ses(), secrets).prepare(mail(lane="bulk"))).keys() == {"X-Correlation-ID"}
@@ -66,20 +66,20 @@ def test_a_mail_without_a_topic_has_no_link_and_needs_no_secret() -> None:
 
 
 @pytest.mark.parametrize("recipients", SEVERAL)
-def test_a_mail_to_several_recipients_has_no_link(recipients: dict[str, Any]) -> None:
+def test_a_mail_to_several_recipients_gets_no_unsubscribe_link(recipients: dict[str, Any]) -> None:
     assert headers(topic=TOPIC, **recipients).keys() == {"X-Correlation-ID"}
 
 
-def test_the_last_of_several_recipients_gets_a_link() -> None:
+def test_if_only_one_of_several_recipients_is_left_the_mail_gets_an_unsubscribe_link() -> None:
     message = mail(topic=TOPIC, to=["theo@example.com", VINCENT]).without({"theo@example.com"})
     assert choice_in(headers_of(linked(Ses()).prepare(message))) == Choice(VINCENT, TOPIC)
 
 
-def test_twelve_headers_of_the_producer_and_ours_are_the_most_that_ses_allows() -> None:
+def test_twelve_producer_headers_and_the_unsubscribe_headers_reach_the_header_limit_of_ses() -> None:
     assert len(headers(topic=TOPIC, headers={f"X-{number}": "y" for number in range(12)})) == 15
 
 
-def test_the_secret_is_read_once_for_many_mails() -> None:
+def test_the_secret_of_unsubscribe_links_is_read_once_for_many_mails() -> None:
     secrets = keys()
     ses = linked(Ses(), secrets)
     for number in range(20):
@@ -97,11 +97,11 @@ def text_of(request: dict[str, Any]) -> str:
     return str(request["Content"]["Simple"]["Body"]["Text"]["Data"])
 
 
-def test_the_template_gets_the_same_link(shelf: Shelf) -> None:
+def test_the_template_gets_the_same_unsubscribe_link_as_the_header(shelf: Shelf) -> None:
     assert choice(rendered(shelf, "{{ unsubscribe_url }}", topic=TOPIC)) == Choice(VINCENT, TOPIC)
 
 
-def test_an_items_own_attribute_of_that_name_is_replaced(shelf: Shelf) -> None:
+def test_the_unsubscribe_link_replaces_an_item_attribute_of_the_same_name(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="{{ unsubscribe_url }}")
     message = mail(subject=None, text=None, template="a", topic=TOPIC)
     message.variables["unsubscribe_url"] = "https://elsewhere.example"
@@ -113,7 +113,7 @@ def test_an_items_own_attribute_of_that_name_is_replaced(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     "attributes", [{"topic": None}, *({"topic": TOPIC, **recipients} for recipients in SEVERAL)]
 )
-def test_a_template_that_needs_a_missing_link_is_refused_with_the_conditions_for_a_link(
+def test_if_a_template_needs_a_missing_unsubscribe_link_the_error_has_the_conditions_for_a_link(
     shelf: Shelf, attributes: dict[str, Any]
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -126,7 +126,7 @@ def test_a_template_that_needs_a_missing_link_is_refused_with_the_conditions_for
     assert rendered(shelf, conditional, **attributes) == "none"
 
 
-def test_another_missing_variable_is_named(shelf: Shelf) -> None:
+def test_if_a_template_with_a_link_lacks_a_variable_the_error_names_the_variable(shelf: Shelf) -> None:
     with pytest.raises(Invalid, match=r"^name: is missing; a/body\.txt uses it, so the item must have it$"):
         rendered(shelf, "{{ name }}", topic=TOPIC)
 
@@ -141,7 +141,9 @@ def test_another_missing_variable_is_named(shelf: Shelf) -> None:
         (NoCredentialsError(), Retry),
     ],
 )
-def test_without_the_secret_a_mail_with_a_topic_is_not_sent(trouble: Exception, outcome: type) -> None:
+def test_a_mail_with_a_topic_is_not_sent_if_the_unsubscribe_secret_is_missing(
+    trouble: Exception, outcome: type
+) -> None:
     secrets, client = keys(), Ses()
     secrets.trouble = trouble
     ses = linked(client, secrets)
@@ -155,7 +157,7 @@ def test_without_the_secret_a_mail_with_a_topic_is_not_sent(trouble: Exception, 
 
 
 @pytest.mark.parametrize("text", ["{}", "no json"])
-def test_without_a_key_in_the_secret_a_mail_with_a_topic_is_not_sent(text: str) -> None:
+def test_a_mail_with_a_topic_is_not_sent_if_the_unsubscribe_secret_contains_no_key(text: str) -> None:
     client = Ses()
     ses = linked(client, Secrets(text))
     with pytest.raises(NotReady, match=r"^the secret of the links for opting out is not ") as caught:
@@ -164,12 +166,12 @@ def test_without_a_key_in_the_secret_a_mail_with_a_topic_is_not_sent(text: str) 
     assert client.requests == []
 
 
-def test_an_adapter_without_links_sends_no_mail_with_a_topic() -> None:
+def test_an_adapter_without_unsubscribe_settings_does_not_send_a_mail_with_a_topic() -> None:
     with pytest.raises(TypeError):
         adapter(Ses()).prepare(mail(topic=TOPIC))
 
 
-def test_an_unknown_template_is_refused_with_and_without_a_topic(tmp_path: Path) -> None:
+def test_an_unknown_template_is_refused_in_mails_with_and_without_a_topic(tmp_path: Path) -> None:
     for topic in (None, TOPIC):
         with pytest.raises(Invalid, match=r"^template: 'b' is unknown"):
             linked(Ses(), root=tmp_path).prepare(mail(subject=None, text=None, template="b", topic=topic))
