@@ -34,7 +34,7 @@ def previews(root: Path, **changes: Any) -> Previews:
     return Previews(root, **{**settings, **changes})
 
 
-def test_a_mail_has_the_headers_and_parts_of_a_request_to_ses(root: Path) -> None:
+def test_the_preview_of_a_mail_has_the_headers_and_parts_of_a_request_to_ses(root: Path) -> None:
     preview = previews(root).look(message(template="a", name="Ada", topic="news", shoe=7))
     assert preview == Preview(
         headers={
@@ -52,7 +52,7 @@ def test_a_mail_has_the_headers_and_parts_of_a_request_to_ses(root: Path) -> Non
     )
 
 
-def test_attachments_are_named_without_reading_their_objects(root: Path) -> None:
+def test_the_preview_lists_attachments_without_reading_their_objects(root: Path) -> None:
     attachment = {"ref": f"s3://{BUCKET}/a/logo.png", "content_id": "logo"}
     preview = previews(root).look(
         message(subject="Hi", html="<img src='cid:logo'>", attachments=[attachment])
@@ -60,7 +60,9 @@ def test_attachments_are_named_without_reading_their_objects(root: Path) -> None
     assert preview.attachments == ["logo.png"]
 
 
-def test_a_text_has_its_segments_a_push_its_text_and_a_webhook_no_content(root: Path) -> None:
+def test_the_preview_of_a_text_has_segments_of_a_push_its_text_and_of_a_webhook_no_content(
+    root: Path,
+) -> None:
     text = previews(root).look(message("sms", template="code", code="4711"))
     assert (text.text, text.segments, text.encoding) == ("Your code: 4711", 1, "GSM-7")
     text = previews(root).look(message("sms", text="Hello,\r\nit\u2019s " + "a" * 70))
@@ -96,7 +98,7 @@ INVALID_RENDERED = [
 
 
 @pytest.mark.parametrize(("attributes", "sentence"), INVALID)
-def test_names_that_the_sender_would_refuse_are_refused_with_its_sentence(
+def test_a_preview_and_a_check_give_the_senders_error_for_an_invalid_item(
     root: Path, attributes: dict[str, Any], sentence: str
 ) -> None:
     for preview in (previews(root).look, previews(root).check):
@@ -106,7 +108,7 @@ def test_names_that_the_sender_would_refuse_are_refused_with_its_sentence(
 
 
 @pytest.mark.parametrize(("attributes", "sentence"), INVALID_RENDERED)
-def test_a_fault_of_the_rendered_content_is_found_by_rendering(
+def test_an_error_in_rendered_content_is_found_by_a_preview_but_not_by_a_check(
     root: Path, attributes: dict[str, Any], sentence: str
 ) -> None:
     previews(root).check(message(**attributes))
@@ -115,13 +117,13 @@ def test_a_fault_of_the_rendered_content_is_found_by_rendering(
     assert str(caught.value).startswith(sentence)
 
 
-def test_a_fax_needs_a_number_of_the_stage_as_its_sender(root: Path) -> None:
+def test_the_preview_of_a_fax_requires_a_sender_that_is_a_number_of_the_stage(root: Path) -> None:
     fax = message("fax", pdf_url="https://a.example/a.pdf", **{"from": "+12025550199"})
     with pytest.raises(Invalid, match="from: is not among this stage's fax numbers; use one of"):
         previews(root).check(fax)
 
 
-def test_without_the_stages_senders_a_sender_is_not_checked(root: Path) -> None:
+def test_a_preview_does_not_check_the_sender_if_the_stages_senders_are_unknown(root: Path) -> None:
     preview = previews(root, mail_senders=(), fax_senders=()).look(
         message(template="a", name="Ada", **{"from": "eve@example.com"})
     )
@@ -129,23 +131,25 @@ def test_without_the_stages_senders_a_sender_is_not_checked(root: Path) -> None:
     previews(root, fax_senders=()).check(message("fax", pdf_url="https://a.example/a.pdf"))
 
 
-def test_the_preview_of_a_payload_checks_only_names(root: Path) -> None:
+def test_the_preview_of_a_message_with_a_payload_checks_only_its_references(root: Path) -> None:
     assert previews(root).look(message(payload_ref=f"s3://{BUCKET}/x", sendAt="x")) == Preview()
     with pytest.raises(Invalid, match="payload_ref: 's3://elsewhere/x' is outside the payload bucket"):
         previews(root).look(message(payload_ref="s3://elsewhere/x"))
 
 
-def test_attributes_that_a_payloads_template_may_use_are_not_unused(root: Path) -> None:
+def test_a_message_with_a_payload_is_reported_without_unused_attributes(root: Path) -> None:
     with_payload = message(payload_ref=f"s3://{BUCKET}/x", name="Ada", shoe=7)
     assert previews(root).unused(with_payload) == []
 
 
-def test_a_strict_stage_refuses_unused_attributes(root: Path) -> None:
+def test_strict_checks_refuse_an_item_with_unused_attributes(root: Path) -> None:
     with pytest.raises(Invalid, match=r"shoe: is used by nothing here, which `items.unknown` refuses"):
         previews(root, strict=True).check(message(template="a", name="Ada", shoe=7))
 
 
-def test_the_current_version_is_rendered_unless_the_item_names_a_version(aws: Aws, root: Path) -> None:
+def test_the_preview_renders_the_current_template_version_unless_the_item_names_a_version(
+    aws: Aws, root: Path
+) -> None:
     for number, text in ((1, "one"), (2, "two")):
         publish(aws, number, text)
     choose(aws, a=2)
@@ -156,7 +160,7 @@ def test_the_current_version_is_rendered_unless_the_item_names_a_version(aws: Aw
     assert stage.look(message(template="a", template_version=0, name="x")).text == "Hi"
 
 
-def test_a_text_with_media_is_not_counted_in_segments(root: Path) -> None:
+def test_the_preview_of_a_text_with_media_has_no_segment_count(root: Path) -> None:
     media = ["https://a.example/a.png"]
     assert previews(root).look(message("sms", media_urls=media)).segments == 0
     previews(root).look(message("sms", text="ы" * 1500, media_urls=media))
@@ -164,7 +168,7 @@ def test_a_text_with_media_is_not_counted_in_segments(root: Path) -> None:
         previews(root).look(message("sms", text="ы" * 1500))
 
 
-def test_without_the_stages_bucket_a_reference_may_name_any_bucket(root: Path) -> None:
+def test_a_preview_accepts_any_bucket_in_a_reference_if_the_stages_bucket_is_unknown(root: Path) -> None:
     attachment = {"ref": "s3://anywhere/logo.png", "content_id": "logo"}
     mail = message(subject="Hi", html="<img src='cid:logo'>", attachments=[attachment])
     assert previews(root, bucket="").look(mail).attachments == ["logo.png"]

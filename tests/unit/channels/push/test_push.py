@@ -33,7 +33,7 @@ def payloads_of(*platforms: str, **changes: Any) -> dict[str, Any]:
         ({"to": TOKEN, "platform": "ios"}, (f"ios#{TOKEN}",)),
     ],
 )
-def test_a_push_is_for_an_endpoint_a_topic_or_a_token_of_an_application(
+def test_a_push_may_be_addressed_to_an_endpoint_a_topic_or_a_device_token_of_an_application(
     changes: dict[str, Any], addressees: tuple[str, ...]
 ) -> None:
     message = push(**changes)
@@ -41,17 +41,17 @@ def test_a_push_is_for_an_endpoint_a_topic_or_a_token_of_an_application(
     assert message.recipient == changes.get("to", ENDPOINT)
 
 
-def test_a_token_belongs_to_the_only_application() -> None:
+def test_a_device_token_without_a_platform_is_for_the_stages_only_application() -> None:
     message = parse(push_item(to=TOKEN), {"push": push_to(["android"])})
     assert message.addressees == (f"android#{TOKEN}",)
 
 
-def test_without_the_applications_a_contract_allows_any_platform() -> None:
+def test_if_the_stages_applications_are_unknown_a_push_may_name_any_platform() -> None:
     for platform in (None, "android", "pigeon"):
         assert parse(push_item(to=TOKEN, platform=platform), CONTRACTS).recipient == TOKEN
 
 
-def test_a_contract_of_a_stage_has_the_same_schema() -> None:
+def test_the_push_schema_is_the_same_for_all_stages() -> None:
     assert msgspec.json.schema(push_to(["android"])) == msgspec.json.schema(Push)
 
 
@@ -66,7 +66,7 @@ def test_a_contract_of_a_stage_has_the_same_schema() -> None:
         {"title": "two\nlines"},
     ],
 )
-def test_a_push_may_have_a_title_a_body_data_or_a_payload(changes: dict[str, Any]) -> None:
+def test_a_pushs_content_may_be_a_title_a_body_data_or_a_payload(changes: dict[str, Any]) -> None:
     assert push(**changes).kind == "push"
 
 
@@ -103,7 +103,7 @@ NO_TOKEN = "to: is no device token; use one as the device got it"
         ({"data": {"gcm.x": "x"}}, "data.gcm.x: "),
     ],
 )
-def test_an_invalid_push_is_refused_with_its_field_and_the_remedy(
+def test_an_invalid_push_is_refused_with_the_field_and_the_remedy_in_the_error(
     changes: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -111,12 +111,12 @@ def test_an_invalid_push_is_refused_with_its_field_and_the_remedy(
     assert str(caught.value).startswith(sentence)
 
 
-def test_a_token_is_refused_in_a_stage_without_applications() -> None:
+def test_a_push_to_a_device_token_is_refused_in_a_stage_without_applications() -> None:
     with pytest.raises(Invalid, match=r"^to: is a device token, and this stage has no platform application"):
         parse(push_item(to=TOKEN), {"push": push_to([])})
 
 
-def test_each_platform_has_its_own_payload() -> None:
+def test_each_platform_gets_a_payload_in_its_format() -> None:
     payload = payloads_of(data={"order": 42, "vip": True, "note": None, "price": Decimal("9.90"), "at": "x"})
     strings = {"order": "42", "vip": "true", "note": "null", "price": "9.90", "at": "x"}
     assert payload["GCM"] == {
@@ -148,7 +148,7 @@ def test_nested_data_are_json_for_fcm() -> None:
     assert payload["APNS"]["lines"] == [1, {"a": "b"}]
 
 
-def test_a_push_may_have_only_a_title_or_a_body() -> None:
+def test_a_push_with_only_a_title_or_only_a_body_is_valid() -> None:
     payload = payloads_of(body=...)
     assert payload["APNS"]["aps"] == {"alert": {"title": "Hello"}}
     assert payload["GCM"]["fcmV1Message"]["message"]["notification"] == {"title": "Hello"}
@@ -156,7 +156,7 @@ def test_a_push_may_have_only_a_title_or_a_body() -> None:
     assert payloads_of(title="")["APNS"]["aps"] == {"alert": {"body": "Your table is ready"}}
 
 
-def test_a_push_of_data_alone_wakes_the_app_without_an_alert() -> None:
+def test_a_push_with_only_data_wakes_the_app_without_an_alert() -> None:
     payload = payloads_of(title=..., body=..., data={"sync": "1"})
     assert payload["APNS"] == {"aps": {"content-available": 1}, "sync": "1"}
     message = payload["GCM"]["fcmV1Message"]["message"]
@@ -171,11 +171,11 @@ def test_a_push_of_data_alone_wakes_the_app_without_an_alert() -> None:
     assert payload["default"] == '{"sync":"1"}'
 
 
-def test_only_the_requested_platforms_have_payloads() -> None:
+def test_payloads_are_made_only_for_the_requested_platforms() -> None:
     assert set(payloads_of("APNS")) == {"default", "APNS"}
 
 
-def test_any_character_reaches_the_platform() -> None:
+def test_special_characters_are_unchanged_in_the_payload_of_each_platform() -> None:
     text = 'quo"te \\ \n 👍 \u2028 \ufffe'
     payload = payloads_of(body=text, data={text: text})
     assert payload["APNS"]["aps"]["alert"]["body"] == text
@@ -191,7 +191,7 @@ def test_any_character_reaches_the_platform() -> None:
         ({"title": "x" * 1000, "body": "x" * 1500, "data": {"a": "x" * 2000}}, "data"),
     ],
 )
-def test_a_push_too_large_for_a_platform_is_refused_with_its_largest_part(
+def test_the_error_about_a_push_too_large_for_a_platform_names_the_largest_part(
     changes: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -200,7 +200,7 @@ def test_a_push_too_large_for_a_platform_is_refused_with_its_largest_part(
     assert caught.value.problem.endswith(f"use at most {MAX_BYTES}")
 
 
-def test_the_limit_counts_the_bytes_of_the_payload() -> None:
+def test_the_size_limit_of_a_push_is_in_bytes_of_the_payload() -> None:
     def size(count: int) -> int:
         return len(json.loads(message_for(push(body="x" * count), ["APNS"]))["APNS"].encode())
 
@@ -210,13 +210,13 @@ def test_the_limit_counts_the_bytes_of_the_payload() -> None:
         size(longest + 1)
 
 
-def test_all_tries_of_a_message_and_no_other_message_have_its_identity_on_the_device() -> None:
+def test_all_tries_of_a_push_share_a_device_identity_that_differs_from_other_messages() -> None:
     assert identity(push().key) == identity(push(attempt=2, body="changed").key) == ID
     keys = [Key("p-1", "push"), Key("p-2", "push"), Key("p-1", "mail"), Key("1", "push\0p-")]
     assert len({identity(key) for key in keys}) == 4
 
 
-def test_apples_headers_are_message_attributes() -> None:
+def test_the_apple_headers_of_a_push_become_sns_message_attributes() -> None:
     assert attributes_of(push(), None) == {
         "AWS.SNS.MOBILE.APNS.COLLAPSE_ID": {"DataType": "String", "StringValue": ID},
         "AWS.SNS.MOBILE.APNS.PUSH_TYPE": {"DataType": "String", "StringValue": "alert"},
@@ -227,7 +227,7 @@ def test_apples_headers_are_message_attributes() -> None:
     assert silent["AWS.SNS.MOBILE.APNS.PRIORITY"]["StringValue"] == "5"
 
 
-def test_every_platform_gets_the_time_to_live() -> None:
+def test_the_time_to_live_of_a_push_is_set_for_every_platform() -> None:
     attributes = attributes_of(push(), 60)
     for name in ("FCM", "APNS", "APNS_SANDBOX"):
         assert attributes[f"AWS.SNS.MOBILE.{name}.TTL"] == {"DataType": "String", "StringValue": "60"}

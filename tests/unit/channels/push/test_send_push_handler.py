@@ -50,7 +50,7 @@ def endpoints(sns: Any) -> list[Any]:
     return list(page["Endpoints"])
 
 
-def test_a_push_to_a_token_is_sent_once_to_its_endpoint_which_the_ledger_keeps(
+def test_a_push_to_a_device_token_is_sent_once_and_the_ledger_keeps_its_endpoint(
     load_push: Load, aws: Aws, sns: Any
 ) -> None:
     handler = load_push("send_push")
@@ -62,7 +62,7 @@ def test_a_push_to_a_token_is_sent_once_to_its_endpoint_which_the_ledger_keeps(
     assert entry["endpoint_arn"] == endpoint["EndpointArn"]
 
 
-def test_a_disabled_endpoint_is_marked_and_the_next_push_to_it_is_suppressed(
+def test_a_disabled_endpoint_is_put_on_the_suppression_list_and_its_next_push_is_suppressed(
     load_push: Load, aws: Aws, sns: Any
 ) -> None:
     handler = load_push("send_push")
@@ -87,7 +87,7 @@ def test_a_disabled_endpoint_is_marked_and_the_next_push_to_it_is_suppressed(
         ({"to": TOKEN, "body": "x" * 5000}, "body: makes a payload of"),
     ],
 )
-def test_an_invalid_item_is_failed_with_its_reason_and_its_neighbour_is_sent(
+def test_an_invalid_push_ends_as_failed_and_the_other_push_of_the_batch_is_sent(
     load_push: Load, aws: Aws, sns: Any, changes: dict[str, Any], sentence: str
 ) -> None:
     event = sqs_event(push_item(id="bad", **changes), push_item(id="good", to=TOKEN))
@@ -96,7 +96,9 @@ def test_an_invalid_item_is_failed_with_its_reason_and_its_neighbour_is_sent(
     assert aws.item("good", "push")["status"] == "sent"
 
 
-def test_tokens_and_texts_are_not_logged(load_push: Load, capsys: pytest.CaptureFixture[str]) -> None:
+def test_device_tokens_and_texts_of_pushes_are_not_logged(
+    load_push: Load, capsys: pytest.CaptureFixture[str]
+) -> None:
     load_push("send_push")(sqs_event(push_item(to=TOKEN), push_item(to="x y")), lambda_context())
     written = "".join(capsys.readouterr())
     assert TOKEN not in written

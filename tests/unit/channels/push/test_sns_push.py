@@ -79,7 +79,7 @@ def assert_kind(outcome: Outcome, kind: type[Outcome]) -> None:
         (TOPIC, "TopicArn", {"GCM", "APNS", "APNS_SANDBOX"}),
     ],
 )
-def test_an_endpoint_gets_its_platforms_payload_and_a_topic_gets_all_payloads(
+def test_a_push_to_an_endpoint_has_its_platforms_payload_and_a_push_to_a_topic_has_all_payloads(
     to: str, name: str, platforms: set[str]
 ) -> None:
     arguments = published(to=to)
@@ -93,7 +93,7 @@ def test_an_endpoint_gets_its_platforms_payload_and_a_topic_gets_all_payloads(
     "changes",
     [{}, {"to": TOPIC}, TO_TOKEN, {"expires_at": "2026-11-21T10:00:00Z", "data": {"a": 1}}],
 )
-def test_each_request_is_valid_for_the_service(changes: dict[str, Any]) -> None:
+def test_each_push_request_is_valid_by_the_api_model_of_sns(changes: dict[str, Any]) -> None:
     assert problems("sns", "Publish", published(**changes)) == ""
 
 
@@ -105,13 +105,13 @@ def test_each_request_is_valid_for_the_service(changes: dict[str, Any]) -> None:
         ("2027-11-21T09:00:00Z", "2419200"),
     ],
 )
-def test_a_push_is_tried_until_it_expires(expires_at: str, seconds: str) -> None:
+def test_the_time_to_live_of_a_push_ends_when_the_push_expires(expires_at: str, seconds: str) -> None:
     attributes = published(expires_at=expires_at)["MessageAttributes"]
     assert attributes["AWS.SNS.MOBILE.FCM.TTL"]["StringValue"] == seconds
     assert "AWS.SNS.MOBILE.FCM.TTL" not in published()["MessageAttributes"]
 
 
-def test_a_token_gets_an_endpoint_before_the_push_and_the_ledger_keeps_its_arn() -> None:
+def test_an_endpoint_is_created_for_a_token_before_the_push_and_the_ledger_keeps_its_arn() -> None:
     sns = Sns()
     sns_push = adapter(sns)
     request = sns_push.prepare(push(**TO_TOKEN))
@@ -122,11 +122,11 @@ def test_a_token_gets_an_endpoint_before_the_push_and_the_ledger_keeps_its_arn()
     assert set(payloads(sns.calls[1][1]["Message"])) == {"default", "GCM"}
 
 
-def test_a_push_to_an_endpoint_adds_no_facts() -> None:
+def test_a_push_to_an_endpoint_records_no_endpoint_arn() -> None:
     assert submitted() == Sent("sns-1")
 
 
-def test_a_tokens_existing_endpoint_is_used_although_its_attributes_differ() -> None:
+def test_an_existing_endpoint_of_a_device_token_is_used_even_if_its_attributes_differ() -> None:
     sns = Sns(create=[client_error("InvalidParameter", EXISTS)])
     sns_push = adapter(sns)
     assert sns_push.submit(sns_push.prepare(push(**TO_TOKEN))) == Sent("sns-1", {"endpoint_arn": OTHER})
@@ -145,7 +145,7 @@ def test_a_tokens_existing_endpoint_is_used_although_its_attributes_differ() -> 
         ("Throttling", "Rate exceeded", 400, Retry),
     ],
 )
-def test_a_push_to_a_token_without_an_endpoint_is_not_published(
+def test_a_push_is_not_published_if_no_endpoint_can_be_created_for_its_token(
     code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
     sns = Sns(create=[client_error(code, text, status)])
@@ -155,14 +155,14 @@ def test_a_push_to_a_token_without_an_endpoint_is_not_published(
     assert [name for name, _ in sns.calls] == ["create_platform_endpoint"]
 
 
-def test_a_server_error_of_the_call_that_makes_an_endpoint_publishes_nothing() -> None:
+def test_after_a_server_error_while_creating_an_endpoint_the_push_is_not_published() -> None:
     sns = Sns(create=[client_error("InternalError", status=500)])
     with pytest.raises(Exception, match="InternalError"):
         adapter(sns).prepare(push(**TO_TOKEN))
     assert len(sns.calls) == 1
 
 
-def test_a_push_that_is_too_large_does_not_make_an_endpoint() -> None:
+def test_for_a_push_that_is_too_large_no_endpoint_is_created() -> None:
     sns = Sns()
     with pytest.raises(Invalid, match=r"^body: makes a payload of"):
         adapter(sns).prepare(push(**TO_TOKEN, body="x" * 5000))
@@ -179,13 +179,13 @@ def test_a_push_that_is_too_large_does_not_make_an_endpoint() -> None:
         (f"{TOPIC}-secret", "is not one of this stage's topics"),
     ],
 )
-def test_an_endpoint_or_topic_of_another_stage_gets_no_push(to: str, sentence: str) -> None:
+def test_a_push_to_an_endpoint_or_topic_of_another_stage_is_refused(to: str, sentence: str) -> None:
     with pytest.raises(Invalid, match=f"^to: {sentence}"):
         adapter(Sns()).prepare(push(to=to))
 
 
 @pytest.mark.parametrize("to", [ENDPOINT, TOPIC])
-def test_an_arn_of_another_region_gets_no_push(to: str) -> None:
+def test_a_push_to_an_arn_of_another_region_is_refused(to: str) -> None:
     sns = Sns()
     reason = "^to: is in region eu-central-1, not in the stage's; use an ARN in us-east-1"
     assert ":eu-central-1:" in to
@@ -195,7 +195,9 @@ def test_an_arn_of_another_region_gets_no_push(to: str) -> None:
     adapter(sns, region="eu-central-1").prepare(push(to=to))
 
 
-def test_the_region_is_that_of_the_client(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_region_of_valid_arns_is_the_region_of_the_sns_client(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(clients, "sns", lambda _: boto3.client("sns", region_name="us-east-1"))
     settings: Any = SimpleNamespace(submit_seconds=9.0, platform_applications=APPLICATIONS, topics=[TOPIC])
     with pytest.raises(Invalid, match="use an ARN in us-east-1"):
@@ -212,7 +214,7 @@ def test_the_region_is_that_of_the_client(aws: Aws, monkeypatch: pytest.MonkeyPa
         ("InvalidParameter", NO_ENDPOINT, 400),
     ],
 )
-def test_a_disabled_or_deleted_endpoint_is_gone(
+def test_a_push_to_a_disabled_or_deleted_endpoint_is_rejected_because_the_endpoint_is_gone(
     changes: dict[str, Any], code: str, text: str, status: int
 ) -> None:
     outcome = submitted(client_error(code, text, status), **changes)
@@ -243,7 +245,7 @@ def test_a_disabled_or_deleted_endpoint_is_gone(
         (ENDPOINT, "SomethingNew", "slow down", 429, Retry),
     ],
 )
-def test_a_refusal_is_the_pushs_fault_or_ours_or_temporary(
+def test_errors_of_sns_divide_refusals_into_rejected_pushes_misconfiguration_and_retries(
     to: str, code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
     assert_kind(submitted(client_error(code, text, status), to=to), kind)
@@ -257,7 +259,9 @@ def test_a_refusal_is_the_pushs_fault_or_ours_or_temporary(
         (NoCredentialsError(), Misconfigured),
     ],
 )
-def test_without_a_connection_or_credentials_nothing_was_sent(error: Exception, kind: type[Outcome]) -> None:
+def test_without_a_connection_or_credentials_the_push_was_certainly_not_sent(
+    error: Exception, kind: type[Outcome]
+) -> None:
     assert isinstance(submitted(error), kind)
 
 
@@ -270,7 +274,7 @@ def test_without_a_connection_or_credentials_nothing_was_sent(error: Exception, 
         ReadTimeoutError(endpoint_url="https://x/"),
     ],
 )
-def test_after_a_server_error_or_without_a_response_the_outcome_is_unknown(error: Exception) -> None:
+def test_after_a_server_error_of_sns_or_without_a_response_the_outcome_is_unknown(error: Exception) -> None:
     sns = Sns(publish=[error])
     sns_push = adapter(sns)
     request = sns_push.prepare(push())
@@ -279,5 +283,5 @@ def test_after_a_server_error_or_without_a_response_the_outcome_is_unknown(error
     assert len(sns.calls) == 1
 
 
-def test_the_contract_has_the_stages_applications() -> None:
+def test_a_push_to_a_token_is_checked_against_the_stages_applications() -> None:
     assert adapter(Sns()).contract.applications == tuple(APPLICATIONS)

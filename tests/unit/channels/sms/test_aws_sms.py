@@ -81,12 +81,12 @@ def submitted(error: Exception) -> Outcome:
     return adapter(Endpoint(error)).submit(REQUEST)
 
 
-def test_a_text_is_submitted_in_one_complete_request(stub: Stubber) -> None:
+def test_a_text_is_submitted_to_aws_in_one_complete_request(stub: Stubber) -> None:
     stub.add_response("send_text_message", {"MessageId": "aws-1"}, TEXT)
     assert adapter(stub.client).submit(REQUEST) == Sent("aws-1", FACTS)
 
 
-def test_media_are_sent_by_an_operation_of_their_own(stub: Stubber) -> None:
+def test_a_message_with_media_is_sent_by_the_operation_send_media_message(stub: Stubber) -> None:
     expected = {name: TEXT[name] for name in TEXT if name != "MessageType"} | {"MediaUrls": [IN_BUCKET]}
     stub.add_response("send_media_message", {"MessageId": "aws-2"}, expected)
     assert adapter(stub.client).submit(WITH_MEDIA) == Sent("aws-2")
@@ -103,17 +103,19 @@ def test_media_are_sent_by_an_operation_of_their_own(stub: Stubber) -> None:
         (request(media=(IN_BUCKET,), text="", expires=NOW + 10**7), {}),
     ],
 )
-def test_each_request_is_valid_for_the_service(sms_request: SmsRequest, changes: dict[str, Any]) -> None:
+def test_each_text_request_is_valid_by_the_api_model_of_aws(
+    sms_request: SmsRequest, changes: dict[str, Any]
+) -> None:
     operation, arguments = sent(sms_request, **changes)
     assert problems("pinpoint-sms-voice-v2", operation, arguments) == ""
     assert "" not in arguments.values()
 
 
-def test_the_check_of_requests_finds_a_fault() -> None:
+def test_the_check_against_the_api_model_finds_an_invalid_request() -> None:
     assert "MediaUrls" in problems("pinpoint-sms-voice-v2", "SendMediaMessage", {**TEXT, "MediaUrls": [7]})
 
 
-def test_without_a_sender_the_account_chooses_it_except_for_media() -> None:
+def test_if_no_sender_is_set_the_account_chooses_one_for_texts_but_media_are_misconfigured() -> None:
     assert "OriginationIdentity" not in sent(sender="")[1]
     client = Endpoint()
     assert isinstance(adapter(client, sender="").submit(WITH_MEDIA), Misconfigured)
@@ -123,12 +125,12 @@ def test_without_a_sender_the_account_chooses_it_except_for_media() -> None:
 @pytest.mark.parametrize(
     ("seconds_left", "valid"), [(-5, 5), (4, 5), (59.9, 59), (259_200, 259_200), (300_000, 259_200)]
 )
-def test_a_message_is_tried_until_it_expires(seconds_left: float, valid: int) -> None:
+def test_the_time_to_live_of_a_text_ends_when_the_text_expires(seconds_left: float, valid: int) -> None:
     assert sent(request(expires=NOW + seconds_left))[1]["TimeToLive"] == valid
     assert "TimeToLive" not in sent()[1]
 
 
-def test_the_bounds_are_those_of_the_service() -> None:
+def test_the_bounds_of_the_time_to_live_equal_those_of_the_aws_api_model() -> None:
     model = get_session().get_service_model("pinpoint-sms-voice-v2")
     shape = model.shape_for("TimeToLive").metadata
     assert (shape["min"], shape["max"]) == VALID_SECONDS
@@ -170,7 +172,7 @@ def test_the_bounds_are_those_of_the_service() -> None:
         ("ANewOne", None, None, Misconfigured),
     ],
 )
-def test_a_refusal_is_the_messages_fault_or_ours_or_temporary(
+def test_errors_of_aws_divide_refusals_into_rejected_texts_misconfiguration_and_retries(
     code: str, reason: str | None, fields: list[str] | None, kind: type[Outcome]
 ) -> None:
     error = client_error(f"{code}Exception", f"about {TO}")
@@ -187,7 +189,7 @@ def test_a_refusal_is_the_messages_fault_or_ours_or_temporary(
     assert TO not in outcome.reason
 
 
-def test_the_reason_of_a_refusal_is_read_from_the_response(stub: Stubber) -> None:
+def test_the_reason_that_aws_returns_with_a_refusal_is_recorded(stub: Stubber) -> None:
     stub.add_client_error(
         "send_text_message",
         "ConflictException",
@@ -199,7 +201,7 @@ def test_the_reason_of_a_refusal_is_read_from_the_response(stub: Stubber) -> Non
     assert outcome == Rejected("Conflict: opted out (DESTINATION_PHONE_NUMBER_OPTED_OUT)", opted_out=True)
 
 
-def test_every_listed_reason_is_a_reason_of_the_service() -> None:
+def test_every_refusal_reason_and_field_in_the_code_exists_in_the_aws_api_model() -> None:
     from mailroom.channels.sms import aws as errors
 
     model: Any = get_session().get_service_model("pinpoint-sms-voice-v2")
@@ -217,7 +219,9 @@ def test_every_listed_reason_is_a_reason_of_the_service() -> None:
         (NoCredentialsError(), Misconfigured),
     ],
 )
-def test_without_a_connection_or_credentials_nothing_was_sent(error: Exception, kind: type[Outcome]) -> None:
+def test_without_a_connection_or_credentials_the_text_was_certainly_not_sent(
+    error: Exception, kind: type[Outcome]
+) -> None:
     assert isinstance(submitted(error), kind)
 
 
@@ -230,12 +234,12 @@ def test_without_a_connection_or_credentials_nothing_was_sent(error: Exception, 
         ReadTimeoutError(endpoint_url="https://x/"),
     ],
 )
-def test_after_a_server_error_or_without_a_response_the_outcome_is_unknown(error: Exception) -> None:
+def test_after_a_server_error_of_aws_or_without_a_response_the_outcome_is_unknown(error: Exception) -> None:
     client = Endpoint(error)
     with pytest.raises(OutcomeUnknown, match=r"^AWS End User Messaging (answered 50|did not answer)"):
         adapter(client).submit(REQUEST)
     assert len(client.requests) == 1
 
 
-def test_aws_has_no_look_up() -> None:
+def test_a_look_up_of_a_text_at_aws_is_always_unknowable() -> None:
     assert adapter(Endpoint()).find(REQUEST, NOW, ()) == Unknowable()

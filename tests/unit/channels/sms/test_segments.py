@@ -40,28 +40,30 @@ ESCAPED = "^{}\\[~]|€"
         ("a" * 1600, 11, "GSM-7"),
     ],
 )
-def test_a_text_takes_as_many_segments_as_in_the_standard(text: str, count: int, encoding: str) -> None:
+def test_the_number_of_segments_of_a_text_follows_the_sms_standard(
+    text: str, count: int, encoding: str
+) -> None:
     assert segments_of(text) == Segments(count, encoding)
 
 
 @pytest.mark.parametrize("character", GSM)
-def test_each_character_of_the_basic_alphabet_takes_one_place(character: str) -> None:
+def test_each_character_of_the_basic_gsm_7_alphabet_takes_one_place(character: str) -> None:
     assert segments_of(character * 160) == Segments(1, "GSM-7")
     assert segments_of(character * 161) == Segments(2, "GSM-7")
 
 
 @pytest.mark.parametrize("character", ESCAPED)
-def test_each_character_of_the_extension_takes_two_places(character: str) -> None:
+def test_each_character_of_the_gsm_7_extension_takes_two_places(character: str) -> None:
     assert segments_of(character * 80) == Segments(1, "GSM-7")
     assert segments_of(character * 81) == Segments(2, "GSM-7")
 
 
 @pytest.mark.parametrize("character", "çáíóúâêôãõ`“”‘’–—…•\u00a0")  # noqa: RUF001
-def test_characters_outside_of_both_change_the_encoding(character: str) -> None:
+def test_a_character_outside_of_gsm_7_changes_the_encoding_to_ucs_2(character: str) -> None:
     assert segments_of(character).encoding == "UCS-2"
 
 
-def test_the_ledger_gets_segments_and_encoding() -> None:
+def test_the_ledger_gets_the_number_of_segments_and_the_encoding_of_a_text() -> None:
     assert checked("text", "a" * 161, 2).facts == {"segments": 2, "encoding": "GSM-7"}
 
 
@@ -76,7 +78,7 @@ def test_the_ledger_gets_segments_and_encoding() -> None:
         ),
     ],
 )
-def test_a_text_of_too_many_segments_is_refused_with_their_number_and_the_limit(
+def test_the_error_about_a_text_of_too_many_segments_has_their_number_and_the_limit(
     text: str, sentence: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -110,11 +112,13 @@ def test_a_text_of_too_many_segments_is_refused_with_their_number_and_the_limit(
         ("plain {€}", ""),
     ],
 )
-def test_the_characters_that_make_a_text_dear_are_named_with_their_cost(text: str, sentence: str) -> None:
+def test_the_characters_that_force_the_encoding_ucs_2_are_listed_with_their_cost(
+    text: str, sentence: str
+) -> None:
     assert widening(text) == sentence
 
 
 @given(st.text(st.sampled_from(["a", " ", "€", *PLAIN]), max_size=200))
-def test_a_text_with_the_suggested_replacements_is_gsm_7(text: str) -> None:
+def test_a_text_with_the_suggested_replacement_characters_is_gsm_7(text: str) -> None:
     assert bool(widening(text)) == (segments_of(text).encoding == "UCS-2")
     assert not widening("".join(PLAIN.get(character, character) for character in text))

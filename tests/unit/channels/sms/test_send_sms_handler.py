@@ -78,7 +78,7 @@ def test_a_text_message_is_submitted_to_twilio_once(load_sms: Load, aws: Aws, tw
         ({"text": ..., "template": "nosuch"}, "template: 'nosuch' is unknown; use one of: default"),
     ],
 )
-def test_an_invalid_item_is_failed_with_its_reason_and_its_neighbour_is_sent(
+def test_an_invalid_text_ends_as_failed_and_the_other_text_of_the_batch_is_sent(
     load_sms: Load, aws: Aws, twilio: ScriptedServer, changes: dict[str, Any], sentence: str
 ) -> None:
     event = sqs_event(sms_item(id="bad", **changes), sms_item(id="good"))
@@ -88,7 +88,7 @@ def test_an_invalid_item_is_failed_with_its_reason_and_its_neighbour_is_sent(
     assert len(twilio.requests) == 1
 
 
-def test_a_number_on_the_suppression_list_gets_no_message(
+def test_a_text_to_a_number_on_the_suppression_list_is_not_sent(
     load_sms: Load, aws: Aws, twilio: ScriptedServer
 ) -> None:
     aws.put(SUPPRESSIONS, recipient=TO, channel="sms", reason="bounce", at=1, message_id="s-0")
@@ -98,7 +98,7 @@ def test_a_number_on_the_suppression_list_gets_no_message(
     assert twilio.requests == []
 
 
-def test_a_message_of_a_crashed_worker_is_looked_up_and_not_sent_again(
+def test_a_text_submitted_by_a_crashed_worker_is_looked_up_and_not_sent_again(
     load_sms: Load, aws: Aws, twilio: ScriptedServer
 ) -> None:
     crashed = image(id="s-1", event_type="sms", status="sending", startedAt=NOW_MS, claim_token="another")
@@ -112,7 +112,7 @@ def test_a_message_of_a_crashed_worker_is_looked_up_and_not_sent_again(
     assert (entry["status"], entry["provider_id"], entry["segments"]) == ("sent", "SM7", 1)
 
 
-def test_numbers_and_texts_are_not_logged(
+def test_phone_numbers_and_texts_are_not_logged(
     load_sms: Load, twilio: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twilio.script[0] = Answer(400, {"code": 21211, "message": f"The 'To' number {TO} is not valid"})

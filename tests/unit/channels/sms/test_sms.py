@@ -20,7 +20,7 @@ NO_MEDIA = "is no URL of media; use https://host/path or s3://bucket/key"
 
 
 @pytest.mark.parametrize("to", [TO, "+1 (555) 555-0100", "+1-555-555-0100"])
-def test_a_number_is_one_recipient_however_it_is_written(to: str) -> None:
+def test_all_spellings_of_a_number_are_the_same_recipient(to: str) -> None:
     message = sms(to=to)
     assert (message.line, message.recipient, message.addressees) == (TO, TO, (TO,))
 
@@ -29,11 +29,11 @@ def test_a_number_is_one_recipient_however_it_is_written(to: str) -> None:
     ("region", "to", "number"),
     [("US", "(555) 555-0100", TO), ("DE", "0171 2345678", "+491712345678"), ("DE", TO, TO)],
 )
-def test_in_a_region_a_number_may_be_in_its_national_form(region: str, to: str, number: str) -> None:
+def test_in_a_stage_with_a_region_a_number_may_be_in_national_form(region: str, to: str, number: str) -> None:
     assert sms(region, to=to).addressees == (number,)
 
 
-def test_each_region_has_a_contract_of_its_own() -> None:
+def test_the_error_about_an_invalid_number_depends_on_the_stages_region() -> None:
     assert sms_in("US") is sms_in("US")
     with pytest.raises(Invalid, match=r"^to: is not a number as dialled in DE, or in international form"):
         sms("DE", to="12")
@@ -41,7 +41,7 @@ def test_each_region_has_a_contract_of_its_own() -> None:
         sms(to="(555) 555-0100")
 
 
-def test_the_contracts_of_a_stage_have_its_region_and_are_otherwise_the_same() -> None:
+def test_the_stages_region_changes_only_how_numbers_of_texts_are_read() -> None:
     contracts = contracts_of("US")
     assert parse(sms_item(to="(555) 555-0100"), contracts).recipient == TO
     assert {**contracts, "sms": CONTRACTS["sms"]} == CONTRACTS
@@ -50,7 +50,7 @@ def test_the_contracts_of_a_stage_have_its_region_and_are_otherwise_the_same() -
         parse(sms_item(to="(555) 555-0100"), contracts_of(""))
 
 
-def test_a_contract_of_a_region_has_the_same_schema() -> None:
+def test_the_text_schema_is_the_same_for_all_regions() -> None:
     assert sms_in("US").__name__ == Sms.__name__
     assert msgspec.json.schema(sms_in("US")) == msgspec.json.schema(Sms)
 
@@ -69,7 +69,7 @@ def test_a_contract_of_a_region_has_the_same_schema() -> None:
         ({"text": "schön 👍"}, "text"),
     ],
 )
-def test_a_message_is_a_text_a_template_or_media(changes: dict[str, Any], kind: str) -> None:
+def test_an_sms_may_contain_a_text_a_template_or_media(changes: dict[str, Any], kind: str) -> None:
     assert sms(**changes).kind == kind
 
 
@@ -103,7 +103,7 @@ def test_a_message_is_a_text_a_template_or_media(changes: dict[str, Any], kind: 
         ({"expires_at": "soon"}, "expires_at: "),
     ],
 )
-def test_an_invalid_message_is_refused_with_its_field_and_the_remedy(
+def test_an_invalid_sms_is_refused_with_the_field_and_the_remedy_in_the_error(
     changes: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -111,7 +111,7 @@ def test_an_invalid_message_is_refused_with_its_field_and_the_remedy(
     assert str(caught.value).startswith(sentence)
 
 
-def test_other_attributes_of_an_item_are_variables_of_the_template() -> None:
+def test_further_attributes_of_an_item_are_variables_of_the_template() -> None:
     message = sms(text=..., template="default", first_name="Ada")
     assert message.variables["first_name"] == "Ada"
 
@@ -120,7 +120,7 @@ BREAKS = ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"]
 
 
 @given(st.lists(st.sampled_from([*BREAKS, "\t", "a", " ", "\u2019"]), min_size=1).map("a".join))
-def test_every_kind_of_line_break_and_tab_becomes_plain(text: str) -> None:
+def test_all_kinds_of_line_breaks_and_tabs_in_a_text_are_replaced_by_plain_ones(text: str) -> None:
     plain_text = sms(text=f"{text}a").text
     assert plain_text is not None
     assert set(plain_text) <= set("a \n\u2019")
@@ -128,5 +128,5 @@ def test_every_kind_of_line_break_and_tab_becomes_plain(text: str) -> None:
 
 
 @pytest.mark.parametrize("end", BREAKS)
-def test_the_length_of_a_text_is_that_of_its_plain_form(end: str) -> None:
+def test_the_length_limit_of_a_text_is_checked_after_line_breaks_are_made_plain(end: str) -> None:
     assert sms(text=end + "x" * 1599).text == "\n" + "x" * 1599

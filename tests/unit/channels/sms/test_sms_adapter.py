@@ -30,23 +30,23 @@ def refusal(sms_adapter: SmsAdapter, **changes: Any) -> str:
     return str(caught.value)
 
 
-def test_a_request_has_the_number_the_text_and_our_reference() -> None:
+def test_an_sms_request_has_the_number_the_text_and_the_reference_of_the_message() -> None:
     request = adapter().prepare(sms(to="+1 (555) 555-0100", text="Hello ", attempt=2))
     assert (request.to, request.text, request.reference) == (TO, "Hello ", "cy0x.2")
     assert (request.media, request.expires) == ((), None)
     assert request.facts == {"segments": 1, "encoding": "GSM-7"}
 
 
-def test_the_contract_has_the_region_of_the_settings() -> None:
+def test_numbers_of_texts_are_read_in_the_region_of_the_settings() -> None:
     assert adapter(default_region="US").contract.default_region == "US"
     assert adapter().contract.default_region == ""
 
 
-def test_a_request_expires_in_epoch_seconds() -> None:
+def test_the_expiry_of_an_sms_request_is_in_epoch_seconds() -> None:
     assert adapter().prepare(sms(expires_at="2026-11-21T09:00:00Z")).expires == NOW_MS / 1000
 
 
-def test_a_template_is_rendered_without_the_line_break_at_its_end(tmp_path: Path) -> None:
+def test_a_text_from_a_template_omits_the_line_break_at_the_templates_end(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "body.txt").write_text("Your code:\n{{ code }} & more\n\n")
     request = adapter(templates=str(tmp_path)).prepare(sms(text=..., template="code", code=4711))
@@ -54,7 +54,7 @@ def test_a_template_is_rendered_without_the_line_break_at_its_end(tmp_path: Path
 
 
 @pytest.mark.parametrize("comment", ["two\r\nlines", "two\rlines", "two\nlines", "two\u2028lines"])
-def test_line_breaks_of_a_templates_variable_are_plain(tmp_path: Path, comment: str) -> None:
+def test_line_breaks_in_a_template_variable_are_made_plain(tmp_path: Path, comment: str) -> None:
     (tmp_path / "note").mkdir()
     (tmp_path / "note" / "body.txt").write_bytes(b"New\tcomment:\r\n{{ comment }}\r\n")
     request = adapter(templates=str(tmp_path)).prepare(sms(text=..., template="note", comment=comment))
@@ -71,7 +71,7 @@ def test_line_breaks_of_a_templates_variable_are_plain(tmp_path: Path, comment: 
         ("{{ 'x' * 460 }}", "template: takes 4 segments in GSM-7; use at most 3"),
     ],
 )
-def test_a_template_that_renders_an_invalid_text_is_refused_with_the_reason(
+def test_a_message_whose_template_renders_an_invalid_text_is_refused_with_the_reason(
     tmp_path: Path, source: str, sentence: str
 ) -> None:
     (tmp_path / "code").mkdir()
@@ -79,12 +79,12 @@ def test_a_template_that_renders_an_invalid_text_is_refused_with_the_reason(
     assert refusal(adapter(templates=str(tmp_path)), text=..., template="code").startswith(sentence)
 
 
-def test_an_unknown_template_is_refused_with_the_names_of_all_templates() -> None:
+def test_the_error_about_an_unknown_template_lists_the_names_of_all_templates() -> None:
     reason = refusal(adapter(templates=TEMPLATES), text=..., template="welcome")
     assert reason == "template: 'welcome' is unknown; use one of: default"
 
 
-def test_the_default_template_is_one_segment() -> None:
+def test_a_text_from_the_default_template_fits_into_one_segment() -> None:
     message = sms(text=..., template="default", first_name="Ada", last_name="Lovelace")
     request = adapter(templates=TEMPLATES).prepare(message)
     assert request.text == "Dear Ada Lovelace, there is a message for you."
@@ -95,13 +95,13 @@ def test_a_text_that_is_too_long_for_the_stage_is_refused() -> None:
     assert refusal(adapter(max_segments=1), text="a" * 161).startswith("text: takes 2 segments in GSM-7")
 
 
-def test_media_need_no_text_and_are_not_counted_in_segments() -> None:
+def test_a_message_with_media_needs_no_text_and_is_not_counted_in_segments() -> None:
     request = adapter().prepare(sms(text=..., media_urls=[MEDIA]))
     assert (request.text, request.media, request.facts) == ("", (MEDIA,), {})
     assert adapter(max_segments=1).prepare(sms(text="a" * 500, media_urls=[MEDIA])).facts == {}
 
 
-def test_media_of_our_bucket_get_a_new_url_of_limited_life(aws: Aws) -> None:
+def test_media_in_the_payload_bucket_get_a_new_url_that_expires(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="cat.jpg", Body=b"cat")
     request = adapter(aws=aws).prepare(sms(media_urls=[MEDIA, IN_BUCKET]))
     first, second = request.media
@@ -118,13 +118,15 @@ def test_media_of_our_bucket_get_a_new_url_of_limited_life(aws: Aws) -> None:
         ("s3://elsewhere/cat.jpg", "is outside the payload bucket"),
     ],
 )
-def test_missing_media_are_refused_with_their_place(aws: Aws, ref: str, sentence: str) -> None:
+def test_a_message_with_missing_media_is_refused_with_their_index_in_the_error(
+    aws: Aws, ref: str, sentence: str
+) -> None:
     reason = refusal(adapter(aws=aws), media_urls=[MEDIA, ref])
     assert reason.startswith("media_urls[1]: ")
     assert sentence in reason
 
 
-def test_aws_takes_the_reference_of_one_object_in_our_bucket(aws: Aws) -> None:
+def test_at_aws_a_message_may_have_only_one_media_object_from_the_payload_bucket(aws: Aws) -> None:
     aws_sms = adapter(aws=aws, sms_provider="aws")
     assert aws_sms.prepare(sms(media_urls=[IN_BUCKET])).media == (IN_BUCKET,)
     for url in (MEDIA, "s3://elsewhere/cat.jpg"):
@@ -134,7 +136,7 @@ def test_aws_takes_the_reference_of_one_object_in_our_bucket(aws: Aws) -> None:
     )
 
 
-def test_a_look_up_is_for_the_request_and_begins_earlier_by_the_skew_of_clocks() -> None:
+def test_a_look_up_searches_for_the_request_from_the_tries_start_less_the_clock_skew() -> None:
     provider = FakeSms(finds=Sent("SM1"))
     assert adapter(provider).open().look_up(sms(media_urls=[IN_BUCKET]), NOW_MS, {"SM9"}) == Sent("SM1")
     ((request, since, other_ids),) = provider.searches
@@ -143,7 +145,7 @@ def test_a_look_up_is_for_the_request_and_begins_earlier_by_the_skew_of_clocks()
     assert other_ids == {"SM9"}
 
 
-def test_a_look_up_is_for_the_text_of_the_payload(aws: Aws) -> None:
+def test_a_look_up_searches_for_the_text_in_the_messages_payload(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="s-1.json", Body=b'{"text": "from the payload"}')
     provider = FakeSms()
     message = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json")
@@ -151,7 +153,7 @@ def test_a_look_up_is_for_the_text_of_the_payload(aws: Aws) -> None:
     assert provider.searches[0][0].text == "from the payload"
 
 
-def test_the_text_of_a_template_is_not_exact_in_a_look_up(aws: Aws) -> None:
+def test_a_look_up_does_not_expect_the_exact_text_if_the_message_uses_a_template(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="s-1.json", Body=b'{"template": "default"}')
     of_template = sms(text=..., template="default", first_name="Ada", last_name="Lovelace")
     in_payload = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json", first_name="Ada", last_name="Lovelace")
@@ -161,7 +163,7 @@ def test_the_text_of_a_template_is_not_exact_in_a_look_up(aws: Aws) -> None:
         assert provider.searches[0][0].exact is exact
 
 
-def test_a_look_up_without_its_payload_or_template_is_unknowable(aws: Aws) -> None:
+def test_a_look_up_of_a_message_whose_payload_or_template_is_missing_is_unknowable(aws: Aws) -> None:
     provider = FakeSms(finds=Sent("SM1"))
     session = adapter(provider, aws, templates=TEMPLATES).open()
     for content in ({"payload_ref": f"s3://{BUCKET}/missing.json"}, {"template": "renamed"}):
@@ -176,7 +178,7 @@ def opening(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Mock]:
     return sms_adapter, sms_adapter._open
 
 
-def test_a_look_up_that_failed_opens_the_provider_anew() -> None:
+def test_after_a_failed_look_up_the_providers_client_is_made_again() -> None:
     sms_adapter, open_ = opening(FakeSms(finds=TimeoutError("slow")), FakeSms(finds=Sent("SM2")))
     with pytest.raises(TimeoutError):
         sms_adapter.open().look_up(sms(), NOW_MS, ())
@@ -184,7 +186,7 @@ def test_a_look_up_that_failed_opens_the_provider_anew() -> None:
     assert open_.call_count == 2
 
 
-def test_after_an_invalid_request_the_secret_is_read_again() -> None:
+def test_after_a_request_that_could_not_be_made_the_providers_secret_is_read_again() -> None:
     sms_adapter, open_ = opening(FakeSms(InvalidRequest("cannot be asked: x")), FakeSms(Sent("SM2")))
     request = sms_adapter.prepare(sms())
     assert sms_adapter.open().submit(request) == Misconfigured("twilio cannot be asked: x")
@@ -192,7 +194,7 @@ def test_after_an_invalid_request_the_secret_is_read_again() -> None:
     assert open_.call_count == 2
 
 
-def test_without_credentials_the_account_cannot_be_opened_until_they_can_be_read() -> None:
+def test_an_account_can_be_used_as_soon_as_its_credentials_can_be_read() -> None:
     sms_adapter, _ = opening(InvalidSecret("no secret"), client_error("AccessDeniedException"), FakeSms())
     assert why_not(sms_adapter) == Misconfigured("no secret")
     assert isinstance(why_not(sms_adapter), Misconfigured)
@@ -201,13 +203,13 @@ def test_without_credentials_the_account_cannot_be_opened_until_they_can_be_read
 
 
 @pytest.mark.parametrize("fault", [KeyError("private"), LookupError("private"), RecursionError("private")])
-def test_the_reason_of_unusable_credentials_quotes_none_of_them(fault: Exception) -> None:
+def test_the_reason_of_unusable_credentials_does_not_quote_them(fault: Exception) -> None:
     sms_adapter, _ = opening(fault)
     reason = f"the SMS provider's secret cannot be used: {type(fault).__name__}"
     assert why_not(sms_adapter) == Misconfigured(reason)
 
 
-def test_the_settings_choose_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_sms_provider_chooses_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "sms", lambda seconds: ("client", seconds))
     secret = boto3.client("secretsmanager").create_secret(Name="twilio", SecretString=ACCOUNT)["ARN"]
     twilio = SmsAdapter.of(settings(twilio_secret_arn=secret))
@@ -217,7 +219,7 @@ def test_the_settings_choose_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPa
     assert isinstance(aws_sms._opened(), AwsSms)
 
 
-def test_an_account_with_an_api_key_logs_in_by_that_key() -> None:
+def test_a_twilio_account_with_an_api_key_logs_in_with_that_key() -> None:
     assert account_of(ACCOUNT).login == ("AC1", "t-1")
     pair = '{"account_sid": "AC1", "auth_token": "t-1", "api_key": "SK1", "api_key_secret": "s-1"}'
     assert account_of(pair).login == ("SK1", "s-1")
@@ -239,13 +241,13 @@ def test_an_account_with_an_api_key_logs_in_by_that_key() -> None:
         pytest.param('{"private": ' + "[" * 100_000, id="nested too deeply"),
     ],
 )
-def test_the_reason_of_a_wrong_secret_quotes_none_of_it(text: str) -> None:
+def test_the_reason_of_a_wrong_secret_does_not_quote_the_secret(text: str) -> None:
     with pytest.raises(InvalidSecret, match="Twilio's secret") as caught:
         account_of(text)
     assert "private" not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
-def test_an_account_does_not_show_its_credentials() -> None:
+def test_the_repr_of_an_account_hides_the_credentials() -> None:
     assert "t-1" not in repr(TwilioAccount("AC1", "t-1"))
     assert FROM not in repr(account_of(ACCOUNT))

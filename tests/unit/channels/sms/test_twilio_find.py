@@ -44,7 +44,7 @@ def evidence(
         return adapter(server.url).find(of, since, other_ids)
 
 
-def test_a_look_up_filters_by_the_number_alone() -> None:
+def test_a_look_up_filters_twilios_messages_by_the_recipients_number_alone() -> None:
     with scripted(page()) as server:
         assert adapter(server.url).find(REQUEST, NOW, ()) == NotFound()
         (call,) = server.requests
@@ -53,7 +53,7 @@ def test_a_look_up_filters_by_the_number_alone() -> None:
     assert "authorization" in call.headers
 
 
-def test_a_message_queued_at_twilio_is_found_with_its_segments() -> None:
+def test_a_look_up_finds_a_message_queued_at_twilio_and_returns_its_segments() -> None:
     assert evidence(page(listed())) == Sent("SM1", FACTS)
 
 
@@ -69,22 +69,26 @@ OTHER_MESSAGES: list[dict[str, Any]] = [
 @pytest.mark.parametrize(
     "changes", [*OTHER_MESSAGES, {"body": "Your table is not ready"}, {"body": "Table is ready"}]
 )
-def test_another_message_is_not_taken_for_the_requested_message(changes: dict[str, Any]) -> None:
+def test_a_look_up_does_not_mistake_another_message_for_the_requested_message(
+    changes: dict[str, Any],
+) -> None:
     assert evidence(page({**listed(), **changes}), other_ids=("SM-known",)) == NotFound()
     assert evidence(page({**listed("SM2"), **changes}, listed()), other_ids=("SM-known",)) == Sent(
         "SM1", FACTS
     )
 
 
-def test_a_message_of_the_same_second_is_found_although_dates_are_in_whole_seconds() -> None:
+def test_a_message_created_in_the_same_second_as_the_try_is_found_although_dates_are_in_whole_seconds() -> (
+    None
+):
     assert evidence(page(listed()), since=NOW + 0.999) == Sent("SM1", FACTS)
 
 
-def test_a_message_from_any_number_of_ours_may_be_the_requested_message() -> None:
+def test_a_look_up_finds_a_message_sent_from_another_number_of_the_stage() -> None:
     assert evidence(page(listed(**{"from": FROM}))) == Sent("SM1", FACTS)
 
 
-def test_the_oldest_of_several_messages_counts_also_within_a_second() -> None:
+def test_of_several_matching_messages_a_look_up_returns_the_oldest_even_within_a_second() -> None:
     later = listed("SM3", "Sat, 21 Nov 2026 09:00:01 +0000")
     assert evidence(page(later, listed("SM2"), listed("SM1"))) == Sent("SM1", FACTS)
 
@@ -108,7 +112,7 @@ def test_the_oldest_of_several_messages_counts_also_within_a_second() -> None:
         ("Grüße", "Grüße"),
     ],
 )
-def test_a_text_is_recognized_in_the_form_that_twilio_lists(submitted: str, in_list: str) -> None:
+def test_a_look_up_recognizes_a_text_in_the_form_that_twilio_lists(submitted: str, in_list: str) -> None:
     assert same_text(submitted, in_list)
     assert evidence(page(listed(body=in_list)), of=request(text=submitted)) == Sent("SM1", FACTS)
 
@@ -133,7 +137,7 @@ def test_a_text_is_recognized_in_the_form_that_twilio_lists(submitted: str, in_l
         ("Hello", "Sent from your Twilio trial account - "),
     ],
 )
-def test_a_different_text_is_another_message(submitted: str, in_list: str) -> None:
+def test_a_look_up_does_not_match_a_different_text(submitted: str, in_list: str) -> None:
     assert not same_text(submitted, in_list)
 
 
@@ -141,7 +145,7 @@ MARKS = ("", " ", ".", ",", "-", "+", ":", "/", "'", "%", "*", "(", "=")
 
 
 @pytest.mark.parametrize("mark", MARKS)
-def test_a_mark_between_two_digits_counts(mark: str) -> None:
+def test_texts_that_differ_in_a_mark_between_two_digits_do_not_match(mark: str) -> None:
     for listed_mark in MARKS:
         assert same_text(f"1{mark}50", f"1{listed_mark}50") == (mark == listed_mark)
 
@@ -149,7 +153,7 @@ def test_a_mark_between_two_digits_counts(mark: str) -> None:
 RENDERED = request(exact=False)
 
 
-def test_another_text_to_the_same_number_may_come_from_an_older_version_of_the_template() -> None:
+def test_a_different_text_may_come_from_an_older_template_version_so_the_look_up_is_unknowable() -> None:
     older_text = listed("SM2", body="Your table is prepared")
     assert evidence(page(older_text), of=RENDERED) == Unknowable()
     assert evidence(page(older_text)) == NotFound()
@@ -157,16 +161,18 @@ def test_another_text_to_the_same_number_may_come_from_an_older_version_of_the_t
 
 
 @pytest.mark.parametrize("changes", OTHER_MESSAGES)
-def test_another_message_does_not_make_the_look_up_of_a_template_unknowable(changes: dict[str, Any]) -> None:
+def test_a_listed_message_that_cannot_match_leaves_the_look_up_of_a_template_not_found(
+    changes: dict[str, Any],
+) -> None:
     message = {**listed(body="Something else"), **changes}
     assert evidence(page(message), of=RENDERED, other_ids=("SM-known",)) == NotFound()
 
 
-def test_an_empty_list_proves_that_a_templates_message_was_not_sent() -> None:
+def test_if_twilio_lists_no_message_a_message_with_a_template_was_not_sent() -> None:
     assert evidence(page(), of=RENDERED) == NotFound()
 
 
-def test_a_message_with_media_is_found_by_its_kind_of_id_and_its_text() -> None:
+def test_a_look_up_finds_a_message_with_media_by_the_prefix_of_its_id_and_its_text() -> None:
     with_text, alone = request(media=(MEDIA,)), request(media=(MEDIA,), text="", facts={})
     assert evidence(page(listed("SM1")), of=with_text) == NotFound()
     assert evidence(page(listed("MM1")), of=with_text) == Sent("MM1", FACTS)
@@ -176,18 +182,18 @@ def test_a_message_with_media_is_found_by_its_kind_of_id_and_its_text() -> None:
 
 
 @pytest.mark.parametrize("body", ["", None])
-def test_a_message_without_its_text_may_be_the_requested_message(body: str | None) -> None:
+def test_a_look_up_is_unknowable_if_a_listed_message_has_lost_its_text(body: str | None) -> None:
     assert evidence(page(listed(body=body))) == Unknowable()
     assert evidence(page(listed("SM2", body=body), listed("SM1"))) == Sent("SM1", FACTS)
     older = listed("SM2", "Fri, 20 Nov 2026 09:00:00 +0000", body=body)
     assert evidence(page(older)) == NotFound()
 
 
-def test_a_missing_field_does_not_exclude_a_message() -> None:
+def test_a_look_up_does_not_exclude_a_listed_message_because_of_a_missing_field() -> None:
     assert evidence(page({"sid": "SM1", "body": REQUEST.text, "date_created": CREATED})) == Sent("SM1", FACTS)
 
 
-def test_further_pages_are_read_from_the_same_host() -> None:
+def test_a_look_up_reads_all_pages_of_the_message_list_from_the_same_host() -> None:
     following = f"{MESSAGES}?Page=1&PageToken=PASM2"
     with scripted(page(listed("SM2"), following=following), page(listed("SM1"))) as server:
         assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
@@ -195,13 +201,13 @@ def test_further_pages_are_read_from_the_same_host() -> None:
         assert server.requests[1].headers["authorization"].startswith("Basic ")
 
 
-def test_the_uri_of_a_next_page_may_have_the_host() -> None:
+def test_the_uri_of_the_next_page_may_include_the_host() -> None:
     with scripted(page(listed("SM1"))) as server:
         server.script.insert(0, page(listed("SM2"), following=f"{server.url}{MESSAGES}?Page=1"))
         assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
 
 
-def test_after_the_first_older_message_no_page_is_read() -> None:
+def test_a_look_up_stops_reading_pages_at_the_first_message_older_than_the_try() -> None:
     older = listed("SM0", "Sat, 21 Nov 2026 08:00:00 +0000", body="another")
     with scripted(page(listed(), older, following=f"{MESSAGES}?Page=1")) as server:
         assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
@@ -209,12 +215,12 @@ def test_after_the_first_older_message_no_page_is_read() -> None:
 
 
 @pytest.mark.parametrize("following", ["https://evil.example/Messages", "@evil.example/", "Messages?Page=1"])
-def test_another_host_does_not_get_the_credentials(following: str) -> None:
+def test_a_look_up_does_not_send_the_credentials_to_another_host(following: str) -> None:
     with pytest.raises(OutcomeUnknown, match="another host"):
         evidence(page(listed(), following=following))
 
 
-def test_a_list_of_too_many_pages_proves_nothing() -> None:
+def test_if_the_message_list_has_too_many_pages_the_outcome_stays_unknown() -> None:
     with scripted(page(listed(), following=f"{MESSAGES}?Page=1")) as server:
         with pytest.raises(OutcomeUnknown, match="more than 5 pages"):
             adapter(server.url).find(REQUEST, NOW, ())
@@ -233,17 +239,17 @@ def test_a_list_of_too_many_pages_proves_nothing() -> None:
         page({"date_created": CREATED, "body": REQUEST.text}),
     ],
 )
-def test_a_list_that_cannot_be_read_proves_nothing(answer: Answer) -> None:
+def test_if_the_message_list_cannot_be_read_the_outcome_stays_unknown(answer: Answer) -> None:
     with pytest.raises(OutcomeUnknown):
         evidence(answer)
 
 
-def test_a_look_up_without_a_connection_proves_nothing() -> None:
+def test_without_a_connection_for_the_look_up_the_outcome_stays_unknown() -> None:
     with pytest.raises(NotSent):
         adapter(closed()).find(REQUEST, NOW, ())
 
 
-def test_twilios_own_example_is_readable() -> None:
+def test_a_look_up_reads_the_example_response_in_twilios_specification() -> None:
     paths = json.loads(SPEC.read_text())["paths"]
     get = paths["/2010-04-01/Accounts/{AccountSid}/Messages.json"]["get"]
     example = get["responses"]["200"]["content"]["application/json"]["examples"]["readFullPage1"]["value"]

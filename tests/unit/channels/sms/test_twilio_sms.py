@@ -46,7 +46,7 @@ def fault(code: object, message: str = "no", status: int = 400) -> Answer:
     return Answer(status, {"code": code, "message": message, "more_info": "", "status": status})
 
 
-def test_a_message_is_submitted_in_one_complete_request() -> None:
+def test_a_text_is_submitted_to_twilio_in_one_complete_request() -> None:
     outcome, server = submitted(CREATED)
     assert outcome == Sent("SM1", {"segments": 1, "encoding": "GSM-7"})
     (call,) = server.requests
@@ -61,26 +61,26 @@ def test_a_message_is_submitted_in_one_complete_request() -> None:
     assert call.headers["authorization"] == f"Basic {user}"
 
 
-def test_an_api_key_logs_in_for_the_account() -> None:
+def test_a_request_with_an_api_key_is_still_for_the_account() -> None:
     with_key = TwilioAccount(ACCOUNT.account_sid, "token", "SK1", "secret")
     _, server = submitted(CREATED, account=with_key)
     assert server.requests[0].target == MESSAGES
     assert server.requests[0].headers["authorization"] == f"Basic {base64.b64encode(b'SK1:secret').decode()}"
 
 
-def test_a_messaging_service_replaces_the_number() -> None:
+def test_a_request_names_the_messaging_service_instead_of_a_sender_number() -> None:
     fields = form(messaging_service_sid="MG1", sender="")
     assert fields["MessagingServiceSid"] == ["MG1"]
     assert "From" not in fields
 
 
-def test_the_url_of_status_callbacks_has_the_attempt_and_is_left_out_without_a_setting() -> None:
+def test_the_status_callback_url_names_the_attempt_and_is_omitted_without_the_setting() -> None:
     fields = form(request(reference="cy0x.2"), callback_url=f"{CALLBACKS}/")
     assert fields["StatusCallback"] == [f"{CALLBACKS}/cy0x.2#rc=3&rp=ct,rt,5xx"]
     assert "StatusCallback" not in form(callback_url="")
 
 
-def test_media_are_sent_with_a_text_or_without() -> None:
+def test_a_message_with_media_may_be_sent_with_or_without_a_text() -> None:
     fields = form(request(media=(MEDIA, f"{MEDIA}?a=1&b=2")))
     assert fields["MediaUrl"] == [MEDIA, f"{MEDIA}?a=1&b=2"]
     assert "Body" in fields
@@ -90,12 +90,12 @@ def test_media_are_sent_with_a_text_or_without() -> None:
 @pytest.mark.parametrize(
     ("seconds_left", "valid"), [(0.4, "1"), (-5, "1"), (59.9, "59"), (36_000, "36000"), (90_000, "36000")]
 )
-def test_a_message_waits_at_twilio_until_it_expires(seconds_left: float, valid: str) -> None:
+def test_the_validity_period_at_twilio_ends_when_the_message_expires(seconds_left: float, valid: str) -> None:
     assert form(request(expires=NOW + seconds_left))["ValidityPeriod"] == [valid]
     assert "ValidityPeriod" not in form()
 
 
-def test_every_field_is_in_twilios_specification() -> None:
+def test_every_field_of_a_request_is_in_twilios_specification() -> None:
     paths = json.loads(SPEC.read_text())["paths"]
     post = paths["/2010-04-01/Accounts/{AccountSid}/Messages.json"]["post"]
     described = post["requestBody"]["content"]["application/x-www-form-urlencoded"]["schema"]["properties"]
@@ -103,13 +103,15 @@ def test_every_field_is_in_twilios_specification() -> None:
     assert set(fields) | set(form()) <= set(described)
 
 
-def test_twilios_variables_in_the_environment_do_not_change_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_of_twilios_library_do_not_change_the_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("TWILIO_REGION", "TWILIO_EDGE", "TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN"):
         monkeypatch.setenv(name, "elsewhere")
     assert isinstance(submitted(CREATED)[0], Sent)
 
 
-def test_requests_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_to_twilio_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         submitted(CREATED)
         with scripted(Answer(200, {"messages": []})) as server:
@@ -148,7 +150,9 @@ OURS = (
         (Answer(400, {"code": True, "message": ["a list"]}), Misconfigured),
     ],
 )
-def test_a_refusal_is_the_messages_fault_or_ours_or_temporary(answer: Answer, kind: type[Outcome]) -> None:
+def test_twilios_errors_divide_refusals_into_rejected_texts_misconfiguration_and_retries(
+    answer: Answer, kind: type[Outcome]
+) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
@@ -157,13 +161,15 @@ def test_a_refusal_is_the_messages_fault_or_ours_or_temporary(answer: Answer, ki
 @pytest.mark.parametrize(
     ("code", "is_gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
 )
-def test_a_landline_is_gone_and_an_unsubscribed_number_has_opted_out(code: int, is_gone: bool) -> None:
+def test_errors_about_a_landline_and_an_unsubscribed_number_are_reported_as_gone_and_opted_out(
+    code: int, is_gone: bool
+) -> None:
     outcome, _ = submitted(fault(code))
     assert isinstance(outcome, Rejected)
     assert (outcome.gone, outcome.opted_out) == (is_gone, code == 21610)
 
 
-def test_a_reason_quotes_the_response_without_numbers() -> None:
+def test_the_reason_of_a_refusal_quotes_the_response_without_phone_numbers() -> None:
     outcome, _ = submitted(fault(21211, f"The 'To' number {TO} is not a valid phone number."))
     assert outcome == Rejected(
         "Twilio answered 400 (21211): The 'To' number …00 is not a valid phone number."
@@ -197,7 +203,7 @@ def test_a_throttled_message_waits_as_long_as_twilio_requests(answer: Answer) ->
         Silence(),
     ],
 )
-def test_without_a_clear_response_the_outcome_is_unknown_and_the_message_is_submitted_once(
+def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_repeated(
     step: Step,
 ) -> None:
     with scripted(step) as server:
@@ -206,14 +212,16 @@ def test_without_a_clear_response_the_outcome_is_unknown_and_the_message_is_subm
         assert len(server.requests) == 1
 
 
-def test_without_a_connection_nothing_was_sent() -> None:
+def test_without_a_connection_to_twilio_the_text_was_certainly_not_sent() -> None:
     outcome = adapter(closed()).submit(REQUEST)
     assert isinstance(outcome, Retry)
     assert outcome.reason.startswith("Twilio cannot be reached: ")
 
 
 @pytest.mark.parametrize("call", [lambda api: api.submit(REQUEST), lambda api: api.find(REQUEST, NOW, ())])
-def test_the_reason_of_an_unknown_outcome_has_no_number(call: Callable[[TwilioSms], object]) -> None:
+def test_the_reason_of_an_unknown_outcome_contains_no_phone_number(
+    call: Callable[[TwilioSms], object],
+) -> None:
     with scripted(Answer(500, {"message": f"about {TO}"})) as server, pytest.raises(OutcomeUnknown) as caught:
         call(adapter(server.url))
     assert TO[3:] not in str(caught.value)

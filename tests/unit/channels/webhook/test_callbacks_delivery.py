@@ -24,7 +24,7 @@ def results(aws: Aws) -> Any:
     return aws.item("f-1", "fax")["callbacks"]
 
 
-def test_a_delivered_callback_is_done_and_recorded(
+def test_a_delivered_callback_is_recorded_and_leaves_the_queue(
     webhooks: MakeWebhooks, aws: Aws, counted: Counted
 ) -> None:
     post = webhooks(204)
@@ -42,14 +42,14 @@ def test_a_callback_changes_no_other_attribute_of_its_message(webhooks: MakeWebh
     assert {**aws.item("f-1", "fax"), "callbacks": {}} == before
 
 
-def test_a_callback_is_sent_each_time_its_record_comes(webhooks: MakeWebhooks) -> None:
+def test_a_callback_is_sent_each_time_its_queue_record_is_received(webhooks: MakeWebhooks) -> None:
     post = webhooks()
     for _ in range(2):
         assert post.handle(callback()) == {}
     assert post.ids == ["msg_f1", "msg_f1"]
 
 
-def test_a_callback_of_a_webhook_message_is_not_taken_for_the_message(
+def test_a_callback_about_a_webhook_message_does_not_count_as_sending_the_message(
     webhooks: MakeWebhooks, aws: Aws
 ) -> None:
     post = webhooks()
@@ -59,7 +59,7 @@ def test_a_callback_of_a_webhook_message_is_not_taken_for_the_message(
 
 
 @pytest.mark.parametrize("answer", [500, 302, 404, RequestFailed("did not answer in time")])
-def test_a_failed_try_comes_back_after_the_delays_of_the_settings_and_is_not_recorded(
+def test_a_failed_callback_is_retried_after_the_configured_delays_and_not_recorded(
     webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int | RequestFailed
 ) -> None:
     post = webhooks(answer)
@@ -71,7 +71,7 @@ def test_a_failed_try_comes_back_after_the_delays_of_the_settings_and_is_not_rec
 
 
 @pytest.mark.parametrize(("answer", "code"), [(500, 500), (RequestFailed("did not answer in time"), None)])
-def test_the_last_failed_try_is_recorded_and_goes_to_the_dead_letters_at_once(
+def test_after_the_last_failed_try_a_callback_is_recorded_and_goes_to_the_dead_letter_queue(
     webhooks: MakeWebhooks, aws: Aws, answer: int | RequestFailed, code: int | None
 ) -> None:
     assert webhooks(answer).handle(callback(), receives=LAST) == {"r-0": 0}
@@ -81,7 +81,7 @@ def test_the_last_failed_try_is_recorded_and_goes_to_the_dead_letters_at_once(
     assert result == {"status": "failed", "at": NOW_MS, "code": code, "tries": LAST}
 
 
-def test_retry_after_is_honoured(webhooks: MakeWebhooks) -> None:
+def test_a_failed_callback_waits_as_long_as_the_header_retry_after_requests(webhooks: MakeWebhooks) -> None:
     assert webhooks(Answer(503, {"retry-after": "120"})).handle(callback()) == {"r-0": 120}
 
 
@@ -93,7 +93,7 @@ def test_retry_after_is_honoured(webhooks: MakeWebhooks) -> None:
         (200, "https://a:b@c.example/", None, "url: "),
     ],
 )
-def test_a_callback_to_an_endpoint_that_is_gone_or_forbidden_is_given_up(
+def test_a_callback_to_a_gone_or_forbidden_endpoint_is_not_retried(
     webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int, url: str, code: int | None, reason: str
 ) -> None:
     assert webhooks(answer).handle(callback(url=url)) == {}
@@ -103,7 +103,7 @@ def test_a_callback_to_an_endpoint_that_is_gone_or_forbidden_is_given_up(
     assert counted() == {"CallbacksRefused": 1}
 
 
-def test_a_delivered_callback_that_cannot_be_recorded_is_done(
+def test_a_delivered_callback_leaves_the_queue_even_if_it_cannot_be_recorded(
     webhooks: MakeWebhooks, aws: Aws, log: Log
 ) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
@@ -112,7 +112,7 @@ def test_a_delivered_callback_that_cannot_be_recorded_is_done(
     assert (line["level"], line["callback"]) == ("ERROR", "retrying.3")
 
 
-def test_a_given_up_callback_that_cannot_be_recorded_comes_back(webhooks: MakeWebhooks, aws: Aws) -> None:
+def test_an_abandoned_callback_that_cannot_be_recorded_is_retried(webhooks: MakeWebhooks, aws: Aws) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
     post = webhooks(410, dynamodb=down)
     assert post.handle(callback()) == {"r-0": 5}
@@ -120,14 +120,16 @@ def test_a_given_up_callback_that_cannot_be_recorded_comes_back(webhooks: MakeWe
     assert results(aws)["retrying.3"]["status"] == "failed"
 
 
-def test_the_result_of_a_callback_without_its_message_is_not_recorded(
+def test_the_result_of_a_callback_is_not_recorded_if_the_ledger_lacks_its_message(
     webhooks: MakeWebhooks, aws: Aws
 ) -> None:
     assert webhooks().handle(callback(id="f-2")) == {}
     assert aws.item("f-2", "fax") == {}
 
 
-def test_without_a_key_a_callback_comes_back_soon(webhooks: MakeWebhooks, aws: Aws, counted: Counted) -> None:
+def test_without_a_valid_signing_key_a_callback_is_retried_soon(
+    webhooks: MakeWebhooks, aws: Aws, counted: Counted
+) -> None:
     post = webhooks()
     post.secrets.values["AWSCURRENT"] = ("changeme", 0)
     assert post.handle(callback()) == {"r-0": 20}
@@ -136,7 +138,7 @@ def test_without_a_key_a_callback_comes_back_soon(webhooks: MakeWebhooks, aws: A
     assert results(aws)["retrying.3"]["status"] == "failed"
 
 
-def test_a_callback_is_not_sent_without_enough_time(webhooks: MakeWebhooks) -> None:
+def test_a_callback_is_not_sent_if_the_function_has_too_little_time_left(webhooks: MakeWebhooks) -> None:
     post = webhooks()
     assert post.handle(callback(), remaining=lambda: 20_000) == {"r-0": 0}
     assert post.ids == []
@@ -157,7 +159,7 @@ def test_a_callback_is_not_sent_without_enough_time(webhooks: MakeWebhooks) -> N
         {"webhook_id": None},
     ],
 )
-def test_a_malformed_callback_goes_to_the_dead_letters_at_once_and_is_not_sent(
+def test_a_malformed_callback_goes_to_the_dead_letter_queue_at_once_and_is_not_sent(
     webhooks: MakeWebhooks, counted: Counted, changes: dict[str, Any]
 ) -> None:
     post = webhooks()

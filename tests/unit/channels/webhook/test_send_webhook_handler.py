@@ -41,7 +41,7 @@ def received(request: bytes, key: str) -> dict[str, str]:
     return headers
 
 
-def test_a_message_and_a_callback_reach_their_receiver_signed(load: Load, aws: Aws) -> None:
+def test_send_webhook_sends_a_signed_message_and_a_signed_callback(load: Load, aws: Aws) -> None:
     aws.put(LEDGER, id="f-1", event_type="fax", status="sent", callbacks={})
     with serving(status(200)) as server:
         url = f"http://localhost:{server.port}/hook"
@@ -54,7 +54,7 @@ def test_a_message_and_a_callback_reach_their_receiver_signed(load: Load, aws: A
     assert aws.item("f-1", "fax")["callbacks"]["sent"]["status"] == "delivered"
 
 
-def test_a_failed_message_comes_back_and_a_forbidden_callback_does_not(load: Load, aws: Aws) -> None:
+def test_a_failed_webhook_message_is_retried_and_a_forbidden_callback_is_not(load: Load, aws: Aws) -> None:
     with serving(status(503)) as server:
         url = f"http://127.0.0.1:{server.port}/hook"
         event = sqs_event(webhook_item(url=url), callback(url="https://169.254.169.254/"), json.dumps([]))

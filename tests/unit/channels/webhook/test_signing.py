@@ -24,7 +24,7 @@ def accepts(key: str, headers: dict[str, str], body: str = BODY) -> bool:
     return True
 
 
-def test_a_receiver_accepts_only_the_signature_by_its_hosts_key() -> None:
+def test_a_receiver_accepts_only_a_signature_made_with_the_key_of_its_host() -> None:
     real_time = FakeClock(time.time())  # the receiver's library compares with the real clock
     headers = signer(Secrets(), real_time).headers(HOST, "msg_1", BODY)
     own_key = key_of(HOST)
@@ -37,13 +37,13 @@ def test_a_receiver_accepts_only_the_signature_by_its_hosts_key() -> None:
     assert not accepts(KEY, headers)  # no receiver has the secret itself
 
 
-def test_a_hosts_key_is_hmac_sha256_of_the_host_under_the_secret() -> None:
+def test_the_signing_key_of_a_host_is_hmac_sha256_of_the_host_with_the_secret() -> None:
     """Compare with `openssl dgst -sha256 -mac HMAC`. Receivers keep their keys: the rule may never change."""
     assert host_key(KEY, HOST) == "whsec_4SgmNopsU6lAeaRnS9tKTsrFLuhMMexEaDfleRZJUEo=" == key_of(HOST)
     assert host_key(f" whsec_{KEY}\n", HOST) == key_of(HOST)
 
 
-def test_the_headers_are_those_of_standard_webhooks(clock: FakeClock) -> None:
+def test_the_signature_headers_follow_standard_webhooks(clock: FakeClock) -> None:
     clock.now = NOW + 0.9999997  # rounded up, the signed time would differ from the header
     headers = signer(Secrets(), clock).headers(HOST, "msg_1", "{}")
     assert headers == {
@@ -77,7 +77,7 @@ def test_after_the_overlap_only_the_new_key_signs_and_the_old_key_is_not_read() 
     assert secrets.asked == ["AWSCURRENT"]
 
 
-def test_a_warm_function_signs_with_a_new_key_within_a_minute(clock: FakeClock) -> None:
+def test_a_warm_function_signs_with_a_replaced_key_within_a_minute(clock: FakeClock) -> None:
     secrets = Secrets()
     signs = signer(secrets, clock)
     before = signs.headers(HOST, "msg_1", BODY)["webhook-signature"]
@@ -87,7 +87,7 @@ def test_a_warm_function_signs_with_a_new_key_within_a_minute(clock: FakeClock) 
     assert len(signs.headers(HOST, "msg_1", BODY)["webhook-signature"].split(" ")) == 2
 
 
-def test_a_first_key_signs_alone(clock: FakeClock) -> None:
+def test_if_the_key_was_never_replaced_there_is_one_signature(clock: FakeClock) -> None:
     headers = signer(Secrets(created=clock.now), clock).headers(HOST, "msg_1", BODY)
     assert len(headers["webhook-signature"].split(" ")) == 1
 
@@ -99,7 +99,7 @@ def encoded(length: int) -> str:
 @pytest.mark.parametrize(
     "value", [KEY, f"whsec_{KEY}", f" {KEY}\n", encoded(24), encoded(64), encoded(32).rstrip("=")]
 )
-def test_a_key_is_base64_of_24_to_64_bytes(clock: FakeClock, value: str) -> None:
+def test_a_signing_key_is_base64_of_24_to_64_bytes(clock: FakeClock, value: str) -> None:
     assert signer(Secrets(value), clock).headers(HOST, "msg_1", BODY)
 
 
@@ -110,7 +110,7 @@ def test_a_key_is_base64_of_24_to_64_bytes(clock: FakeClock, value: str) -> None
         *(encoded(23), encoded(65), KEY.replace("M", "-")),
     ],
 )
-def test_the_reason_of_an_invalid_key_does_not_quote_it(clock: FakeClock, value: str) -> None:
+def test_the_reason_of_an_invalid_signing_key_does_not_quote_the_key(clock: FakeClock, value: str) -> None:
     with pytest.raises(InvalidSecret) as caught:
         signer(Secrets(value), clock).headers(HOST, "msg_1", BODY)
     assert str(caught.value) == (
@@ -119,7 +119,7 @@ def test_the_reason_of_an_invalid_key_does_not_quote_it(clock: FakeClock, value:
     )
 
 
-def test_a_new_key_signs_although_the_old_value_was_not_a_key(clock: FakeClock) -> None:
+def test_a_new_key_signs_alone_if_the_old_value_is_not_a_valid_key(clock: FakeClock) -> None:
     secrets = Secrets("a placeholder")
     secrets.rotate(KEY, clock.now)
     headers = signer(secrets, clock).headers(HOST, "msg_1", BODY)

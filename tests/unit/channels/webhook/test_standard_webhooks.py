@@ -35,7 +35,7 @@ def submitted(clock: FakeClock, answer: int | Answer | RequestFailed) -> Outcome
     return webhooks.submit(webhooks.prepare(webhook()))
 
 
-def test_a_payload_is_sent_as_compact_json_with_a_signature_and_its_id(clock: FakeClock) -> None:
+def test_a_payload_is_sent_as_compact_json_with_a_signature_and_the_webhook_id(clock: FakeClock) -> None:
     wire = Wire(200)
     webhooks = adapter(wire, clock)
     payload = {"order": 7, "price": Decimal("1.10"), "name": "Zoë", "none": None}
@@ -53,7 +53,7 @@ def test_a_payload_is_sent_as_compact_json_with_a_signature_and_its_id(clock: Fa
     assert outcome == Sent(headers["webhook-id"])
 
 
-def test_each_host_has_a_signature_of_its_own(clock: FakeClock) -> None:
+def test_the_same_payload_gets_a_different_signature_for_each_host(clock: FakeClock) -> None:
     wire = Wire(200)
     webhooks = adapter(wire, clock)
     for host in ("one.example", "two.example"):
@@ -72,7 +72,9 @@ def test_each_host_has_a_signature_of_its_own(clock: FakeClock) -> None:
         ("https://[2001:4860:4860:0::8888]/", "2001:4860:4860::8888"),
     ],
 )
-def test_a_host_has_one_key_for_all_spellings_and_ports(clock: FakeClock, url: str, host: str) -> None:
+def test_all_spellings_and_ports_of_a_host_share_one_signing_key(
+    clock: FakeClock, url: str, host: str
+) -> None:
     wire = Wire(200)
     policy = UrlPolicy(ports=(443, 8443), resolve=lambda _host, _seconds: ["8.8.8.8"])
     assert isinstance(adapter(wire, clock, policy=policy).submit(Post(url, ID, "{}")), Sent)
@@ -81,7 +83,7 @@ def test_a_host_has_one_key_for_all_spellings_and_ports(clock: FakeClock, url: s
     assert headers["webhook-signature"] == signed
 
 
-def test_all_tries_of_a_message_and_no_other_message_have_its_webhook_id(clock: FakeClock) -> None:
+def test_all_tries_of_a_message_share_a_webhook_id_that_differs_from_other_messages(clock: FakeClock) -> None:
     webhooks = adapter(Wire(200), clock)
     changes: list[dict[str, Any]] = [{}, {"payload": 1}, {"id": "w-2"}]
     ids = [webhooks.prepare(webhook(**attributes)).webhook_id for attributes in changes]
@@ -90,34 +92,36 @@ def test_all_tries_of_a_message_and_no_other_message_have_its_webhook_id(clock: 
 
 
 @pytest.mark.parametrize("code", [200, 201, 202, 204, 299])
-def test_a_status_of_2xx_is_success(clock: FakeClock, code: int) -> None:
+def test_a_response_with_status_2xx_is_a_success(clock: FakeClock, code: int) -> None:
     assert isinstance(submitted(clock, code), Sent)
 
 
-def test_a_status_of_410_ends_the_message(clock: FakeClock) -> None:
+def test_a_response_with_status_410_ends_the_message_without_retry(clock: FakeClock) -> None:
     assert submitted(clock, 410) == Rejected("hooks.example answered 410 Gone")
 
 
 @pytest.mark.parametrize("code", [103, 301, 302, 307, 400, 401, 404, 408, 409, 413, 429, 500, 503, 599])
-def test_any_other_status_is_tried_again(clock: FakeClock, code: int) -> None:
+def test_after_a_response_with_any_other_status_the_webhook_is_retried(clock: FakeClock, code: int) -> None:
     assert submitted(clock, code) == Retry(f"hooks.example answered {code}")
 
 
 @pytest.mark.parametrize(
     ("retry_after", "wait"), [(0, 0), (90, 90), (3600, 3600), (3601, 3600), (999_999_999, 3600)]
 )
-def test_retry_after_is_honoured_within_bounds(clock: FakeClock, retry_after: int, wait: float) -> None:
+def test_a_webhooks_retry_waits_as_long_as_the_header_retry_after_requests_within_bounds(
+    clock: FakeClock, retry_after: int, wait: float
+) -> None:
     answer = Answer(503, {"retry-after": str(retry_after)})
     assert submitted(clock, answer) == Retry("hooks.example answered 503", wait)
 
 
-def test_a_request_without_a_response_is_tried_again(clock: FakeClock) -> None:
+def test_a_webhook_without_a_response_is_retried(clock: FakeClock) -> None:
     assert submitted(clock, RequestFailed("did not answer in time")) == Retry(
         "hooks.example did not answer in time"
     )
 
 
-def test_a_name_that_does_not_resolve_is_tried_again(clock: FakeClock) -> None:
+def test_a_webhook_to_a_host_that_does_not_resolve_is_retried(clock: FakeClock) -> None:
     def resolve(host: str, seconds: float) -> list[str]:
         raise ConnectError(f"cannot be reached: the name {host} does not resolve")
 
@@ -126,7 +130,7 @@ def test_a_name_that_does_not_resolve_is_tried_again(clock: FakeClock) -> None:
     assert outcome == Retry("hooks.example cannot be reached: the name hooks.example does not resolve")
 
 
-def test_a_look_up_finds_no_webhook_because_repeating_one_is_safe(clock: FakeClock) -> None:
+def test_a_look_up_never_finds_a_webhook_because_sending_one_again_is_safe(clock: FakeClock) -> None:
     assert adapter(Wire(200), clock).look_up(webhook(), 0, ()) == NotFound()
 
 
@@ -135,7 +139,9 @@ def test_a_look_up_finds_no_webhook_because_repeating_one_is_safe(clock: FakeClo
     [(DENIED, Misconfigured), (THROTTLED, Retry), (DOWN, Retry), (None, Misconfigured)],
     ids=["denied", "throttled", "down", "no key"],
 )
-def test_without_a_key_nothing_is_sent(clock: FakeClock, trouble: Exception | None, kind: type[Any]) -> None:
+def test_without_a_valid_signing_key_no_webhook_is_sent(
+    clock: FakeClock, trouble: Exception | None, kind: type[Any]
+) -> None:
     wire, secrets = Wire(200), Secrets("changeme")
     secrets.trouble = trouble
     webhooks = adapter(wire, clock, secrets)
@@ -165,21 +171,23 @@ def under(clock: FakeClock, policy: UrlPolicy) -> StandardWebhooks:
         "",
     ],
 )
-def test_a_forbidden_url_is_rejected_without_use_of_the_network(clock: FakeClock, url: str) -> None:
+def test_a_webhook_to_a_forbidden_url_is_rejected_without_use_of_the_network(
+    clock: FakeClock, url: str
+) -> None:
     outcome = under(clock, UrlPolicy(resolve=unused)).submit(Post(url, ID, "{}"))
     assert isinstance(outcome, Rejected)
     assert outcome.reason.startswith("url: ")
 
 
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["169.254.169.254"], ["8.8.8.8", "192.168.0.1"]])
-def test_a_name_of_a_private_address_is_rejected_without_a_connection(
+def test_a_host_that_resolves_to_a_private_address_is_rejected_without_a_connection(
     clock: FakeClock, addresses: list[str]
 ) -> None:
     policy = UrlPolicy(resolve=lambda _host, _seconds: addresses)
     assert isinstance(under(clock, policy).submit(Post("https://a.example/", ID, "{}")), Rejected)
 
 
-def test_the_checked_address_is_used_although_the_name_resolves_to_another_address_later(
+def test_the_request_goes_to_the_checked_ip_address_even_if_the_host_resolves_differently_later(
     clock: FakeClock,
 ) -> None:
     addresses = [["8.8.8.8"], ["127.0.0.1"]]
@@ -197,7 +205,7 @@ def test_the_checked_address_is_used_although_the_name_resolves_to_another_addre
     assert (connected, addresses) == ([("8.8.8.8", 443)], [["127.0.0.1"]])
 
 
-def test_a_redirect_is_not_followed(clock: FakeClock) -> None:
+def test_a_redirect_response_to_a_webhook_is_not_followed(clock: FakeClock) -> None:
     policy = UrlPolicy(schemes=["http"], ports=[], networks=["127.0.0.0/8"])
     with (
         serving(status(200)) as inner,

@@ -18,21 +18,21 @@ def problem(**changes: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("payload", [{"a": [1, None]}, [], {}, "text", 7, 1.5, True, False, None, ""])
-def test_the_payload_is_any_json_value(payload: Any) -> None:
+def test_a_webhooks_payload_may_be_any_json_value(payload: Any) -> None:
     assert webhook(payload=payload).payload == payload
 
 
-def test_a_payload_is_required() -> None:
+def test_a_webhook_without_a_payload_is_refused() -> None:
     reason = "is missing; give it any JSON value, or name an object in payload_ref"
     assert problem(payload=...) == ("payload", reason)
 
 
-def test_a_payload_may_be_in_the_payload_bucket() -> None:
+def test_a_webhook_may_have_its_payload_in_the_payload_bucket() -> None:
     message = webhook(payload=..., payload_ref="s3://payloads/w-1")
     assert message.payload is msgspec.UNSET
 
 
-def test_the_length_of_a_payload_is_limited_as_json() -> None:
+def test_the_size_limit_of_a_webhooks_payload_is_for_its_json_text() -> None:
     assert webhook(payload="x" * (256 * 1024 - 2))
     assert problem(payload="é" * (128 * 1024)) == ("payload", "has 262146 bytes as JSON; use at most 262144")
 
@@ -40,12 +40,12 @@ def test_the_length_of_a_payload_is_limited_as_json() -> None:
 @pytest.mark.parametrize(
     "url", ["https://Hooks.example", "http://hooks.example:8080/a?b#c", "HTTPS://hooks.example?x"]
 )
-def test_the_host_of_the_url_is_recipient_and_group(url: str) -> None:
+def test_a_webhooks_recipient_and_message_group_are_the_host_of_its_url(url: str) -> None:
     message = webhook(url=url)
     assert (message.recipient, message.group) == ("hooks.example", "hooks.example")
 
 
-def test_a_group_is_not_longer_than_sqs_allows() -> None:
+def test_a_webhooks_message_group_is_not_longer_than_sqs_allows() -> None:
     host = f"{'a' * 60}.{'b' * 60}.{'c' * 60}.example"
     assert webhook(url=f"https://{host}/").group == host[:128]
 
@@ -65,37 +65,37 @@ def test_a_group_is_not_longer_than_sqs_allows() -> None:
         ("", ""),
     ],
 )
-def test_the_host_of_a_url_is_in_lower_case_and_empty_if_the_url_is_invalid(url: str, host: str) -> None:
+def test_the_host_of_a_url_is_in_lower_case_and_is_empty_for_an_invalid_url(url: str, host: str) -> None:
     assert host_of(url) == host
 
 
 @pytest.mark.parametrize(
     "url", ["", "hooks.example", "ftp://hooks.example/", "https://", "https://a b/", "https:///a"]
 )
-def test_an_invalid_url_is_refused(url: str) -> None:
+def test_a_webhook_to_an_invalid_url_is_refused(url: str) -> None:
     assert problem(url=url) == ("url", "is not an https URL; use one like https://hooks.example.com/path")
 
 
-def test_a_url_is_required_and_limited() -> None:
+def test_a_webhook_without_a_url_or_with_too_long_a_url_is_refused() -> None:
     assert problem(url=...)[1] == "object missing required field url"
     assert problem(url=7) == ("url", "expected a string, got a number")
     assert problem(url="https://a.example/" + "x" * 1983) == ("url", "has 2001 characters; use at most 2000")
 
 
-def test_a_message_cannot_be_taken_for_a_callback() -> None:
+def test_a_webhook_message_with_the_callback_attribute_webhook_id_is_refused() -> None:
     reason = "is the system's own; leave it out, or put it into the payload"
     assert problem(webhook_id="msg_1") == ("webhook_id", reason)
 
 
-def test_common_attributes_of_messages_are_checked_too() -> None:
+def test_the_common_attributes_of_messages_are_checked_for_webhooks_too() -> None:
     assert problem(expires_at="soon")[0] == "expires_at"
 
 
-def test_the_contract_has_a_json_schema() -> None:
+def test_the_json_schema_of_webhooks_describes_their_attributes() -> None:
     schema = msgspec.json.schema(Webhook)["$defs"]["Webhook"]
     assert {"id", "event_type", "url"} <= set(schema["required"])
     assert "any JSON value" in schema["properties"]["payload"]["description"]
 
 
-def test_an_item_may_have_further_attributes() -> None:
+def test_a_webhook_item_may_have_further_attributes() -> None:
     assert webhook(note="n", retries=3).url.startswith("https://hooks.example/")

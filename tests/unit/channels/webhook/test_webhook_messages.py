@@ -13,7 +13,7 @@ from tests.support.unit.webhooks import webhook_item
 PRIVATE = "https://hooks.example/orders?token=t"
 
 
-def test_a_delivered_message_is_recorded_and_its_record_is_done(
+def test_a_delivered_webhook_is_recorded_and_its_queue_record_is_removed(
     webhooks: MakeWebhooks, aws: Aws, counted: Counted
 ) -> None:
     post = webhooks(202)
@@ -24,14 +24,14 @@ def test_a_delivered_message_is_recorded_and_its_record_is_done(
     assert counted() == {"Sent": 1}
 
 
-def test_a_message_is_sent_once_however_often_its_record_comes(webhooks: MakeWebhooks) -> None:
+def test_a_webhook_is_sent_once_however_often_its_queue_record_is_received(webhooks: MakeWebhooks) -> None:
     post = webhooks()
     for _ in range(3):
         assert post.handle(webhook_item()) == {}
     assert len(post.ids) == 1
 
 
-def test_a_failed_try_comes_back_after_the_delays_of_the_settings_with_the_same_id(
+def test_a_failed_try_is_retried_with_the_same_id_after_the_configured_delays(
     webhooks: MakeWebhooks, aws: Aws
 ) -> None:
     post = webhooks(503)
@@ -42,7 +42,7 @@ def test_a_failed_try_comes_back_after_the_delays_of_the_settings_with_the_same_
     assert "completedAt" not in aws.item("w-1", "webhook")
 
 
-def test_jitter_shortens_a_delay_by_a_fifth_at_most(webhooks: MakeWebhooks) -> None:
+def test_jitter_shortens_the_delay_before_a_retry_by_a_fifth_at_most(webhooks: MakeWebhooks) -> None:
     post = webhooks(503, jitter=1.0)
     waits = [post.handle(webhook_item(), receives=number)["r-0"] for number in range(1, LAST + 1)]
     assert waits == [round(delay * 0.8) for delay in DELAYS] + [0]
@@ -51,7 +51,7 @@ def test_jitter_shortens_a_delay_by_a_fifth_at_most(webhooks: MakeWebhooks) -> N
 @pytest.mark.parametrize(
     ("retry_after", "receives", "wait"), [(600, 1, 600), (600, 5, 7200), (9999, 1, 3600), (600, LAST, 0)]
 )
-def test_a_longer_retry_after_is_honoured_within_bounds(
+def test_a_retry_after_longer_than_the_configured_delay_is_honoured_within_bounds(
     webhooks: MakeWebhooks, retry_after: int, receives: int, wait: int
 ) -> None:
     answer = Answer(429, {"retry-after": str(retry_after)})
@@ -65,7 +65,7 @@ def test_a_longer_retry_after_is_honoured_within_bounds(
         (200, webhook_item(url="http://hooks.example/"), "url: has the scheme 'http'; use https"),
     ],
 )
-def test_a_message_to_an_endpoint_that_is_gone_or_forbidden_is_failed(
+def test_a_webhook_to_a_gone_or_forbidden_endpoint_ends_as_failed(
     webhooks: MakeWebhooks, aws: Aws, answer: int, item: dict[str, str], reason: str
 ) -> None:
     assert webhooks(answer).handle(item) == {}
@@ -73,14 +73,14 @@ def test_a_message_to_an_endpoint_that_is_gone_or_forbidden_is_failed(
     assert (entry["status"], entry["error"]) == ("failed", {"code": "rejected", "message": reason})
 
 
-def test_a_payload_of_the_bucket_is_sent(webhooks: MakeWebhooks, aws: Aws) -> None:
+def test_a_payload_in_the_payload_bucket_is_sent(webhooks: MakeWebhooks, aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="w-1", Body=b'{"payload": {"lines": [1, 2]}}')
     post = webhooks()
     assert post.handle(webhook_item(payload=..., payload_ref=f"s3://{BUCKET}/w-1")) == {}
     assert post.wire.posts[0][2] == b'{"lines":[1,2]}'
 
 
-def test_an_object_of_the_bucket_without_a_payload_fails_the_message(
+def test_a_webhook_ends_as_failed_if_its_object_in_the_bucket_lacks_a_payload(
     webhooks: MakeWebhooks, aws: Aws
 ) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="w-1", Body=b'{"lines": [1, 2]}')
@@ -90,7 +90,7 @@ def test_an_object_of_the_bucket_without_a_payload_fails_the_message(
     assert post.ids == []
 
 
-def test_after_a_crash_a_message_is_sent_again_with_the_same_id(webhooks: MakeWebhooks, aws: Aws) -> None:
+def test_after_a_crash_a_webhook_is_sent_again_with_the_same_id(webhooks: MakeWebhooks, aws: Aws) -> None:
     lost = NOW_MS - int(LEASE * 1000) - 1
     aws.put(LEDGER, id="w-1", event_type="webhook", status="sending", startedAt=lost, claim_token="gone")
     post = webhooks()
@@ -102,7 +102,7 @@ def test_after_a_crash_a_message_is_sent_again_with_the_same_id(webhooks: MakeWe
 @pytest.mark.parametrize(
     "body", [webhook_item(url=PRIVATE, payload="a body"), callback(url=PRIVATE, payload="a body")]
 )
-def test_the_log_has_neither_the_path_nor_the_query_nor_the_payload(
+def test_the_log_contains_neither_the_urls_path_and_query_nor_the_payload(
     webhooks: MakeWebhooks, log: Log, body: Item
 ) -> None:
     post = webhooks(500, RequestFailed("did not answer in time"), 410)
@@ -114,7 +114,9 @@ def test_the_log_has_neither_the_path_nor_the_query_nor_the_payload(
     assert not [text for text in ("orders", "token=", "a body", "password@") if text in lines]
 
 
-def test_a_payload_of_too_many_levels_does_not_stop_its_neighbours(webhooks: MakeWebhooks) -> None:
+def test_a_payload_nested_too_deeply_does_not_stop_other_webhooks_of_the_batch(
+    webhooks: MakeWebhooks,
+) -> None:
     deep = '{"id": "w-2", "event_type": "webhook", "url": "https://hooks.example/1", "payload": %s}'
     for levels in (600, 800, 900):
         post = webhooks()

@@ -21,7 +21,7 @@ def _fax(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("body", [callback(), webhook_item()], ids=["callback", "message"])
-def test_an_endpoint_is_counted_and_logged_after_half_of_the_tries_have_failed(
+def test_a_failing_endpoint_is_logged_and_counted_once_more_than_half_of_the_tries_failed(
     webhooks: MakeWebhooks, body: Item, counted: Counted, log: Log
 ) -> None:
     post = webhooks(503)
@@ -34,7 +34,7 @@ def test_an_endpoint_is_counted_and_logged_after_half_of_the_tries_have_failed(
     assert (line["host"], line["tries"], line["level"]) == ("hooks.example", MAY_FAIL + 1, "WARNING")
 
 
-def test_an_endpoint_that_responds_to_the_last_try_is_not_counted(
+def test_an_endpoint_that_accepts_the_last_try_is_not_counted_as_failing(
     webhooks: MakeWebhooks, counted: Counted
 ) -> None:
     webhooks(200).handle(callback(), receives=LAST)
@@ -44,5 +44,7 @@ def test_an_endpoint_that_responds_to_the_last_try_is_not_counted(
 @pytest.mark.parametrize(
     ("tries", "may_fail"), [(2, 1), (3, 1), (8, 4), (15, 7), (16, KEEPS_FAILING), (20, KEEPS_FAILING)]
 )
-def test_half_of_few_tries_may_fail_and_of_many_the_tries_of_half_an_hour(tries: int, may_fail: int) -> None:
+def test_the_tolerated_failures_are_half_of_few_tries_or_the_tries_of_half_an_hour(
+    tries: int, may_fail: int
+) -> None:
     assert tries_that_may_fail(tries) == may_fail
