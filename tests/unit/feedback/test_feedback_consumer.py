@@ -65,7 +65,9 @@ def _text(ledger: Ledger, id_: str = "s-1") -> None:
     ledger.complete(claim, "twilio", "SM1")
 
 
-def test_a_delivery_is_recorded_with_its_times(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_a_delivery_event_is_recorded_in_the_ledger_with_its_times(
+    desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     _sent(ledger)
     assert desk.handle(by_sns(ses("Delivery", "m-1", second=2))) == []
     row = aws.item()
@@ -73,7 +75,9 @@ def test_a_delivery_is_recorded_with_its_times(desk: Desk, ledger: Ledger, aws: 
     assert row["deliveredAt"] == row["sentAt"] + 2000
 
 
-def test_a_hard_bounce_is_recorded_and_suppresses_its_recipient(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_a_hard_bounce_is_recorded_and_puts_its_recipient_on_the_suppression_list(
+    desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     _sent(ledger)
     assert desk.handle(by_sns(ses("Bounce", "m-1"))) == []
     row = aws.item()
@@ -85,7 +89,7 @@ def test_a_hard_bounce_is_recorded_and_suppresses_its_recipient(desk: Desk, ledg
 
 @pytest.mark.parametrize("to", [ADA, EVE, [ADA, EVE]])
 @pytest.mark.parametrize("kind", ["Bounce", "Complaint"])
-def test_events_of_a_redirected_mail_are_recorded_and_suppress_no_recipient(
+def test_events_of_a_redirected_mail_are_recorded_without_suppressing_a_recipient(
     desk: Desk, ledger: Ledger, aws: Aws, to: str | list[str], kind: str
 ) -> None:
     claim = ledger.claim(mail(to=to), redirected_to=EVE)
@@ -109,7 +113,7 @@ def test_a_landline_that_got_a_redirected_text_is_not_suppressed(
     assert desk.list.find("sms", ["+12025550199", "+16175551234"]) == {}
 
 
-def test_an_out_of_office_reply_leaves_a_mail_delivered_and_its_recipient_unsuppressed(
+def test_an_out_of_office_reply_neither_undoes_a_delivery_nor_suppresses_the_recipient(
     desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger)
@@ -119,7 +123,9 @@ def test_an_out_of_office_reply_leaves_a_mail_delivered_and_its_recipient_unsupp
     assert desk.list.find("mail", [ADA]) == {}
 
 
-def test_events_of_one_mail_in_a_batch_are_one_write(aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
+def test_all_events_of_a_mail_in_a_batch_are_recorded_in_one_ledger_write(
+    aws: Aws, clock: FakeClock, ledger: Ledger
+) -> None:
     _sent(ledger)
     client = Meddler(aws.dynamodb)
     records = [by_sns(ses(kind, "m-1")) for kind in ("Delivery", "Send", "Open", "Send")]
@@ -127,7 +133,9 @@ def test_events_of_one_mail_in_a_batch_are_one_write(aws: Aws, clock: FakeClock,
     assert client.names() == ["update_item"]
 
 
-def test_the_send_event_completes_a_mail_whose_sender_crashed(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_a_send_event_marks_a_mail_as_sent_after_a_crash_of_its_worker(
+    desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     claimed(ledger, mail(to=ADA))
     desk.handle(by_sns(ses("Send", "m-1", provider_id="ses-9")))
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "ses-9")
@@ -143,7 +151,7 @@ def test_an_event_about_an_unknown_message_is_dropped_logged_and_counted(
     assert [line["found"] for line in log()] == ["Foreign"]
 
 
-def test_a_complaint_about_an_attempt_before_a_resend_only_suppresses_its_recipient(
+def test_a_complaint_about_an_old_attempt_only_suppresses_its_recipient(
     desk: Desk, ledger: Ledger, aws: Aws, counted: Counted
 ) -> None:
     _sent(ledger)
@@ -154,7 +162,7 @@ def test_a_complaint_about_an_attempt_before_a_resend_only_suppresses_its_recipi
     assert counted()["EventsOutdated"] == 1
 
 
-def test_a_callback_posted_again_does_not_suppress_a_recipient_whom_an_operator_took_off(
+def test_a_repeated_callback_does_not_undo_an_operators_removal_from_the_suppression_list(
     desk: Desk, ledger: Ledger, clock: FakeClock
 ) -> None:
     _text(ledger)
@@ -170,7 +178,7 @@ def test_a_callback_posted_again_does_not_suppress_a_recipient_whom_an_operator_
 NUMBER = "+16175551234"
 
 
-def test_a_stop_puts_its_sender_on_the_suppression_list_and_a_start_ends_that(
+def test_a_stop_puts_its_sender_on_the_suppression_list_and_a_later_start_removes_it(
     desk: Desk, aws: Aws, counted: Counted
 ) -> None:
     assert desk.handle(bodies.text("stop")) == []
@@ -195,7 +203,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("sender", "to"), FORMS)
-def test_a_stop_from_any_spelling_of_a_number_counts_for_all_spellings_until_a_start(
+def test_a_stop_suppresses_all_spellings_of_the_number_until_a_start(
     desk: Desk, aws: Aws, sender: str, to: str
 ) -> None:
     addressee = Addressee(sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi").recipient)
@@ -207,7 +215,7 @@ def test_a_stop_from_any_spelling_of_a_number_counts_for_all_spellings_until_a_s
 
 
 @pytest.mark.parametrize(("sender", "to"), FORMS)
-def test_a_start_ends_the_opt_out_that_a_callback_about_another_spelling_reported(
+def test_a_start_ends_an_opt_out_reported_for_another_spelling_of_the_number(
     desk: Desk, aws: Aws, ledger: Ledger, sender: str, to: str
 ) -> None:
     message = sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi")
@@ -222,7 +230,9 @@ def test_a_start_ends_the_opt_out_that_a_callback_about_another_spelling_reporte
     assert choices.find("sms", [addressee]) == {}
 
 
-def test_a_text_to_a_number_at_aws_is_read_with_the_stages_stop_words(aws: Aws, clock: FakeClock) -> None:
+def test_a_text_received_at_an_aws_number_is_read_with_the_stages_stop_words(
+    aws: Aws, clock: FakeClock
+) -> None:
     desk = Desk(aws, clock, stop_words=["arrêt"])
     text = {"originationNumber": NUMBER, "destinationNumber": "+12125550101", "inboundMessageId": "1"}
     texts = (by_sns({**text, "messageBody": words}) for words in ("ARRÊT", "merci", "non"))
@@ -241,7 +251,7 @@ def _suppressions_down_once(aws: Aws) -> Meddler:
 
 
 @pytest.mark.parametrize("wish", ["stop", "start"])
-def test_a_text_that_cannot_be_recorded_comes_back_and_its_neighbours_are_recorded(
+def test_a_stop_or_start_that_cannot_be_recorded_is_retried_and_all_others_are_recorded(
     aws: Aws, clock: FakeClock, ledger: Ledger, log: Log, wish: str
 ) -> None:
     _sent(ledger)
@@ -252,7 +262,7 @@ def test_a_text_that_cannot_be_recorded_comes_back_and_its_neighbours_are_record
     assert desk.handle(bodies.text(wish)) == []
 
 
-def test_a_complaint_that_names_several_recipients_suppresses_none_of_them(
+def test_a_complaint_about_several_recipients_suppresses_none_of_them(
     desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger, to=[ADA, EVE])
@@ -272,7 +282,7 @@ def test_a_complaint_that_names_several_recipients_suppresses_none_of_them(
         bodies.text("stop", number=""),
     ],
 )
-def test_a_malformed_or_foreign_record_returns_at_once_and_its_neighbours_are_recorded(
+def test_a_malformed_or_foreign_record_is_retried_at_once_and_all_others_are_recorded(
     desk: Desk, ledger: Ledger, aws: Aws, log: Log, record: str
 ) -> None:
     _sent(ledger)
@@ -284,7 +294,7 @@ def test_a_malformed_or_foreign_record_returns_at_once_and_its_neighbours_are_re
     assert not any(text in str(log()) for text in (ADA, "4711"))
 
 
-def test_the_valid_events_of_a_record_are_recorded_and_the_record_returns_for_the_malformed_one(
+def test_a_record_with_a_malformed_event_is_retried_after_its_valid_events_are_recorded(
     desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger)
@@ -293,7 +303,9 @@ def test_the_valid_events_of_a_record_are_recorded_and_the_record_returns_for_th
     assert aws.item()["status"] == "delivered"
 
 
-def test_every_record_comes_back_while_dynamodb_is_down(aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
+def test_all_feedback_records_are_retried_while_dynamodb_is_down(
+    aws: Aws, clock: FakeClock, ledger: Ledger
+) -> None:
     _sent(ledger)
     down = client_error("InternalServerError", status=500)
     desk = Desk(aws, clock, Meddler(aws.dynamodb, update_item=failing(down)))
@@ -304,7 +316,7 @@ def test_every_record_comes_back_while_dynamodb_is_down(aws: Aws, clock: FakeClo
     assert aws.item()["status"] == "delivered"
 
 
-def test_a_recipient_who_could_not_be_suppressed_is_suppressed_when_the_event_comes_again(
+def test_a_bounce_whose_suppression_failed_is_retried_and_suppresses_its_recipient(
     aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     _sent(ledger)
@@ -315,7 +327,9 @@ def test_a_recipient_who_could_not_be_suppressed_is_suppressed_when_the_event_co
     assert list(desk.list.find("mail", [ADA])) == [ADA]
 
 
-def test_a_record_comes_back_if_too_little_time_is_left_for_it(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_a_feedback_record_is_retried_if_too_little_time_is_left(
+    desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     for id_ in ("m-1", "m-2"):
         _sent(ledger, id_)
     reserve_ms = FEEDBACK_KEPT_BACK_SECONDS * 1000
@@ -326,7 +340,7 @@ def test_a_record_comes_back_if_too_little_time_is_left_for_it(desk: Desk, ledge
     assert desk.list.find("sms", [NUMBER]) == {}
 
 
-def test_an_event_cannot_suppress_an_address_that_the_message_was_not_sent_to(
+def test_an_event_does_not_suppress_an_address_that_its_message_was_not_sent_to(
     desk: Desk, ledger: Ledger
 ) -> None:
     _sent(ledger, to=[ADA, EVE])
@@ -335,7 +349,7 @@ def test_an_event_cannot_suppress_an_address_that_the_message_was_not_sent_to(
     assert desk.list.find("mail", ["victim@example.com", ADA, EVE]) == {}
 
 
-def test_only_the_recipient_that_bounced_is_suppressed_among_several(
+def test_of_several_recipients_only_the_one_that_bounced_is_suppressed(
     desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger, to=[f"Ada <{ADA.upper()}>", EVE])
@@ -346,7 +360,9 @@ def test_only_the_recipient_that_bounced_is_suppressed_among_several(
     assert statuses == {ADA: "delivered", EVE: "bounced"}
 
 
-def test_a_landline_is_suppressed_and_its_text_is_undelivered(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_a_text_to_a_landline_is_undelivered_and_suppresses_the_number(
+    desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     _text(ledger)
     desk.handle(bodies.twilio("undelivered", "s-1", ErrorCode="30006"), bodies.twilio("sent", "s-1"))
     row = aws.item("s-1", "sms")
@@ -354,7 +370,7 @@ def test_a_landline_is_suppressed_and_its_text_is_undelivered(desk: Desk, ledger
     assert list(desk.list.find("sms", ["+16175551234"])) == ["+16175551234"]
 
 
-def test_a_callback_cannot_suppress_a_number_that_its_message_was_not_sent_to(
+def test_a_callback_does_not_suppress_a_number_that_its_message_was_not_sent_to(
     desk: Desk, ledger: Ledger
 ) -> None:
     _text(ledger)
@@ -368,7 +384,7 @@ NAMING = st.tuples(st.sampled_from(KINDS), st.sampled_from([(ADA,), (EVE,), (ADA
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), st.lists(NAMING, min_size=1, max_size=6))
-def test_a_mail_to_several_ends_the_same_whatever_the_order_and_the_batches_of_its_events(
+def test_the_order_and_batching_of_a_mails_events_do_not_change_the_result(
     aws: Aws, clock: FakeClock, ledger: Ledger, data: st.DataObject, events: list[Any]
 ) -> None:
     to = [ADA, EVE]

@@ -25,27 +25,27 @@ def about(
 
 
 @pytest.mark.parametrize("name", ["X-Correlation-ID", "x-correlation-id", "X-CORRELATION-ID"])
-def test_the_header_is_read_in_any_case(name: str) -> None:
+def test_the_correlation_header_is_read_in_upper_and_lower_case(name: str) -> None:
     assert event(about((name, M2))).key == Key("m-2", "mail")
 
 
-def test_the_header_names_the_attempt() -> None:
+def test_the_correlation_header_names_the_message_and_the_attempt() -> None:
     sent = event(about(("X-Correlation-ID", Reference("m-2", 3).text), correlation=M2, attempt="3"))
     assert (sent.key.id, sent.attempt) == ("m-2", 3)
 
 
-def test_the_tags_name_the_message_and_the_attempt_if_the_header_is_missing() -> None:
+def test_if_the_correlation_header_is_missing_the_tags_name_the_message_and_the_attempt() -> None:
     sent = event(about(("Subject", "Hello"), correlation=M2, attempt="3"))
     assert (sent.key, sent.attempt) == (Key("m-2", "mail"), 3)
     assert event(about(correlation=M2)).attempt == 1
     assert event(about(correlation=M2, attempt="1")).attempt == 1
 
 
-def test_the_attempt_comes_from_the_tags_if_the_header_has_none() -> None:
+def test_if_the_correlation_header_lacks_the_attempt_the_tags_name_it() -> None:
     assert event(about(("X-Correlation-ID", M2), correlation=M2, attempt="2")).attempt == 2
 
 
-def test_the_tags_count_if_the_event_has_no_headers() -> None:
+def test_if_an_event_lacks_headers_the_tags_name_the_message() -> None:
     content = about(correlation=M2, attempt="2")
     del content["mail"]["headers"]
     assert event(content).attempt == 2
@@ -53,17 +53,17 @@ def test_the_tags_count_if_the_event_has_no_headers() -> None:
     assert event(content).key.id == "m-2"
 
 
-def test_the_header_overrides_tags_that_name_another_message() -> None:
+def test_the_correlation_header_overrides_tags_that_name_another_message() -> None:
     sent = event(about(("X-Correlation-ID", M2), correlation=Reference("m-3").text, attempt="4"))
     assert (sent.key.id, sent.attempt) == ("m-2", 1)
 
 
 @pytest.mark.parametrize("header", ["!", "550e8400-e29b-41d4-a716-446655440000", None, ""])
-def test_the_tags_count_if_the_header_is_not_a_reference(header: str | None) -> None:
+def test_if_the_correlation_header_is_invalid_the_tags_name_the_message(header: str | None) -> None:
     assert event(about(("X-Correlation-ID", header), correlation=M2)).key.id == "m-2"
 
 
-def test_the_tags_count_if_several_headers_differ() -> None:
+def test_if_several_correlation_headers_differ_the_tags_name_the_message() -> None:
     headers = [("X-Correlation-ID", Reference(id_).text) for id_ in ("m-2", "m-3")]
     assert event(about(*headers, correlation=Reference("m-3").text)).key.id == "m-3"
     assert events(about(*headers)) == []
@@ -71,7 +71,7 @@ def test_the_tags_count_if_several_headers_differ() -> None:
 
 
 @pytest.mark.parametrize("truncated", [True, "true"])
-def test_the_last_of_truncated_headers_is_ignored_because_it_may_be_cut(truncated: Any) -> None:
+def test_the_last_header_of_a_truncated_list_is_ignored_because_it_may_be_cut(truncated: Any) -> None:
     cut = ("X-Correlation-ID", Reference("order-1").text)
     whole = Reference("order-12").text
     assert event(about(cut, truncated=truncated, correlation=whole)).key.id == "order-12"
@@ -79,7 +79,7 @@ def test_the_last_of_truncated_headers_is_ignored_because_it_may_be_cut(truncate
     assert event(about(cut, truncated="false", correlation=whole)).key.id == "order-1"
 
 
-def test_an_event_of_ses_is_about_a_mail_whatever_its_tags_contain() -> None:
+def test_an_event_of_ses_is_about_a_mail_even_if_its_tags_name_another_type() -> None:
     assert event(about(correlation=M2, event_type="sms")).key == Key("m-2", "mail")
 
 
@@ -94,7 +94,7 @@ def test_an_event_of_ses_is_about_a_mail_whatever_its_tags_contain() -> None:
     ],
 )
 @pytest.mark.parametrize("header", ["X-Correlation-ID", "Subject"])
-def test_an_event_of_another_programs_mail_is_dropped_and_logged_and_counted_once(
+def test_an_event_about_another_programs_mail_is_dropped_and_logged_and_counted_once(
     name: str, tags: dict[str, str], header: str, log: Log, counted: Counted
 ) -> None:
     content = about((header, "550e8400-e29b-41d4-a716-446655440000"), name=name, **tags)
@@ -105,7 +105,9 @@ def test_an_event_of_another_programs_mail_is_dropped_and_logged_and_counted_onc
     assert counted() == {"EventsUncorrelated": 1}
 
 
-def test_an_event_that_names_no_message_is_dropped_however_incomplete_it_is(counted: Counted) -> None:
+def test_an_event_without_a_message_id_is_dropped_even_if_other_fields_are_missing_too(
+    counted: Counted,
+) -> None:
     bare = ses("notice_of_bounce")
     for name in ("headersTruncated", "headers", "commonHeaders"):
         del bare["mail"][name]

@@ -44,7 +44,7 @@ def kinds(body: Any) -> list[str]:
     return [event.kind for event in events(body)]
 
 
-def test_an_event_reads_the_same_in_every_envelope() -> None:
+def test_an_event_is_read_alike_from_every_envelope() -> None:
     bounce = ses("bounce")
     bodies = [bounce, sns(bounce), sns(json.dumps(bounce)), lambda_sns(bounce)]
     for body in (*bodies, *([body] for body in bodies)):
@@ -52,7 +52,7 @@ def test_an_event_reads_the_same_in_every_envelope() -> None:
     assert len(events(bounce)) == 1
 
 
-def test_events_of_a_record_keep_their_order() -> None:
+def test_the_events_of_a_record_are_returned_in_their_order() -> None:
     assert kinds([ses("send"), sns(ses("delivery")), twilio("sent"), sms()]) == [
         "Send",
         "Delivery",
@@ -65,7 +65,7 @@ def test_events_of_a_record_keep_their_order() -> None:
 @pytest.mark.parametrize(
     "topic", ["arn:aws:sns:eu-central-1:999999999999:mailroom-test-feedback", "", TOPIC + "x"]
 )
-def test_an_envelope_of_a_foreign_topic_is_refused(topic: str) -> None:
+def test_an_sns_envelope_from_a_foreign_topic_is_refused(topic: str) -> None:
     assert "topic" in fault(sns(ses("send"), TopicArn=topic))
     foreign = lambda_sns(ses("send"))
     foreign["Records"][0]["Sns"]["TopicArn"] = topic
@@ -76,13 +76,13 @@ def test_an_envelope_of_a_foreign_topic_is_refused(topic: str) -> None:
 @pytest.mark.parametrize(
     "body", [sns(VALIDATED), sns(VALIDATED + "\n"), VALIDATED, f"{VALIDATED}\n", lambda_sns(VALIDATED)]
 )
-def test_the_notice_that_ses_may_publish_to_the_topic_is_ignored(body: Any, counted: Counted) -> None:
+def test_the_notice_that_ses_validated_the_feedback_topic_is_ignored(body: Any, counted: Counted) -> None:
     assert events(body) == []
     assert counted() == {}
 
 
 @pytest.mark.parametrize("type_", ["SubscriptionConfirmation", "UnsubscribeConfirmation"])
-def test_a_confirmation_of_a_subscription_is_logged_without_its_token(type_: str, log: Log) -> None:
+def test_a_subscription_confirmation_is_logged_without_its_token(type_: str, log: Log) -> None:
     assert events(sns("You have chosen to subscribe", Type=type_, Token="t" * 64)) == []
     (line,) = log()
     assert (line["kind"], "tttt" in json.dumps(line)) == (type_, False)
@@ -98,7 +98,7 @@ def test_a_confirmation_of_a_subscription_is_logged_without_its_token(type_: str
         ),
     ],
 )
-def test_an_event_of_an_unknown_type_is_logged_and_counted(
+def test_a_feedback_event_of_an_unknown_type_is_logged_and_counted(
     event: dict[str, str], kind: str, log: Log, counted: Counted
 ) -> None:
     assert events(sns(event)) == []
@@ -136,26 +136,26 @@ def test_an_event_of_an_unknown_type_is_logged_and_counted(
         json.dumps(sns(sns(ses("send")))),
     ],
 )
-def test_a_body_that_is_not_an_event_is_malformed(body: str) -> None:
+def test_a_queue_body_that_is_not_an_event_is_malformed(body: str) -> None:
     with pytest.raises(Malformed):
         read(body, TOPICS)
 
 
-def test_a_fault_does_not_quote_the_body() -> None:
+def test_the_error_about_a_malformed_event_does_not_quote_the_body() -> None:
     secret = "vincent@example.com"
     in_mail = {**ses("send"), "mail": {secret: secret, "timestamp": secret, "headers": [secret]}}
     for body in (secret, {secret: 1}, {"eventType": [secret]}, sns(secret), [secret, sns(in_mail)], in_mail):
         assert secret not in fault(body)
 
 
-def test_the_valid_events_of_a_body_come_with_the_fault_of_the_others() -> None:
+def test_a_body_with_malformed_events_raises_an_error_that_contains_the_valid_events() -> None:
     with pytest.raises(PartlyMalformed) as caught:
         read(json.dumps([ses("send"), "no", sns(ses("delivery")), {}]), TOPICS)
     assert [event.kind for event in only_events(caught.value.events)] == ["Send", "Delivery"]
     assert str(caught.value) == "not a JSON object"
 
 
-def test_a_body_without_a_valid_event_is_malformed_as_a_whole() -> None:
+def test_a_queue_body_without_a_valid_event_is_malformed_as_a_whole() -> None:
     with pytest.raises(Malformed) as caught:
         read('["no", {}]', TOPICS)
     assert not isinstance(caught.value, PartlyMalformed)
@@ -226,7 +226,9 @@ def references_in(value: Any) -> set[str]:
 
 @settings(max_examples=300)
 @given(bent(BASES), st.booleans())
-def test_a_corrupted_event_is_malformed_or_about_a_message_that_it_names(event: Any, wrapped: bool) -> None:
+def test_a_corrupted_event_is_rejected_or_affects_only_a_message_that_it_names(
+    event: Any, wrapped: bool
+) -> None:
     try:
         items = read(written(sns(event) if wrapped else event), TOPICS)
     except Malformed:

@@ -37,12 +37,12 @@ OWN = Keywords.of(["no más", "停止", "रोकें"], ["Oui"])
         *("\ufeffstop", "ｓｔｏｐ", "STOP\u00a0"),  # noqa: RUF001 - some phones write these characters
     ],
 )
-def test_a_stop_word_is_read_in_any_spelling(text: str) -> None:
+def test_a_stop_word_is_recognized_in_any_spelling(text: str) -> None:
     assert KNOWN.wish(text) == "stop"
 
 
 @pytest.mark.parametrize("text", ["START", "start", "Unstop", "YES", "yes!", " Yes "])
-def test_a_start_word_is_read_in_any_spelling(text: str) -> None:
+def test_a_start_word_is_recognized_in_any_spelling(text: str) -> None:
     assert KNOWN.wish(text) == "start"
 
 
@@ -53,7 +53,7 @@ def test_a_start_word_is_read_in_any_spelling(text: str) -> None:
         *("Bus stop?", "yes please", "the end", "1"),
     ],
 )
-def test_a_text_without_a_keyword_is_counted_and_ignored(text: str, counted: Counted) -> None:
+def test_an_inbound_text_without_a_keyword_is_counted_and_ignored(text: str, counted: Counted) -> None:
     assert KNOWN.wish(text) is None
     assert counted() == {"TextsIgnored": 1}
 
@@ -71,31 +71,33 @@ def test_a_text_without_a_keyword_is_counted_and_ignored(text: str, counted: Cou
         *(("oui", "start"), ("रोको", None), ("stop", "stop"), ("start", "start")),
     ],
 )
-def test_a_stages_own_words_count_beside_the_standard_words(text: str, wish: str | None) -> None:
+def test_a_stages_configured_keywords_are_used_in_addition_to_the_standard_keywords(
+    text: str, wish: str | None
+) -> None:
     assert OWN.wish(text) == wish
     if text not in {"stop", "start"}:
         assert KNOWN.wish(text) is None
 
 
-def test_a_word_for_both_counts_as_stop_and_a_word_without_letters_is_ignored() -> None:
+def test_a_keyword_for_both_start_and_stop_means_stop_and_one_without_letters_is_ignored() -> None:
     assert Keywords.of(["yes"], ["stop"]).wish("yes") == "stop"
     assert Keywords.of(["yes"], ["stop"]).wish("stop") == "stop"
     assert Keywords.of(["!"], ["?"]).wish("🛑") is None
 
 
 @given(st.text(max_size=50))
-def test_blanks_and_punctuation_around_a_text_make_no_difference(text: str) -> None:
+def test_blanks_and_punctuation_around_a_keyword_are_ignored(text: str) -> None:
     assert folded(f" {text}!") == folded(text)
     assert KNOWN.wish(text) == KNOWN.wish(f"{text} .")
 
 
 @given(st.sampled_from([*STOP, *START]), st.text(st.characters(categories=["Ll", "Nd"]), min_size=1))
-def test_a_keyword_within_a_longer_text_is_ignored(word: str, words: str) -> None:
+def test_a_keyword_inside_a_longer_text_is_ignored(word: str, words: str) -> None:
     for text in (f"{word} {words}", f"{words} {word}"):
         assert KNOWN.wish(text) is None or folded(text) in {*STOP, *START}
 
 
-def test_a_text_to_a_number_at_aws_has_the_time_of_its_notification() -> None:
+def test_a_text_received_at_an_aws_number_has_the_time_of_its_notification() -> None:
     assert items_of(two_way("Stop")) == [KeywordText(NUMBER, "+12125550101", "stop", NOW_MS + 123)]
     assert items_of(two_way("UNSTOP")) == [KeywordText(NUMBER, "+12125550101", "start", NOW_MS + 123)]
     assert items_of(two_way("arrêt"), words=OWN) == [
@@ -103,7 +105,7 @@ def test_a_text_to_a_number_at_aws_has_the_time_of_its_notification() -> None:
     ]
 
 
-def test_other_texts_are_not_items_of_the_queue(counted: Counted, log: Log) -> None:
+def test_an_inbound_text_without_a_keyword_yields_no_stop_or_start(counted: Counted, log: Log) -> None:
     assert items_of(two_way("Where is my parcel?")) == []
     assert (counted(), log()) == ({"TextsIgnored": 1}, [])
 
@@ -119,12 +121,12 @@ def test_other_texts_are_not_items_of_the_queue(counted: Counted, log: Log) -> N
         (texted(at=-1), "`at` is no time in epoch milliseconds"),
     ],
 )
-def test_a_text_with_an_invalid_field_is_malformed(body: dict[str, Any], problem: str) -> None:
+def test_a_stop_or_start_with_an_invalid_field_is_malformed(body: dict[str, Any], problem: str) -> None:
     assert fault(body) == problem
 
 
 @pytest.mark.parametrize("number", ["whatsapp:hello", "VERIFY", "", "12345", "+49 30 123456 hello"])
-def test_a_text_with_an_invalid_number_is_malformed_and_its_number_is_not_logged(
+def test_a_stop_or_start_with_an_invalid_number_is_malformed_and_the_number_is_not_logged(
     log: Log, number: str
 ) -> None:
     for body in (texted(number=number), two_way(originationNumber=number)):
@@ -132,16 +134,16 @@ def test_a_text_with_an_invalid_number_is_malformed_and_its_number_is_not_logged
     assert "hello" not in str(log())
 
 
-def test_a_text_from_the_queue_of_twilios_function_is_read() -> None:
+def test_a_text_queued_by_the_twilio_callback_function_is_read() -> None:
     assert items_of(texted("start")) == [KeywordText(NUMBER, OURS, "start", NOW_MS)]
 
 
-def test_a_text_longer_than_providers_deliver_is_ignored() -> None:
+def test_an_inbound_text_longer_than_providers_deliver_is_ignored() -> None:
     """Folding sorts the combining marks after a letter, so their number bounds the time."""
     assert KNOWN.wish("STOP" + " " * (MAX_TEXT - 4)) == "stop"
     assert KNOWN.wish("STOP" + " " * MAX_TEXT) is None
     assert_linear(lambda size: lambda: KNOWN.wish("a" + "\u0327\u0301" * (size // 2)), 16_000)
 
 
-def test_a_fault_quotes_a_long_word_in_part() -> None:
+def test_the_error_about_an_invalid_keyword_quotes_a_long_word_only_in_part() -> None:
     assert len(fault(texted(wish="x" * 100_000))) < 300

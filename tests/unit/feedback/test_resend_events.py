@@ -78,7 +78,7 @@ def one(kind: str, **changes: Any) -> Event:
         ),
     ],
 )
-def test_each_type_has_the_meaning_of_the_like_event_of_ses(
+def test_each_type_of_resend_event_is_read_like_the_corresponding_event_of_ses(
     kind: str, data: dict[str, Any], status: str | None, facts: dict[str, Any], suppress: str | None
 ) -> None:
     sent = one(kind, id_="order 7 / ä", attempt=3, **data)
@@ -87,24 +87,24 @@ def test_each_type_has_the_meaning_of_the_like_event_of_ses(
     assert (sent.status, sent.facts, sent.suppress) == (status, facts, suppress)
 
 
-def test_every_type_that_is_read_has_a_test() -> None:
-    (case,) = test_each_type_has_the_meaning_of_the_like_event_of_ses.pytestmark
+def test_every_type_of_resend_event_that_is_read_has_a_test_case() -> None:
+    (case,) = test_each_type_of_resend_event_is_read_like_the_corresponding_event_of_ses.pytestmark
     assert {kind for kind, *_ in case.args[1]} == READERS.keys()
 
 
 @pytest.mark.parametrize("kind", ["email.bounced", "email.complained", "email.delivered"])
-def test_an_event_of_a_mail_to_several_proves_acceptance_and_suppresses_no_recipient(kind: str) -> None:
+def test_an_event_about_a_mail_to_several_proves_only_that_resend_accepted_the_mail(kind: str) -> None:
     tags = {**event()["data"]["tags"], "several": "true"}
     sent = one(kind, tags=tags, bounce=BOUNCE)
     assert (sent.status, sent.suppress, sent.several) == ("sent", None, True)
 
 
-def test_an_event_of_another_programs_mail_is_logged_and_dropped(log: Log) -> None:
+def test_a_resend_event_about_another_programs_mail_is_logged_and_dropped(log: Log) -> None:
     assert events("email.delivered", tags={"category": "welcome"}) == []
     assert "not Mailroom's" in log()[-1]["message"]
 
 
-def test_an_event_of_an_unknown_type_is_logged_and_dropped(log: Log) -> None:
+def test_a_resend_event_of_an_unknown_type_is_logged_and_dropped(log: Log) -> None:
     assert events("email.scheduled") == []
     assert log()[-1]["kind"] == "email.scheduled"
 
@@ -118,6 +118,6 @@ def test_an_event_of_an_unknown_type_is_logged_and_dropped(log: Log) -> None:
         {"source": "resend", "event": event("email.bounced")},
     ],
 )
-def test_an_invalid_event_is_malformed(body: dict[str, Any]) -> None:
+def test_a_resend_event_with_an_invalid_field_is_malformed(body: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
         read(msgspec.json.encode(body).decode(), ())

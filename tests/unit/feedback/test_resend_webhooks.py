@@ -23,7 +23,7 @@ def door(clock: FakeClock) -> Door:
     return Door(clock)
 
 
-def test_a_signed_event_is_queued_without_its_recipient(door: Door, counted: Counted) -> None:
+def test_a_signed_resend_event_is_queued_without_the_recipients_address(door: Door, counted: Counted) -> None:
     assert door.answers(post(event("email.bounced", bounce={"type": "Permanent"}))) == 204
     (body,) = map(json.loads, door.queue.bodies)
     assert body["source"] == "resend"
@@ -48,7 +48,7 @@ def test_a_signed_event_is_queued_without_its_recipient(door: Door, counted: Cou
         post(event(), at=NOW + 301),
     ],
 )
-def test_a_request_without_a_valid_and_recent_signature_is_refused(
+def test_a_resend_webhook_without_a_valid_and_recent_signature_is_refused(
     door: Door, request_: Any, counted: Counted
 ) -> None:
     assert door.answers(request_) == 401
@@ -56,25 +56,25 @@ def test_a_request_without_a_valid_and_recent_signature_is_refused(
     assert counted() == {"ResendEventsRefused": 1}
 
 
-def test_either_signature_is_valid_while_a_secret_is_replaced(door: Door) -> None:
+def test_a_webhook_with_several_signatures_is_valid_if_one_of_them_is_valid(door: Door) -> None:
     ours = post(event())["headers"]["svix-signature"]
     replaced = post(event(), key=OTHER)["headers"]["svix-signature"]
     assert door.answers(post(event(), svix_signature=f"{replaced} {ours}")) == 204
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "null", '{"type": 5}', "[" * 100_000])
-def test_a_signed_body_that_is_not_an_event_is_refused(door: Door, body: str) -> None:
+def test_a_signed_webhook_body_that_is_not_an_event_is_refused(door: Door, body: str) -> None:
     assert door.answers(post(body)) == 400
 
 
-def test_a_body_over_the_limit_is_refused(door: Door) -> None:
+def test_a_webhook_body_over_the_size_limit_is_refused(door: Door) -> None:
     assert door.answers(post("x" * 300_000)) == 413
 
 
 @pytest.mark.parametrize(
     "text", ["", "no JSON", "{}", '{"webhook_secret": ""}', '{"webhook_secret": "whsec_not/base64!!!!!!!!!"}']
 )
-def test_an_invalid_secret_is_a_server_error_so_that_resend_retries(
+def test_with_an_invalid_secret_the_response_is_a_server_error_so_that_resend_retries(
     clock: FakeClock, text: str, log: Log
 ) -> None:
     assert Door(clock, text).answers(post(event())) == 500
@@ -82,7 +82,7 @@ def test_an_invalid_secret_is_a_server_error_so_that_resend_retries(
     assert not text or text not in str(log())
 
 
-def test_an_outage_of_sqs_or_of_the_secret_is_a_server_error_so_that_resend_retries(door: Door) -> None:
+def test_while_sqs_or_the_secret_is_unavailable_the_response_makes_resend_retry(door: Door) -> None:
     door.secrets.trouble = DENIED
     assert door.answers(post(event())) == 500
     door.secrets.trouble = None
@@ -90,7 +90,7 @@ def test_an_outage_of_sqs_or_of_the_secret_is_a_server_error_so_that_resend_retr
     assert door.answers(post(event())) == 503
 
 
-def test_an_event_goes_from_the_request_into_the_queue(
+def test_the_handler_puts_an_event_of_a_resend_webhook_into_the_feedback_queue(
     load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     created = boto3.client("secretsmanager").create_secret(Name="mailroom-test-resend", SecretString=SECRET)

@@ -100,7 +100,7 @@ MEANING: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_each_published_type_is_read(name: str) -> None:
+def test_each_event_type_that_ses_publishes_is_read(name: str) -> None:
     sent = event(sns(ses(name)))
     assert (sent.key, sent.attempt) == (Key("m-1", "mail"), 1)
     assert (sent.provider, sent.provider_id) == ("ses", SES_MESSAGE_ID)
@@ -120,7 +120,9 @@ def test_each_published_type_is_read(name: str) -> None:
         ("notice_of_complaint_without_report", "complained", ("richard@example.com",)),
     ],
 )
-def test_each_notice_of_an_identity_is_read(name: str, status: str, recipients: tuple[str, ...]) -> None:
+def test_each_feedback_notification_of_an_ses_identity_is_read(
+    name: str, status: str, recipients: tuple[str, ...]
+) -> None:
     assert name in NOTICES + MORE_NOTICES
     sent = event(sns(ses(name)))
     assert (sent.key, sent.status, sent.recipients) == (Key("m-1", "mail"), status, recipients)
@@ -128,25 +130,25 @@ def test_each_notice_of_an_identity_is_read(name: str, status: str, recipients: 
     assert (sent.facts["sentAt"], sent.at) == (ms("2016-01-27T14:59:08.237"), ms("2016-01-27T14:59:38.237"))
 
 
-def test_a_bounce_without_a_delivery_status_notification_has_no_code() -> None:
+def test_a_bounce_without_a_delivery_status_notification_is_read_without_an_error_code() -> None:
     sent = event(ses("notice_of_bounce_without_dsn"))
     assert "diagnostic_code" not in sent.facts
     assert (sent.detail, sent.suppress) == ("hard bounce (General)", "bounce")
 
 
-def test_a_complaint_without_a_report_has_no_type() -> None:
+def test_a_complaint_without_a_feedback_report_is_read_without_a_complaint_type() -> None:
     sent = event(ses("notice_of_complaint_without_report"))
     assert (sent.detail, sent.suppress) == ("complaint (no type)", "complaint")
     assert "complaint_type" not in sent.facts
 
 
-def test_a_complaints_time_is_the_time_of_its_report_and_not_of_the_mails_arrival() -> None:
+def test_a_complaint_has_the_time_of_the_report_and_not_of_the_mails_arrival() -> None:
     complaint = ses("complaint")
     assert complaint["complaint"]["arrivalDate"] != complaint["complaint"]["timestamp"]
     assert event(complaint).facts["complainedAt"] == ms("2017-08-05T00:41:02.669")
 
 
-def test_a_report_of_not_spam_changes_no_status_and_suppresses_no_recipient() -> None:
+def test_a_not_spam_report_neither_changes_the_status_nor_suppresses_the_recipient() -> None:
     complaint = ses("complaint")
     complaint["complaint"]["complaintFeedbackType"] = "not-spam"
     sent = event(complaint)
@@ -154,7 +156,7 @@ def test_a_report_of_not_spam_changes_no_status_and_suppresses_no_recipient() ->
     assert sent.facts == {"sentAt": SENT_AT["complaint"], "complaint_type": "not-spam"}
 
 
-def test_a_complaint_from_the_accounts_suppression_list_has_its_subtype() -> None:
+def test_the_subtype_of_a_complaint_is_recorded_if_ses_reports_one() -> None:
     complaint = ses("complaint")
     complaint["complaint"]["complaintSubType"] = "OnAccountSuppressionList"
     assert event(complaint).facts["complaint_subtype"] == "OnAccountSuppressionList"
@@ -163,14 +165,16 @@ def test_a_complaint_from_the_accounts_suppression_list_has_its_subtype() -> Non
 
 
 @pytest.mark.parametrize("subtype", ["General", "MailboxFull", "MessageTooLarge", "ContentRejected"])
-def test_a_transient_bounce_is_undelivered_and_suppresses_no_recipient(subtype: str) -> None:
+def test_a_mail_with_a_transient_bounce_is_undelivered_and_its_recipient_is_not_suppressed(
+    subtype: str,
+) -> None:
     sent = event(bounce(bounced("ada@example.com"), bounceType="Transient", bounceSubType=subtype))
     assert (sent.status, sent.suppress, sent.detail) == ("undelivered", None, f"soft bounce ({subtype})")
     assert sent.facts["undeliveredAt"] == AT["bounce"]
     assert "bouncedAt" not in sent.facts
 
 
-def test_an_undetermined_bounce_is_a_bounce_and_suppresses_no_recipient() -> None:
+def test_a_mail_with_an_undetermined_bounce_is_bounced_and_its_recipient_is_not_suppressed() -> None:
     sent = event(bounce(bounced("ada@example.com"), bounceType="Undetermined", bounceSubType="Undetermined"))
     assert (sent.status, sent.suppress, sent.detail) == ("bounced", None, "bounce (Undetermined)")
 
@@ -182,7 +186,7 @@ def test_every_permanent_bounce_suppresses_its_recipient(subtype: str) -> None:
     assert sent.facts["bounce_subtype"] == subtype
 
 
-def test_a_mail_servers_text_becomes_one_bounded_line_with_masked_addresses() -> None:
+def test_the_mail_servers_text_in_a_bounce_is_shortened_to_one_line_with_masked_addresses() -> None:
     code = f"smtp; 550\r\n 5.1.1 <jane@example.com>... {'x' * 5000}"
     sent = event(bounce(bounced("jane@example.com", code)))
     line = str(sent.facts["diagnostic_code"])
@@ -191,7 +195,7 @@ def test_a_mail_servers_text_becomes_one_bounded_line_with_masked_addresses() ->
     assert len(str(event(bounce(bounced("a@b.example"), bounceType="T" * 999)).facts["bounce_type"])) == 64
 
 
-def test_a_time_may_have_another_zone_or_none() -> None:
+def test_the_time_of_an_ses_event_may_have_any_time_zone_or_lack_one() -> None:
     delivery = ses("delivery")
     delivery["delivery"]["timestamp"] = "2016-10-20T01:21:04.133+02:00"
     delivery["mail"]["timestamp"] = "2016-10-19T23:20:52"
@@ -199,13 +203,13 @@ def test_a_time_may_have_another_zone_or_none() -> None:
     assert (sent.at, sent.facts["sentAt"]) == (AT["delivery"], ms("2016-10-19T23:20:52"))
 
 
-def test_a_time_keeps_its_milliseconds() -> None:
+def test_the_time_of_an_ses_event_keeps_its_milliseconds() -> None:
     delivery = ses("delivery")
     delivery["delivery"]["timestamp"] = "2038-09-14T21:19:24.924Z"  # its float is a little less
     assert event(delivery).at % 1000 == 924
 
 
-def test_the_mails_time_counts_if_the_event_has_no_time() -> None:
+def test_an_event_without_a_time_gets_the_time_of_its_mail() -> None:
     delivery = ses("delivery")
     del delivery["delivery"]["timestamp"]
     assert event(delivery).at == SENT_AT["delivery"]
@@ -226,7 +230,7 @@ def test_the_mails_time_counts_if_the_event_has_no_time() -> None:
         (("bounce", "bouncedRecipients"), [{"emailAddress": 1}]),
     ],
 )
-def test_an_event_with_an_invalid_field_is_malformed_and_the_field_named(
+def test_an_ses_event_with_an_invalid_field_is_malformed_and_the_error_names_the_field(
     path: tuple[str, ...], value: Any
 ) -> None:
     content = ses("bounce")
@@ -236,33 +240,33 @@ def test_an_event_with_an_invalid_field_is_malformed_and_the_field_named(
 
 
 @pytest.mark.parametrize("name", ["delivery", "bounce", "complaint"])
-def test_an_event_without_its_own_object_is_malformed(name: str) -> None:
+def test_an_ses_event_without_the_object_named_like_its_type_is_malformed(name: str) -> None:
     content = ses(name)
     del content[name]
     assert f"`{name}`" in fault(content)
 
 
-def test_a_send_is_read_without_its_own_object() -> None:
+def test_a_send_event_is_read_even_without_the_object_send() -> None:
     send = ses("send")
     del send["send"]
     assert event(send).status == "sent"
 
 
 @pytest.mark.parametrize("id_", ["", "x" * 201, "line\nbreak", None])
-def test_an_invalid_message_id_is_left_out(id_: str | None) -> None:
+def test_an_event_with_an_invalid_ses_message_id_is_read_without_the_id(id_: str | None) -> None:
     send = ses("send")
     send["mail"]["messageId"] = id_
     assert event(send).provider_id is None
 
 
-def test_a_time_outside_the_range_of_epoch_milliseconds_is_malformed() -> None:
+def test_an_ses_event_whose_time_exceeds_the_range_of_epoch_milliseconds_is_malformed() -> None:
     """In the suppression list, such a time would make every later mail to the recipient fail."""
     content = ses("bounce")
     content["bounce"]["timestamp"] = "0001-01-01T00:00:00+23:59"
     assert fault(content) == "`timestamp` is no time in epoch milliseconds"
 
 
-def test_an_event_with_many_recipients_is_read_in_linear_time() -> None:
+def test_an_ses_event_with_many_recipients_is_read_in_linear_time() -> None:
     def work(size: int) -> Callable[[], object]:
         recipients = [f"n{number}@example.com" for number in range(size // 32)]
         body = json.dumps(bounce(*map(bounced, recipients)))

@@ -38,7 +38,7 @@ LOST = (
         *((kind, True, "undelivered") for kind in LOST),
     ],
 )
-def test_each_type_has_a_status(kind: str, final: bool, status: str) -> None:
+def test_each_type_of_aws_sms_event_is_read_with_its_status(kind: str, final: bool, status: str) -> None:
     sent = event(sns(sms(kind, isFinal=final)))
     assert (sent.key, sent.attempt, sent.provider) == (Key("s-1", "sms"), 1, "aws")
     assert (sent.kind, sent.status, sent.at) == (kind, status, AT)
@@ -53,12 +53,12 @@ def test_each_type_has_a_status(kind: str, final: bool, status: str) -> None:
     assert sent.facts == {"sentAt": REQUESTED, **facts[status]}
 
 
-def test_an_rcs_message_that_was_read_is_delivered() -> None:
+def test_an_event_that_an_rcs_message_was_read_gives_the_status_delivered() -> None:
     sent = event(sms("RCS_READ"))
     assert (sent.status, sent.facts) == ("delivered", {"sentAt": REQUESTED, "readAt": AT})
 
 
-def test_every_type_of_sms_event_in_the_model_of_aws_is_known() -> None:
+def test_every_type_of_sms_event_in_the_api_model_of_aws_is_known() -> None:
     """An unknown type would be dropped, and its message's status would stay as before."""
     model: Any = Session().get_service_model("pinpoint-sms-voice-v2")
     shapes = model.shape_for("EventType").enum
@@ -67,7 +67,7 @@ def test_every_type_of_sms_event_in_the_model_of_aws_is_known() -> None:
     assert len(kinds) > 30
 
 
-def test_the_detail_of_an_undelivered_text_masks_numbers() -> None:
+def test_the_detail_of_an_undelivered_text_masks_phone_numbers() -> None:
     description = "Blocked for +1 6175551234: see +16175551234"
     assert (
         event(sms("TEXT_BLOCKED", messageStatusDescription=description)).detail
@@ -77,7 +77,7 @@ def test_the_detail_of_an_undelivered_text_masks_numbers() -> None:
     assert event(sms("TEXT_DELIVERED")).detail == ""
 
 
-def test_the_attempt_comes_from_the_context() -> None:
+def test_the_attempt_is_read_from_the_context_of_an_aws_sms_event() -> None:
     assert event(sms(context={"reference": Reference("s-1", 2).text, "other": 1})).attempt == 2
 
 
@@ -88,30 +88,32 @@ def test_the_attempt_comes_from_the_context() -> None:
         *({"reference": reference} for reference in ("order 66!", "", 7, None)),
     ],
 )
-def test_an_event_of_another_programs_sms_is_counted_and_dropped(context: Any, counted: Counted) -> None:
+def test_an_event_about_another_programs_sms_is_counted_and_dropped(context: Any, counted: Counted) -> None:
     assert events(sms(context=context)) == []
     assert counted() == {"EventsUncorrelated": 1}
 
 
-def test_an_event_of_another_programs_sms_is_dropped_even_without_its_time(
+def test_an_event_about_another_programs_sms_is_dropped_even_if_its_time_is_missing(
     counted: Counted,
 ) -> None:
     assert events(sms(context=None, eventTimestamp=...)) == []
     assert counted() == {"EventsUncorrelated": 1}
 
 
-def test_a_hidden_number_is_left_out() -> None:
+def test_an_sms_event_with_a_hidden_or_missing_number_is_read_without_recipients() -> None:
     assert event(sms(destinationPhoneNumber="VAJZNBLLDX")).recipients == ()
     assert event(sms(destinationPhoneNumber=...)).recipients == ()
 
 
-def test_fields_that_the_event_lacks_are_left_out() -> None:
+def test_facts_whose_fields_are_missing_in_an_sms_event_are_omitted() -> None:
     sent = event(sms(messageRequestTimestamp=..., messageId=..., isFinal=...))
     assert (sent.facts, sent.provider_id) == ({"deliveredAt": AT}, None)
 
 
 @pytest.mark.parametrize("kind", ["VOICE_COMPLETED", "REGISTRATION_STATUS_CHANGE"])
-def test_an_event_of_another_service_is_counted_and_dropped(kind: str, counted: Counted) -> None:
+def test_an_event_about_a_voice_call_or_a_registration_is_counted_and_dropped(
+    kind: str, counted: Counted
+) -> None:
     assert events(sms(kind)) == []
     assert counted() == {"EventsUnknown": 1}
 
@@ -126,7 +128,7 @@ def test_an_event_of_another_service_is_counted_and_dropped(kind: str, counted: 
         ({"isFinal": "yes"}, "isFinal"),
     ],
 )
-def test_an_event_with_an_invalid_field_is_malformed_and_the_field_named(
+def test_an_sms_event_with_an_invalid_field_is_malformed_and_the_error_names_the_field(
     changes: dict[str, Any], field: str
 ) -> None:
     assert field in fault(sms(**changes))

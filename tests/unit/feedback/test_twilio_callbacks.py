@@ -42,7 +42,9 @@ def without(name: str) -> dict[str, str]:
     return {field: value for field, value in FIELDS.items() if field != name}
 
 
-def test_a_signed_callback_is_queued_without_the_texts_content(door: Door, counted: Counted) -> None:
+def test_a_signed_twilio_callback_is_queued_without_the_content_of_the_text(
+    door: Door, counted: Counted
+) -> None:
     assert door.answers(post({**FIELDS, "Body": "secret"})) == 204
     (body,) = door.queue.bodies
     assert json.loads(body) == {
@@ -60,7 +62,7 @@ def test_a_signed_callback_is_queued_without_the_texts_content(door: Door, count
     assert counted() == {"TwilioCallbacks": 1}
 
 
-def test_a_queued_callback_is_read_by_the_feedback_reader(door: Door) -> None:
+def test_the_feedback_reader_reads_a_queued_twilio_callback(door: Door) -> None:
     path = f"/callbacks/twilio/{Reference('order 7 / ä', 3).text}"
     fields = {**FIELDS, "MessageStatus": "undelivered", "ErrorCode": "30006"}
     assert door.answers(post(fields, path=path)) == 204
@@ -69,29 +71,31 @@ def test_a_queued_callback_is_read_by_the_feedback_reader(door: Door) -> None:
     assert (event.status, event.suppress, event.recipients) == ("undelivered", "bounce", (NUMBER,))
 
 
-def test_the_signature_covers_the_callback_url_without_its_fragment(door: Door) -> None:
+def test_twilios_signature_covers_the_callback_url_without_its_fragment(door: Door) -> None:
     url = f"{PUBLIC_URL}{PATH}{RETRIED}"
     assert door.answers(post(signature=sign(urldefrag(url).url, FIELDS))) == 204
     assert door.answers(post(signature=sign(url, FIELDS))) == 403
 
 
-def test_a_body_may_arrive_without_base64(door: Door) -> None:
+def test_a_callback_body_may_arrive_without_base64(door: Door) -> None:
     assert door.answers(post(body=None, isBase64Encoded=False) | {"body": urlencode(FIELDS)}) == 204
 
 
-def test_the_signature_covers_an_empty_field(door: Door) -> None:
+def test_twilios_signature_covers_an_empty_field(door: Door) -> None:
     fields = {**FIELDS, "ErrorMessage": ""}
     assert door.answers(post(fields)) == 204
     assert door.answers(post(fields, signature=sign(PUBLIC_URL + PATH, FIELDS))) == 403
 
 
-def test_the_signature_covers_the_query(door: Door) -> None:
+def test_twilios_signature_covers_the_query_of_the_url(door: Door) -> None:
     assert door.answers(post(query="a=1&b=%20")) == 204
     assert door.answers(post(signature=sign(PUBLIC_URL + PATH, FIELDS)) | {"rawQueryString": "a=1"}) == 403
 
 
 @pytest.mark.parametrize("origin", ["https://api.mailroom.example", "https://api.mailroom.example:443"])
-def test_a_signature_over_the_url_with_or_without_its_port_is_valid(clock: FakeClock, origin: str) -> None:
+def test_twilios_signature_is_valid_over_the_url_with_and_without_its_port(
+    clock: FakeClock, origin: str
+) -> None:
     for public_url in ("https://api.mailroom.example", "https://api.mailroom.example:443"):
         door = Door(clock, public_url=public_url)
         assert door.answers(post(signature=sign(origin + PATH, FIELDS))) == 204
@@ -109,14 +113,14 @@ def came_by(host: Any, signature: str | None = None, **changes: Any) -> dict[str
 
 
 @pytest.mark.parametrize("origin", [f"https://{OWN}", f"https://{OWN}:443"])
-def test_a_callback_to_the_apis_own_host_stays_valid_after_a_change_of_the_public_url(
+def test_a_callback_to_the_apis_default_host_stays_valid_after_a_change_of_the_public_url(
     door: Door, origin: str
 ) -> None:
     assert door.answers(came_by(OWN, sign(origin + PATH, FIELDS))) == 204
     assert door.answers(came_by(OWN, sign(PUBLIC_URL + PATH, FIELDS))) == 204  # as before
 
 
-def test_a_callback_signed_for_another_host_is_refused_whatever_its_headers_contain(door: Door) -> None:
+def test_a_callback_signed_for_another_host_is_refused_even_if_its_headers_name_that_host(door: Door) -> None:
     captured = sign(f"https://other-stage.example{PATH}", FIELDS)
     assert door.answers(came_by(OWN, captured)) == 403
     event = came_by(OWN, captured)
@@ -126,7 +130,9 @@ def test_a_callback_signed_for_another_host_is_refused_whatever_its_headers_cont
 
 
 @pytest.mark.parametrize("host", [OWN, "api.mailroom.example"])
-def test_a_callback_to_any_host_needs_the_token_and_https(door: Door, host: str) -> None:
+def test_a_callback_signed_with_another_token_or_for_http_is_refused_at_any_host(
+    door: Door, host: str
+) -> None:
     assert door.answers(came_by(host, sign(f"https://{host}{PATH}", FIELDS, "another token"))) == 403
     assert door.answers(came_by(host, sign(f"http://{host}{PATH}", FIELDS))) == 403
 
@@ -138,12 +144,12 @@ def test_a_callback_to_any_host_needs_the_token_and_https(door: Door, host: str)
         *("a.example\n", "ä.example", "x" * 64 + ".example", "x." * 127 + "example"),
     ],
 )
-def test_a_signature_over_an_invalid_host_is_refused(door: Door, host: str) -> None:
+def test_a_callback_signed_for_an_invalid_host_is_refused(door: Door, host: str) -> None:
     assert door.answers(came_by(host)) == 403
     assert door.answers(came_by(host, sign(PUBLIC_URL + PATH, FIELDS))) == 204
 
 
-def test_a_request_without_a_host_is_checked_by_the_public_url_alone(door: Door) -> None:
+def test_a_callback_without_a_host_is_checked_against_the_public_url_only(door: Door) -> None:
     assert door.answers(came_by(None, sign(PUBLIC_URL + PATH, FIELDS))) == 204
     assert door.answers(came_by(None)) == 403
     bare = post()
@@ -151,7 +157,7 @@ def test_a_request_without_a_host_is_checked_by_the_public_url_alone(door: Door)
     assert door.answers(bare) == 204
 
 
-def test_the_signature_covers_the_port_and_the_path_of_the_public_url(clock: FakeClock) -> None:
+def test_twilios_signature_covers_the_port_and_the_path_of_the_public_url(clock: FakeClock) -> None:
     public_url = "http://127.0.0.1:4566/restapis/a1/$default/_user_request_"
     door = Door(clock, public_url=public_url)
     assert door.answers(post(signature=sign(public_url + PATH, FIELDS))) == 204
@@ -175,27 +181,27 @@ def test_the_signature_covers_the_port_and_the_path_of_the_public_url(clock: Fak
         f"{sign(PUBLIC_URL + PATH, FIELDS)},{sign(PUBLIC_URL + PATH, FIELDS)}",
     ],
 )
-def test_a_missing_or_invalid_signature_is_refused(
+def test_a_callback_with_a_missing_or_invalid_signature_is_refused(
     door: Door, counted: Counted, signature: str | None
 ) -> None:
     assert door.answers(post(headers=headers(x_twilio_signature=signature))) == 403
     assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
 
-def test_a_header_is_read_in_any_case(door: Door) -> None:
+def test_the_headers_of_a_callback_are_read_in_upper_and_lower_case(door: Door) -> None:
     event = post()
     event["headers"] = {name.title(): value for name, value in event["headers"].items()}
     assert door.answers(event) == 204
 
 
-def test_a_captured_callback_cannot_be_used_for_another_message_or_attempt(door: Door) -> None:
+def test_a_captured_callback_is_refused_for_another_message_or_attempt(door: Door) -> None:
     for reference in (Reference("s-2"), Reference("s-1", 2)):
         path = f"/callbacks/twilio/{reference.text}"
         assert door.answers({**post(), "rawPath": path}) == 403
     assert door.queue.bodies == []
 
 
-def test_a_callback_that_is_posted_again_is_queued_as_the_same_event(door: Door) -> None:
+def test_a_repeated_callback_is_queued_as_the_same_event(door: Door) -> None:
     for _ in range(2):
         assert door.answers(post()) == 204
     first, second = map(event_of, door.queue.bodies)
@@ -203,20 +209,20 @@ def test_a_callback_that_is_posted_again_is_queued_as_the_same_event(door: Door)
 
 
 @pytest.mark.parametrize("fields", [without("AccountSid"), {**FIELDS, "AccountSid": ACCOUNT[:-1] + "1"}])
-def test_a_callback_of_another_account_is_refused(door: Door, fields: dict[str, str]) -> None:
+def test_a_callback_of_another_twilio_account_is_refused(door: Door, fields: dict[str, str]) -> None:
     assert door.answers(post(fields)) == 403
     assert door.queue.bodies == []
 
 
 @pytest.mark.parametrize("name", ["MessageSid", "MessageStatus"])
-def test_a_signed_request_without_an_id_or_a_status_is_refused(door: Door, name: str) -> None:
+def test_a_signed_callback_without_a_message_id_or_a_status_is_refused(door: Door, name: str) -> None:
     assert door.answers(post(without(name))) == 400
     assert door.answers(post({**FIELDS, name: ""})) == 400
     assert door.queue.bodies == []
 
 
 @pytest.mark.parametrize("trouble", [DOWN, EndpointConnectionError(endpoint_url="https://sqs")])
-def test_a_callback_that_cannot_be_queued_is_to_come_again(
+def test_if_a_callback_cannot_be_queued_the_response_makes_twilio_retry(
     door: Door, log: Log, counted: Counted, trouble: Exception
 ) -> None:
     door.queue.trouble = trouble
@@ -239,7 +245,7 @@ def test_a_callback_that_cannot_be_queued_is_to_come_again(
         f'{{"account_sid": "{ACCOUNT}", "auth_token": null}}',
     ],
 )
-def test_an_invalid_secret_refuses_every_request_and_the_log_has_the_remedy(
+def test_with_an_invalid_secret_every_callback_is_refused_and_the_log_has_the_remedy(
     clock: FakeClock, log: Log, text: str
 ) -> None:
     door = Door(clock, text)
@@ -251,7 +257,7 @@ def test_an_invalid_secret_refuses_every_request_and_the_log_has_the_remedy(
 
 
 @pytest.mark.parametrize("trouble", [DENIED, DOWN, EndpointConnectionError(endpoint_url="https://secrets")])
-def test_every_request_is_refused_while_the_secret_cannot_be_read(
+def test_every_callback_is_refused_while_the_secret_cannot_be_read(
     door: Door, log: Log, counted: Counted, trouble: Exception
 ) -> None:
     door.secrets.trouble = trouble
@@ -263,7 +269,9 @@ def test_every_request_is_refused_while_the_secret_cannot_be_read(
     assert door.answers(post()) == 204
 
 
-def test_a_secret_without_a_value_refuses_every_request(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_callback_is_refused_if_the_secret_lacks_a_value(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def none(_: CachedSecret) -> None:
         raise LookupError("the secret has no current value; put one")
 
@@ -271,7 +279,7 @@ def test_a_secret_without_a_value_refuses_every_request(door: Door, monkeypatch:
     assert door.answers(post()) == 500
 
 
-def test_a_new_token_is_valid_half_a_minute_later(door: Door, clock: FakeClock) -> None:
+def test_a_replaced_auth_token_is_used_after_half_a_minute(door: Door, clock: FakeClock) -> None:
     new = post(signature=sign(PUBLIC_URL + PATH, FIELDS, "another token"))
     assert (door.answers(post()), door.answers(new)) == (204, 403)
     door.secrets.rotate(SECRET.replace(TOKEN, "another token"), NOW)
@@ -280,12 +288,12 @@ def test_a_new_token_is_valid_half_a_minute_later(door: Door, clock: FakeClock) 
     assert len(door.secrets.asked) == 2
 
 
-def test_the_secret_may_have_more_fields(clock: FakeClock) -> None:
+def test_the_twilio_secret_may_contain_further_fields(clock: FakeClock) -> None:
     door = Door(clock, SECRET.replace("}", ', "api_key": "SK1", "api_key_secret": "x"}'))
     assert door.answers(post()) == 204
 
 
-def test_the_log_contains_no_more_of_a_callback_than_its_id_and_status(door: Door, log: Log) -> None:
+def test_the_log_contains_only_the_id_and_the_status_of_a_callback(door: Door, log: Log) -> None:
     for event in (post(), post(signature="no"), post(body="Body=secret&Body=secret")):
         door.answers(event)
     door.queue.trouble = DOWN
@@ -320,7 +328,9 @@ def signed(event: Any) -> bool:
 
 
 @given(changed, st.booleans())
-def test_any_request_gets_a_response_and_only_a_signed_one_is_queued(changes: Any, bare: bool) -> None:
+def test_any_callback_request_gets_a_response_and_only_a_signed_callback_is_queued(
+    changes: Any, bare: bool
+) -> None:
     door = Door(FakeClock())
     event = changes if bare else {**post(), **changes}
     queued = door.answers(event) == 204
@@ -329,7 +339,7 @@ def test_any_request_gets_a_response_and_only_a_signed_one_is_queued(changes: An
 
 
 @given(st.dictionaries(texts, texts, max_size=6), texts, st.binary(max_size=40))
-def test_a_request_signed_without_the_token_is_refused(
+def test_a_callback_signed_without_the_auth_token_is_refused(
     fields: dict[str, str], token: str, signature: bytes
 ) -> None:
     door = Door(FakeClock())

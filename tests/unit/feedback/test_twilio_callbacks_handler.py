@@ -12,7 +12,7 @@ from tests.support.unit.functions import Load
 from tests.support.unit.shared import Aws, refuse_calls
 
 
-def test_a_callback_goes_from_the_request_into_the_queue(
+def test_the_handler_puts_a_twilio_callback_into_the_feedback_queue(
     load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     created = boto3.client("secretsmanager").create_secret(Name="mailroom-test-twilio", SecretString=SECRET)
@@ -28,7 +28,7 @@ def test_a_callback_goes_from_the_request_into_the_queue(
 
 
 @pytest.mark.process
-def test_the_validator_alone_is_imported_of_twilios_package() -> None:
+def test_the_callback_handler_imports_only_the_request_validator_of_twilios_library() -> None:
     script = (
         "import sys; import mailroom.feedback.twilio_callbacks; "
         "print([name for name in ('twilio.rest', 'requests', 'aiohttp', 'jwt') if name in sys.modules])"

@@ -27,9 +27,7 @@ from tests.support.unit.shared import NOW_MS
         ("canceled", "undelivered", "undeliveredAt"),
     ],
 )
-def test_each_status_of_twilio_has_a_status_of_the_ledger(
-    reported: str, status: str, fact: str | None
-) -> None:
+def test_each_twilio_status_is_read_as_a_ledger_status(reported: str, status: str, fact: str | None) -> None:
     sent = event(twilio(reported))
     assert (sent.key, sent.attempt, sent.provider) == (Key("s-1", "sms"), 1, "twilio")
     assert (sent.provider_id, sent.kind, sent.status) == (SID, reported, status)
@@ -39,7 +37,7 @@ def test_each_status_of_twilio_has_a_status_of_the_ledger(
     assert (sent.detail, sent.suppress) == (reported if status == "undelivered" else "", None)
 
 
-def test_the_attempt_comes_from_the_reference() -> None:
+def test_the_attempt_is_read_from_the_reference_in_a_callback() -> None:
     assert event(twilio(attempt=3)).attempt == 3
 
 
@@ -52,7 +50,7 @@ def test_the_attempt_comes_from_the_reference() -> None:
         ("30008", None, "undelivered: error 30008"),
     ],
 )
-def test_an_error_code_is_recorded_and_suppresses_a_landline_and_an_opted_out_number(
+def test_an_error_code_is_recorded_and_suppresses_landlines_and_opted_out_numbers(
     code: str, suppress: str | None, detail: str
 ) -> None:
     sent = event(twilio("undelivered", ErrorCode=code))
@@ -60,37 +58,39 @@ def test_an_error_code_is_recorded_and_suppresses_a_landline_and_an_opted_out_nu
 
 
 @pytest.mark.parametrize("sender", ["12345", "ACME"])
-def test_a_carrier_out_of_reach_for_a_short_code_or_a_name_suppresses_no_number(sender: str) -> None:
+def test_an_unreachable_carrier_suppresses_no_number_if_the_sender_is_a_short_code_or_name(
+    sender: str,
+) -> None:
     sent = event(twilio("undelivered", ErrorCode="30006", From=sender))
     assert (sent.status, sent.suppress) == ("undelivered", None)
 
 
-def test_an_error_code_of_a_delivery_is_ignored() -> None:
+def test_the_error_code_of_a_delivered_text_is_ignored() -> None:
     sent = event(twilio("delivered", ErrorCode="30006"))
     assert (sent.facts, sent.suppress) == ({"deliveredAt": NOW_MS}, None)
 
 
-def test_the_carriers_date_is_recorded_beside_the_time_of_the_callback() -> None:
+def test_the_carriers_date_is_recorded_in_addition_to_the_time_of_the_callback() -> None:
     sent = event(twilio(RawDlrDoneDate="2611210458"))
     assert sent.facts == {"deliveredAt": NOW_MS, "carrier_done_date": "2611210458"}
 
 
 @pytest.mark.parametrize("date", ["26112104580", "26-11-21", "", "٢٦١١٢١٠٤٥٨"])
-def test_a_carriers_date_in_another_form_is_left_out(date: str) -> None:
+def test_a_carriers_date_in_an_unknown_format_is_not_recorded(date: str) -> None:
     assert event(twilio(RawDlrDoneDate=date)).facts == {"deliveredAt": NOW_MS}
 
 
 @pytest.mark.parametrize("to", [..., "", "MAILROOM", "+1"])
-def test_a_recipient_that_is_not_a_number_is_left_out(to: Any) -> None:
+def test_a_callback_whose_recipient_is_not_a_number_is_read_without_recipients(to: Any) -> None:
     assert event(twilio(To=to)).recipients == ()
 
 
-def test_a_number_without_a_country_code_belongs_to_the_stages_region() -> None:
+def test_a_number_without_a_country_code_is_read_in_the_stages_region() -> None:
     assert event(twilio(To="(617) 555-1234"), "US").recipients == (NUMBER,)
     assert event(twilio(To="(617) 555-1234")).recipients == ()
 
 
-def test_an_unknown_status_is_logged_and_counted(log: Log, counted: Counted) -> None:
+def test_a_callback_with_an_unknown_status_is_logged_and_counted(log: Log, counted: Counted) -> None:
     assert events(twilio("teleported")) == []
     (line,) = log()
     assert (line["level"], line["kind"], counted()) == ("WARNING", "teleported", {"EventsUnknown": 1})
@@ -109,12 +109,12 @@ def test_an_unknown_status_is_logged_and_counted(log: Log, counted: Counted) -> 
         ({"fields": None}, "fields"),
     ],
 )
-def test_a_callback_with_an_invalid_field_is_malformed_and_the_field_named(
+def test_a_callback_with_an_invalid_field_is_malformed_and_the_error_names_the_field(
     changes: dict[str, Any], field: str
 ) -> None:
     assert field in fault({**twilio(), **changes})
 
 
-def test_the_content_of_a_callback_is_not_logged(log: Log) -> None:
+def test_the_content_of_a_twilio_callback_is_not_logged(log: Log) -> None:
     events(twilio(To="MAILROOM", MessageSid="line\nbreak"))
     assert not [text for text in (NUMBER, "MAILROOM", "line\\nbreak") if text in json.dumps(log())]

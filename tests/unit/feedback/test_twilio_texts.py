@@ -26,7 +26,7 @@ def door(clock: FakeClock) -> Door:
     return door
 
 
-def test_a_signed_stop_is_queued_with_the_time_of_its_creation_at_twilio(door: Door) -> None:
+def test_a_signed_stop_is_queued_with_the_time_at_which_twilio_created_it(door: Door) -> None:
     assert door.answers(text("Stop.")) == 200
     (body,) = door.queue.bodies
     assert json.loads(body) == {
@@ -38,13 +38,13 @@ def test_a_signed_stop_is_queued_with_the_time_of_its_creation_at_twilio(door: D
     }
 
 
-def test_a_queued_text_is_read_by_the_feedback_reader(door: Door) -> None:
+def test_the_feedback_reader_reads_a_queued_stop_or_start(door: Door) -> None:
     assert door.answers(text("Unstop")) == 200
     assert items_of(door.queue.bodies[0]) == [KeywordText(NUMBER, OURS, "start", NOW_MS - 60_000)]
 
 
 @pytest.mark.parametrize(("words", "wish"), [("ARRÊT", "stop"), ("oui", "start")])
-def test_the_stages_own_words_count(door: Door, words: str, wish: str) -> None:
+def test_the_stages_configured_keywords_are_recognized_in_texts(door: Door, words: str, wish: str) -> None:
     assert door.answers(text(words)) == 200
     assert json.loads(door.queue.bodies[0])["wish"] == wish
 
@@ -58,14 +58,14 @@ def test_the_stages_own_words_count(door: Door, words: str, wish: str) -> None:
         ("YES", "HELP", "start"),
     ],
 )
-def test_the_keyword_that_a_messaging_service_recognized_counts_too(
+def test_a_keyword_recognized_by_twilios_messaging_service_is_used_too(
     door: Door, body: str, type_: str, wish: str
 ) -> None:
     assert door.answers(text(body, fields={"OptOutType": type_})) == 200
     assert json.loads(door.queue.bodies[0])["wish"] == wish
 
 
-def test_other_texts_are_counted_without_a_queue_record_or_a_look_up(
+def test_a_text_without_stop_or_start_is_counted_and_neither_queued_nor_looked_up(
     door: Door, counted: Counted, log: Log
 ) -> None:
     door.created = {}
@@ -82,12 +82,14 @@ def test_other_texts_are_counted_without_a_queue_record_or_a_look_up(
         {"fields": {"AccountSid": ACCOUNT[:-1] + "1"}},
     ],
 )
-def test_a_forged_text_is_refused(door: Door, counted: Counted, changes: dict[str, str]) -> None:
+def test_a_text_with_a_forged_signature_is_refused(
+    door: Door, counted: Counted, changes: dict[str, str]
+) -> None:
     assert door.answers(text(**changes)) == 403  # type: ignore[arg-type]
     assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
 
-def test_a_captured_text_cannot_be_changed_into_another(door: Door) -> None:
+def test_a_captured_text_is_refused_after_any_change(door: Door) -> None:
     captured = text("START")
     for forged in (text("STOP"), text("START", fields={"From": "+16175559999"}), text("START", OTHER)):
         assert door.answers({**captured, "body": forged["body"]}) == 403
@@ -95,7 +97,7 @@ def test_a_captured_text_cannot_be_changed_into_another(door: Door) -> None:
     assert door.queue.bodies == []
 
 
-def test_a_text_that_is_posted_again_later_is_queued_with_the_same_time(door: Door, clock: FakeClock) -> None:
+def test_a_text_posted_again_later_is_queued_with_the_same_time(door: Door, clock: FakeClock) -> None:
     door.answers(text("START"))
     clock.advance(3600)
     door.answers(text("START"))
@@ -103,7 +105,7 @@ def test_a_text_that_is_posted_again_later_is_queued_with_the_same_time(door: Do
     assert first == second
 
 
-def test_within_one_second_a_stop_counts_as_the_last_text_and_a_start_as_the_first(door: Door) -> None:
+def test_a_stop_is_dated_after_a_start_of_the_same_second(door: Door) -> None:
     door.created[OTHER] = door.created[SID]
     door.answers(text("START", OTHER))
     door.answers(text("STOP"))
@@ -119,14 +121,16 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_a_stop_counts_as_of_now_if_twilio_does_not_return_its_time(door: Door, trouble: Exception) -> None:
+def test_if_twilio_does_not_return_the_time_of_a_stop_the_current_time_is_used(
+    door: Door, trouble: Exception
+) -> None:
     door.created[SID] = trouble
     assert door.answers(text()) == 200
     assert json.loads(door.queue.bodies[0])["at"] == NOW_MS
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_a_start_is_to_come_again_if_twilio_does_not_return_its_time(
+def test_if_twilio_does_not_return_the_time_of_a_start_the_response_makes_twilio_retry(
     door: Door, counted: Counted, log: Log, trouble: Exception
 ) -> None:
     door.created[SID] = trouble
@@ -137,23 +141,25 @@ def test_a_start_is_to_come_again_if_twilio_does_not_return_its_time(
 
 
 @pytest.mark.parametrize("trouble", [DOWN, EndpointConnectionError(endpoint_url="https://sqs")])
-def test_a_text_that_cannot_be_queued_is_to_come_again(door: Door, trouble: Exception) -> None:
+def test_if_a_text_cannot_be_queued_the_response_makes_twilio_retry(door: Door, trouble: Exception) -> None:
     door.queue.trouble = trouble
     assert door.answers(text()) == 503
 
 
 @pytest.mark.parametrize("fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"To": ""}])
-def test_a_signed_request_without_a_valid_id_or_number_is_refused(door: Door, fields: dict[str, str]) -> None:
+def test_a_signed_text_without_a_valid_message_id_or_number_is_refused(
+    door: Door, fields: dict[str, str]
+) -> None:
     assert door.answers(text(fields=fields)) == 400
 
 
-def test_a_signed_stop_without_a_number_is_queued_and_becomes_a_dead_letter(door: Door) -> None:
+def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed(door: Door) -> None:
     assert door.answers(text(fields={"From": ""})) == 200
     (body,) = door.queue.bodies
     assert fault(json.loads(body)).startswith("the number of a STOP or START cannot be read")
 
 
-def test_the_log_contains_no_more_of_a_text_than_its_id_and_its_keyword(door: Door, log: Log) -> None:
+def test_the_log_contains_only_the_id_and_the_keyword_of_a_text(door: Door, log: Log) -> None:
     for event in (text(), text("my secret"), text(signature="no"), text(fields={"To": ""})):
         door.answers(event)
     assert [line["message"] for line in log()] == ["text taken", "callback refused", "callback refused"]
@@ -165,7 +171,7 @@ def test_the_log_contains_no_more_of_a_text_than_its_id_and_its_keyword(door: Do
 INBOUND = {"date_created": "Sat, 21 Nov 2026 09:00:00 +0000", "direction": "inbound"}
 
 
-def test_the_look_up_of_a_text_uses_the_accounts_login() -> None:
+def test_the_look_up_of_a_texts_time_uses_the_login_of_the_account() -> None:
     with scripted(Answer(200, INBOUND)) as server:
         account = TwilioAccount(ACCOUNT, TOKEN, "SK1", "key-secret")
         assert message_created(account, server.url + "/", SID) == NOW
@@ -185,6 +191,6 @@ def test_the_look_up_of_a_text_uses_the_accounts_login() -> None:
         Answer(200, {"date_created": "yesterday"}),
     ],
 )
-def test_any_other_response_leaves_the_time_of_a_text_unknown(answer: Answer) -> None:
+def test_after_an_invalid_response_to_the_look_up_the_time_of_a_text_is_unknown(answer: Answer) -> None:
     with scripted(answer) as server, pytest.raises(OutcomeUnknown):
         message_created(TwilioAccount(ACCOUNT, TOKEN), server.url, SID)
