@@ -60,9 +60,7 @@ def test_the_preview_lists_attachments_without_reading_their_objects(root: Path)
     assert preview.attachments == ["logo.png"]
 
 
-def test_the_preview_of_a_text_has_segments_of_a_push_its_text_and_of_a_webhook_no_content(
-    root: Path,
-) -> None:
+def test_a_preview_shows_a_texts_segments_a_pushs_text_and_no_content_of_a_webhook(root: Path) -> None:
     text = previews(root).look(message("sms", template="code", code="4711"))
     assert (text.text, text.segments, text.encoding) == ("Your code: 4711", 1, "GSM-7")
     text = previews(root).look(message("sms", text="Hello,\r\nit\u2019s " + "a" * 70))
@@ -147,9 +145,7 @@ def test_strict_checks_refuse_an_item_with_unused_attributes(root: Path) -> None
         previews(root, strict=True).check(message(template="a", name="Ada", shoe=7))
 
 
-def test_the_preview_renders_the_current_template_version_unless_the_item_names_a_version(
-    aws: Aws, root: Path
-) -> None:
+def test_the_current_template_version_is_rendered_unless_the_item_names_another(aws: Aws, root: Path) -> None:
     for number, text in ((1, "one"), (2, "two")):
         publish(aws, number, text)
     choose(aws, a=2)

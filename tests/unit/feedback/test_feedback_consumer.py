@@ -65,9 +65,7 @@ def _text(ledger: Ledger, id_: str = "s-1") -> None:
     ledger.complete(claim, "twilio", "SM1")
 
 
-def test_a_delivery_event_is_recorded_in_the_ledger_with_its_times(
-    desk: Desk, ledger: Ledger, aws: Aws
-) -> None:
+def test_the_ledger_gets_a_delivery_event_with_its_times(desk: Desk, ledger: Ledger, aws: Aws) -> None:
     _sent(ledger)
     assert desk.handle(by_sns(ses("Delivery", "m-1", second=2))) == []
     row = aws.item()
@@ -75,9 +73,7 @@ def test_a_delivery_event_is_recorded_in_the_ledger_with_its_times(
     assert row["deliveredAt"] == row["sentAt"] + 2000
 
 
-def test_a_hard_bounce_is_recorded_and_puts_its_recipient_on_the_suppression_list(
-    desk: Desk, ledger: Ledger, aws: Aws
-) -> None:
+def test_a_hard_bounce_is_recorded_and_suppresses_its_recipient(desk: Desk, ledger: Ledger, aws: Aws) -> None:
     _sent(ledger)
     assert desk.handle(by_sns(ses("Bounce", "m-1"))) == []
     row = aws.item()
@@ -123,9 +119,7 @@ def test_an_out_of_office_reply_neither_undoes_a_delivery_nor_suppresses_the_rec
     assert desk.list.find("mail", [ADA]) == {}
 
 
-def test_all_events_of_a_mail_in_a_batch_are_recorded_in_one_ledger_write(
-    aws: Aws, clock: FakeClock, ledger: Ledger
-) -> None:
+def test_one_write_records_a_batchs_events_of_one_mail(aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
     _sent(ledger)
     client = Meddler(aws.dynamodb)
     records = [by_sns(ses(kind, "m-1")) for kind in ("Delivery", "Send", "Open", "Send")]
@@ -133,9 +127,7 @@ def test_all_events_of_a_mail_in_a_batch_are_recorded_in_one_ledger_write(
     assert client.names() == ["update_item"]
 
 
-def test_a_send_event_marks_a_mail_as_sent_after_a_crash_of_its_worker(
-    desk: Desk, ledger: Ledger, aws: Aws
-) -> None:
+def test_after_a_workers_crash_a_send_event_marks_its_mail_sent(desk: Desk, ledger: Ledger, aws: Aws) -> None:
     claimed(ledger, mail(to=ADA))
     desk.handle(by_sns(ses("Send", "m-1", provider_id="ses-9")))
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "ses-9")
@@ -230,9 +222,7 @@ def test_a_start_ends_an_opt_out_reported_for_another_spelling_of_the_number(
     assert choices.find("sms", [addressee]) == {}
 
 
-def test_a_text_received_at_an_aws_number_is_read_with_the_stages_stop_words(
-    aws: Aws, clock: FakeClock
-) -> None:
+def test_a_text_to_an_aws_number_is_read_with_the_stages_stop_words(aws: Aws, clock: FakeClock) -> None:
     desk = Desk(aws, clock, stop_words=["arrêt"])
     text = {"originationNumber": NUMBER, "destinationNumber": "+12125550101", "inboundMessageId": "1"}
     texts = (by_sns({**text, "messageBody": words}) for words in ("ARRÊT", "merci", "non"))
@@ -303,9 +293,7 @@ def test_a_record_with_a_malformed_event_is_retried_after_its_valid_events_are_r
     assert aws.item()["status"] == "delivered"
 
 
-def test_all_feedback_records_are_retried_while_dynamodb_is_down(
-    aws: Aws, clock: FakeClock, ledger: Ledger
-) -> None:
+def test_all_records_are_retried_while_dynamodb_is_down(aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
     _sent(ledger)
     down = client_error("InternalServerError", status=500)
     desk = Desk(aws, clock, Meddler(aws.dynamodb, update_item=failing(down)))
@@ -327,9 +315,7 @@ def test_a_bounce_whose_suppression_failed_is_retried_and_suppresses_its_recipie
     assert list(desk.list.find("mail", [ADA])) == [ADA]
 
 
-def test_a_feedback_record_is_retried_if_too_little_time_is_left(
-    desk: Desk, ledger: Ledger, aws: Aws
-) -> None:
+def test_an_event_is_retried_if_too_little_time_is_left(desk: Desk, ledger: Ledger, aws: Aws) -> None:
     for id_ in ("m-1", "m-2"):
         _sent(ledger, id_)
     reserve_ms = FEEDBACK_KEPT_BACK_SECONDS * 1000
@@ -360,9 +346,7 @@ def test_of_several_recipients_only_the_one_that_bounced_is_suppressed(
     assert statuses == {ADA: "delivered", EVE: "bounced"}
 
 
-def test_a_text_to_a_landline_is_undelivered_and_suppresses_the_number(
-    desk: Desk, ledger: Ledger, aws: Aws
-) -> None:
+def test_a_text_to_a_landline_suppresses_the_number(desk: Desk, ledger: Ledger, aws: Aws) -> None:
     _text(ledger)
     desk.handle(bodies.twilio("undelivered", "s-1", ErrorCode="30006"), bodies.twilio("sent", "s-1"))
     row = aws.item("s-1", "sms")

@@ -226,9 +226,7 @@ def references_in(value: Any) -> set[str]:
 
 @settings(max_examples=300)
 @given(bent(BASES), st.booleans())
-def test_a_corrupted_event_is_rejected_or_affects_only_a_message_that_it_names(
-    event: Any, wrapped: bool
-) -> None:
+def test_a_corrupted_event_is_rejected_or_affects_only_messages_it_names(event: Any, wrapped: bool) -> None:
     try:
         items = read(written(sns(event) if wrapped else event), TOPICS)
     except Malformed:

@@ -71,9 +71,7 @@ def test_an_inbound_text_without_a_keyword_is_counted_and_ignored(text: str, cou
         *(("oui", "start"), ("रोको", None), ("stop", "stop"), ("start", "start")),
     ],
 )
-def test_a_stages_configured_keywords_are_used_in_addition_to_the_standard_keywords(
-    text: str, wish: str | None
-) -> None:
+def test_a_stages_keywords_are_used_in_addition_to_the_standard_keywords(text: str, wish: str | None) -> None:
     assert OWN.wish(text) == wish
     if text not in {"stop", "start"}:
         assert KNOWN.wish(text) is None

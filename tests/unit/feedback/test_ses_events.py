@@ -120,9 +120,7 @@ def test_each_event_type_that_ses_publishes_is_read(name: str) -> None:
         ("notice_of_complaint_without_report", "complained", ("richard@example.com",)),
     ],
 )
-def test_each_feedback_notification_of_an_ses_identity_is_read(
-    name: str, status: str, recipients: tuple[str, ...]
-) -> None:
+def test_each_notice_of_an_ses_identity_is_read(name: str, status: str, recipients: tuple[str, ...]) -> None:
     assert name in NOTICES + MORE_NOTICES
     sent = event(sns(ses(name)))
     assert (sent.key, sent.status, sent.recipients) == (Key("m-1", "mail"), status, recipients)
@@ -165,9 +163,7 @@ def test_the_subtype_of_a_complaint_is_recorded_if_ses_reports_one() -> None:
 
 
 @pytest.mark.parametrize("subtype", ["General", "MailboxFull", "MessageTooLarge", "ContentRejected"])
-def test_a_mail_with_a_transient_bounce_is_undelivered_and_its_recipient_is_not_suppressed(
-    subtype: str,
-) -> None:
+def test_a_transiently_bounced_mail_is_undelivered_and_its_recipient_not_suppressed(subtype: str) -> None:
     sent = event(bounce(bounced("ada@example.com"), bounceType="Transient", bounceSubType=subtype))
     assert (sent.status, sent.suppress, sent.detail) == ("undelivered", None, f"soft bounce ({subtype})")
     assert sent.facts["undeliveredAt"] == AT["bounce"]

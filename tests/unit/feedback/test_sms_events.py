@@ -93,9 +93,7 @@ def test_an_event_about_another_programs_sms_is_counted_and_dropped(context: Any
     assert counted() == {"EventsUncorrelated": 1}
 
 
-def test_an_event_about_another_programs_sms_is_dropped_even_if_its_time_is_missing(
-    counted: Counted,
-) -> None:
+def test_an_event_about_another_programs_sms_is_dropped_even_if_its_time_is_missing(counted: Counted) -> None:
     assert events(sms(context=None, eventTimestamp=...)) == []
     assert counted() == {"EventsUncorrelated": 1}
 
@@ -111,9 +109,7 @@ def test_facts_whose_fields_are_missing_in_an_sms_event_are_omitted() -> None:
 
 
 @pytest.mark.parametrize("kind", ["VOICE_COMPLETED", "REGISTRATION_STATUS_CHANGE"])
-def test_an_event_about_a_voice_call_or_a_registration_is_counted_and_dropped(
-    kind: str, counted: Counted
-) -> None:
+def test_an_event_about_a_call_or_a_registration_is_counted_and_dropped(kind: str, counted: Counted) -> None:
     assert events(sms(kind)) == []
     assert counted() == {"EventsUnknown": 1}
 

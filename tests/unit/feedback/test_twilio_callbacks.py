@@ -42,9 +42,7 @@ def without(name: str) -> dict[str, str]:
     return {field: value for field, value in FIELDS.items() if field != name}
 
 
-def test_a_signed_twilio_callback_is_queued_without_the_content_of_the_text(
-    door: Door, counted: Counted
-) -> None:
+def test_a_signed_callback_is_queued_without_the_content_of_the_text(door: Door, counted: Counted) -> None:
     assert door.answers(post({**FIELDS, "Body": "secret"})) == 204
     (body,) = door.queue.bodies
     assert json.loads(body) == {
@@ -93,9 +91,7 @@ def test_twilios_signature_covers_the_query_of_the_url(door: Door) -> None:
 
 
 @pytest.mark.parametrize("origin", ["https://api.mailroom.example", "https://api.mailroom.example:443"])
-def test_twilios_signature_is_valid_over_the_url_with_and_without_its_port(
-    clock: FakeClock, origin: str
-) -> None:
+def test_twilios_signature_may_be_over_the_url_with_or_without_a_port(clock: FakeClock, origin: str) -> None:
     for public_url in ("https://api.mailroom.example", "https://api.mailroom.example:443"):
         door = Door(clock, public_url=public_url)
         assert door.answers(post(signature=sign(origin + PATH, FIELDS))) == 204
@@ -130,9 +126,7 @@ def test_a_callback_signed_for_another_host_is_refused_even_if_its_headers_name_
 
 
 @pytest.mark.parametrize("host", [OWN, "api.mailroom.example"])
-def test_a_callback_signed_with_another_token_or_for_http_is_refused_at_any_host(
-    door: Door, host: str
-) -> None:
+def test_a_callback_signed_by_another_token_or_for_http_is_refused_at_any_host(door: Door, host: str) -> None:
     assert door.answers(came_by(host, sign(f"https://{host}{PATH}", FIELDS, "another token"))) == 403
     assert door.answers(came_by(host, sign(f"http://{host}{PATH}", FIELDS))) == 403
 
@@ -269,9 +263,7 @@ def test_every_callback_is_refused_while_the_secret_cannot_be_read(
     assert door.answers(post()) == 204
 
 
-def test_every_callback_is_refused_if_the_secret_lacks_a_value(
-    door: Door, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_an_empty_secret_all_callbacks_are_refused(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(_: CachedSecret) -> None:
         raise LookupError("the secret has no current value; put one")
 
@@ -328,9 +320,7 @@ def signed(event: Any) -> bool:
 
 
 @given(changed, st.booleans())
-def test_any_callback_request_gets_a_response_and_only_a_signed_callback_is_queued(
-    changes: Any, bare: bool
-) -> None:
+def test_any_request_gets_a_response_and_only_a_signed_callback_is_queued(changes: Any, bare: bool) -> None:
     door = Door(FakeClock())
     event = changes if bare else {**post(), **changes}
     queued = door.answers(event) == 204

@@ -58,9 +58,7 @@ def test_an_error_code_is_recorded_and_suppresses_landlines_and_opted_out_number
 
 
 @pytest.mark.parametrize("sender", ["12345", "ACME"])
-def test_an_unreachable_carrier_suppresses_no_number_if_the_sender_is_a_short_code_or_name(
-    sender: str,
-) -> None:
+def test_an_unreachable_carrier_suppresses_no_number_if_the_sender_is_a_code_or_name(sender: str) -> None:
     sent = event(twilio("undelivered", ErrorCode="30006", From=sender))
     assert (sent.status, sent.suppress) == ("undelivered", None)
 

@@ -82,9 +82,7 @@ def test_a_text_without_stop_or_start_is_counted_and_neither_queued_nor_looked_u
         {"fields": {"AccountSid": ACCOUNT[:-1] + "1"}},
     ],
 )
-def test_a_text_with_a_forged_signature_is_refused(
-    door: Door, counted: Counted, changes: dict[str, str]
-) -> None:
+def test_a_forged_inbound_text_is_refused(door: Door, counted: Counted, changes: dict[str, str]) -> None:
     assert door.answers(text(**changes)) == 403  # type: ignore[arg-type]
     assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
@@ -121,16 +119,14 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_if_twilio_does_not_return_the_time_of_a_stop_the_current_time_is_used(
-    door: Door, trouble: Exception
-) -> None:
+def test_a_stop_gets_the_current_time_if_its_time_cannot_be_read(door: Door, trouble: Exception) -> None:
     door.created[SID] = trouble
     assert door.answers(text()) == 200
     assert json.loads(door.queue.bodies[0])["at"] == NOW_MS
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_if_twilio_does_not_return_the_time_of_a_start_the_response_makes_twilio_retry(
+def test_the_response_to_a_start_makes_twilio_retry_if_its_time_cannot_be_read(
     door: Door, counted: Counted, log: Log, trouble: Exception
 ) -> None:
     door.created[SID] = trouble
@@ -147,9 +143,7 @@ def test_if_a_text_cannot_be_queued_the_response_makes_twilio_retry(door: Door, 
 
 
 @pytest.mark.parametrize("fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"To": ""}])
-def test_a_signed_text_without_a_valid_message_id_or_number_is_refused(
-    door: Door, fields: dict[str, str]
-) -> None:
+def test_a_signed_text_without_a_valid_id_or_number_is_refused(door: Door, fields: dict[str, str]) -> None:
     assert door.answers(text(fields=fields)) == 400
 
 

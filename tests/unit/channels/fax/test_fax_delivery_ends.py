@@ -12,9 +12,7 @@ from tests.support.unit.post import Counted
 from tests.support.unit.shared import Aws
 
 
-def test_a_busy_line_ends_the_attempt_and_the_fax_is_tried_again(
-    fax_post: FaxMake, aws: Aws, counted: Counted
-) -> None:
+def test_after_a_busy_line_the_fax_is_tried_again(fax_post: FaxMake, aws: Aws, counted: Counted) -> None:
     line = FakeLine(SENDING, BUSY)
     assert fax_post(line).handle(fax_body()) is None
     assert (entry(aws)["status"], entry(aws)["attempts"]) == ("retrying", 1)

@@ -119,9 +119,7 @@ def test_a_fax_is_sent_up_to_a_minute_before_its_sending_time_because_clocks_dif
     assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
 
 
-def test_a_fax_to_an_invalid_number_fails_in_any_message_group_and_is_not_queued_again(
-    fax_post: FaxMake, aws: Aws
-) -> None:
+def test_a_fax_to_an_invalid_number_fails_and_is_not_queued_again(fax_post: FaxMake, aws: Aws) -> None:
     assert fax_post().handle(fax_body(to="wrong"), group="wrong") is None
     assert entry(aws)["status"] == "failed"
     assert aws.receive("fax.fifo") == []
@@ -169,9 +167,7 @@ VALUES: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-def test_an_invalid_value_in_a_fax_does_not_lock_the_fax_line(
-    fax_post: FaxMake, log: Log, name: str, value: Any
-) -> None:
+def test_an_invalid_fax_does_not_lock_its_line(fax_post: FaxMake, log: Log, name: str, value: Any) -> None:
     body = fax_body(**{name: value}, **({"pdf_url": ...} if name == "payload_ref" else {}))
     assert fax_post().handle(body) in {None, 0}  # done, or on its way to the dead letters
     assert "not delivered; it goes back to the queue" not in [line["message"] for line in log()]

@@ -35,7 +35,7 @@ def test_a_submit_without_a_response_keeps_the_claim_and_locks_the_fax_line(
 
 @pytest.mark.usefixtures("crashed")
 @pytest.mark.parametrize("body", [fax_body(), fax_body(**NOT_OURS)], ids=["ours", "number given up"])
-def test_a_fax_of_unknown_outcome_is_followed_if_the_provider_finds_it(
+def test_a_fax_that_the_look_up_finds_is_followed_and_not_submitted_again(
     fax_post: FaxMake, aws: Aws, counted: Counted, body: Item
 ) -> None:
     line = FakeLine(Delivered(), finds=["p-7"])
@@ -46,9 +46,7 @@ def test_a_fax_of_unknown_outcome_is_followed_if_the_provider_finds_it(
 
 
 @pytest.mark.usefixtures("crashed")
-def test_a_fax_of_unknown_outcome_is_submitted_if_the_provider_does_not_find_it(
-    fax_post: FaxMake, aws: Aws
-) -> None:
+def test_a_fax_that_the_look_up_does_not_find_is_submitted_again(fax_post: FaxMake, aws: Aws) -> None:
     line = FakeLine(Delivered(), finds=[])
     assert fax_post(line).handle(fax_body(), receives=2) is None
     assert line.calls == ["find", "submit", "fetch p-1"]
@@ -56,7 +54,7 @@ def test_a_fax_of_unknown_outcome_is_submitted_if_the_provider_does_not_find_it(
 
 
 @pytest.mark.usefixtures("crashed")
-def test_if_a_look_up_finds_several_faxes_hold_follows_none_and_submits_none(
+def test_if_a_look_up_finds_several_faxes_hold_ends_the_fax_as_unknown(
     fax_post: FaxMake, aws: Aws, counted: Counted
 ) -> None:
     line = FakeLine(Delivered(), finds=["p-7", "p-8"])
@@ -67,9 +65,7 @@ def test_if_a_look_up_finds_several_faxes_hold_follows_none_and_submits_none(
 
 
 @pytest.mark.usefixtures("crashed")
-def test_if_a_look_up_finds_several_faxes_resend_follows_none_and_submits_again(
-    fax_post: FaxMake, aws: Aws
-) -> None:
+def test_if_a_look_up_finds_several_faxes_resend_submits_the_fax_again(fax_post: FaxMake, aws: Aws) -> None:
     line = FakeLine(Delivered(), finds=["p-7", "p-8"])
     assert fax_post(line, on_unknown="resend").handle(fax_body(), receives=2) is None
     assert line.submits == 1

@@ -80,9 +80,7 @@ def test_signalwires_base_url_may_contain_a_path_and_a_final_slash() -> None:
         (Answer(400, b"<html>"), Misconfigured),
     ],
 )
-def test_signalwires_error_codes_divide_refusals_into_invalid_faxes_and_misconfiguration(
-    answer: Answer, kind: type[Outcome]
-) -> None:
+def test_a_refusal_means_an_invalid_fax_or_a_misconfiguration(answer: Answer, kind: type[Outcome]) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1

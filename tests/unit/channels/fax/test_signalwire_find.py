@@ -36,7 +36,7 @@ def test_a_look_up_lists_faxes_to_the_recipients_number_from_a_day_before_the_tr
     }
 
 
-def test_a_fax_created_in_the_same_second_as_the_try_is_found_although_dates_are_in_whole_seconds() -> None:
+def test_a_fax_created_in_the_second_of_the_try_is_found_although_dates_are_in_whole_seconds() -> None:
     earlier = listed("earlier", "2026-11-21T08:59:59Z")
     assert ids_in(page(listed("same"), earlier), since=NOW + 0.999) == ["same"]
 

@@ -83,9 +83,7 @@ def test_each_fax_quality_is_sent_by_telnyxs_name_for_it(quality: str, word: str
         (Answer(422, {"errors": "?"}), Misconfigured),
     ],
 )
-def test_telnyxs_error_codes_divide_refusals_into_invalid_faxes_and_misconfiguration(
-    answer: Answer, kind: type[Outcome]
-) -> None:
+def test_a_refusal_means_an_invalid_fax_or_a_misconfiguration(answer: Answer, kind: type[Outcome]) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1

@@ -42,9 +42,7 @@ def test_a_look_up_finds_only_faxes_with_the_attempts_reference() -> None:
     assert ids_in(page(listed("ours"), *other_faxes)) == ["ours"]
 
 
-def test_a_fax_created_in_the_same_second_as_the_try_is_found_although_the_filter_is_in_whole_seconds() -> (
-    None
-):
+def test_a_fax_created_in_the_second_of_the_try_is_found_although_the_filter_is_in_whole_seconds() -> None:
     earlier = listed("earlier", "2026-11-21T08:59:59.999Z")
     assert ids_in(page(listed("same"), earlier), since=NOW + 0.999) == ["same"]
 

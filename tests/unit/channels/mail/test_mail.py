@@ -127,9 +127,7 @@ def test_a_subject_with_a_line_break_is_refused(break_: str) -> None:
         ({"template": "welcome"}, "template", "stands beside text or html; use one or the other"),
     ],
 )
-def test_a_mail_with_incomplete_content_is_refused(
-    changes: dict[str, Any], field: str, sentence: str
-) -> None:
+def test_a_mail_without_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:
     assert problem(**changes) == (field, sentence)
 
 

@@ -190,9 +190,7 @@ def test_the_order_of_an_items_attributes_does_not_change_the_request() -> None:
     ],
     ids=lambda value: getattr(value, "__name__", "") or f"{value.status}-{value.body['name']}",
 )
-def test_resends_errors_divide_refusals_into_rejected_mails_misconfiguration_and_retries(
-    answer: Answer, kind: type
-) -> None:
+def test_a_refusal_means_an_invalid_mail_a_misconfiguration_or_a_retry(answer: Answer, kind: type) -> None:
     outcome, _ = submitted(answer)
     assert isinstance(outcome, kind)
     assert answer.body["message"] in outcome.reason  # type: ignore[union-attr] # no Sent

@@ -53,7 +53,7 @@ def test_an_accepted_mail_is_recorded_with_the_message_id_of_ses_and_the_beginni
         ("AnUnknownCode", "x", 400, Misconfigured),
     ],
 )
-def test_errors_of_ses_divide_refusals_into_rejected_mails_misconfiguration_and_retries(
+def test_a_refusal_means_an_invalid_mail_a_misconfiguration_or_a_retry(
     code: str, message: str, status: int, kind: type[Outcome]
 ) -> None:
     outcome = submitted(client_error(code, message, status))

@@ -141,9 +141,7 @@ def test_if_a_template_with_a_link_lacks_a_variable_the_error_names_the_variable
         (NoCredentialsError(), Retry),
     ],
 )
-def test_a_mail_with_a_topic_is_not_sent_if_the_unsubscribe_secret_is_missing(
-    trouble: Exception, outcome: type
-) -> None:
+def test_without_the_link_secret_a_mail_with_a_topic_is_not_sent(trouble: Exception, outcome: type) -> None:
     secrets, client = keys(), Ses()
     secrets.trouble = trouble
     ses = linked(client, secrets)
@@ -157,7 +155,7 @@ def test_a_mail_with_a_topic_is_not_sent_if_the_unsubscribe_secret_is_missing(
 
 
 @pytest.mark.parametrize("text", ["{}", "no json"])
-def test_a_mail_with_a_topic_is_not_sent_if_the_unsubscribe_secret_contains_no_key(text: str) -> None:
+def test_without_a_key_in_the_link_secret_a_mail_with_a_topic_is_not_sent(text: str) -> None:
     client = Ses()
     ses = linked(client, Secrets(text))
     with pytest.raises(NotReady, match=r"^the secret of the links for opting out is not ") as caught:

@@ -96,9 +96,7 @@ def test_an_invalid_push_ends_as_failed_and_the_other_push_of_the_batch_is_sent(
     assert aws.item("good", "push")["status"] == "sent"
 
 
-def test_device_tokens_and_texts_of_pushes_are_not_logged(
-    load_push: Load, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_device_tokens_and_texts_are_not_logged(load_push: Load, capsys: pytest.CaptureFixture[str]) -> None:
     load_push("send_push")(sqs_event(push_item(to=TOKEN), push_item(to="x y")), lambda_context())
     written = "".join(capsys.readouterr())
     assert TOKEN not in written

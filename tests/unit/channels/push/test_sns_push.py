@@ -195,9 +195,7 @@ def test_a_push_to_an_arn_of_another_region_is_refused(to: str) -> None:
     adapter(sns, region="eu-central-1").prepare(push(to=to))
 
 
-def test_the_region_of_valid_arns_is_the_region_of_the_sns_client(
-    aws: Aws, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_arn_must_be_in_the_region_of_the_sns_client(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "sns", lambda _: boto3.client("sns", region_name="us-east-1"))
     settings: Any = SimpleNamespace(submit_seconds=9.0, platform_applications=APPLICATIONS, topics=[TOPIC])
     with pytest.raises(Invalid, match="use an ARN in us-east-1"):
@@ -245,7 +243,7 @@ def test_a_push_to_a_disabled_or_deleted_endpoint_is_rejected_because_the_endpoi
         (ENDPOINT, "SomethingNew", "slow down", 429, Retry),
     ],
 )
-def test_errors_of_sns_divide_refusals_into_rejected_pushes_misconfiguration_and_retries(
+def test_a_refusal_means_an_invalid_push_a_misconfiguration_or_a_retry(
     to: str, code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
     assert_kind(submitted(client_error(code, text, status), to=to), kind)
@@ -259,9 +257,7 @@ def test_errors_of_sns_divide_refusals_into_rejected_pushes_misconfiguration_and
         (NoCredentialsError(), Misconfigured),
     ],
 )
-def test_without_a_connection_or_credentials_the_push_was_certainly_not_sent(
-    error: Exception, kind: type[Outcome]
-) -> None:
+def test_without_a_connection_or_credentials_no_push_was_sent(error: Exception, kind: type[Outcome]) -> None:
     assert isinstance(submitted(error), kind)
 
 

@@ -103,9 +103,7 @@ def test_a_message_with_media_is_sent_by_the_operation_send_media_message(stub: 
         (request(media=(IN_BUCKET,), text="", expires=NOW + 10**7), {}),
     ],
 )
-def test_each_text_request_is_valid_by_the_api_model_of_aws(
-    sms_request: SmsRequest, changes: dict[str, Any]
-) -> None:
+def test_each_request_fits_the_api_model_of_aws(sms_request: SmsRequest, changes: dict[str, Any]) -> None:
     operation, arguments = sent(sms_request, **changes)
     assert problems("pinpoint-sms-voice-v2", operation, arguments) == ""
     assert "" not in arguments.values()
@@ -172,7 +170,7 @@ def test_the_bounds_of_the_time_to_live_equal_those_of_the_aws_api_model() -> No
         ("ANewOne", None, None, Misconfigured),
     ],
 )
-def test_errors_of_aws_divide_refusals_into_rejected_texts_misconfiguration_and_retries(
+def test_a_refusal_means_an_invalid_text_a_misconfiguration_or_a_retry(
     code: str, reason: str | None, fields: list[str] | None, kind: type[Outcome]
 ) -> None:
     error = client_error(f"{code}Exception", f"about {TO}")
@@ -219,9 +217,7 @@ def test_every_refusal_reason_and_field_in_the_code_exists_in_the_aws_api_model(
         (NoCredentialsError(), Misconfigured),
     ],
 )
-def test_without_a_connection_or_credentials_the_text_was_certainly_not_sent(
-    error: Exception, kind: type[Outcome]
-) -> None:
+def test_without_a_connection_or_credentials_no_text_was_sent(error: Exception, kind: type[Outcome]) -> None:
     assert isinstance(submitted(error), kind)
 
 

@@ -40,9 +40,7 @@ ESCAPED = "^{}\\[~]|€"
         ("a" * 1600, 11, "GSM-7"),
     ],
 )
-def test_the_number_of_segments_of_a_text_follows_the_sms_standard(
-    text: str, count: int, encoding: str
-) -> None:
+def test_the_segment_count_of_a_text_follows_the_sms_standard(text: str, count: int, encoding: str) -> None:
     assert segments_of(text) == Segments(count, encoding)
 
 
@@ -112,9 +110,7 @@ def test_the_error_about_a_text_of_too_many_segments_has_their_number_and_the_li
         ("plain {€}", ""),
     ],
 )
-def test_the_characters_that_force_the_encoding_ucs_2_are_listed_with_their_cost(
-    text: str, sentence: str
-) -> None:
+def test_characters_that_require_ucs_2_are_listed_with_their_cost(text: str, sentence: str) -> None:
     assert widening(text) == sentence
 
 

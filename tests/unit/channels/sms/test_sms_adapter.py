@@ -118,9 +118,7 @@ def test_media_in_the_payload_bucket_get_a_new_url_that_expires(aws: Aws) -> Non
         ("s3://elsewhere/cat.jpg", "is outside the payload bucket"),
     ],
 )
-def test_a_message_with_missing_media_is_refused_with_their_index_in_the_error(
-    aws: Aws, ref: str, sentence: str
-) -> None:
+def test_a_message_with_missing_media_is_refused_with_their_index(aws: Aws, ref: str, sentence: str) -> None:
     reason = refusal(adapter(aws=aws), media_urls=[MEDIA, ref])
     assert reason.startswith("media_urls[1]: ")
     assert sentence in reason

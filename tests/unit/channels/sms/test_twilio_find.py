@@ -69,18 +69,14 @@ OTHER_MESSAGES: list[dict[str, Any]] = [
 @pytest.mark.parametrize(
     "changes", [*OTHER_MESSAGES, {"body": "Your table is not ready"}, {"body": "Table is ready"}]
 )
-def test_a_look_up_does_not_mistake_another_message_for_the_requested_message(
-    changes: dict[str, Any],
-) -> None:
+def test_a_look_up_does_not_mistake_another_message_for_the_requested_text(changes: dict[str, Any]) -> None:
     assert evidence(page({**listed(), **changes}), other_ids=("SM-known",)) == NotFound()
     assert evidence(page({**listed("SM2"), **changes}, listed()), other_ids=("SM-known",)) == Sent(
         "SM1", FACTS
     )
 
 
-def test_a_message_created_in_the_same_second_as_the_try_is_found_although_dates_are_in_whole_seconds() -> (
-    None
-):
+def test_a_message_created_in_the_second_of_the_try_is_found_although_dates_are_in_whole_seconds() -> None:
     assert evidence(page(listed()), since=NOW + 0.999) == Sent("SM1", FACTS)
 
 
@@ -161,9 +157,7 @@ def test_a_different_text_may_come_from_an_older_template_version_so_the_look_up
 
 
 @pytest.mark.parametrize("changes", OTHER_MESSAGES)
-def test_a_listed_message_that_cannot_match_leaves_the_look_up_of_a_template_not_found(
-    changes: dict[str, Any],
-) -> None:
+def test_a_look_up_of_a_template_ignores_messages_that_cannot_match(changes: dict[str, Any]) -> None:
     message = {**listed(body="Something else"), **changes}
     assert evidence(page(message), of=RENDERED, other_ids=("SM-known",)) == NotFound()
 

@@ -103,9 +103,7 @@ def test_every_field_of_a_request_is_in_twilios_specification() -> None:
     assert set(fields) | set(form()) <= set(described)
 
 
-def test_environment_variables_of_twilios_library_do_not_change_the_host(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_variables_of_twilios_library_do_not_change_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TWILIO_REGION", "TWILIO_EDGE", "TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN"):
         monkeypatch.setenv(name, "elsewhere")
     assert isinstance(submitted(CREATED)[0], Sent)
@@ -150,9 +148,7 @@ OURS = (
         (Answer(400, {"code": True, "message": ["a list"]}), Misconfigured),
     ],
 )
-def test_twilios_errors_divide_refusals_into_rejected_texts_misconfiguration_and_retries(
-    answer: Answer, kind: type[Outcome]
-) -> None:
+def test_a_refusal_means_invalid_text_misconfiguration_or_retry(answer: Answer, kind: type[Outcome]) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
@@ -161,9 +157,7 @@ def test_twilios_errors_divide_refusals_into_rejected_texts_misconfiguration_and
 @pytest.mark.parametrize(
     ("code", "is_gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
 )
-def test_errors_about_a_landline_and_an_unsubscribed_number_are_reported_as_gone_and_opted_out(
-    code: int, is_gone: bool
-) -> None:
+def test_a_text_to_a_landline_or_an_unsubscribed_number_is_rejected(code: int, is_gone: bool) -> None:
     outcome, _ = submitted(fault(code))
     assert isinstance(outcome, Rejected)
     assert (outcome.gone, outcome.opted_out) == (is_gone, code == 21610)
@@ -203,9 +197,7 @@ def test_a_throttled_message_waits_as_long_as_twilio_requests(answer: Answer) ->
         Silence(),
     ],
 )
-def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_repeated(
-    step: Step,
-) -> None:
+def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_repeated(step: Step) -> None:
     with scripted(step) as server:
         with pytest.raises(OutcomeUnknown):
             adapter(server.url, seconds=0.5).submit(REQUEST)
@@ -219,9 +211,7 @@ def test_without_a_connection_to_twilio_the_text_was_certainly_not_sent() -> Non
 
 
 @pytest.mark.parametrize("call", [lambda api: api.submit(REQUEST), lambda api: api.find(REQUEST, NOW, ())])
-def test_the_reason_of_an_unknown_outcome_contains_no_phone_number(
-    call: Callable[[TwilioSms], object],
-) -> None:
+def test_the_reason_of_an_unknown_outcome_hides_phone_numbers(call: Callable[[TwilioSms], object]) -> None:
     with scripted(Answer(500, {"message": f"about {TO}"})) as server, pytest.raises(OutcomeUnknown) as caught:
         call(adapter(server.url))
     assert TO[3:] not in str(caught.value)

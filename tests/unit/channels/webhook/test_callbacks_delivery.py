@@ -127,9 +127,7 @@ def test_the_result_of_a_callback_is_not_recorded_if_the_ledger_lacks_its_messag
     assert aws.item("f-2", "fax") == {}
 
 
-def test_without_a_valid_signing_key_a_callback_is_retried_soon(
-    webhooks: MakeWebhooks, aws: Aws, counted: Counted
-) -> None:
+def test_without_a_key_a_callback_is_retried_soon(webhooks: MakeWebhooks, aws: Aws, counted: Counted) -> None:
     post = webhooks()
     post.secrets.values["AWSCURRENT"] = ("changeme", 0)
     assert post.handle(callback()) == {"r-0": 20}
