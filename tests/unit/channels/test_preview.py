@@ -135,7 +135,7 @@ def test_the_preview_of_a_message_with_a_payload_checks_only_its_references(root
         previews(root).look(message(payload_ref="s3://elsewhere/x"))
 
 
-def test_a_message_with_a_payload_is_reported_without_unused_attributes(root: Path) -> None:
+def test_unused_attributes_are_not_reported_for_a_message_with_a_payload(root: Path) -> None:
     with_payload = message(payload_ref=f"s3://{BUCKET}/x", name="Ada", shoe=7)
     assert previews(root).unused(with_payload) == []
 

@@ -70,7 +70,7 @@ def test_a_queue_body_with_a_fax_id_becomes_a_mailbox_item_with_the_same_attribu
     assert body == fax_body(**attributes)
 
 
-def test_a_body_that_is_a_mailbox_item_already_is_not_changed() -> None:
+def test_a_queue_body_that_is_already_a_mailbox_item_is_not_changed() -> None:
     assert item_of(fax_item(fax_id="other")) == fax_item(fax_id="other")
 
 

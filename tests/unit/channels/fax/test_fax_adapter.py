@@ -71,7 +71,7 @@ def test_a_look_up_finds_the_fax_if_exactly_one_listed_fax_belongs_to_no_other_m
     assert adapter_of(FakeLine(finds=listed), aws).open().look_up(fax(), NOW_MS, other_ids) == evidence
 
 
-def test_a_look_up_searches_for_the_attempt_from_its_start_less_the_clock_skew(aws: Aws) -> None:
+def test_a_look_up_searches_for_the_attempt_from_its_start_minus_the_clock_skew(aws: Aws) -> None:
     line = FakeLine()
     adapter = adapter_of(line, aws, clock_skew_seconds=2.5)
     adapter.open().look_up(fax(attempt=2, pdf_url=..., payload_ref=f"s3://{BUCKET}/gone.pdf"), NOW_MS, ())

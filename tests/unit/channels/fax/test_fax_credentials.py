@@ -101,7 +101,7 @@ def test_a_secret_of_the_wrong_shape_is_a_configuration_error_until_the_secret_i
 
 
 @pytest.mark.parametrize("text", ["placeholder", SIGNALWIRE, '{"api_key": null}'])
-def test_a_secret_without_telnyxs_fields_is_misconfigured(aws: Aws, stand_in: StandIn, text: str) -> None:
+def test_a_secret_without_telnyx_fields_is_a_misconfiguration(aws: Aws, stand_in: StandIn, text: str) -> None:
     adapter = FaxAdapter.of(settings(Secret(text), fax_provider="telnyx"))
     assert why_not(adapter) == Misconfigured(TELNYX_SHAPE)
 

@@ -86,7 +86,7 @@ def test_after_a_failed_look_up_the_fax_is_not_submitted_and_its_line_is_locked_
 
 
 @pytest.mark.usefixtures("crashed")
-def test_a_fax_with_a_foreign_sender_fails_as_invalid_if_the_look_up_finds_no_earlier_fax(
+def test_a_fax_from_an_unknown_number_fails_as_invalid_if_the_look_up_finds_no_earlier_fax(
     fax_post: FaxMake, aws: Aws
 ) -> None:
     line = FakeLine(finds=[])
@@ -118,7 +118,7 @@ def test_a_fax_found_at_this_account_is_followed_even_if_another_account_was_tri
     assert (line.submits, entry(aws)["status"]) == (0, "sent")
 
 
-def test_after_a_failed_look_up_the_next_look_up_still_begins_at_the_first_tries_start(
+def test_after_a_failed_look_up_the_next_look_up_begins_at_the_start_of_the_first_try(
     fax_post: FaxMake, clock: FakeClock, aws: Aws
 ) -> None:
     fax_post(FakeLine(submits=[TimeoutError("no answer")])).handle(fax_body())

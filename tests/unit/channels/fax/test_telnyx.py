@@ -61,7 +61,7 @@ def test_a_fax_is_submitted_in_one_complete_request() -> None:
 @pytest.mark.parametrize(
     ("quality", "word"), [("standard", "normal"), ("fine", "high"), ("superfine", "very_high")]
 )
-def test_each_fax_quality_is_sent_by_telnyxs_name_for_it(quality: str, word: str) -> None:
+def test_each_fax_quality_setting_is_sent_under_the_name_that_telnyx_uses(quality: str, word: str) -> None:
     assert submitted(accepted(), quality=quality)[1].requests[0].json["quality"] == word
 
 

@@ -26,7 +26,7 @@ def test_an_item_with_only_the_required_attributes_is_a_valid_mail() -> None:
     assert message.variables["first_name"] == "Vincent"
 
 
-def test_the_attribute_to_overrides_the_attribute_email() -> None:
+def test_the_attribute_to_takes_precedence_over_email() -> None:
     assert read(to="a@example.com", email="b@example.com").recipient == "a@example.com"
 
 
@@ -127,7 +127,7 @@ def test_a_subject_with_a_line_break_is_refused(break_: str) -> None:
         ({"template": "welcome"}, "template", "stands beside text or html; use one or the other"),
     ],
 )
-def test_a_mail_without_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:
+def test_an_incomplete_mail_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:
     assert problem(**changes) == (field, sentence)
 
 

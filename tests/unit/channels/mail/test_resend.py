@@ -141,7 +141,7 @@ def test_a_repeated_request_uses_the_template_version_of_the_first_try(aws: Aws)
     assert repeated(message, templates=Templates(OURS, Payloads(aws.s3, TEMPLATES))) == first
 
 
-def test_a_repeated_request_has_the_first_tries_unsubscribe_link_after_a_change_of_the_link_key() -> None:
+def test_a_repeated_request_keeps_the_unsubscribe_link_of_the_first_try_after_a_link_key_change() -> None:
     secrets, message = keys(KEY), mail(topic=TOPIC)
     first = adapter(secrets=secrets).prepare(message)
     secrets.rotate(f'{{"key": "{NEWER}", "previous": ["{KEY}"]}}', NOW + 60)

@@ -93,7 +93,7 @@ def test_after_a_server_error_of_ses_or_without_a_response_the_outcome_is_unknow
     assert len(client.requests) == 1
 
 
-def test_a_look_up_at_ses_is_always_unknowable() -> None:
+def test_a_look_up_at_ses_always_returns_unknowable() -> None:
     assert adapter(Ses()).look_up(mail(), 0, ()) == Unknowable()
 
 

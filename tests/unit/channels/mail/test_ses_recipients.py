@@ -40,14 +40,14 @@ def test_a_bounce_event_omits_addresses_that_the_mail_was_not_sent_to(log: Log) 
     assert (line["recipients"], "elsewhere" in json.dumps(line)) == (1, False)
 
 
-def test_a_bounce_that_names_only_foreign_addresses_proves_only_that_the_mail_was_sent() -> None:
+def test_a_bounce_of_addresses_that_the_mail_was_not_sent_to_proves_only_that_the_mail_was_sent() -> None:
     notification = bounce(bounced("eve@elsewhere.example"), destination=THREE)
     report = event(notification)
     assert (report.status, report.recipients, report.several, report.suppress) == ("sent", (), True, None)
     assert report.facts == {"sentAt": SENT_AT}
 
 
-def test_a_bounce_of_a_forwarded_mail_is_for_the_mails_only_recipient() -> None:
+def test_a_bounce_of_a_forwarded_mail_is_attributed_to_the_mails_only_recipient() -> None:
     notification = bounce(bounced("eve@elsewhere.example", "smtp; 550"), destination=["ada@example.com"])
     report = event(notification)
     assert (report.status, report.recipients, report.suppress) == ("bounced", ("ada@example.com",), "bounce")
@@ -64,7 +64,7 @@ def test_a_bounce_is_an_event_even_if_the_only_address_cannot_be_parsed() -> Non
     assert (report.status, report.recipients, report.several) == ("bounced", (), False)
 
 
-def test_if_the_mails_recipients_are_missing_the_bounces_recipients_are_used() -> None:
+def test_if_an_event_omits_the_mails_recipients_the_bounced_recipients_are_used() -> None:
     notification = bounce(bounced("jane@example.com"), bounced("mary@example.com"))
     del notification["mail"]["destination"]
     report = event(notification)
@@ -80,7 +80,7 @@ def test_two_spellings_of_an_address_become_one_recipient_of_an_event() -> None:
 @pytest.mark.parametrize(
     ("name", "status"), [("send", "sent"), ("reject", "undelivered"), ("open", None), ("subscription", None)]
 )
-def test_an_event_without_addresses_is_for_no_recipient_of_several(name: str, status: str | None) -> None:
+def test_an_event_without_addresses_is_about_the_whole_mail_to_several(name: str, status: str | None) -> None:
     notification = ses(name)
     notification["mail"]["destination"] = THREE
     report = event(notification)

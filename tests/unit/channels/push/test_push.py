@@ -141,7 +141,7 @@ def test_each_platform_gets_a_payload_in_its_format() -> None:
     assert payload["default"] == "Your table is ready"
 
 
-def test_nested_data_are_json_for_fcm() -> None:
+def test_nested_push_data_are_sent_to_fcm_as_json_text() -> None:
     payload = payloads_of(data={"lines": [1, {"a": "b"}]})
     text = payload["GCM"]["fcmV1Message"]["message"]["data"]["lines"]
     assert json.loads(text) == [1, {"a": "b"}]

@@ -237,5 +237,5 @@ def test_after_a_server_error_of_aws_or_without_a_response_the_outcome_is_unknow
     assert len(client.requests) == 1
 
 
-def test_a_look_up_of_a_text_at_aws_is_always_unknowable() -> None:
+def test_a_look_up_of_a_text_at_aws_always_returns_unknowable() -> None:
     assert adapter(Endpoint()).find(REQUEST, NOW, ()) == Unknowable()

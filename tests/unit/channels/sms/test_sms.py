@@ -120,7 +120,7 @@ BREAKS = ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"]
 
 
 @given(st.lists(st.sampled_from([*BREAKS, "\t", "a", " ", "\u2019"]), min_size=1).map("a".join))
-def test_all_kinds_of_line_breaks_and_tabs_in_a_text_are_replaced_by_plain_ones(text: str) -> None:
+def test_in_a_text_all_line_breaks_become_newlines_and_tabs_become_spaces(text: str) -> None:
     plain_text = sms(text=f"{text}a").text
     assert plain_text is not None
     assert set(plain_text) <= set("a \n\u2019")
@@ -128,5 +128,5 @@ def test_all_kinds_of_line_breaks_and_tabs_in_a_text_are_replaced_by_plain_ones(
 
 
 @pytest.mark.parametrize("end", BREAKS)
-def test_the_length_limit_of_a_text_is_checked_after_line_breaks_are_made_plain(end: str) -> None:
+def test_the_length_limit_of_a_text_is_checked_after_line_breaks_become_newlines(end: str) -> None:
     assert sms(text=end + "x" * 1599).text == "\n" + "x" * 1599

@@ -54,7 +54,7 @@ def test_a_text_from_a_template_omits_the_line_break_at_the_templates_end(tmp_pa
 
 
 @pytest.mark.parametrize("comment", ["two\r\nlines", "two\rlines", "two\nlines", "two\u2028lines"])
-def test_line_breaks_in_a_template_variable_are_made_plain(tmp_path: Path, comment: str) -> None:
+def test_line_breaks_in_a_template_variable_become_newlines(tmp_path: Path, comment: str) -> None:
     (tmp_path / "note").mkdir()
     (tmp_path / "note" / "body.txt").write_bytes(b"New\tcomment:\r\n{{ comment }}\r\n")
     request = adapter(templates=str(tmp_path)).prepare(sms(text=..., template="note", comment=comment))
@@ -91,7 +91,7 @@ def test_a_text_from_the_default_template_fits_into_one_segment() -> None:
     assert request.facts == {"segments": 1, "encoding": "GSM-7"}
 
 
-def test_a_text_that_is_too_long_for_the_stage_is_refused() -> None:
+def test_a_text_over_the_stages_segment_limit_is_refused() -> None:
     assert refusal(adapter(max_segments=1), text="a" * 161).startswith("text: takes 2 segments in GSM-7")
 
 
@@ -134,7 +134,7 @@ def test_at_aws_a_message_may_have_only_one_media_object_from_the_payload_bucket
     )
 
 
-def test_a_look_up_searches_for_the_request_from_the_tries_start_less_the_clock_skew() -> None:
+def test_a_look_up_searches_for_the_request_from_the_start_of_the_try_minus_the_clock_skew() -> None:
     provider = FakeSms(finds=Sent("SM1"))
     assert adapter(provider).open().look_up(sms(media_urls=[IN_BUCKET]), NOW_MS, {"SM9"}) == Sent("SM1")
     ((request, since, other_ids),) = provider.searches
@@ -161,7 +161,7 @@ def test_a_look_up_does_not_expect_the_exact_text_if_the_message_uses_a_template
         assert provider.searches[0][0].exact is exact
 
 
-def test_a_look_up_of_a_message_whose_payload_or_template_is_missing_is_unknowable(aws: Aws) -> None:
+def test_a_look_up_of_a_message_whose_payload_or_template_is_missing_returns_unknowable(aws: Aws) -> None:
     provider = FakeSms(finds=Sent("SM1"))
     session = adapter(provider, aws, templates=TEMPLATES).open()
     for content in ({"payload_ref": f"s3://{BUCKET}/missing.json"}, {"template": "renamed"}):

@@ -176,7 +176,7 @@ def test_a_look_up_finds_a_message_with_media_by_the_prefix_of_its_id_and_its_te
 
 
 @pytest.mark.parametrize("body", ["", None])
-def test_a_look_up_is_unknowable_if_a_listed_message_has_lost_its_text(body: str | None) -> None:
+def test_a_look_up_returns_unknowable_if_a_listed_message_has_lost_its_text(body: str | None) -> None:
     assert evidence(page(listed(body=body))) == Unknowable()
     assert evidence(page(listed("SM2", body=body), listed("SM1"))) == Sent("SM1", FACTS)
     older = listed("SM2", "Fri, 20 Nov 2026 09:00:00 +0000", body=body)

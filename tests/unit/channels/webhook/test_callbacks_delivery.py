@@ -36,7 +36,7 @@ def test_a_delivered_callback_is_recorded_and_leaves_the_queue(
     assert counted() == {"CallbacksDelivered": 1}
 
 
-def test_a_callback_changes_no_other_attribute_of_its_message(webhooks: MakeWebhooks, aws: Aws) -> None:
+def test_recording_a_callback_keeps_its_messages_other_attributes(webhooks: MakeWebhooks, aws: Aws) -> None:
     before = aws.item("f-1", "fax")
     webhooks().handle(callback())
     assert {**aws.item("f-1", "fax"), "callbacks": {}} == before
@@ -112,7 +112,7 @@ def test_a_delivered_callback_leaves_the_queue_even_if_it_cannot_be_recorded(
     assert (line["level"], line["callback"]) == ("ERROR", "retrying.3")
 
 
-def test_an_abandoned_callback_that_cannot_be_recorded_is_retried(webhooks: MakeWebhooks, aws: Aws) -> None:
+def test_a_callback_whose_failure_cannot_be_recorded_is_retried(webhooks: MakeWebhooks, aws: Aws) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
     post = webhooks(410, dynamodb=down)
     assert post.handle(callback()) == {"r-0": 5}

@@ -106,7 +106,7 @@ def test_after_a_response_with_any_other_status_the_webhook_is_retried(clock: Fa
 @pytest.mark.parametrize(
     ("retry_after", "wait"), [(0, 0), (90, 90), (3600, 3600), (3601, 3600), (999_999_999, 3600)]
 )
-def test_a_retry_waits_for_retry_after_within_bounds(clock: FakeClock, retry_after: int, wait: float) -> None:
+def test_retry_after_delays_the_retry_within_bounds(clock: FakeClock, retry_after: int, wait: float) -> None:
     answer = Answer(503, {"retry-after": str(retry_after)})
     assert submitted(clock, answer) == Retry("hooks.example answered 503", wait)
 

@@ -44,5 +44,5 @@ def test_an_endpoint_that_accepts_the_last_try_is_not_counted_as_failing(
 @pytest.mark.parametrize(
     ("tries", "may_fail"), [(2, 1), (3, 1), (8, 4), (15, 7), (16, KEEPS_FAILING), (20, KEEPS_FAILING)]
 )
-def test_half_of_few_tries_may_fail_but_of_many_only_those_of_half_an_hour(tries: int, may_fail: int) -> None:
+def test_up_to_half_of_the_tries_or_half_an_hour_of_tries_may_fail(tries: int, may_fail: int) -> None:
     assert tries_that_may_fail(tries) == may_fail
