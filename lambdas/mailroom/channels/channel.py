@@ -1,4 +1,5 @@
-"""The descriptor of a channel, `CHANNEL` of its package: the one place for whatever differs by channel."""
+"""The descriptor of a channel, which its package defines as `CHANNEL`. All differences between channels that
+shared code depends on are described there."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,30 +10,32 @@ from mailroom.message.message import Message
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """Time and money that one message takes, for `plan` and `cost`."""
+    """Estimate of the time and the money that one message takes, for the commands `plan` and `cost`."""
 
     latency: float = 0.1
-    """Seconds in a sender with a whole vCPU: the provider's response and the ledger's writes."""
+    """Seconds for one message in a sender with a whole vCPU: the wait for the provider's response, and the
+writes into the ledger."""
     computing: float = 0.005
-    """Seconds of `latency` that use the vCPU, as the bench measures them for a mail (`cpu_ms_a_mail`)."""
+    """Seconds of `latency` in which the vCPU is busy. The default is the benchmark's result for a mail
+    (`cpu_ms_a_mail`)."""
     provider: str = ""
     """Name of the provider that `price` is for; empty if prices differ or are unknown."""
     price: float = 0.0
-    """The provider's price, in US dollars."""
+    """The provider's price of one message, in US dollars."""
     unpriced: str = "its price is not known here"
     """Reason why the provider's price is left out; empty if `price` covers it or the provider is free."""
     ledger_units: float = 2.0
-    """Write units of the ledger: the claim and the completion."""
+    """DynamoDB write units that the ledger uses for one message: the claim and the completion."""
     suppressible: bool = False
     """Whether the sender looks up recipients in the suppression list."""
     events: int = 0
-    """Number of events that the provider sends."""
+    """Number of events that the provider sends about one message."""
     events_apart: bool = False
-    """Whether the events come too far apart to be written together."""
+    """Whether so much time passes between the events of a message that each needs its own write."""
     events_by_twilio: bool = False
-    """Whether the events are calls of the API by Twilio, if the stage has Twilio."""
+    """Whether the events are requests by Twilio to the stage's callback API, if the stage uses Twilio."""
     callbacks: int = 1
-    """Number of callbacks to the message's `callback_url` if all goes well."""
+    """Number of callbacks to the message's `callback_url` if the message is delivered."""
     indexed: bool = False
     """Whether the message has an entry in the ledger's index of numbers."""
     stores_pdf: bool = False
@@ -42,36 +45,39 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 class Channel(Struct, frozen=True, kw_only=True):
-    """A channel, as code that works with every channel reads it.
+    """Descriptor of a channel, for code that handles all channels alike.
 
-    Parts that only operators' tools and the local stage need are named as `module:attribute`, so that the
-    functions' bundles leave them out.
+    Code that only operators' tools and the local stage need is referred to by a name, `module:attribute`, and
+    not imported, so that the bundles of the Lambda functions do not contain it.
     """
 
     contract: type[Message]
     choices: list[dict[str, Any]] = []
-    """Rules of the contract that its types cannot express, as JSON Schema: one attribute or another."""
+    """JSON Schemas for rules of the contract that its types cannot express, such as "one attribute or another
+    is required"."""
     delayable: bool = True
     """Whether the channel's queue can delay a message; a FIFO queue cannot."""
     message: str = ""
-    """Everyday word for one message, such as text; empty for the channel's name."""
+    """Everyday word for one message, such as "text"; if empty, the channel's name is used."""
     messages: str
-    """Everyday word for several messages, such as Texts."""
+    """Everyday word for several messages, such as "Texts"."""
     example: Mapping[str, str] = {}
-    """Values that the local stage's form begins with, by attribute."""
+    """Initial values of the local stage's form for a new message, by attribute."""
     rendered: bool = False
-    """Whether templates can make the content."""
+    """Whether a message's content can be rendered from a template."""
     providers: Mapping[str, str] = {}
-    """Display names of the channel's providers, by their names in the ledger."""
+    """Display names of the channel's providers, by the names that the ledger stores."""
     sent: str = "{provider} accepted it."
-    """Meaning of the status `sent` while the provider has reported no later one."""
+    """Explanation of the status `sent`, used until the provider reports a later status."""
     personal: bool = False
-    """Whether recipients are addresses, numbers or devices. An erasure of a person by one of them covers all
-    personal channels together; in other channels it goes by channel and `addressing` of the contract."""
+    """Whether recipients are mail addresses, phone numbers or devices. Erasing a person by one of these
+    covers all personal channels at once. In other channels an erasure names the channel, and finds messages
+    by the attributes in the contract's `addressing`."""
     estimate: Estimate = Estimate()
     checks: Mapping[str, str] | None = None
-    """Checks that `doctor` makes, by name. None: only whether the secrets of the senders can be read."""
+    """Checks that the command `doctor` makes, by name. If None, `doctor` only checks that the secrets of the
+    senders can be read."""
     simulator: str = ""
-    """Class of the provider's simulator, which is made with the inbox; `SECRET` in its module has the
-    credentials that it accepts. The simulators of Mailroom's own channels share more: see
-    mailroom_local/providers."""
+    """Class of the provider's simulator, whose only argument is the local stage's inbox. The constant
+    `SECRET` in its module holds the credentials that the simulator accepts. Simulators of the built-in
+    channels have further parts in common: see mailroom_local/providers."""

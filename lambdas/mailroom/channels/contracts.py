@@ -1,4 +1,4 @@
-"""The table of channels, and the JSON Schema of their items."""
+"""Table of all channels, and the JSON Schemas of the items in each channel."""
 
 import inspect
 import json
@@ -21,32 +21,34 @@ CHANNELS: dict[str, Channel] = {
     "fax": fax.CHANNEL,
     "webhook": webhook.CHANNEL,
 }
-"""The descriptors by `event_type`, the deployer's own channels included."""
+"""Descriptors of all channels by `event_type`, including the channels added by the deployer."""
 for _name, _module in json.loads(os.environ.get(OWN_CHANNELS) or "{}").items():
     CHANNELS[_name] = import_module(_module).CHANNEL
 CONTRACTS: dict[str, type[Message]] = {name: channel.contract for name, channel in CHANNELS.items()}
 
 
 def contracts_of(default_region: str) -> dict[str, type[Message]]:
-    """Return the contracts of a stage. Numbers of text messages without a country code belong to
-    `default_region` (ISO 3166, such as US); if that is empty, such numbers are invalid."""
+    """Return the contracts of a stage by `event_type`. In text messages, a phone number without a country
+    code belongs to `default_region` (ISO 3166, such as US), or is invalid if `default_region` is empty."""
     return {**CONTRACTS, "sms": sms_in(default_region)}
 
 
 UNDELAYED = frozenset(name for name, channel in CHANNELS.items() if not channel.delayable)
-"""Channels whose queue cannot delay a message. In their items `not_before` is reserved for dispatch."""
+"""Channels whose queue cannot delay a message. In items of these channels only the function `dispatch` may
+set the attribute `not_before`."""
 ID_BOUNDS: dict[str, Any] = {
     "minLength": 1,
     "maxLength": MAX_ID_BYTES,
     "pattern": r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$",
 }
-"""JSON Schema of an id: no control characters. The real limit is in bytes, which JSON Schema cannot count."""
+"""JSON Schema of an id, which excludes control characters. Mailroom limits the bytes of an id; JSON Schema
+can only limit the characters."""
 REFERENCES = "#/components/schemas/{name}"
-"""Template of a `$ref` to a component of the API's document."""
+"""Format of a `$ref` to a component of the API's OpenAPI document."""
 
 
 def component_of(channel: str) -> str:
-    """Return the name of a channel's schema among the components."""
+    """Return the component's name for the schema of a channel's items."""
     return CONTRACTS[channel].__name__
 
 
@@ -69,8 +71,8 @@ def _item(channel: str, contract: dict[str, Any]) -> dict[str, Any]:
     return {
         "description": inspect.cleandoc(contract["description"]),
         "properties": properties,
-        # `id` is optional in a request to the API: the header Idempotency-Key may hold it.
+        # A request to the API may have the id in the header Idempotency-Key, so `id` is optional here.
         "required": [name for name in contract["required"] if name != "id"],
         **({"allOf": CHANNELS[channel].choices} if CHANNELS[channel].choices else {}),
-        "additionalProperties": True,  # such as variables of a template
+        "additionalProperties": True,  # additional attributes, such as variables of a template
     }

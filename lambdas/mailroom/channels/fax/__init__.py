@@ -1,4 +1,5 @@
-"""Fax, by SignalWire or Telnyx: one at a time to a number; a transmission under way is resumed."""
+"""Fax, by SignalWire or Telnyx. A number gets one fax at a time. A later invocation of the function follows
+a fax that an earlier invocation submitted."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.fax.contract import Fax
@@ -13,7 +14,7 @@ CHANNEL = Channel(
     sent="{provider} says that it went through.",
     personal=True,
     estimate=Estimate(
-        latency=60.0,  # the whole phone call
+        latency=60.0,  # seconds of the whole phone call
         unpriced="it differs by country, provider and contract",
         ledger_units=3.0,
         indexed=True,

@@ -1,4 +1,4 @@
-"""Fax by the provider of the settings: the parts that all providers share."""
+"""Adapter for fax providers: the code that is the same for every provider."""
 
 from collections.abc import Callable, Container
 from functools import partial
@@ -12,29 +12,32 @@ from mailroom.environment import FaxSender
 from mailroom.message.message import encoded
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 
-SECRET = "the fax provider's secret"  # noqa: S105 - the secret's name in sentences
+SECRET = "the fax provider's secret"  # noqa: S105 - name of the secret in error messages
 
 
 class FaxProvider(Provider[FaxRequest], Protocol):
-    """A fax provider's API."""
+    """Client of a fax provider's API."""
 
     def fetch(self, provider_id: str) -> FaxState:
-        """Fetch the state of a fax. Raises if the provider does not answer; the fax may still be on the
-        line."""
+        """Fetch the state of a fax. Raises if the provider does not respond; the fax may then still be in
+        transmission."""
 
     def find(self, to: str, reference: str, since: float) -> list[str]:
-        """Find the ids of faxes to a number that were created at `since` (epoch seconds) or later, oldest
-        first; only those with the reference if the provider keeps one. Raises if the provider cannot answer.
+        """Find the ids of faxes to the number `to` that were created at `since` (epoch seconds) or later,
+        oldest first. If the provider stores references, only faxes with this reference are returned. Raises
+        if the provider does not respond.
 
-        The search uses none of the settings, such as our own number: they may have changed since."""
+        The search does not use settings, such as the sender's number, because the settings may have changed
+        after the fax was submitted.
+        """
 
     def cancel(self, provider_id: str) -> None:
-        """Request that a fax be stopped; `fetch` returns whether it was. Raises if the provider does not
-        answer."""
+        """Request that the provider cancel a fax; call `fetch` afterwards for the result. Raises if the
+        provider does not respond."""
 
 
 class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
-    """Adapter of the fax provider."""
+    """Adapter of the fax provider that the settings name."""
 
     contract = Fax
 
@@ -48,18 +51,20 @@ class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Fax) -> FaxRequest:
-        """Make the request. The URL of a PDF in our bucket is made now, so that it works hours later too."""
+        """Create the request to the provider. For a PDF in the payload bucket, its URL is signed at this
+        moment, so that the provider can fetch the PDF for the whole time that the setting allows."""
         return FaxRequest(message.line, self._sender(message), self._media_url(message), _reference(message))
 
     def find(self, api: FaxProvider, message: Fax, since: int, other_ids: Container[str]) -> Evidence:
-        """Look for the fax among those to its number; `other_ids` are other messages' faxes."""
+        """Look for the fax among the provider's faxes to the same number. `other_ids` are the provider's ids
+        of faxes of other messages, which are excluded."""
         oldest = since / 1000 - self._settings.clock_skew_seconds
         candidates = [
             id_ for id_ in api.find(message.line, _reference(message), oldest) if id_ not in other_ids
         ]
         if not candidates:
             return NotFound()
-        # Of several candidates each could be this fax: another program uses the account.
+        # With several candidates it is unknown which is this fax: another program uses the account too.
         return Sent(candidates[0]) if len(candidates) == 1 else Unknowable()
 
     def _sender(self, message: Fax) -> str:
@@ -77,7 +82,8 @@ def _reference(message: Fax) -> str:
 
 
 def _open(settings: FaxSender) -> FaxProvider:
-    """Open the provider of the settings. Only the package of this provider is imported."""
+    """Create the client of the provider that the settings name. Only the module of this provider is
+    imported."""
     common: dict[str, Any] = {
         "base_url": settings.fax_base_url,
         "quality": settings.fax_quality,

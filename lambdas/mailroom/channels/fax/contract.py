@@ -41,7 +41,8 @@ class Fax(Message, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """The number in E.164, so that each line has one name. Raises Invalid."""
+        """The recipient's number in E.164, so that different spellings of a number name the same line. Raises
+        Invalid."""
         return number("to", self.to)
 
     @property
@@ -50,12 +51,13 @@ class Fax(Message, frozen=True, kw_only=True):
 
     @property
     def group(self) -> str:
-        """The line, which takes one fax at a time."""
+        """Group of the FIFO queue: the recipient's line, which can receive one fax at a time."""
         return self.line
 
     @property
     def kept(self) -> dict[str, str | int]:
-        """Attributes that a retry repeats, with `from` under its name in an item."""
+        """Attributes of the fax that the ledger stores and a retry uses again. The field `from_` is stored as
+        `from`, its name in an item."""
         names = ("pdf_url", "payload_ref", "expires_at", "retry_count")
         attributes = {**{name: getattr(self, name) for name in names}, "from": self.from_}
         return {name: value for name, value in attributes.items() if value}
@@ -74,7 +76,7 @@ class Fax(Message, frozen=True, kw_only=True):
 
 
 def check_sender(fax: Fax, senders: Sequence[str]) -> str:
-    """Return the number that the fax is sent from. Raises Invalid if it is not one of `senders`."""
+    """Return the number that the fax is sent from. Raises Invalid if the number is not in `senders`."""
     if fax.from_ is None:
         return senders[0]
     number = to_e164(fax.from_)
@@ -84,8 +86,8 @@ def check_sender(fax: Fax, senders: Sequence[str]) -> str:
 
 
 def item_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the item of a body of the fax queue, which is an item or has the gateway's form with a
-    `fax_id`. Raises Malformed."""
+    """Return the item in a message body of the fax queue. A body is either an item, or comes from an upstream
+    application: then its `fax_id` becomes the item's id. Raises Malformed."""
     item = dict(body)
     if "id" in item or "event_type" in item:
         return item
@@ -102,28 +104,28 @@ class FaxRequest(Struct, frozen=True):
     sender: str
     media_url: str
     reference: str
-    """Our reference, unique to the attempt, for providers that store it."""
+    """Mailroom's reference of this attempt, for providers that store a reference with a fax."""
 
 
 class Pending(Struct, frozen=True):
-    """State of a fax that the provider is still working on: the line may be in use."""
+    """State of a fax that the provider has not finished: the recipient's line may be in use."""
 
     status: str
 
 
 class Delivered(Struct, frozen=True):
-    """State of a fax that has arrived as a whole."""
+    """State of a fax whose pages were all received."""
 
 
 class Undelivered(Struct, frozen=True):
-    """State of a fax that ended without success."""
+    """State of a fax that finally failed at the provider."""
 
     status: str
-    """Status for callbacks, such as `busy` or `no-answer`."""
+    """Status that a status callback reports, such as `busy` or `no-answer`."""
     again: bool
     """Whether another attempt may succeed."""
     detail: str = ""
-    """The provider's explanation."""
+    """The provider's explanation of the failure."""
 
 
 FaxState = Pending | Delivered | Undelivered

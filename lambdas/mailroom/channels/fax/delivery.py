@@ -1,4 +1,5 @@
-"""Delivery of a fax: it is submitted once and followed until it ends, and its line waits until then.
+"""Delivers faxes: submits a fax once and polls its state until it is delivered or has failed. Until then, no
+other fax is sent to the same line (the recipient's number).
 
 claim ── submit ── checkpoint ── poll … poll ── hand back ┐        one function's time
       ┌───────────────────────────────────────────────────┘
@@ -33,31 +34,33 @@ from mailroom.telemetry import logger
 
 _HOUR = 3600
 EARLY_SECONDS = 60
-"""Seconds by which a fax may be sent before its `send_at`: the clock that let it wait may be ahead of
-ours."""
+"""Seconds by which a fax may be sent before its `send_at`, because the clock of the function that delayed
+the fax may be ahead of this function's clock."""
 
 
 class FaxDelivery(Delivery[Fax, FaxRequest]):
-    """Delivers faxes of a FIFO queue whose groups are lines: an unfinished fax locks its line. `accepted` and
-    `already_submitted` follow a fax that was submitted."""
+    """Delivers the faxes of a FIFO queue. The message group is the recipient's line, so an unfinished fax
+    blocks later faxes to this line. `accepted` and `already_submitted` poll the state of a submitted fax."""
 
     _settings: FaxSender
     _adapter: FaxAdapter
     payload_is_content = True
-    """The payload is the PDF, which the provider fetches."""
+    """Whether the payload is the message's content and not a JSON item: here the PDF, which the provider
+    fetches."""
 
     def __init__(self, settings: FaxSender, adapter: FaxAdapter, tools: Tools) -> None:
-        # The fax before on the line may have been submitted long before it ended.
+        # The earlier fax to the same line may have been submitted long before its transmission ended.
         super().__init__(settings, adapter, tools, line_seconds=settings.longest_fax_seconds + _HOUR)
         self._callbacks = UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Fax | Invalid]:
-        """Read a queue's body: the item and its fax. Bodies of an upstream application have a `fax_id`.
-        Raises Malformed."""
+        """Read a message body of the fax queue, and return the item and the fax in it. A body with a `fax_id`
+        comes from an upstream application and is converted first. Raises Malformed."""
         return super().read(item_of(body))
 
     def deliver(self, message: Fax | Invalid, record: QueueRecord) -> Result:
-        """Take a fax as far as it goes, as any message, but only under the group of its line."""
+        """Deliver a fax as any other message, if its record has the group of the fax's line. If the record
+        has another group, queue the fax again under the right group."""
         if isinstance(message, Invalid):
             return self.fail_invalid(message, record)
         if record.group not in (None, message.group):
@@ -65,14 +68,16 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return super().deliver(message, record)
 
     def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
-        """End an invalid fax as failed. A bad copy of a fax that is under way must not lock the line of its
-        group."""
+        """Record an invalid fax as failed. If that is impossible, for example because the record is an
+        invalid copy of a fax in transmission, send the record to the dead-letter queue, so that retries do
+        not block the line."""
         return DONE if super().fail_invalid(fault, record) is DONE else TO_DEAD_LETTERS
 
     def _send_on(self, fax: Fax, record: QueueRecord) -> Result:
-        """Queue a fax under its own group: under another, it could be sent beside one on the same line."""
+        """Queue a fax again under the group of its line. Under another group the fax could be sent while
+        another fax uses the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
-        if entry.size > queues.MAX_BYTES:  # SQS refuses it for ever, and retries would lock the line
+        if entry.size > queues.MAX_BYTES:  # SQS never accepts it, and retries would block the line
             too_large = Invalid("item", "is over 1 MiB as JSON; leave out what no fax needs")
             return self.fail_invalid(too_large, record)
         if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
@@ -81,17 +86,17 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return DONE
 
     def screen(self, claim: Claimed, message: Fax) -> Fax | Blocked:
-        """Check the callback's URL and the time as well, for a fax that came straight to the queue has not
-        passed dispatch. Both are checked before the first submit only: settings may change while a fax is on
-        the line, and its later attempts go by the settings of the first. Raises Invalid."""
+        """Check the callback URL and `send_at` in addition, because a fax that a program put into the queue
+        directly was not checked by dispatch. Later attempts skip both checks, so that a change of the
+        settings does not end a fax after its first attempt. Raises Invalid."""
         if message.attempt == 1:
             self._callbacks.validate("callback_url", message.callback_url)
             self._check_time(message)
         return super().screen(claim, message)
 
     def _check_time(self, fax: Fax) -> None:
-        """Raise Invalid if the fax's time is in the future: in this queue the fax would lock its line until
-        then."""
+        """Raise Invalid if the fax's `send_at` is in the future: waiting in this queue, the fax would block
+        its line until then."""
         if (fax.due() or 0.0) > self._tools.clock() + EARLY_SECONDS:
             raise Invalid(
                 "send_at",
@@ -100,15 +105,18 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             )
 
     def take_turn(self, record: QueueRecord) -> bool:
-        """Wait for the turn to submit. After the last receive that may submit, too few are left to follow the
-        fax to its end: a dead letter frees the line, and the next fax would dial while this one is on it."""
+        """Wait until the rate limit permits a submit; return False if the record was received too often.
+
+        A late submit would leave too few receives to poll the fax until it ends. The record would become a
+        dead letter during the transmission, and the next fax would be sent to a line that is in use.
+        """
         if record.receives > self._settings.last_submit_receive:
             logger.error("not submitted: received too often already", receives=record.receives)
             return False
         return super().take_turn(record)
 
     def accepted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Result:
-        """Keep the provider's id, and follow the fax until it ends."""
+        """Store the provider's id of the fax in the ledger, and poll the fax until it ends."""
         provider_id = sent.provider_id
         self._tally.add("Submitted")
         submitted = int(self._tools.clock() * 1000)
@@ -121,21 +129,24 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return self._follow(claim, message, provider_id, submitted, record)
 
     def already_submitted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Result:
-        """Follow a fax that an earlier invocation submitted."""
+        """Poll a fax that an earlier invocation submitted until it ends."""
         provider_id = sent.provider_id
         if claim.checkpoint is not None and claim.checkpoint.provider != self._adapter.provider:
             return self._elsewhere(claim, claim.checkpoint)
         if claim.checkpoint is None:
             self._tally.note("Recovered", "an earlier try was accepted", provider_id=provider_id)
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
-        # The time of a submit that a look-up found is unknown; too late is the safe side.
+        # The submit time is unknown for a fax found by a look-up. The current time is safe: the fax gets
+        # more time until it counts as overdue.
         submitted = claim.checkpoint.submitted_at if claim.checkpoint else None
         return self._follow(claim, message, provider_id, submitted or int(self._tools.clock() * 1000), record)
 
     def _elsewhere(self, claim: Claimed, checkpoint: Checkpoint) -> Result:
-        """Let a fax wait that another provider has, because the settings were changed with faxes under way.
-        That provider cannot be asked; the line stays locked for as long as it may be in use, and then an
-        operator has to look."""
+        """Let a fax wait that was submitted to another provider, before the settings changed to this one.
+
+        The other provider's state of the fax cannot be fetched. The line stays blocked for as long as it may
+        be in use; after that an operator has to find out whether the fax arrived.
+        """
         logger.error("submitted to another provider; ask there how it ended", provider=checkpoint.provider)
         self._tally.add("Misconfigured")
         self._ledger.hand_back(claim)
@@ -145,7 +156,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
     def _follow(
         self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: QueueRecord
     ) -> Result:
-        """Poll the fax until it ends, or until the function's time does."""
+        """Poll the fax until it ends, or until the function has too little time left for another poll."""
         while True:
             state = self._state(provider_id)
             if not isinstance(state, Pending):
@@ -159,22 +170,24 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             self._tools.sleep(self._settings.poll_seconds)
 
     def _state(self, provider_id: str) -> FaxState:
-        """Fetch the fax's state. Without a response the fax counts as pending: it may still be on the
-        line."""
+        """Fetch the fax's state. Return Pending if the provider does not respond, because the fax may still
+        be in transmission."""
         try:
             return self._adapter.open().ask(lambda api: api.fetch(provider_id))
-        except Exception:  # noqa: BLE001 - logged, and asked again
+        except Exception:  # noqa: BLE001 - logged; the next poll fetches the state again
             logger.warning("the provider did not say how the fax stands", exc_info=True)
             self._tally.add("PollErrors")
             return Pending("unknown")
 
     def look_up_wait(self, record: QueueRecord) -> ComeBack:
-        """Return the wait after a look-up that failed: a back-off, for the fax locks its line until then. The
-        receives until the last that may submit cover an outage in such waits."""
+        """Return the wait after a look-up that failed: the usual back-off, because the fax blocks its line
+        during the wait. The receives in which a submit is permitted are enough to outlast an outage of the
+        provider with these waits."""
         return ComeBack(self.retry_wait(record.receives))
 
     def _time_to_poll(self, record: QueueRecord) -> bool:
-        """Tell whether another poll, and the record of its result, would be over in time."""
+        """Return whether the function has enough time left for another poll and for writing its result into
+        the ledger."""
         settings = self._settings
         needed = settings.poll_seconds + settings.submit_seconds + settings.record_seconds
         return record.remaining() / 1000 > needed
@@ -197,16 +210,18 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return DONE
 
     def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Result:
-        """Stop a fax that has taken longer than any fax does. If it is still pending after that, the record
-        comes back as in an outage; the checkpoint stays for an operator's redrive."""
+        """Cancel a fax that has taken longer than `longest_fax_seconds`. If the fax is still pending after
+        that, the record is received again after `misconfigured_seconds`. The checkpoint stays in the ledger,
+        so that polling can continue after an operator's redrive."""
         try:
             self._adapter.open().ask(lambda api: api.cancel(provider_id))
-        except Exception:  # noqa: BLE001 - logged; how it stands is asked next, whatever became of this
+        except Exception:  # noqa: BLE001 - logged; the fax's state is fetched next in any case
             logger.warning("an overdue fax could not be cancelled", exc_info=True)
         state = self._state(provider_id)
         if isinstance(state, Pending):
             logger.error("an overdue fax has not ended", status=state.status, provider_id=provider_id)
             self._tally.add("Overdue")
             self._ledger.hand_back(claim)
-            return ComeBack(self._settings.misconfigured_seconds)  # the line waited out the outage already
+            # The wait is long: the line was blocked for longer than any fax takes already.
+            return ComeBack(self._settings.misconfigured_seconds)
         return self._ended(claim, message, provider_id, state)

@@ -1,4 +1,4 @@
-"""Moves faxes that wait for a retry, or for their `send_at`, into the fax queue when they are due."""
+"""Moves faxes that wait for a retry, or for their `send_at`, into the fax queue at the time they wait for."""
 
 import time
 from collections.abc import Mapping
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class RetryMover(Struct, frozen=True):
     """Consumer of the standard queue in which faxes wait, because a FIFO queue cannot delay a message.
 
-    Moving a fax twice is harmless: the fax queue drops copies for five minutes, and the ledger later ones.
+    Moving a fax twice is harmless: the fax queue drops a copy within five minutes, and a later copy is not
+    sent because of the fax's claim in the ledger.
     """
 
     sqs: "SQSClient"
@@ -36,8 +37,8 @@ class RetryMover(Struct, frozen=True):
         return cls(clients.sqs(), settings.queue_url, settings.fax_queue_url)
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Move the faxes of a batch that are due. Return the records that stay in the queue, as failures: not
-        due, malformed, or not accepted by the fax queue."""
+        """Move the faxes of a batch that are due to the fax queue. Return all other records as batch item
+        failures, which stay in this queue: they are not due, malformed, or not accepted by the fax queue."""
         entries: list[Entry] = []
         waits: dict[str, tuple[str, float]] = {}
         for record in event["Records"]:
@@ -64,7 +65,8 @@ class RetryMover(Struct, frozen=True):
 
 
 def _not_before(item: Mapping[str, Any]) -> float:
-    """Return the earliest time of the attempt, in epoch seconds; 0 for at once. Raises Invalid."""
+    """Return the earliest time of the attempt, in epoch seconds; 0 if the fax need not wait. Raises
+    Invalid."""
     value = item.get("not_before", 0)
     if type(value) not in {int, Decimal} or not -END_OF_TIME < value < END_OF_TIME:
         raise Invalid("not_before", "is no point in time; use epoch seconds")

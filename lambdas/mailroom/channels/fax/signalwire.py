@@ -1,4 +1,5 @@
-"""Fax by SignalWire's Compatibility API, called by Twilio's client, because the APIs are alike."""
+"""Fax by SignalWire's Compatibility API. Twilio's client calls it, because its requests are like Twilio's
+requests."""
 
 import math
 import re
@@ -17,23 +18,26 @@ from mailroom.telemetry import logger, redact
 _PENDING = {"queued", "processing", "sending"}
 _TRY_AGAIN = {"busy", "no-answer", "failed", "canceled"}
 """Final statuses after which another attempt may succeed. SignalWire cancels only queued faxes, so a canceled
-fax was not sent. The status of a fax whose Ttl has passed is not documented."""
+fax was not sent. SignalWire does not document the status of a fax whose `Ttl` has passed."""
 
 _SLACK_SECONDS = 86_400
-"""Extra time that a look-up's list covers. If the provider used only the date of `DateCreatedAfter`, and left
-that day out, today's faxes would be missing from the list, and a missing fax is sent twice."""
+"""Seconds by which a look-up's list of faxes begins earlier than necessary. SignalWire might compare only the
+date of `DateCreatedAfter` and exclude that day. Faxes of today would then be missing from the list, and a fax
+that is missing is sent again."""
 
 
 class SignalWire:
-    """SignalWire's fax API. It has neither idempotency keys nor a field for our reference, so a fax whose
-    response was lost is looked up by the number."""
+    """Client of SignalWire's fax API. The API has neither idempotency keys nor a field for Mailroom's
+    reference, so a fax whose response was lost is looked up by the recipient's number."""
 
     def __init__(
         self, project: str, token: str, *, base_url: str, ttl_minutes: int, quality: str, seconds: float
     ) -> None:
-        """Make the client of a project. `base_url` is the URL of its space (https://example.signalwire.com),
-        `ttl_minutes` the longest that a fax may wait at the provider, and `seconds` the longest that one
-        request may take."""
+        """Create the client of a SignalWire project.
+
+        `base_url` is the URL of the project's space (https://example.signalwire.com), `ttl_minutes` the
+        longest time that a fax may wait at SignalWire, and `seconds` the longest duration of one request.
+        """
         self.account = project
         self._api = TwilioApi(
             (project, token),
@@ -43,12 +47,12 @@ class SignalWire:
             reason=lambda status, text: reason_of(status, text)[0],
         )
         self._faxes = f"/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"
-        # Faxes are personal data, so the provider is asked not to store the media.
+        # Faxes are personal data, so the request forbids SignalWire to store the PDF.
         self._constant = {"Quality": quality, "Ttl": str(ttl_minutes), "StoreMedia": "false"}
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Submit the fax. Raises if the outcome is unknown: a 5xx response, no response, or an unreadable
-        one."""
+        """Submit the fax. Raises if the outcome is unknown: after a 5xx response, an unreadable response, or
+        no response."""
         numbers = {"To": request.to, "From": request.sender, "MediaUrl": request.media_url}
         try:
             response = self._api.post(self._faxes, {**numbers, **self._constant})
@@ -60,7 +64,7 @@ class SignalWire:
         return refusal(response.status_code, response.headers or {}, reason, own=own_fault)
 
     def fetch(self, provider_id: str) -> FaxState:
-        """Return the state of a fax. A fax with an unknown status is pending."""
+        """Return the state of a fax; Pending for a status that Mailroom does not know."""
         fax = self._api.get(self._of(provider_id))
         status = text_of(fax, "status")
         if status == "delivered":
@@ -75,15 +79,16 @@ class SignalWire:
     def find(self, to: str, reference: str, since: float) -> list[str]:  # noqa: ARG002 - SignalWire has no field for it
         """Return the ids of the faxes to a number created at `since` (epoch seconds) or later, oldest first.
 
-        The dates are compared here, in whole seconds, as SignalWire writes them.
+        The creation dates are compared in whole seconds, because SignalWire writes them without fractions.
         """
         oldest = math.floor(since)
         faxes = [fax for fax in self._listed(to, oldest) if _may_be(fax, to, oldest)]
-        faxes.reverse()  # the list is newest first, and sorting preserves the order within a second
+        # SignalWire lists the newest fax first, and sorting by seconds keeps the order within a second.
+        faxes.reverse()
         return [text_of(fax, "sid") for fax in sorted(faxes, key=_created)]
 
     def cancel(self, provider_id: str) -> None:
-        """Cancel a fax; SignalWire does so only while the fax is queued. Raises RequestFailed."""
+        """Cancel a fax. SignalWire cancels a fax only while it is queued. Raises RequestFailed."""
         response = self._api.post(self._of(provider_id), {"Status": "canceled"})
         if response.status_code not in {200, 201, 204}:
             raise OutcomeUnknown(reason_of(response.status_code, response.text)[0])
@@ -114,17 +119,19 @@ _OWN_CODES = {
     "21620",  # MediaUrl is not valid
     "63019",  # the media cannot be downloaded
 }
-"""Codes for faults of the fax itself, by "Error codes" of SignalWire's Compatibility API, read on 2026-11-26.
-Only Twilio documents 21211."""
+"""Error codes for faults of the fax itself, from "Error codes" of SignalWire's Compatibility API, read on
+2026-11-26. The code 21211 is documented by Twilio only."""
 _ARGUMENT_INVALID = "10000"
 _OWN_ARGUMENT = re.compile(r"(?:The )?'?(?:To|MediaUrl)\b")
-"""Beginning of an error message about an argument that the fax sets. Our settings set the other arguments."""
+"""Beginning of an error message about an argument that comes from the fax. All other arguments come from the
+stage's settings."""
 
 
 def reason_of(status: int, text: str) -> tuple[str, bool]:
-    """Return a sentence for the ledger and the log, and whether the fault is in the fax itself.
+    """Return a sentence about the error for the ledger and the log, and whether the fax itself is at fault.
 
-    Errors of the Compatibility API have `code` and `message`. Errors of the space are a list with `detail`.
+    Errors of the Compatibility API have `code` and `message`. Errors of SignalWire's space are a list of
+    objects with `detail`.
     """
     body = object_in(status, text)
     errors = body.get("errors")

@@ -1,4 +1,5 @@
-"""Fax by Telnyx's Programmable Fax API, in plain HTTP, because Telnyx's SDK repeats POSTs by itself."""
+"""Fax by Telnyx's Programmable Fax API. Telnyx's SDK is not used, because it retries POST requests, which
+could send a fax twice."""
 
 import math
 from base64 import b64encode
@@ -23,28 +24,31 @@ _SLACK_SECONDS = 1
 
 
 class Telnyx:
-    """Telnyx's fax API. It has no idempotency keys, but its list of faxes has `client_state`, so a fax whose
-    response was lost is looked up by our reference."""
+    """Client of Telnyx's fax API. The API lacks idempotency keys, but its list of faxes contains
+    `client_state`, so a fax whose response was lost is looked up by Mailroom's reference in that field."""
 
     def __init__(
         self, api_key: str, *, base_url: str, connection_id: str, quality: str, seconds: float
     ) -> None:
-        """Make the client of a fax application, whose id is `connection_id`. `base_url` is
-        https://api.telnyx.com, `quality` standard, fine or superfine, and `seconds` the longest that one
-        request may take."""
-        self.account = connection_id  # not from the API key, which does not name its account and is rotated
+        """Create the client of the Telnyx fax application with the id `connection_id`.
+
+        `base_url` is https://api.telnyx.com, `quality` is standard, fine or superfine, and `seconds` is the
+        longest duration of one request.
+        """
+        # The API key does not identify the account, because it does not name the account and is rotated.
+        self.account = connection_id
         self._api = ProviderApi(seconds, {"Authorization": f"Bearer {api_key}"})
         self._faxes = f"{base_url.rstrip('/')}/v2/faxes"
         self._constant = {
             "connection_id": connection_id,
             "quality": _QUALITIES[quality],
-            # Faxes are personal data, so the provider is asked not to store the media.
+            # Faxes are personal data, so the request forbids Telnyx to store the PDF.
             "store_media": False,
         }
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Submit the fax. Raises if the outcome is unknown: a 5xx response, no response, or an unreadable
-        one."""
+        """Submit the fax. Raises if the outcome is unknown: after a 5xx response, an unreadable response, or
+        no response."""
         fax = {
             "to": request.to,
             "from": request.sender,
@@ -61,7 +65,7 @@ class Telnyx:
         return refusal(response.status, response.headers, reason, own=own_fault)
 
     def fetch(self, provider_id: str) -> FaxState:
-        """Return the state of a fax. A fax with an unknown status is pending."""
+        """Return the state of a fax; Pending for a status that Mailroom does not know."""
         fax = _fax(self._ok(self._api.get(self._of(provider_id))))
         status = text_of(fax, "status")
         if status == "delivered":
@@ -73,16 +77,17 @@ class Telnyx:
         return Pending(status)
 
     def find(self, to: str, reference: str, since: float) -> list[str]:
-        """Return the ids of the faxes with this attempt's reference, created at `since` or later, oldest
-        first. `since` is in epoch seconds, and rounded down."""
+        """Return the ids of the faxes with this attempt's reference that were created at `since` or later,
+        oldest first. `since` is in epoch seconds; a fraction is rounded down."""
         oldest = math.floor(since)
         state = _state(reference)
         faxes = [fax for fax in self._listed(to, oldest) if fax.get("client_state") == state]
-        faxes.reverse()  # the list is newest first, and sorting preserves the order within a second
+        # Telnyx lists the newest fax first, and sorting by time keeps the order of faxes of the same time.
+        faxes.reverse()
         return [text_of(fax, "id") for fax in sorted(faxes, key=_created) if _created(fax) >= oldest]
 
     def cancel(self, provider_id: str) -> None:
-        """Cancel a fax; Telnyx does so until the last page is sent. Raises RequestFailed."""
+        """Cancel a fax. Telnyx cancels a fax until its last page is sent. Raises RequestFailed."""
         self._ok(self._api.post(f"{self._of(provider_id)}/actions/cancel"))
 
     def _of(self, provider_id: str) -> str:
@@ -130,7 +135,7 @@ def _created(fax: dict[str, Any]) -> float:
 
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
-"""SignalWire's statuses, for failure reasons of Telnyx with the same meaning."""
+"""Statuses for callbacks by failure reasons of Telnyx, if SignalWire has a status of the same meaning."""
 _GIVE_UP = {
     "file_format_invalid",
     "file_size_limit_exceeded",
@@ -140,11 +145,11 @@ _GIVE_UP = {
     "unverified_destination_not_allowed",
 }
 _GIVE_UP_PREFIXES = ("destination_invalid", "destination_not_in_")
-"""Failure reasons that end a fax for good.
+"""Prefixes of failure reasons after which the fax is not attempted again; `_GIVE_UP` lists whole reasons.
 
-Every other reason, even one that Telnyx adds later, is worth another attempt: sending a page twice costs less
-than losing a fax without need. `account_disabled` is not listed, because it is not the fault of the fax, and
-because Telnyx refuses the next submit, which rings an alarm.
+After every other reason, even one that Telnyx adds later, the fax is attempted again: sending a page twice
+costs less than losing a fax. `account_disabled` is not listed, because the fault is not in the fax; Telnyx
+refuses the next submit, and the refusal triggers an alarm.
 """
 
 _OWN_CODES = {
@@ -153,24 +158,25 @@ _OWN_CODES = {
     "10015",  # a bad request
     "10016",  # the number is not in E.164's form
 }
-"""Codes for faults of the fax itself, if the field at fault is one of `_OWN_FIELDS`.
+"""Error codes for faults of the fax itself, if the invalid field is one of `_OWN_FIELDS`.
 
 Source: https://developers.telnyx.com/development/api-fundamentals/api-errors (2026-11-26).
 """
 _OWN_FIELDS = {"to", "media_url"}
-"""Fields that the fax sets. Our settings set the other fields."""
+"""Fields of the request that come from the fax. All other fields come from the stage's settings."""
 
 
 def undelivered(reason: str) -> Undelivered:
-    """Return the state of a fax that failed for `reason`. It has SignalWire's status for that
-    reason, if there is one."""
+    """Return the state of a fax that failed for Telnyx's `reason`. Its status is from `_STATUSES`, or is the
+    reason itself for a reason that is not listed there."""
     again = reason not in _GIVE_UP and not reason.startswith(_GIVE_UP_PREFIXES)
     detail = redact(reason)
     return Undelivered(_STATUSES.get(reason, detail), again, detail)
 
 
 def reason_of(status: int, text: str) -> tuple[str, bool]:
-    """Return a sentence for the ledger and the log, and whether the fault is in the fax itself."""
+    """Return a sentence about the error for the ledger and the log, and whether the fax itself is at
+    fault."""
     errors = _errors(status, text)
     sentences = [
         f"{error.get('code', '')}: {error.get('detail') or error.get('title') or ''}".strip()
