@@ -1,4 +1,5 @@
-"""Previews: a message rendered by the code of a stage's senders, without sending it or reading payloads."""
+"""Previews: messages rendered by the same code as in a stage's senders, but not sent. Payloads are not
+read."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 EXAMPLE_LINK = "https://example.com/unsubscribe/made-up"
-"""Placeholder for a recipient's own opt-out link, which only the sender can sign."""
+"""Placeholder for the recipient's opt-out link, which only the sender can sign."""
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """A message as its recipient would get it."""
+    """Preview of a message: its content as the recipient would receive it."""
 
     headers: dict[str, str] = {}
-    """Headers of a mail, the subject among them."""
+    """Headers of a mail, including the subject."""
     subject: str = ""
     """Subject of a mail, or title of a push."""
     html: str | None = None
@@ -38,17 +39,18 @@ class Preview(Struct, frozen=True, kw_only=True):
     attachments: list[str] = []
     """Names of a mail's attached files."""
     segments: int = 0
-    """Number of segments of a text message; 0 if it has media, and for other channels."""
+    """Number of segments of a text message; 0 for a message with media, and in other channels."""
     encoding: str = ""
     """Encoding of a text message's segments: GSM-7 or UCS-2."""
     encoding_reason: str = ""
-    """Sentence about the characters that make a text UCS-2, and about their cost."""
+    """Sentence about the characters that require the encoding UCS-2, and about their cost; empty for
+    GSM-7."""
     unused: list[str] = []
     """Attributes of the item that have no effect."""
 
 
 class Stage(Protocol):
-    """Settings of a stage's senders, such as the environment of the HTTP API's function."""
+    """Settings of a stage that previews need, such as the settings of the HTTP API's function."""
 
     @property
     def mail_senders(self) -> Sequence[str]: ...
@@ -67,7 +69,7 @@ class Stage(Protocol):
 
 
 class Previews:
-    """The previews of one stage."""
+    """Renders and checks messages as the senders of one stage would."""
 
     def __init__(
         self,
@@ -80,11 +82,14 @@ class Previews:
         published: Payloads | None = None,
         versions: CurrentVersions | None = None,
     ) -> None:
-        """`root` has a folder of templates for each channel. `published` reads published versions of
-        templates, and `versions` returns the current one; both are None if the stage publishes none.
+        """Store the settings of a stage.
 
-        Attributes that name a sender are checked only if the stage's senders are given, and references to
-        payloads only if `bucket` is given.
+        `root` contains a folder of templates for each channel. `published` reads published versions of
+        templates, and `versions` returns the current version; both are None if the stage does not publish
+        templates.
+
+        Attributes that name a sender are only checked if the stage's senders are passed, and references to
+        payloads only if `bucket` is passed.
         """
         self._templates = {name: Templates(root / name, published) for name in TOP}
         self._payloads = _NamesAlone(cast(Any, None), bucket)
@@ -102,7 +107,7 @@ class Previews:
 
     @classmethod
     def of(cls, settings: Stage, root: Path, s3: "S3Client | None" = None) -> "Previews":
-        """Return the previews of the stage that has these settings."""
+        """Create the previews for the stage with these settings."""
         bucket = settings.templates_bucket
         s3 = s3 or clients.s3()
         return cls(
@@ -116,8 +121,8 @@ class Previews:
         )
 
     def look(self, message: Message) -> Preview:
-        """Check and render the message. Raises Invalid in the same cases as its sender. A message with its
-        content in a payload is only checked."""
+        """Check and render the message. Raises Invalid in the same cases as the message's sender would. If
+        the content is in a payload, the message is checked, and the preview is empty."""
         message = self._bound(message)
         self._check(message)
         match message:
@@ -128,7 +133,7 @@ class Previews:
             case Sms():
                 text = text_of(message, self._templates["sms"], strict=self._strict)
                 preview = Preview(text=text, unused=self.unused(message))
-                if message.media_urls:  # a message with media is billed as one, whatever its text
+                if message.media_urls:  # a message with media is billed as one, so segments do not matter
                     return preview
                 name = "text" if message.template is None else "template"
                 segments = checked(name, text, MAX_SEGMENTS)
@@ -156,8 +161,9 @@ class Previews:
             templates.check_names(message, strict=self._strict)
 
     def unused(self, message: Message) -> list[str]:
-        """Return the attributes that neither the contract nor the message's template uses. The list is empty
-        if the payload may name a template. Raises Invalid for a template that cannot be read."""
+        """Return the attributes that neither the contract nor the message's template uses. Return an empty
+        list if the message's payload may name a template, because payloads are not read. Raises Invalid for a
+        template that cannot be read."""
         used = frozenset[str]()
         if message.may_use and message.payload_ref is not None:
             return []
@@ -171,7 +177,7 @@ class Previews:
         if self._versions is None or name is None:
             return message
         version = self._versions.version(message.event_type, name)
-        # Only a Templated message has the name of a template.
+        # `cast` is safe: only a Templated message can name a template.
         return structs.replace(cast(Templated, message), template_version=version)
 
 
@@ -199,20 +205,20 @@ _FIRST_SENDER = "the stage's first sender <sender@example.com>"
 
 
 class _AnySender(MailRenderer):
-    """A renderer that accepts every sender, for a stage whose senders are not known."""
+    """Mail renderer that accepts every sender, for a stage whose senders are unknown."""
 
     def sender_of(self, mail: Mail) -> str:
         return mail.from_ or _FIRST_SENDER
 
 
 class _NamesAlone(Payloads):
-    """Payloads whose names are checked and whose content is not read: the user of a preview may lack the
-    permission. If the bucket is not known, every name is valid."""
+    """Payloads of which only the names are checked. The content is not read, because the user of a preview
+    may lack the permission. If the bucket is unknown, every name is valid."""
 
     def key(self, field: str, ref: str) -> str:
         return super().key(field, ref) if self._bucket else ref
 
-    def read(self, field: str, ref: str, limit: int) -> bytes:  # noqa: ARG002 - no content is read
+    def read(self, field: str, ref: str, limit: int) -> bytes:  # noqa: ARG002 - the content is not read
         self.key(field, ref)
         return b""
 
@@ -223,5 +229,5 @@ class _ExampleLinks(Links):
     def __init__(self) -> None:
         pass
 
-    def url(self, recipient: str, topic: str, at: float | None = None) -> str:  # noqa: ARG002 - every link is the same
+    def url(self, recipient: str, topic: str, at: float | None = None) -> str:  # noqa: ARG002 - all links are the same
         return EXAMPLE_LINK

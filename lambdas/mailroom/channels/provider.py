@@ -1,4 +1,4 @@
-"""Common parts of adapters: accounts opened with credentials, and the meaning of AWS's errors."""
+"""Common code of providers' adapters: loads an account's credentials, and classifies errors of AWS."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container
@@ -37,13 +37,13 @@ _THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown")
 
 
 def credentials(secret: str, arn: str, *names: str) -> list[str]:
-    """Read the values of these names in the secret `arn`, which sentences call `secret`. Raises
-    InvalidSecret and botocore's errors."""
+    """Read the secret `arn`, a JSON object, and return its values of these names. `secret` is the name of the
+    secret in error messages. Raises InvalidSecret and botocore's errors."""
     text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
     try:
         content = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        content = {}  # the error's words may quote the secret
+        content = {}  # the error is dropped, because its message may quote the secret
     values = [content.get(name) for name in names]
     if not all(isinstance(value, str) and value for value in values):
         shape = ", ".join(f'"{name}": "…"' for name in names)
@@ -52,43 +52,46 @@ def credentials(secret: str, arn: str, *names: str) -> list[str]:
 
 
 class Provider(Protocol[R_contra]):
-    """API of a provider with one account's credentials. Each method makes each of its requests once."""
+    """Client of a provider's API with one account's credentials. Its methods never retry a request."""
 
     @property
     def account(self) -> str:
-        """Our account at the provider; its look-ups see no other account's messages."""
+        """Id of our account at the provider. Look-ups only find messages that this account sent."""
 
     def submit(self, request: R_contra) -> Outcome:
-        """Submit a message. Raises if its acceptance is unknown."""
+        """Submit a message. Raises if it is unknown whether the provider accepted the message."""
 
 
 P = TypeVar("P", bound=Provider[Any])
 
 
 class ProviderAdapter(ABC, Generic[P, M]):
-    """Adapter of a provider that needs credentials. The account is opened once a process, and again after the
-    provider refused it: credentials get fixed."""
+    """Adapter of a provider that needs credentials. A process loads the account's credentials once. After the
+    provider has refused them, they are loaded again, because an operator may have corrected them."""
 
     def __init__(self, provider: str, secret: str, open_: Callable[[], P]) -> None:
-        """Set up an adapter that opens its account by `open_`, which raises InvalidSecret or botocore's
-        errors. Sentences call the secret with the credentials `secret`."""
+        """Create the adapter.
+
+        `open_`: function that loads the credentials and returns the provider's client; it raises
+        InvalidSecret or botocore's errors. `secret`: name of the credentials' secret in error messages.
+        """
         self.provider = provider
         self._secret = secret
         self._open = open_
         self._api: P | None = None
 
     def open(self) -> "ProviderSession[P, M]":
-        """Return a session of the account. Raises NotReady if it cannot be opened now."""
+        """Return a session of the account. Raises NotReady if the account's credentials cannot be loaded."""
         if self._api is None:
             self._api = self._opened()
         return ProviderSession(self, self._api)
 
     @abstractmethod
     def find(self, api: P, message: M, since: int, other_ids: Container[str]) -> Evidence:
-        """Look for a try at this account, as `Session.look_up` does."""
+        """Look for an earlier try of the message in this account, for `Session.look_up`."""
 
     def forget(self) -> None:
-        """Open the account anew for the next session."""
+        """Discard the loaded credentials, so that the next session loads them again."""
         self._api = None
 
     def _opened(self) -> P:
@@ -98,14 +101,14 @@ class ProviderAdapter(ABC, Generic[P, M]):
             raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
             raise unreadable(self._secret, error) from None
-        except Exception as fault:  # noqa: BLE001 - any error here comes before the first request
-            # Only the exception's class: its message may quote the secret.
+        except Exception as fault:  # noqa: BLE001 - no request was made yet, so every error is safe
+            # The reason has only the exception's class, because its message may quote the secret.
             raise NotReady(Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")) from None
 
 
 class ProviderSession(Generic[P, M]):
-    """Session of one opened account: look-up and submit use the same credentials, also if another thread
-    opens another account meanwhile."""
+    """Session with one account's credentials. Look-up and submit use the same credentials, even if another
+    thread loads new credentials in the meantime."""
 
     def __init__(self, adapter: ProviderAdapter[P, M], api: P) -> None:
         self._adapter = adapter
@@ -113,11 +116,11 @@ class ProviderSession(Generic[P, M]):
         self.account = f"{adapter.provider}/{api.account}"
 
     def look_up(self, message: M, since: int, other_ids: Container[str]) -> Evidence:
-        """Look for an earlier try. Raises if the provider cannot answer."""
+        """Look for an earlier try of the message. Raises if the provider does not respond."""
         return self.ask(lambda api: self._adapter.find(api, message, since, other_ids))
 
     def submit(self, request: object) -> Outcome:
-        """Submit a request. Raises if its acceptance is unknown."""
+        """Submit a request. Raises if it is unknown whether the provider accepted the request."""
         try:
             outcome = self._api.submit(request)
         except InvalidRequest as fault:
@@ -127,8 +130,8 @@ class ProviderSession(Generic[P, M]):
         return outcome
 
     def ask(self, question: Callable[[P], T]) -> T:
-        """Return the provider's answer. Raises the error of the question; the next session then has the
-        credentials of its time."""
+        """Call `question` with the provider's client, and return the result. After an error, which is raised
+        again, the next session loads the credentials again."""
         try:
             return question(self._api)
         except Exception:
@@ -137,8 +140,8 @@ class ProviderSession(Generic[P, M]):
 
 
 class WithoutLookUp:
-    """Adapter of a provider that needs no credentials of ours and has no list of past messages: it is its own
-    session."""
+    """Adapter of an AWS service that does not list sent messages. The function's IAM role replaces
+    credentials in a secret, so the adapter serves as its own session."""
 
     account = ANY_ACCOUNT
 
@@ -146,17 +149,18 @@ class WithoutLookUp:
         """Return the adapter itself."""
         return self
 
-    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
-        """Return Unknowable: the provider cannot be asked. Its events are in the ledger, where a claim finds
-        them."""
+    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the service does not list messages
+        """Return Unknowable, because the service cannot look a message up. Events of the service about an
+        earlier try are in the ledger, and the claim has read them there."""
         return Unknowable()
 
 
 def not_sent(
     service: str, error: ClientError | BotoCoreError, refusal: Callable[[ClientError], Refusal]
 ) -> Refusal:
-    """Classify an error of an AWS call that proves that nothing was sent; `refusal` classifies responses of
-    the service. Raises OutcomeUnknown for an error that proves nothing: a 5xx response, or none."""
+    """Classify an error of an AWS call which proves that the message was not sent; `refusal` classifies the
+    service's error responses. Raises OutcomeUnknown if the message may have been sent: for a 5xx response,
+    or without a response."""
     match error:
         case ClientError():
             status = error.response["ResponseMetadata"]["HTTPStatusCode"]
@@ -171,8 +175,11 @@ def not_sent(
 
 
 def refused(error: ClientError, reason: str, *, own: bool) -> Refusal:
-    """Classify a refusal by AWS. `own`: its code, or its code and field, is on the service's list of the
-    message's own faults. Every other refusal is ours: credentials, permissions, limits, settings."""
+    """Classify an error response by which AWS refused a message; `reason` explains the refusal.
+
+    Throttling leads to a Retry. `own`: whether the message itself is at fault; otherwise the stage is:
+    its credentials, permissions, limits or settings.
+    """
     throttled = code_of(error).removeprefix("KMS").startswith(_THROTTLED)
     if throttled or error.response["ResponseMetadata"]["HTTPStatusCode"] == 429:
         return Retry(reason)
@@ -180,10 +187,10 @@ def refused(error: ClientError, reason: str, *, own: bool) -> Refusal:
 
 
 def code_of(error: ClientError) -> str:
-    """Return the error's name, without the ending that some of a service's protocols leave out."""
+    """Return the error's code without the ending "Exception", which AWS leaves out in some protocols."""
     return error.response["Error"]["Code"].removesuffix("Exception")
 
 
 def reason_of(error: ClientError) -> str:
-    """Return a sentence for the ledger and the log."""
+    """Return the error's code and redacted message, for the ledger and the log."""
     return f"{code_of(error)}: {redact(error.response['Error'].get('Message', ''))}"

@@ -12,15 +12,16 @@ from mailroom.message.address import has_control
 from mailroom.message.message import MAX_SUBJECT, Templated
 
 MAX_OWN_HEADERS = 12
-"""Maximum number of headers in an item. SES v2 allows 15, of which the sender needs X-Correlation-ID and, for
-a mail with a topic, two more."""
+"""Maximum number of headers in an item. SES v2 allows 15 headers in a mail. The sender adds X-Correlation-ID,
+and two more headers to a mail with a topic."""
 HEADER_NAME = re.compile(r"[!-9;-@A-~]{1,126}")
 MAX_HEADER_VALUE = 995
 HEADER_VALUE = re.compile(rf"[ -~]{{1,{MAX_HEADER_VALUE}}}")
 UNSUBSCRIBE, UNSUBSCRIBE_POST = "List-Unsubscribe", "List-Unsubscribe-Post"
-"""Headers of RFC 8058: the opt-out link, and the mark that one click is enough."""
+"""Names of RFC 8058's headers: one holds the opt-out link, the other states that one click is enough."""
 ORIGINAL_TO = "X-Original-To"
-"""Header with the original recipients of a mail that the stage's `recipients.redirect_to` redirects."""
+"""Header with the original recipients of a mail that was redirected to the stage's
+`recipients.redirect_to`."""
 
 _RESERVED = {"from", "to", "cc", "bcc", "subject", "reply-to", "sender", "return-path", "date"} | {
     *("message-id", "mime-version", "received", "dkim-signature"),
@@ -31,8 +32,8 @@ _RESERVED_PREFIXES = ("content-", "x-ses-", "resent-", "arc-")
 
 
 def check_headers(headers: dict[str, Any], *, topical: bool = False) -> None:
-    """Raise Invalid for a header that SES refuses, that contains a line break, or that the sender adds. Among
-    the latter are the opt-out headers if the mail is `topical` (has a topic)."""
+    """Raise Invalid for a header that SES refuses, that contains a line break, or that only the sender may
+    set. If the mail is `topical` (is about a topic), only the sender may set the opt-out headers."""
     if len(headers) > MAX_OWN_HEADERS:
         raise Invalid("headers", f"has {len(headers)} entries; use at most {MAX_OWN_HEADERS}")
     if len({name.lower() for name in headers}) < len(headers):
@@ -64,23 +65,24 @@ def _value_fault(value: Any) -> str | None:
 
 
 _CONTENT_ID = re.compile(r"[A-Za-z0-9._@-]{1,78}", re.ASCII)
-"""Content ids that need no escaping in a header or a URL (RFC 2392), up to the limit of SES."""
+"""Pattern of a valid content id: characters that need no escaping in a header or a URL (RFC 2392), up to the
+length that SES allows."""
 _CID = re.compile(r"""(?:\b(?:src|background)\s*=\s*["']?|\burl\(["']?)cid:([^"'\s>)]+)""", re.IGNORECASE)
-"""References of the HTML to attached images."""
+"""Pattern of a reference in the HTML to an attached image (`cid:` and the content id)."""
 UNSUPPORTED = re.compile(
     r"(?i)\.(ad[ep]|app|asp|ba[st]|cer|chm|cmd|com|cpl|crt|csh|der|exe|fxp|gadget|hlp|hta|in[fs]|isp|its|jse?|ksh"
     r"|lib|lnk|ma[dfgmqrstuvw]|md[abetwz]|ms[cipt]|msh[12]?(xml)?|ops|pcd|pif|plg|pr[fg]|ps[12](xml)?|psc[12]|reg"
     r"|sc[frt]|sh[bs]|sys|tmp|url|vb[es]?|vps|vs[stw]|vsmacros|vxd|ws[cfh]?|xnk)\Z"
 )
-"""Filename extensions that SES does not send. Resend has the same list, except for .ade.
+"""Pattern of filename extensions that SES does not send. Resend refuses the same extensions, except for .ade.
 
 Sources, read in November 2026: https://docs.aws.amazon.com/ses/latest/dg/mime-types.html and
 https://resend.com/docs/knowledge-base/what-attachment-types-are-not-supported.
 """
 MAX_RECIPIENTS = 50
-"""Maximum number of addresses in to, cc and bcc together, in SES v2."""
+"""Maximum number of addresses in to, cc and bcc together, the limit of SES v2."""
 MAX_ATTACHMENTS = 20
-"""Maximum number of attachments. Every attachment is a request to S3 while the batch waits."""
+"""Maximum number of attachments. Each attachment takes a request to S3, for which the whole batch waits."""
 
 Addresses = str | list[str]
 
@@ -125,7 +127,7 @@ class Mail(Templated, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str | list[str]:
-        """The addresses in `to`, or else in `email`, unchanged."""
+        """The addresses in `to`, or in `email` if `to` is missing, as the item has them."""
         return (self.email if self.to is None else self.to) or []
 
     @property
@@ -136,7 +138,8 @@ class Mail(Templated, frozen=True, kw_only=True):
 
     @property
     def recipient_count(self) -> int:
-        """Number of addresses in to, cc and bcc. An address that occurs twice is submitted and counted twice.
+        """Number of addresses in to, cc and bcc. An address that occurs twice is submitted twice and counted
+        twice.
 
         SES counts "the total number of recipients (To:, CC: and BCC:)" against the quota:
         https://docs.aws.amazon.com/ses/latest/APIReference/API_SendEmail.html.
@@ -144,7 +147,7 @@ class Mail(Templated, frozen=True, kw_only=True):
         return sum(len(listed(addresses)) for addresses in (self.recipient, self.cc, self.bcc))
 
     def without(self, addressees: Container[str]) -> Self:
-        """Return the mail without these addresses in to, cc and bcc."""
+        """Return a copy of the mail without these addresses in to, cc and bcc."""
         name = "email" if self.to is None else "to"
         lists = {name: self.recipient, "cc": self.cc, "bcc": self.bcc}
         remaining = {
@@ -154,10 +157,11 @@ class Mail(Templated, frozen=True, kw_only=True):
         return structs.replace(self, **remaining)
 
     def redirected(self, to: str) -> Self:
-        """Return the mail with `to` as its only recipient, and with the original recipients in a header, if
-        one more header is allowed.
+        """Return a copy of the mail with `to` as its only recipient. A header lists the original recipients,
+        if the number of headers allows another one.
 
-        A mail to several recipients loses its topic, because only a mail to one may have an opt-out link.
+        A mail to several recipients loses its topic, because only a mail to a single recipient may have an
+        opt-out link.
         """
         headers = {name: value for name, value in self.headers.items() if name.lower() != ORIGINAL_TO.lower()}
         if len(headers) < MAX_OWN_HEADERS:
@@ -167,14 +171,15 @@ class Mail(Templated, frozen=True, kw_only=True):
 
     @property
     def headline(self) -> Mapping[str, str | int]:
-        """The subject of inline content. Another subject is known after rendering, or reading the payload."""
+        """The subject, if the content is in the item. Otherwise the subject is unknown until the template is
+        rendered or the payload is read."""
         if self.inline:
             return {"subject": self.subject[:MAX_SUBJECT]} if self.subject else {}
         return super().headline
 
     @property
     def objects(self) -> list[tuple[str, str]]:
-        """The payload, and the attachments."""
+        """References to objects of the payload bucket: the payload and the attachments."""
         attachments = enumerate(self.attachments)
         return [*super().objects, *((f"attachments[{index}].ref", item.ref) for index, item in attachments)]
 
@@ -196,13 +201,14 @@ class Mail(Templated, frozen=True, kw_only=True):
         return not self.inline
 
     def unused(self, used: Container[str]) -> list[str]:
-        """Return the unused attributes, `subject` among them if a template has its own subject."""
+        """Return the attributes that have no effect. The attribute `subject` is one of them if the template
+        sets the subject."""
         ignored = self.subject is not None and self.may_use and "subject" not in used
         return [*super().unused(used), *(["subject"] if ignored else [])]
 
     @property
     def inline(self) -> bool:
-        """Whether the content is in the item itself."""
+        """Whether the item itself holds the content, as `text` or `html`."""
         return self.text is not None or self.html is not None
 
     def check(self) -> None:
@@ -219,7 +225,7 @@ class Mail(Templated, frozen=True, kw_only=True):
         recipients, cc, bcc, reply_to = map(listed, (self.recipient, self.cc, self.bcc, self.reply_to))
         if not recipients:
             raise Invalid("to", "is missing; give `to` (or `email`) one address or a list of them")
-        # Counted before any address is parsed, because an item has room for tens of thousands.
+        # The recipients are counted before any address is parsed, because an item can hold tens of thousands.
         if (count := self.recipient_count) > MAX_RECIPIENTS:
             raise Invalid(name, f"{count} recipients with cc and bcc; use at most {MAX_RECIPIENTS} a mail")
         if len(reply_to) > MAX_RECIPIENTS:
@@ -243,7 +249,7 @@ class Mail(Templated, frozen=True, kw_only=True):
             content_ids.add(attachment.content_id)
 
     def check_images(self, html: str | None) -> None:
-        """Raise Invalid if the HTML shows an attachment that the mail does not have."""
+        """Raise Invalid if the HTML refers to an image that is not among the mail's attachments."""
         content_ids = {attachment.content_id for attachment in self.attachments}
         if missing := set(_CID.findall(html or "")) - content_ids:
             raise Invalid(
@@ -262,7 +268,7 @@ class Mail(Templated, frozen=True, kw_only=True):
 
 
 def _named(addressees: Sequence[str]) -> str:
-    """Return as many addresses as fit into the value of a header, and the number of further addresses."""
+    """Return a header's value with as many addresses as fit, and the number of addresses left out."""
     names, limit = list(addressees), MAX_HEADER_VALUE - len(f" and {MAX_RECIPIENTS} more")
     while len(", ".join(names)) > limit:
         names.pop()
@@ -271,15 +277,15 @@ def _named(addressees: Sequence[str]) -> str:
 
 
 def listed(addresses: Addresses | None) -> list[str]:
-    """Return the addresses as a list, which may be empty."""
+    """Return an attribute's address or addresses as a list, which is empty for a missing attribute."""
     if addresses is None:
         return []
     return [addresses] if isinstance(addresses, str) else addresses
 
 
 def normalised(name: str, addresses: list[str]) -> list[str]:
-    """Return the addresses in the form that SES accepts. Raises Invalid for the entry at fault of the
-    attribute `name`."""
+    """Return the addresses in the form that SES accepts. Raises Invalid, which names the invalid address in
+    the attribute `name`."""
     return [_normalised(name, index, text, len(addresses)) for index, text in enumerate(addresses)]
 
 

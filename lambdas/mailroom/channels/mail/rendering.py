@@ -1,4 +1,5 @@
-"""The rendered mail, in one form for all providers: sender, recipients, content, headers and attachments."""
+"""Renders mails into a form that is the same for all providers: sender, recipients, content, headers and
+attachments."""
 
 import mimetypes
 import time
@@ -37,17 +38,17 @@ _ONE_ALONE = (
 
 
 class LoadedAttachment(Struct, frozen=True):
-    """An attachment with its content."""
+    """An attachment whose content was read from the payload bucket."""
 
     filename: str
     content_type: str
     content: bytes
     content_id: str | None = None
-    """Id by which the HTML shows the attachment."""
+    """Id by which the HTML refers to the attachment, if the HTML shows it as an image."""
 
 
 class RenderedMail(Struct, frozen=True, kw_only=True):
-    """A mail that is ready to submit. Addresses have the form of a header's value."""
+    """A mail that is ready to be submitted. Addresses are formatted as in a mail's headers."""
 
     sender: str
     to: list[str]
@@ -74,14 +75,14 @@ class MailRenderer:
         links: Links | None = None,
         strict: bool = False,
     ) -> None:
-        """Set the options. `links` may be None for mails without topics. If `strict`, an attribute without
-        effect is invalid."""
+        """Store the options of the renderer. `links` makes opt-out links, and may be None for mails without
+        topics. If `strict`, an item with an attribute that has no effect is invalid."""
         self._links = links
         self._strict = strict
         self._templates = templates
         self._payloads = payloads
         self._default_sender = address.normalise(senders[0])
-        # SES must get the local part in the case that was verified; items may write it in another case.
+        # SES must get the sender's local part in the case that was verified; items may use another case.
         self._senders = {bare.lower(): bare for _, bare in map(address.split, senders)}
         self._max_attachment_bytes = max_attachment_bytes
 
@@ -98,12 +99,15 @@ class MailRenderer:
         )
 
     def render(self, message: Mail, since: float | None = None) -> RenderedMail:
-        """Return the rendered mail. If the mail was rendered before, `since` is that time in epoch seconds,
-        and its link is signed by the key of that time. Raises Invalid, or NotReady if the key cannot be read.
+        """Return the rendered mail. Raises Invalid, or NotReady if the key that signs opt-out links cannot be
+        read.
 
-        A mail with a topic and a single addressee has an opt-out link: in its headers (RFC 8058), and in the
+        If the mail was rendered before, `since` is the time of that rendering in epoch seconds: the link is
+        signed with the key of that time, and comes out the same.
+
+        A mail with a topic and a single addressee gets an opt-out link: in its headers (RFC 8058), and in the
         template's variable `unsubscribe_url`, which replaces an attribute of that name. A mail to several
-        addressees is without one: all would get the same link, and could opt each other out.
+        addressees gets no link, because all would get the same link and could opt each other out.
         """
         try:
             link = self._link(message, since)
@@ -130,7 +134,7 @@ class MailRenderer:
         )
 
     def _link(self, mail: Mail, since: float | None) -> str | None:
-        """Return the opt-out link, or None for a mail without one. Raises errors of reading the key."""
+        """Return the opt-out link, or None for a mail that gets no link. Raises the errors of `Links.url`."""
         addressees = mail.addressees
         if mail.topic is None or len(addressees) != 1:
             return None
@@ -152,7 +156,7 @@ class MailRenderer:
             raise
 
     def sender_of(self, mail: Mail) -> str:
-        """Return the sender of the mail. Raises Invalid if it is not a sender of the stage."""
+        """Return the sender of the mail. Raises Invalid if the stage does not allow this sender."""
         if mail.from_ is None:
             return self._default_sender
         name, bare = address.split(mail.from_)
@@ -189,6 +193,6 @@ def _attachment(name: str, attachment: Attachment, content: bytes) -> LoadedAtta
 
 
 def _guessed(filename: str) -> str | None:
-    """Return the media type for a file's extensions. They are read without the name, because Python parses a
-    name that looks like a URL, and raises for an invalid one."""
+    """Return the media type for a file's extensions. Only the extensions are passed to Python's `mimetypes`,
+    because it parses a filename that looks like a URL, and raises if the URL is invalid."""
     return mimetypes.guess_type("file" + "".join(PurePosixPath(filename).suffixes))[0]

@@ -1,4 +1,5 @@
-"""Mail by Resend (resend.com), in plain HTTP: a request that goes again has to be the same to the byte.
+"""Mail by Resend (resend.com), without Resend's SDK: a repeated request must equal the first one byte by
+byte.
 
 Sources: Resend's API reference for sending an email, its errors and its idempotency keys; its SDKs for Node
 6.38.0 and Python 2.52.0.
@@ -25,37 +26,37 @@ from mailroom.message.outcome import Conflict, DayUsedUp, Evidence, Outcome, Rep
 from mailroom.telemetry import masked, redact
 
 KEY_SECONDS = 24 * 3600
-"""Lifetime of an idempotency key."""
+"""Seconds for which Resend remembers an idempotency key."""
 MARGIN_SECONDS = 900
-"""Part of the lifetime that is kept back, for clocks that disagree and for a worker that waits for its turn:
-no function runs longer."""
-SECRET = "the secret of Resend"  # noqa: S105 - the secret's name in sentences
+"""Seconds before the end of a key's lifetime in which the key is not used any more. They cover differences
+between clocks, and the wait of a worker for the rate limit: Lambda functions run 900 seconds at most."""
+SECRET = "the secret of Resend"  # noqa: S105 - name of the secret in error messages
 
 
 class Request(Struct, frozen=True):
-    """Whole request of a mail."""
+    """Request to Resend to send a mail, complete but for the API key."""
 
     key: str
     """Idempotency key."""
     body: bytes
-    """JSON of the mail."""
+    """Body of the request: the mail as JSON."""
     subject: str
-    """Subject for the ledger."""
+    """Subject of the mail, for the ledger."""
 
 
 class Resend:
-    """API of Resend with one key."""
+    """Client of Resend's API with one API key."""
 
     def __init__(self, api_key: str, base_url: str, seconds: float) -> None:
-        """`seconds` is the longest that one request may take."""
-        # The API does not say whose a key is. One that was replaced counts as another account.
+        """Create the client; a request takes at most `seconds`."""
+        # The API does not reveal the account of a key, so a new key is treated as another account.
         self.account = hashlib.sha256(api_key.encode()).hexdigest()[:12]
         self._api = ProviderApi(seconds, {"Authorization": f"Bearer {api_key}"})
         self._emails = f"{base_url.rstrip('/')}/emails"
 
     def submit(self, request: Request) -> Outcome:
-        """Submit a mail. Raises if the outcome is unknown: a 5xx, no response, one that cannot be read, or
-        one that says that an earlier request under this key is still in progress."""
+        """Submit a mail. Raises if the outcome is unknown: after no response, a 5xx response, an unreadable
+        response, or a response that an earlier request with this key is still in progress."""
         headers = {"Content-Type": "application/json", "Idempotency-Key": request.key}
         try:
             answer = self._api.request("POST", self._emails, headers=headers, body=request.body)
@@ -81,34 +82,36 @@ class Resend:
 
 
 class ResendMail(ProviderAdapter[Resend, Mail]):
-    """Adapter of Resend, which answers a repeated request as it answered the first, for a day: after a crash
-    the identical request goes again, and nothing is sent twice."""
+    """Adapter of Resend. For a day Resend responds to a repeated request as to the first one, without sending
+    the mail again. So after a crash the identical request is made again."""
 
     contract = Mail
 
     def __init__(self, open_: Callable[[], Resend], renderer: MailRenderer, scope: str) -> None:
-        """Set up the adapter. `scope` is part of each key, and differs in every stage that may use the same
-        account at Resend."""
+        """Create the adapter. `scope` becomes part of each idempotency key. Stages that share an account at
+        Resend need different scopes, so that their keys differ."""
         super().__init__("resend", SECRET, open_)
         self._renderer = renderer
         self._scope = scope
 
     @classmethod
     def of(cls, settings: ResendSender) -> "ResendMail":
-        # The bucket's name has the stage, the account and the region: stages of one name may share a team.
+        # The scope is the payload bucket's name, which contains the stage, the AWS account and the region:
+        # stages of the same name may share a team at Resend.
         return cls(partial(_open, settings), MailRenderer.of(settings), settings.payload_bucket)
 
     def prepare(self, message: Mail, since: float | None = None) -> Request:
-        """Make the request with its key, as it was made at `since` (epoch seconds), or now. Raises the
-        errors of `MailRenderer.render`."""
+        """Create the request and its idempotency key. With `since` (epoch seconds), create the same request
+        as at that time. Raises the errors of `MailRenderer.render`."""
         mail = self._renderer.render(message, since)
         reference = message.reference
         key = hashlib.sha256(f"{self._scope}\n{reference.attempt}\n{reference.id}".encode()).hexdigest()
-        # Sorted, because the order of an item's attributes differs from receive to receive.
+        # JSON's names are sorted, because the order of an item's attributes may differ between receives.
         return Request(key, msgspec.json.encode(_email(mail), order="sorted"), mail.content.subject)
 
-    def find(self, api: Resend, message: Mail, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the key is enough
-        """Return the request to repeat: Resend knows it by its key."""
+    def find(self, api: Resend, message: Mail, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the request's key is enough
+        """Return a Repeatable, which creates the identical request again until its key expires. Resend
+        recognises the request by the key, and does not send the mail twice."""
         began = since / 1000
         return Repeatable(began + KEY_SECONDS - MARGIN_SECONDS, partial(self.prepare, since=began))
 
@@ -119,7 +122,7 @@ def _open(settings: ResendSender) -> Resend:
 
 
 def _email(mail: RenderedMail) -> dict[str, Any]:
-    """Make the body of `POST /emails`."""
+    """Return the body of the request `POST /emails`."""
     several = {SEVERAL_TAG: "true"} if len(mail.to) + len(mail.cc) + len(mail.bcc) > 1 else {}
     optional = {
         "cc": mail.cc,
@@ -127,8 +130,8 @@ def _email(mail: RenderedMail) -> dict[str, Any]:
         "reply_to": mail.reply_to,
         "html": mail.content.html,
         "text": mail.content.text,
-        # Attachments go by content, not by URL: Resend would fetch a URL later, when the object may have
-        # changed.
+        # The request contains the attachments, not their URLs: Resend would fetch a URL later, and the
+        # object may have changed by then.
         "attachments": [_attachment(each) for each in mail.attachments],
     }
     return {
@@ -152,8 +155,9 @@ def _attachment(attachment: LoadedAttachment) -> dict[str, str]:
 
 _OWN_CODES = {"invalid_attachment"}
 _CODES_WITH_A_FIELD = {"validation_error", "missing_required_field"}
-"""Names that need a field to be classified: Resend answers a bad recipient and a revoked key ("API key is
-invalid", 400; resend/resend-node#617) by the same name."""
+"""Error names that do not show whether the mail is at fault; the field in the error message does. Resend uses
+the same name for an invalid recipient and for a revoked key ("API key is invalid", 400;
+resend/resend-node#617)."""
 _OWN_FIELD = re.compile(r"[^`]*`(?:to|cc|bcc|reply_to|subject|html|text|attachments)`")
-"""Message whose first field comes from the item, such as "Invalid `to` field."; all other fields come from
-our settings."""
+"""Pattern of an error message about a field that comes from the item, such as "Invalid `to` field."; the
+first field in the message is used. All other fields come from the stage's settings."""

@@ -21,7 +21,7 @@ Request = dict[str, Any]
 
 
 class SesMail(WithoutLookUp):
-    """Adapter of SES, which knows neither idempotency keys nor look-ups."""
+    """Adapter of SES, which supports neither idempotency keys nor look-ups of sent mails."""
 
     provider = "ses"
     contract = Mail
@@ -37,7 +37,7 @@ class SesMail(WithoutLookUp):
         return cls(client, MailRenderer.of(settings), settings.configuration_set)
 
     def prepare(self, message: Mail) -> Request:
-        """Make the whole request. Raises the errors of `MailRenderer.render`."""
+        """Render the mail, and return the request to send it. Raises the errors of `MailRenderer.render`."""
         mail = self._renderer.render(message)
         simple = {
             **_simple(mail),
@@ -57,7 +57,7 @@ class SesMail(WithoutLookUp):
         return request
 
     def submit(self, request: Request) -> Outcome:
-        """Submit the mail to SES. Raises OutcomeUnknown for a 5xx response, or none."""
+        """Submit the mail to SES. Raises OutcomeUnknown for a 5xx response, or without a response."""
         try:
             reply = self._client.send_email(**request)
         except (ClientError, BotoCoreError) as error:
@@ -84,33 +84,36 @@ def _destination(mail: RenderedMail) -> dict[str, list[str]]:
 
 
 def _part(attachment: LoadedAttachment) -> dict[str, Any]:
-    # A part that is a message or multipart may not be encoded (RFC 2045, 6.4): it goes as any file.
+    # Attachments of the types message/* and multipart/* must not be Base64-encoded (RFC 2045, 6.4), so
+    # these are sent with the generic type of a file.
     composite = attachment.content_type.lower().startswith(("message/", "multipart/"))
     part = {
         "FileName": attachment.filename,
         "ContentType": "application/octet-stream" if composite else attachment.content_type,
         "RawContent": attachment.content,
-        "ContentTransferEncoding": "BASE64",  # by default SES writes raw bytes and calls them 7bit
+        "ContentTransferEncoding": "BASE64",  # SES's default declares raw bytes as 7bit
     }
     inline = {"ContentId": attachment.content_id, "ContentDisposition": "INLINE"}
     return part if attachment.content_id is None else {**part, **inline}
 
 
 _OWN_CODES = {"MessageRejected", "BadRequestException"}
-"""Codes of messages that SES refuses, but also of settings: "Email address is not verified"."""
+"""Error codes that SES uses for a mail that is at fault, and also for wrong settings, such as "Email address
+is not verified". `_OWN_WORDS` makes the difference."""
 _OWN_WORDS = re.compile(
     r"address blacklisted|(?:illegal|invalid) (?:email )?address|missing (?:final '@domain'|domain)"
     r"|(?:local address|domain) (?:contains|starts|ends)|recipient count exceeds|message length is more than"
     r"|(?:invalid|illegal|empty) header|header section too long",
     re.IGNORECASE,
 )
-"""Words that blame a recipient, a header or the size, because SES does not name a field. Senders and tags
-come from our settings, which are checked when they are deployed. Sources: reports of SES's responses
-(aws/aws-sdk-php#981, brave/accounts#35, soto-project/soto#331, medplum/medplum#5320; 2026-11-26)."""
+"""Pattern of error messages about a recipient, a header or the size of the mail. The message's words are
+compared because SES does not name the invalid field. Senders and tags come from the stage's settings, which
+are checked when they are deployed. Sources: reports of SES's responses (aws/aws-sdk-php#981,
+brave/accounts#35, soto-project/soto#331, medplum/medplum#5320; 2026-11-26)."""
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """Classify a refusal by SES: the mail was not sent."""
+    """Classify an error response of SES which proves that the mail was not sent."""
     code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
     reason = f"{code}: {text}"
     if code == "LimitExceededException" or "daily message quota" in text.lower():
