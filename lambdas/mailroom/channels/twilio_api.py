@@ -1,4 +1,4 @@
-"""Twilio's client, for text messages by Twilio and for faxes by SignalWire, whose API has the same shape."""
+"""Twilio's client, for text messages by Twilio and for faxes by SignalWire, whose API has the same format."""
 
 import logging
 from base64 import b64encode
@@ -13,22 +13,23 @@ from twilio.rest import Client
 from mailroom.errors import OutcomeUnknown
 from mailroom.http.provider import ProviderApi, body_of
 
-_PAGE_SIZE = 1000  # the largest that Twilio allows
+_PAGE_SIZE = 1000  # entries in a page: Twilio's maximum
 _MAX_PAGES = 5
 
-# The client would take an empty dict for none, and read the process's environment: its TWILIO_REGION and
-# TWILIO_EDGE would rewrite the host of every URL.
+# Environment for Twilio's client. With an empty dict, the client would read the process's environment, whose
+# TWILIO_REGION and TWILIO_EDGE would change the host of every URL.
 _ENVIRONMENT = {"TWILIO_REGION": "", "TWILIO_EDGE": ""}
 
 
 def client(user: str, password: str, account: str, seconds: float) -> Client:
-    """Return a client that makes each request once, in `seconds` at most, and does not log it."""
+    """Return a client that never retries a request, gives up after `seconds`, and does not log requests."""
     http = _Http(seconds)
     return Client(user, password, account_sid=account, http_client=http, environment=dict(_ENVIRONMENT))
 
 
 class _Http(HttpClient):  # type: ignore[misc] # the package has no types
-    """Transport of Twilio's client by ProviderApi. Requests are not logged: their URLs hold phone numbers."""
+    """HTTP transport for Twilio's client. Requests are not logged, because their URLs contain phone
+    numbers."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(logging.getLogger(__name__), is_async=False)
@@ -44,7 +45,7 @@ class _Http(HttpClient):  # type: ignore[misc] # the package has no types
         auth: tuple[str, str] | None = None,
         **_unused: Any,
     ) -> Response:
-        """Return the response. Raises RequestFailed."""
+        """Make the request, and return the response. Raises RequestFailed."""
         all_headers = dict(headers or {})
         if auth is not None:
             all_headers["Authorization"] = "Basic " + b64encode(":".join(auth).encode()).decode()
@@ -54,7 +55,7 @@ class _Http(HttpClient):  # type: ignore[misc] # the package has no types
 
 
 class TwilioApi:
-    """The REST API of Twilio, or of a provider whose API has the same shape, under one account."""
+    """Client of the REST API of Twilio, or of a provider whose API has the same format, with one account."""
 
     def __init__(
         self,
@@ -65,26 +66,28 @@ class TwilioApi:
         seconds: float,
         reason: Callable[[int, str], str],
     ) -> None:
-        """Make the client. `seconds` is the longest that one request may take. `reason` returns a sentence
-        for the status and the text of an error response."""
+        """Create the client. `seconds` is the longest duration of one request. `reason`: function that
+        returns a sentence for the status and the text of an error response."""
         self._client = client(*login, account, seconds)
         self._base = base_url.rstrip("/")
         self._reason = reason
 
     def post(self, path: str, fields: Mapping[str, object]) -> Response:
-        """Return the response to a POST, whatever its status. Raises RequestFailed."""
+        """Make a POST request, and return the response, which may have any status. Raises RequestFailed."""
         return self._client.request("POST", self._base + path, data=dict(fields))
 
     def get(self, path: str, params: Mapping[str, object] | None = None) -> dict[str, Any]:
-        """Return the JSON object of a response 200. Raises RequestFailed, also for any other response."""
+        """Make a GET request, and return the JSON object in the response. Raises RequestFailed, also if the
+        status is not 200."""
         response = self._client.request("GET", self._base + path, params=params)
         if response.status_code != 200:
             raise OutcomeUnknown(self._reason(response.status_code, response.text))
         return body_of(response.status_code, response.text)
 
     def pages(self, path: str, params: Mapping[str, object], name: str) -> Iterator[list[dict[str, Any]]]:
-        """Yield the pages of a list, each requested when the caller needs it; `name` is the field with a
-        page's entries. Raises RequestFailed, also for a response without a list, or for too many pages."""
+        """Yield the entries of a list, page by page. A page is requested when the caller needs it; its
+        entries are in the field `name`. Raises RequestFailed, also for a page without the field, or for a
+        list of too many pages."""
         page = self.get(path, {**params, "PageSize": _PAGE_SIZE})
         for number in range(1, _MAX_PAGES + 1):
             entries = page.get(name)
@@ -99,8 +102,8 @@ class TwilioApi:
         raise OutcomeUnknown(f"a list of {name} of more than {_MAX_PAGES} pages")
 
     def _path_of(self, uri: str) -> str:
-        """Return the path of a page's URI. Raises OutcomeUnknown for another host, which must not get the
-        credentials."""
+        """Return the path of the next page's URI. Raises OutcomeUnknown if the URI is on another host, which
+        must not receive the credentials."""
         path = uri.removeprefix(self._base)
         if not path.startswith("/"):
             raise OutcomeUnknown("a next page on another host")

@@ -17,7 +17,8 @@ ENDPOINT = re.compile(
 TOPIC = re.compile(rf"{_ARN}[A-Za-z0-9_-]{{1,256}}", re.ASCII)
 _TOKEN = re.compile(r"[!-~]{1,1024}")
 
-# Names that FCM reserves, and `aps` of Apple. They are invalid for every platform: an item may go to any.
+# Names in `data` that FCM reserves, and Apple's reserved name `aps`. An item with such a name is invalid for
+# every platform, because the same item may be sent to any platform.
 _RESERVED = {"aps", "from", "message_type", "notification", "collapse_key"}
 _RESERVED_PREFIXES = ("google", "gcm")
 
@@ -28,7 +29,7 @@ class Push(Message, frozen=True, kw_only=True):
 
     addressing: ClassVar[tuple[str, ...]] = ("to", "platform")
     applications: ClassVar[tuple[str, ...] | None] = None
-    """Names of the stage's platform applications; None if the stage is not known."""
+    """Names of the stage's platform applications; None if the stage is unknown."""
 
     to: Annotated[
         str | None,
@@ -46,35 +47,36 @@ class Push(Message, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str:
-        """The ARN or the token."""
+        """The recipient: the ARN of an endpoint or topic, or a device token."""
         return self.to or ""
 
     @property
     def is_token(self) -> bool:
-        """Whether `to` is a device token, which may not have an endpoint yet."""
+        """Whether `to` is a device token. SNS may still have to create an endpoint for a token."""
         return not self.recipient.startswith("arn:")
 
     @property
     def application(self) -> str:
-        """Name of a token's platform application; empty if the stage is not known."""
+        """Name of the platform application that a device token belongs to; empty if the stage is unknown."""
         default = self.applications[0] if self.applications and len(self.applications) == 1 else ""
         return self.platform or default
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """The endpoint, or the token with its application; empty for a topic, which names no recipient."""
+        """The endpoint's ARN, or the token with the name of its application. Empty for a topic, because the
+        subscribers of a topic are unknown to Mailroom."""
         if self.is_token:
             return (f"{self.application}#{self.recipient}",)
         return (self.recipient,) if ENDPOINT.fullmatch(self.recipient) else ()
 
     @property
     def headline(self) -> Mapping[str, str | int]:
-        """The title, as a subject."""
+        """The title of the push as the ledger's attribute `subject`; empty without a title."""
         return {"subject": self.title[:MAX_SUBJECT]} if self.title else {}
 
     @property
     def silent(self) -> bool:
-        """Whether the push is only for the app: it has neither title nor body."""
+        """Whether the push only wakes the app: a push without title and body is not displayed."""
         return not self.title and not self.body
 
     def check(self) -> None:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
 
 MAX_BYTES = 4096
-"""Limit of FCM and of Apple for one notification."""
+"""Maximum bytes of the payload for one platform, the limit of FCM and of Apple."""
 VALID_SECONDS = (1, 2_419_200)
-"""Shortest and longest time for which a platform may try, in seconds; the longest, four weeks, is the limit
-of FCM and the default of SNS."""
+"""Shortest and longest time to live of a push at a platform, in seconds. The longest, four weeks, is FCM's
+limit and SNS's default."""
 
 _ATTRIBUTE = "AWS.SNS.MOBILE."
 _TTLS = ("FCM.TTL", "APNS.TTL", "APNS_SANDBOX.TTL")
@@ -35,18 +35,19 @@ Json = dict[str, Any]
 
 
 def identity(key: Key) -> str:
-    """Return the id that all tries of a message share: on the device a later push replaces an earlier one.
+    """Return the collapse id of a message. All tries of the message share it, so that on the device a later
+    push replaces an earlier one.
 
-    The id has 32 characters; Apple takes 64 bytes.
+    The id has 32 characters; Apple allows 64 bytes.
     """
     return hashlib.sha256(f"{key.event_type}\0{key.id}".encode()).hexdigest()[:32]
 
 
 def message_for(push: Push, platforms: Iterable[str]) -> str:
-    """Make the parameter `Message` of SNS: a payload for each of the platforms, and a text for other
-    subscribers of a topic.
+    """Return the parameter `Message` of SNS's call `publish`: a payload for each of the platforms, and a
+    default text for other subscribers of a topic.
 
-    Raises Invalid, which names the largest part, if a payload is too large.
+    Raises Invalid if a payload is too large; the error names the attribute that takes the most bytes.
     """
     payloads = {name: encode(PLATFORMS[name](push)) for name in platforms}
     for name, payload in payloads.items():
@@ -59,12 +60,12 @@ def message_for(push: Push, platforms: Iterable[str]) -> str:
 
 
 def attributes_of(push: Push, valid: int | None) -> dict[str, Json]:
-    """Make the parameter `MessageAttributes` of SNS: headers for Apple, and the time for which a platform may
-    try."""
+    """Return the parameter `MessageAttributes` of SNS's call `publish`: headers for Apple, and the time to
+    live `valid`, in seconds, for each platform."""
     values = {
         "APNS.COLLAPSE_ID": identity(push.key),
         "APNS.PUSH_TYPE": "background" if push.silent else "alert",
-        # Apple refuses priority 10 for a silent push.
+        # Priority 5, because Apple refuses priority 10 for a silent push.
         "APNS.PRIORITY": "5" if push.silent else "10",
     }
     if valid is not None:
@@ -78,7 +79,7 @@ def _shown(push: Push) -> dict[str, str]:
 
 def _fcm(push: Push) -> Json:
     id_ = identity(push.key)
-    # iOS apps of FCM get the headers for Apple from Google, not from the attributes of SNS.
+    # For iOS apps that use FCM, Google sends the headers to Apple, and SNS's attributes are not used.
     apns: Json = {"headers": {"apns-collapse-id": id_}}
     android: Json = {"collapse_key": id_}
     message: Json = {"android": android, "apns": apns}
@@ -87,8 +88,8 @@ def _fcm(push: Push) -> Json:
         apns["payload"] = {"aps": {"content-available": 1}}
     else:
         message["notification"] = _shown(push)
-        # The collapse key replaces a push that waits at Google; the tag replaces one that is displayed
-        # already.
+        # By the collapse key, a push replaces an earlier push that still waits at Google. By the tag, a
+        # push replaces an earlier push that is displayed on the device.
         android |= {"priority": "high", "notification": {"tag": id_}}
     if push.data:
         data = push.data.items()
@@ -102,7 +103,8 @@ def _apns(push: Push) -> Json:
 
 
 PLATFORMS: dict[str, Callable[[Push], Json]] = {"GCM": _fcm, "APNS": _apns, "APNS_SANDBOX": _apns}
-"""Payloads by the names of platforms in ARNs and in the parameter `Message`. GCM is the old name of FCM."""
+"""Functions that create a payload, by the platform's name in ARNs and in the parameter `Message`. GCM is the
+old name of FCM."""
 
 
 def _largest(push: Push) -> str:
@@ -115,17 +117,17 @@ def _largest(push: Push) -> str:
 
 
 class PushRequest(Struct, frozen=True):
-    """Whole request of a push."""
+    """Request to SNS to send a push."""
 
     arguments: dict[str, Any]
-    """Arguments of `publish`."""
+    """Arguments of SNS's call `publish`."""
     facts: Facts = {}
-    """Facts for the ledger."""
+    """Attributes to be added to the ledger item when SNS has accepted the push."""
 
 
 class SnsPush(WithoutLookUp):
-    """Adapter of SNS, which knows neither idempotency keys nor look-ups. On the device a second push replaces
-    the first."""
+    """Adapter of SNS, which supports neither idempotency keys nor look-ups of sent messages. If a push is
+    sent twice, the second push replaces the first one on the device."""
 
     provider = "sns"
 
@@ -138,8 +140,8 @@ class SnsPush(WithoutLookUp):
         region: str = "",
         clock: Clock = time.time,
     ) -> None:
-        """Set up the adapter. `applications` are the ARNs of platform applications by their names in items;
-        `region` is the client's region, empty if it is unknown."""
+        """Create the adapter. `applications` are the ARNs of the stage's platform applications, by the names
+        that items use. `region` is the client's AWS region, empty if the region is unknown."""
         self.contract = push_to(applications)
         self._client = client
         self._applications = dict(applications)
@@ -158,8 +160,8 @@ class SnsPush(WithoutLookUp):
         )
 
     def prepare(self, message: Push) -> PushRequest:
-        """Make the whole request. A token is exchanged for its endpoint last; that may be repeated. Raises
-        Invalid, and NotReady if SNS makes no endpoint for a token."""
+        """Create the request. For a device token, SNS creates an endpoint; repeating this is harmless. Raises
+        Invalid, or NotReady if SNS does not create the endpoint."""
         valid = seconds_left(message.expiry(), self._clock(), VALID_SECONDS)
         arguments = {
             "Message": message_for(message, self._platforms(message)),
@@ -172,7 +174,7 @@ class SnsPush(WithoutLookUp):
         return PushRequest({to: message.recipient, **arguments})
 
     def submit(self, request: PushRequest) -> Outcome:
-        """Submit the push to SNS. Raises OutcomeUnknown for a 5xx response, or none."""
+        """Submit the push to SNS. Raises OutcomeUnknown for a 5xx response, or without a response."""
         try:
             reply = self._client.publish(**request.arguments)
         except (ClientError, BotoCoreError) as error:
@@ -181,8 +183,8 @@ class SnsPush(WithoutLookUp):
         return Sent(reply["MessageId"], request.facts)
 
     def _platforms(self, message: Push) -> Sequence[str]:
-        """Return the platforms that a push may reach. Raises Invalid if the stage does not have its topic or
-        application."""
+        """Return the platforms that a push may be sent to. Raises Invalid if the stage lacks the topic or the
+        platform application that the push names."""
         if message.is_token:
             return (self._applications[message.application].rpartition(":app/")[2].partition("/")[0],)
         self._check_region(message.recipient)
@@ -228,18 +230,20 @@ class SnsPush(WithoutLookUp):
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")
 _INVALID = {"InvalidParameter", "InvalidParameterValue", "ParameterValueInvalid", "Validation"}
 _OWN_WORDS = re.compile(r"Invalid parameter: (?:Token\b|Message too long)")
-"""Messages of SNS about parameters that come from the item; all other parameters come from our settings."""
+"""Pattern of SNS's error messages about parameters that come from the item. All other parameters come from
+the stage's settings."""
 
 
 def existing_endpoint(error: ClientError) -> str | None:
-    """Return the endpoint that a token has already, with attributes that we must not change."""
+    """Return the endpoint's ARN if SNS refused to create an endpoint because the token has an endpoint with
+    other attributes; otherwise None. Mailroom must not change those attributes."""
     match = _EXISTS.search(error.response["Error"].get("Message", ""))
     return match[1] if match else None
 
 
 def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
-    """Classify a refusal of `publish`. An endpoint that is disabled or deleted stays so until its app
-    registers again, so later pushes do not reach it either."""
+    """Classify an error response to `publish` which proves that the push was not sent. A disabled or deleted
+    endpoint receives no pushes until its app registers again, so the recipient is reported as gone."""
     code, text = code_of(error), error.response["Error"].get("Message", "")
     if code == "EndpointDisabled" or (code == "NotFound" and to_endpoint) or "No endpoint found" in text:
         return Rejected(reason_of(error), gone=True)
@@ -247,7 +251,8 @@ def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """Classify any other refusal: the message or its token is invalid, or a setting of ours is wrong."""
+    """Classify any other error response of SNS: the message or its token is invalid, or a setting of the
+    stage is wrong."""
     text = error.response["Error"].get("Message", "")
     own = code_of(error) in _INVALID and _OWN_WORDS.match(text) is not None
     return refused(error, reason_of(error), own=own)

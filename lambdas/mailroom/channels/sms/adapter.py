@@ -1,4 +1,4 @@
-"""Text messages by the provider of the settings: the parts that all providers share."""
+"""Adapter for providers of text messages: the code that is the same for every provider."""
 
 from collections.abc import Callable, Container
 from functools import cached_property, partial
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
 
 class SmsProvider(Provider[SmsRequest], Protocol):
-    """An SMS provider's API."""
+    """Client of an SMS provider's API."""
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
-        """Look for a message that was created at `since` (epoch seconds) or later. `other_ids` are ids of
-        other messages. Raises if the provider cannot answer this time."""
+        """Look for the requested message among the provider's messages created at `since` (epoch seconds) or
+        later. `other_ids` are the provider's ids of other messages, which are excluded. Raises if the
+        provider does not respond."""
 
 
 class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
-    """Adapter of the SMS provider."""
+    """Adapter of the SMS provider that the settings name."""
 
     def __init__(self, settings: SmsSender, open_: Callable[[], SmsProvider], payloads: Payloads) -> None:
         super().__init__(settings.sms_provider, "the SMS provider's secret", open_)
@@ -44,14 +45,16 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Sms) -> SmsRequest:
-        """Make the request: number, rendered text and its segments, and URLs of media that are made now."""
+        """Create the request: the number, the rendered text with its segments, and the URLs of media, which
+        are signed at this moment."""
         media = tuple(self._medium(f"media_urls[{at}]", url) for at, url in enumerate(message.media_urls))
         if self.provider == "aws" and len(media) > 1:
             raise Invalid("media_urls", f"has {len(media)} entries; AWS takes one a message")
         return self._request(message, media)
 
     def find(self, api: SmsProvider, message: Sms, since: int, other_ids: Container[str]) -> Evidence:
-        """Look for the text that the message is rendered to; URLs of media differ in each request."""
+        """Look for a message with the same rendered text. The URLs of media are not compared, because signed
+        URLs differ between requests."""
         try:
             whole = self._whole(message)
             request = self._request(whole, tuple(whole.media_urls))
@@ -64,13 +67,13 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         if message.payload_ref is None:
             return message
         item = self._payloads.expand(message, message.payload_ref)
-        # The message may be redirected; its item is not.
+        # The recipient comes from the message, which may be redirected; the item in the payload is not.
         return structs.replace(parse(item, {message.event_type: self.contract}), to=message.to)
 
     def _request(self, message: Sms, media: tuple[str, ...]) -> SmsRequest:
         templates = None if message.template is None else self._templates
         text = text_of(message, templates, strict=self._settings.unknown == "refuse")
-        # A message with media is billed as one, and its text is not cut.
+        # Segments are only counted without media: a message with media is billed as one and not split.
         most = self._settings.max_segments
         name = "text" if message.template is None else "template"
         return SmsRequest(
@@ -85,7 +88,8 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
 
     def _medium(self, name: str, url: str) -> str:
         if self.provider == "aws":
-            # AWS reads only from S3, and by our own permissions: so from no other bucket.
+            # AWS only reads media from S3, and with this function's permissions. The check prevents an item
+            # from naming an object in another bucket.
             self._payloads.key(name, url)
             return url
         if not url.startswith("s3://"):
@@ -94,13 +98,15 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
 
     @cached_property
     def _templates(self) -> "Templates":
-        from mailroom.content.templates import templates_of  # 80 ms, only where a message uses one
+        # This import takes 80 ms, so it waits until a message uses a template.
+        from mailroom.content.templates import templates_of
 
         return templates_of(self._settings)
 
 
 def _open(settings: SmsSender) -> SmsProvider:
-    """Open the provider of the settings. Only the package of this provider is imported."""
+    """Create the client of the provider that the settings name. Only the module of this provider is
+    imported."""
     if settings.sms_provider == "aws":
         from mailroom.channels.sms.aws import AwsSms
 
@@ -128,10 +134,12 @@ _HOUR = 3600
 def text_delivery(
     settings: SmsSender, adapter: Adapter[Sms, SmsRequest], tools: Tools
 ) -> Delivery[Sms, SmsRequest]:
-    """Build the delivery of text messages. A look-up finds a message by its number and its text, and two
-    alike may be on their way, so the ledger's ids of other messages are left out.
+    """Create the delivery of text messages. A look-up finds a message by its number and text. Another message
+    may have the same number and text, so the provider's ids that the ledger stores for other messages to the
+    number are excluded.
 
-    The ledger has our own clock's times, and records after the submit. An hour is generous on purpose: the id
-    of another message that is missing there would be taken for this message, and this message would be lost.
+    `line_seconds` sets how far back these ids are read. The ledger's times are from Mailroom's clock, and are
+    written after the submit. An hour more than the clocks' difference is plenty on purpose: if the id of
+    another message were not read, the look-up would take that message for this one, which would be lost.
     """
     return to_people(settings, adapter, tools, line_seconds=settings.clock_skew_seconds + _HOUR)

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client
 
 VALID_SECONDS = (5, 259_200)
-"""Smallest and largest TimeToLive in the service's model, in seconds; the largest is the default."""
+"""Smallest and largest `TimeToLive` that the service allows, in seconds. The largest is the service's
+default."""
 
 
 class AwsSms(Struct, frozen=True):
-    """AWS End User Messaging. It has neither idempotency keys nor a list of sent messages; its events repeat
-    `Context`."""
+    """Client of AWS End User Messaging. The service has neither idempotency keys nor a list of sent messages.
+    Its events contain the request's `Context`, which holds Mailroom's reference."""
 
     account = "own"
 
     client: "PinpointSMSVoiceV2Client"
     sender: str
-    """Origination identity: a number or a pool, each by its id or ARN (a number also in E.164), or a sender
-    id."""
+    """Origination identity: the id or ARN of a number or a pool, a number in E.164, or a sender id."""
     configuration_set: str
     clock: Clock = time.time
 
     def submit(self, request: SmsRequest) -> Outcome:
-        """Submit the message. Raises if the outcome is unknown: a 5xx response, or no response."""
+        """Submit the message. Raises if the outcome is unknown: after a 5xx response, or no response."""
         if request.media and not self.sender:
             return Misconfigured("media need an origination identity: set sms.sender")
         try:
@@ -43,8 +43,9 @@ class AwsSms(Struct, frozen=True):
         except (ClientError, BotoCoreError) as error:
             return not_sent("AWS End User Messaging", error, refusal_of)
 
-    def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
-        """Return Unknowable: AWS has no look-up, and the claim found no event of AWS in the ledger."""
+    def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the service does not list messages
+        """Return Unknowable. AWS cannot look a message up, and an event of AWS, which would prove that the
+        message was accepted, is not in the ledger either."""
         return Unknowable()
 
     def _send(self, request: SmsRequest) -> Sent:
@@ -70,12 +71,13 @@ class AwsSms(Struct, frozen=True):
 
 _OPTED_OUT = "DESTINATION_PHONE_NUMBER_OPTED_OUT"
 _NOT_TO_THAT_NUMBER = {
-    # The account's own lists of blocked numbers and countries, so the refusal is intended.
+    # The owner of the AWS account has blocked the number or the country, so the refusal is intended.
     "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION",
     "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE",
 }
 _NOT_TO_THAT_COUNTRY = {
-    # A fault of the message itself, because anybody may type such a number; so are 21408 and 21612 of Twilio.
+    # The message is at fault, not the settings: anyone can enter a number in another country. Twilio's error
+    # codes 21408 and 21612 are classified in the same way.
     "COUNTRY_CODE_MISMATCH",
     "COUNTRY_NOT_ENABLED",
     "DESTINATION_COUNTRY_BLOCKED",
@@ -89,16 +91,17 @@ _OF_A_FIELD = {
     "MAXIMUM_SIZE_EXCEEDED",
     "MEDIA_TYPE_NOT_SUPPORTED",
 }
-"""Reasons that are a fault of the message itself if the field at fault is one of `_OWN_FIELDS`."""
+"""Error reasons for which the message itself is at fault, if the invalid field is one of `_OWN_FIELDS`."""
 _OWN_FIELDS = {"destinationphonenumber", "messagebody", "mediaurls"}
-"""Fields that the item sets, in lower case. Our settings set the other fields."""
+"""Fields of the request that come from the item, in lower case. All other fields come from the stage's
+settings."""
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """Classify an error response that proves that the message was not sent.
+    """Classify an error response which proves that the message was not sent.
 
-    A spend limit (ServiceQuotaExceeded) is a fault of ours: all messages are refused until AWS or the owner
-    of the account raises the limit.
+    For a spend limit (ServiceQuotaExceeded) the account is at fault and not the message: all messages are
+    refused until AWS or the owner of the account raises the limit.
     """
     response = cast(dict[str, Any], error.response)
     code = str(response.get("Reason") or "")

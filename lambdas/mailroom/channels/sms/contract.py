@@ -12,9 +12,9 @@ from mailroom.message.message import Templated, number
 from mailroom.message.outcome import Facts
 
 MAX_TEXT = 1600
-"""Maximum number of characters, at Twilio and at AWS."""
+"""Maximum number of characters in a text, the limit of Twilio and of AWS."""
 MAX_MEDIA = 10
-"""Maximum number of media in one message, at Twilio."""
+"""Maximum number of media in one message, the limit of Twilio."""
 
 _BREAK = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 _MEDIA = re.compile(r"(?:https|s3)://[!-~]{1,2000}")
@@ -27,7 +27,8 @@ class Sms(Templated, frozen=True, kw_only=True):
     """
 
     default_region: ClassVar[str] = ""
-    """Region of numbers without a country code. If empty, every number needs its country code."""
+    """Country (ISO 3166, such as US) of numbers without a country code. If empty, such numbers are
+    invalid."""
 
     to: Annotated[str | None, Meta(description="one number, best in international form, +16175551234")] = None
     text: Annotated[str | None, Meta(description=f"up to {MAX_TEXT} characters; a line break is \\n")] = None
@@ -42,7 +43,7 @@ class Sms(Templated, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """The number in E.164, by which a look-up searches. Raises Invalid."""
+        """The recipient's number in E.164, which a look-up searches for. Raises Invalid."""
         return number("to", self.to, self.default_region)
 
     @property
@@ -51,17 +52,19 @@ class Sms(Templated, frozen=True, kw_only=True):
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """The number in E.164, since one person's number has several spellings."""
+        """The recipient's number in E.164, so that different spellings of a number are recognised as
+        equal."""
         return (self.line,)
 
     @property
     def kept(self) -> dict[str, str]:
-        """The number, in the ledger from the claim on, because look-ups search by it (see `line`)."""
+        """Attributes that the claim stores in the ledger: the recipient's number, which look-ups search
+        for."""
         return {"line": self.line}
 
     @property
     def objects(self) -> list[tuple[str, str]]:
-        """The payload, and the media in the payload bucket."""
+        """References to objects of the payload bucket: the payload, and media with a URL s3://…"""
         media = [(f"media_urls[{index}]", url) for index, url in enumerate(self.media_urls)]
         return [*super().objects, *((name, url) for name, url in media if url.startswith("s3://"))]
 
@@ -104,13 +107,14 @@ def sms_in(region: str) -> type[Sms]:
 
 
 def plain(text: str) -> str:
-    """Return the text with \\n for every kind of line break (web forms and Windows write CRLF), and a space
-    for a tab: phones show only these."""
+    """Return the text with every kind of line break (web forms and Windows write CRLF) replaced by \\n, and
+    every tab by a space, because phones do not display other line breaks or tabs."""
     return _BREAK.sub("\n", text).replace("\t", " ")
 
 
 def check_text(name: str, text: str) -> None:
-    """Raise Invalid for a text that a provider would refuse or change; `name` is the attribute at fault."""
+    """Raise Invalid for a text that a provider would refuse or change; `name` is the attribute with the
+    text."""
     if not text.strip():
         raise Invalid(name, "comes out empty; write something")
     if len(text) > MAX_TEXT:
@@ -123,17 +127,17 @@ class SmsRequest(Struct, frozen=True):
     """A request to send one text message."""
 
     to: str
-    """Number in E.164."""
+    """Recipient's number in E.164."""
     text: str
     """Text; empty if the message consists of media."""
     media: tuple[str, ...]
     """URLs of the media."""
     reference: str
-    """Our reference, which the provider's events repeat."""
+    """Mailroom's reference of the message, which the provider's events contain."""
     expires: float | None = None
     """Time in epoch seconds after which the message is not worth delivering."""
     facts: Facts = {}
-    """Attributes for the ledger item."""
+    """Attributes to be added to the ledger item when the provider has accepted the message."""
     exact: bool = True
-    """Whether an earlier submit had the same text for certain. A template may have been deployed again since,
-    or a copy of the message may have been queued with another version of the template."""
+    """Whether an earlier try certainly had the same text. With a template this is uncertain: the template may
+    have changed since, or a copy of the message may have been queued with another version of the template."""

@@ -1,4 +1,4 @@
-"""The rendered text of a text message, and its segments."""
+"""Renders the text of a text message, and counts its segments."""
 
 from typing import TYPE_CHECKING
 
@@ -16,27 +16,29 @@ MAX_SEGMENTS = 10
 _QUOTES = {"'": "\u2018\u2019\u201a\u2032", '"': "\u201c\u201d\u201e\u2033\xab\xbb", "...": "\u2026"}
 _SPACES = {" ": "\xa0\u2007\u2009\u202f", "": "\xad\u200b\ufeff", "-": "\u2010\u2011\u2012\u2013\u2014\u2212"}
 PLAIN = {variant: substitute for substitute, variants in (_QUOTES | _SPACES).items() for variant in variants}
-"""GSM-7 substitutes for characters of word processors and web pages: quotes, dashes, spaces, ellipses."""
+"""Substitutes in GSM-7 for characters that word processors and web pages insert: quotes, dashes, spaces and
+ellipses."""
 _ENCODINGS = {160: "GSM-7", 153: "GSM-7", 70: "UCS-2", 67: "UCS-2"}
-"""Encodings by characters in a segment, for texts of one segment and of several: 3GPP TS 23.040."""
+"""Encodings by the number of characters in a segment. In each encoding, the larger number is for texts of one
+segment, the smaller number for longer texts. Source: 3GPP TS 23.040."""
 
 
 class Segments(Struct, frozen=True):
-    """Segments of a text."""
+    """Number of segments of a text, and their encoding."""
 
     count: int
     encoding: str
-    """GSM-7, or UCS-2 if at least one character is not in GSM-7."""
+    """GSM-7, or UCS-2 if GSM-7 lacks at least one of the text's characters."""
 
     @property
     def facts(self) -> Facts:
-        """The segments as attributes of a ledger item."""
+        """Number and encoding of the segments, as attributes of a ledger item."""
         return {"segments": self.count, "encoding": self.encoding}
 
 
 def segments_of(text: str) -> Segments:
-    """Return the segments of a text. A provider that replaces characters may need fewer."""
-    # Imported late: it takes 80 ms, mostly for vCards, which are not used here.
+    """Return the segments of a text. A provider that replaces characters may send fewer segments."""
+    # The import takes 80 ms, mostly for vCards, which are not used here, so it waits for the first text.
     from sms_toolkit.messages.profiling import profile_message
 
     profile = profile_message(text)
@@ -44,8 +46,9 @@ def segments_of(text: str) -> Segments:
 
 
 def widening(text: str) -> str:
-    """Return a sentence about the characters that make a text UCS-2, their cost, and their substitutes if all
-    of them have one. The sentence is empty for a text in GSM-7."""
+    """Return a sentence about the characters that require the encoding UCS-2: which they are, how many
+    segments they cost, and their substitutes if `PLAIN` contains all of them. Return "" for a text in
+    GSM-7."""
     wide = [character for character in dict.fromkeys(text) if segments_of(character).encoding == "UCS-2"]
     if not wide:
         return ""
@@ -61,8 +64,8 @@ def widening(text: str) -> str:
 
 
 def checked(name: str, text: str, limit: int) -> Segments:
-    """Return the segments of a text. Raises Invalid, for the attribute `name`, if there are more than
-    `limit`."""
+    """Return the segments of a text. Raises Invalid, for the attribute `name`, if the text takes more than
+    `limit` segments."""
     segments = segments_of(text)
     if segments.count > limit:
         hint = f"; {widening(text)}" if segments.encoding == "UCS-2" else ""
@@ -73,8 +76,8 @@ def checked(name: str, text: str, limit: int) -> Segments:
 
 
 def text_of(message: Sms, templates: "Templates | None", *, strict: bool = False) -> str:
-    """Return the text, rendered if the message has a template; only then `templates` are required. Raises
-    Invalid, if `strict` also for an attribute that has no effect."""
+    """Return the message's text, or render the message's template. `templates` may be None for a message
+    without a template. Raises Invalid; if `strict`, also for an attribute that has no effect."""
     if message.template is None or templates is None:
         if strict:
             message.check_names((), strict=True)

@@ -20,7 +20,7 @@ from mailroom.message.outcome import Evidence, NotFound, Outcome, Rejected, Retr
 from mailroom.telemetry import redact
 
 VALID_SECONDS = (1, 36_000)
-"""Shortest and longest time that a message may wait in Twilio's queue.
+"""Shortest and longest time that a message may wait in Twilio's queue, in seconds.
 
 Source: https://www.twilio.com/docs/api/errors/90007.
 """
@@ -35,8 +35,8 @@ Source: https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides
 
 
 class TwilioSms:
-    """Twilio's Messages API. It has neither idempotency keys nor a field for our reference, so a message
-    whose response was lost is looked up by number, time and text."""
+    """Client of Twilio's Messages API. The API has neither idempotency keys nor a field for Mailroom's
+    reference, so a message whose response was lost is looked up by number, time and text."""
 
     def __init__(
         self,
@@ -49,9 +49,12 @@ class TwilioSms:
         seconds: float,
         clock: Clock = time.time,
     ) -> None:
-        """Make the client of an account. `base_url` is https://api.twilio.com. Either `sender` or
-        `messaging_service_sid` is empty. Status callbacks go to `callback_url`/reference, unless it is empty.
-        `seconds` is the longest that one request may take."""
+        """Create the client of an account.
+
+        `base_url` is https://api.twilio.com. Either `sender` or `messaging_service_sid` is empty. Twilio
+        sends status callbacks to `callback_url`/reference, or none if `callback_url` is empty. `seconds` is
+        the longest duration of one request.
+        """
         self.account = account.account_sid
         self._api = TwilioApi(
             account.login,
@@ -68,8 +71,8 @@ class TwilioSms:
         self._clock = clock
 
     def submit(self, request: SmsRequest) -> Outcome:
-        """Submit the message. Raises if the outcome is unknown: a 5xx response, no response, or an unreadable
-        one."""
+        """Submit the message. Raises if the outcome is unknown: after a 5xx response, an unreadable response,
+        or no response."""
         try:
             response = self._api.post(self._messages, self._form(request))
         except ConnectError as error:
@@ -80,9 +83,9 @@ class TwilioSms:
         return outcome_of(response.status_code, response.headers or {}, response.text)
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
-        """Look the message up in Twilio's list of messages to its number.
+        """Look for the requested message in Twilio's list of messages to the same number.
 
-        `since` is compared with the time of creation, because `date_sent` is missing while a message waits.
+        `since` is compared with `date_created`, because `date_sent` is missing while a message is queued.
         The sender's number is not compared, because a Messaging Service chooses it.
         """
         return evidence(request, self._listed(request.to, math.floor(since)), since, other_ids)
@@ -101,7 +104,8 @@ class TwilioSms:
         return form
 
     def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
-        """Yield messages to a number, newest first, up to the first page with one from before `oldest`."""
+        """Yield Twilio's messages to a number, newest first. Stop after the first page with a message created
+        before `oldest` (epoch seconds)."""
         for messages in self._api.pages(self._messages, {"To": to}, "messages"):
             yield from messages
             if any(created(message) < oldest for message in messages):
@@ -109,13 +113,13 @@ class TwilioSms:
 
 
 _LATER = {
-    14107,  # the rate at which one number may be answered
-    20429,  # too many requests: not processed
+    14107,  # too many replies to the same number in a short time
+    20429,  # too many requests; this one was not processed
     21611,  # the sender's queue is full
-    21730,  # maintenance
-    30001,  # the queue overflows
+    21730,  # Twilio is under maintenance
+    30001,  # the message queue overflows
     30008,  # unknown error
-    30022,  # the campaign's rate
+    30022,  # the A2P campaign sends faster than its limit
 }
 _LANDLINE = {
     21614,  # To is not a mobile number
@@ -129,8 +133,8 @@ _THE_MESSAGES_OWN = {
     21217,  # To does not look like a number
     21265,  # To is a short code
     21266,  # To is our own number
-    21268,  # To is a premium rate or an information service
-    21408,  # the account may not send to that country: anybody may type such a number
+    21268,  # To is a premium-rate number or an information service
+    21408,  # the account may not send to the country of To, and anyone can enter such a number
     21602,  # the body is missing
     21604,  # To is missing
     21605,  # the body is too long
@@ -141,15 +145,15 @@ _THE_MESSAGES_OWN = {
     21620,  # a media URL is not valid
     21623,  # too many media
     30003,  # the handset cannot be reached
-    30004,  # the recipient or its carrier blocks
-    30005,  # the number is unknown
-    30006,  # a landline, or a carrier that cannot be reached
+    30004,  # the recipient or its carrier blocks the message
+    30005,  # the recipient's number is unknown
+    30006,  # To is a landline, or its carrier cannot be reached
 }
 
 
 def outcome_of(status: int, headers: Mapping[str, str], text: str) -> Outcome:
-    """Classify a response outside 2xx to a submit, by Twilio's code. Raises OutcomeUnknown for a
-    response that proves nothing."""
+    """Classify a response outside 2xx to a submit, by Twilio's error code. Raises OutcomeUnknown for a
+    response after which the message may have been sent."""
     code, reason = reason_of(status, text)
     if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
         if code in _LATER:
@@ -160,9 +164,9 @@ def outcome_of(status: int, headers: Mapping[str, str], text: str) -> Outcome:
 
 
 def reason_of(status: int, text: str) -> tuple[int, str]:
-    """Return Twilio's error code, or 0 without one, and a sentence for the ledger and the log.
+    """Return Twilio's error code (0 if the response lacks a code), and a sentence for the ledger and the log.
 
-    Twilio's errors have `code` and `message`. Newer services respond by RFC 9457, with `detail`.
+    Errors of Twilio have `code` and `message`. Newer services of Twilio use RFC 9457, with `detail`.
     """
     body = object_in(status, text)
     digits = str(body.get("code") or "")
@@ -173,8 +177,8 @@ def reason_of(status: int, text: str) -> tuple[int, str]:
 
 _TRIAL = "Sent from your Twilio trial account - "
 
-# Characters that Smart Encoding replaces, and that NFKC leaves alone or replaces by others. Quotes of all
-# kinds count as equal here, and so do dashes.
+# Characters that Twilio's Smart Encoding replaces, and that NFKC keeps or replaces by other characters. For
+# the comparison of texts all kinds of quotes are equal, and all kinds of dashes.
 # https://www.twilio.com/docs/messaging/services/smart-encoding-char-list
 _ALIKE = {
     "'": '"`´«»‘’‛“”„‟ʹʺʻʼʽˈˊˋˮ❛❜❝❞〝〞',  # noqa: RUF001
@@ -206,25 +210,27 @@ _TABLE |= {ord(small): capital for small, capital in zip(*_CAPITALS, strict=True
 
 
 def created(message: dict[str, Any]) -> float:
-    """Return the time of a message's creation, in whole epoch seconds. Raises OutcomeUnknown."""
+    """Return the time at which Twilio created a message, in whole epoch seconds. Raises OutcomeUnknown."""
     return epoch(text_of(message, "date_created"))
 
 
 def evidence(
     request: SmsRequest, messages: Iterable[dict[str, Any]], since: float, other_ids: Container[str]
 ) -> Evidence:
-    """Look the request up among the messages that Twilio lists, newest first; messages in `other_ids` are
-    excluded.
+    """Return the evidence in Twilio's list of messages (newest first) on whether the requested message was
+    sent. Messages in `other_ids` are excluded.
 
-    If several match, the message was sent more than once, and the oldest counts. Unknowable if a message may
-    be the requested one although the texts differ: because the text was removed (some accounts store none),
-    or because the requested text comes from a template, which may have changed since.
+    If several messages match, the message was sent more than once, and the oldest one is returned. The result
+    is Unknowable if a listed message may be the requested one although their texts differ: because the text
+    was removed from the list (some accounts do not store texts), or because the requested text comes from a
+    template, which may have changed since.
     """
     oldest = math.floor(since)
     candidates = [message for message in messages if _could_be(message, request, oldest, other_ids)]
     matches = [message for message in candidates if same_text(request.text, str(message.get("body") or ""))]
     if matches:
-        first = min(reversed(matches), key=created)  # the oldest in the list, also within a second
+        # Reversed, so that among messages of the same second `min` returns the oldest one.
+        first = min(reversed(matches), key=created)
         return Sent(text_of(first, "sid"), request.facts)
     if not request.exact:
         return Unknowable() if candidates else NotFound()
@@ -233,13 +239,14 @@ def evidence(
 
 
 def same_text(submitted: str, listed: str) -> bool:
-    """Return whether a text in Twilio's list is the submitted one, but for the changes that Twilio makes."""
+    """Return whether a text in Twilio's list equals the submitted text, apart from changes that Twilio
+    makes."""
     return _plain(listed) in {_plain(submitted), _plain(_TRIAL + submitted)}
 
 
 def _plain(text: str) -> str:
-    # Translated before and after NFKC: NFKC splits an acute accent into two characters, and makes a fraction
-    # slash out of a fraction.
+    # The text is translated before and after NFKC: before, because NFKC splits an acute accent into two
+    # characters; after, because NFKC turns a fraction such as ½ into digits and a fraction slash.
     text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     return " ".join(text.split())
 

@@ -1,4 +1,4 @@
-"""Credentials of Twilio, read from their secret."""
+"""Credentials of the stage's account at Twilio, which are read from a secret."""
 
 import time
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _SHAPE = '{"account_sid": "AC…", "auth_token": "…"}, with "api_key" and "api
 
 
 class TwilioAccount(Struct, frozen=True):
-    """An account at Twilio, with its credentials. Never log it."""
+    """An account at Twilio with its credentials, which must never be logged."""
 
     account_sid: str
     auth_token: str
@@ -25,8 +25,8 @@ class TwilioAccount(Struct, frozen=True):
 
     @property
     def login(self) -> tuple[str, str]:
-        """User and password for the REST API: the API key if there is one, because it can be revoked while
-        the account's token stays valid."""
+        """User and password for the REST API. An API key is preferred to the auth token, because the key can
+        be revoked while the token stays valid."""
         return (self.api_key, self.api_key_secret) if self.api_key else (self.account_sid, self.auth_token)
 
     def __repr__(self) -> str:
@@ -39,7 +39,7 @@ def account_at(client: "SecretsManagerClient", arn: str) -> TwilioAccount:
 
 
 def account_of(text: str) -> TwilioAccount:
-    """Read the account in a secret's text. Raises InvalidSecret, with a sentence about the right form."""
+    """Read the account in a secret's text. Raises InvalidSecret, whose message describes the valid format."""
     try:
         account = msgspec.json.decode(text, type=TwilioAccount)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

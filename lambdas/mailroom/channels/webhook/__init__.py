@@ -1,4 +1,4 @@
-"""Webhooks, signed by the Standard Webhooks convention."""
+"""Webhooks, which are signed as the Standard Webhooks specification requires."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.webhook.contract import Webhook

@@ -9,7 +9,8 @@ from mailroom.http.url_policy import MAX_URL, host_of
 from mailroom.message.message import MAX_GROUP, Message, encode
 
 MAX_PAYLOAD_BYTES = 256 * 1024
-"""Maximum size of the payload as JSON. Standard Webhooks recommends less than 20 kB: changed data only."""
+"""Maximum bytes of the payload as JSON. The Standard Webhooks specification recommends less than 20 kB: only
+the data that changed."""
 
 
 class Webhook(Message, frozen=True, kw_only=True):
@@ -26,12 +27,14 @@ class Webhook(Message, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str:
-        """The host of the URL. Path and query are left out of the ledger, because they may hold secrets."""
+        """The host of the URL. The ledger does not store the path and the query, because they may contain
+        secrets."""
         return host_of(self.url)
 
     @property
     def group(self) -> str | None:
-        """The host, as a group of the fair queue: an endpoint that is down does not hold up other hosts."""
+        """Message group of the fair queue: the host, so that an endpoint that is down does not delay webhooks
+        to other hosts."""
         return self.recipient[:MAX_GROUP]
 
     def check(self) -> None:
@@ -41,7 +44,7 @@ class Webhook(Message, frozen=True, kw_only=True):
         if not host_of(self.url):
             raise Invalid("url", "is not an https URL; use one like https://hooks.example.com/path")
         if "webhook_id" in self.variables:
-            # A body of the queue with `webhook_id` is a status callback, so a message must not have it.
+            # In the queue, `webhook_id` distinguishes status callbacks from messages, so it is invalid here.
             raise Invalid("webhook_id", "is the system's own; leave it out, or put it into the payload")
         if self.payload is UNSET:
             if self.payload_ref is None:
@@ -55,9 +58,11 @@ class Webhook(Message, frozen=True, kw_only=True):
 
 
 KEEPS_FAILING = 8
-"""Failed tries after which an endpoint counts as one that keeps failing; by default half an hour of them."""
+"""Failed tries after which an endpoint is reported as failing; with the default delays, after half an
+hour."""
 
 
 def tries_that_may_fail(tries: int) -> int:
-    """Return the number of failed tries after which an endpoint keeps failing: at most half of `tries`."""
+    """Return the number of failed tries after which an endpoint is reported as failing: KEEPS_FAILING, but at
+    most half of `tries`."""
     return min(KEEPS_FAILING, tries // 2)

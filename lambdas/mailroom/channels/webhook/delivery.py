@@ -1,8 +1,5 @@
-"""Delivery of webhooks: a message is claimed as in every channel, and a status callback is sent at least
-once.
-
-Callbacks need no claim, because receivers drop a repeated webhook-id.
-"""
+"""Delivers webhooks and status callbacks. A message is claimed in the ledger as in every channel; a status
+callback is sent at least once, without a claim, because receivers drop a repeated webhook-id."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,14 +20,14 @@ from mailroom.outcomes import Callback
 from mailroom.telemetry import logger
 
 JITTER = 0.2
-"""Largest random part that is taken off a delay. Jitter never adds: retention is derived from the whole
-delay."""
+"""Largest part of a delay that is subtracted at random. Delays never become longer, because the queue's
+retention period is derived from them."""
 MAX_REASON = 300
-"""Maximum length of a callback's reason in the ledger."""
+"""Maximum characters of the reason that the ledger stores for a failed callback."""
 
 
 class MessageDelivery(Delivery[Webhook, Post]):
-    """Delivers messages with the delays of the settings between tries."""
+    """Delivers messages. The settings define the delays between tries."""
 
     def __init__(self, settings: WebhookSender, adapter: StandardWebhooks, tools: Tools) -> None:
         super().__init__(settings, adapter, tools)
@@ -39,27 +36,28 @@ class MessageDelivery(Delivery[Webhook, Post]):
         self._may_fail = tries_that_may_fail(len(settings.delays) + 1)
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Return the seconds until the next try after the n-th receive; 0 after the last one, so that the
-        record becomes a dead letter at once."""
+        """Return the seconds until the next try, after as many `receives`; `least` is the wait that the
+        receiver asked for. Return 0 after the last receive, so that the record becomes a dead letter at
+        once."""
         if self.is_last(receives):
             return 0
         delay = self._delays[receives - 1] * (1 - JITTER * self._tools.jitter())
         return max(delay, min(least, self._cap))
 
     def retried(self, message: Webhook | Callback, record: QueueRecord) -> None:
-        """Report an endpoint that keeps failing long before its webhooks are dead letters, so that an
-        operator can contact its owner."""
+        """Report an endpoint that keeps failing, so that an operator can contact its owner long before its
+        webhooks become dead letters."""
         if record.receives > self._may_fail:
             logger.warning("an endpoint keeps failing", host=message.group, tries=record.receives)
             self._tally.add("WebhooksFailing")
 
     def is_last(self, receives: int) -> bool:
-        """Tell whether this receive is the last one."""
+        """Return whether the record is not received again after as many `receives`."""
         return receives > len(self._delays)
 
 
 class WebhookDelivery:
-    """Delivers messages and status callbacks."""
+    """Delivers the queue's records: webhook messages and status callbacks."""
 
     def __init__(self, settings: WebhookSender, adapter: StandardWebhooks, tools: Tools) -> None:
         self._settings = settings
@@ -69,11 +67,12 @@ class WebhookDelivery:
         self._messages = MessageDelivery(settings, adapter, tools)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Webhook | Callback | Invalid]:
-        """Read a queue's body: the item and its message, or a callback. Raises Malformed."""
+        """Read the body of a queue record, and return it with the message or the status callback that it
+        holds. Raises Malformed."""
         return (body, _callback(body)) if "webhook_id" in body else self._messages.read(body)
 
     def begin(self, messages: Sequence[tuple[Webhook | Callback, QueueRecord]]) -> None:
-        """Begin a batch of its messages; callbacks are neither claimed nor counted."""
+        """Begin a batch, with the messages only: callbacks are not claimed."""
         self._messages.begin(
             [(message, record) for message, record in messages if isinstance(message, Webhook)]
         )
@@ -84,10 +83,10 @@ class WebhookDelivery:
         return self._messages.deliver(message, record)
 
     def end(self) -> None:
-        """End the batch; a webhook counts against no budget."""
+        """End the batch. Webhooks do not use up any quota, so the end needs no action."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Return the seconds until the next try, by the delays of messages."""
+        """Return the seconds until the next try. Callbacks have the same delays as messages."""
         return self._messages.retry_wait(receives, least)
 
     def _call_back(self, callback: Callback, record: QueueRecord) -> Result:
@@ -100,7 +99,8 @@ class WebhookDelivery:
                 self._note_safely(callback, "delivered", result, record)
                 return DONE
             case Rejected(reason):
-                # Only the note is left to write: if that fails, the record comes back for it.
+                # The note in the ledger is the only remaining step. If it fails, the record is received
+                # again.
                 self._note(callback, "failed", result, record)
                 self._tally.note(
                     "CallbacksRefused", "callback given up", reason=reason, callback=callback.name
@@ -122,11 +122,11 @@ class WebhookDelivery:
         return ComeBack(wait)
 
     def _note_safely(self, callback: Callback, status: str, result: PostResult, record: QueueRecord) -> None:
-        """Note the result, and raise nothing: a lost note is worth neither a second delivery nor a missing
-        dead letter."""
+        """Write the callback's result into the ledger, and only log a failure. A raised error would send a
+        delivered callback again, or delay the dead letter of a failed one."""
         try:
             self._note(callback, status, result, record)
-        except Exception:  # noqa: BLE001 - logged; what became of the callback stands
+        except Exception:  # noqa: BLE001 - logged; the callback's delivery is not affected
             logger.exception("callback's result not recorded", status=status, callback=callback.name)
 
     def _note(self, callback: Callback, status: str, result: PostResult, record: QueueRecord) -> None:
@@ -142,8 +142,8 @@ class WebhookDelivery:
 
 
 def _callback(body: dict[str, Any]) -> Callback:
-    """Read a callback. Only callbacks have a `webhook_id`: the contract of messages refuses it. Raises
-    Malformed if an attribute is missing."""
+    """Read a status callback from the body of a queue record with a `webhook_id`, which messages must not
+    have. Raises Malformed if an attribute is missing or invalid."""
     try:
         return msgspec.convert(body, Callback)
     except msgspec.ValidationError as error:

@@ -1,7 +1,8 @@
-"""Webhooks by the Standard Webhooks convention: signed POSTs with an id by which receivers drop repeats.
+"""Sends webhooks by the Standard Webhooks specification (https://www.standardwebhooks.com): signed POST
+requests with an id, by which receivers recognise and drop repeated webhooks.
 
-See https://www.standardwebhooks.com. Each host has its own key, derived from the stage's secret: a receiver
-cannot sign webhooks for another receiver, and cannot compute the secret from its key.
+The signing key of each host is derived from the stage's secret. So a receiver cannot sign webhooks for other
+receivers, and cannot compute the secret from the key.
 """
 
 import base64
@@ -42,8 +43,9 @@ from mailroom.message.outcome import (
 KEY_BYTES = range(24, 65)
 _PREFIX = "whsec_"
 _LABEL = b"mailroom webhook key\0"
-"""Prefix of the host when its key is derived. Signed texts begin with a webhook-id, which has neither space
-nor NUL, so a signature by the same secret can never be the key of a host."""
+"""Prefix of the text from which a host's key is derived. The text of a signed webhook begins with the
+webhook-id, which contains neither a space nor NUL. So even a signature made with the stage's secret itself
+can never equal the key of a host."""
 
 
 class Signer(Struct, frozen=True):
@@ -51,15 +53,16 @@ class Signer(Struct, frozen=True):
 
     secret: CachedSecret
     overlap: float
-    """Seconds after a change of the secret for which the previous one signs as well, so that receivers can
-    change their keys later."""
+    """Seconds after a change of the secret in which webhooks are signed with the previous secret too, so that
+    receivers have time to change their keys."""
     clock: Clock
 
     def headers(self, host: str, webhook_id: str, body: str) -> dict[str, str]:
-        """Return the three headers by which receivers at `host` verify `body`. Raises InvalidSecret, or
-        botocore's errors if the secret cannot be read."""
+        """Return the three headers with which receivers at `host` verify the webhook. Raises InvalidSecret,
+        or botocore's errors if the secret cannot be read."""
         timestamp = self.clock()
-        second = int(timestamp)  # the header and the signed text must have the same whole second
+        # Rounded down, because the header and the signed text must contain the same whole second.
+        second = int(timestamp)
         moment = datetime.fromtimestamp(second, UTC)
         keys = [_derived(key, host) for key in self._in_use(timestamp)]
         signatures = [Signature(key).sign(webhook_id, moment, body) for key in keys]
@@ -73,15 +76,15 @@ class Signer(Struct, frozen=True):
         current = self.secret.current()
         keys = [_key(current.text)]
         if timestamp - current.created < self.overlap and (previous := self.secret.previous()) is not None:
-            # An unusable previous secret cannot have signed any webhook, so receivers do not need it.
+            # No webhook was signed with an invalid previous secret, so receivers do not need such a secret.
             with suppress(InvalidSecret):
                 keys.append(_key(previous.text))
         return keys
 
 
 def host_key(secret: str, host: str) -> str:
-    """Return the key by which receivers at `host` verify webhooks, in the convention's format. `host` has the
-    form that `UrlPolicy.read` returns. Raises InvalidSecret."""
+    """Return the key with which receivers at `host` verify webhooks, in the format of the specification
+    (whsec_ and base64). `host` has the form that `UrlPolicy.read` returns. Raises InvalidSecret."""
     return _PREFIX + base64.b64encode(_derived(_key(secret), host)).decode()
 
 
@@ -107,7 +110,7 @@ _FIXED = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook", 
 
 
 class Post(Struct, frozen=True):
-    """A POST to an endpoint."""
+    """POST request to an endpoint."""
 
     url: str
     webhook_id: str
@@ -116,18 +119,18 @@ class Post(Struct, frozen=True):
 
 
 class PostResult(Struct, frozen=True):
-    """Result of a POST."""
+    """Result of a POST request."""
 
     outcome: Outcome
     status: int | None = None
-    """Status of the response; None without a response."""
+    """HTTP status of the response; None without a response."""
 
 
 class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
     """Adapter for the endpoints of webhooks.
 
-    A request without a response is retried, as after every temporary fault, even if it may have arrived:
-    receivers drop a repeated webhook-id. Reasons quote host and status, but not the path.
+    A request without a response is retried, even though it may have arrived, because receivers drop a
+    repeated webhook-id. Reasons in the ledger and the log name the host and the status, but not the path.
     """
 
     provider = "webhook"
@@ -137,9 +140,9 @@ class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
     signer: Signer
     https: HttpClient
     seconds: float
-    """Longest time of a request."""
+    """Longest duration of a request."""
     retry_after_cap: float
-    """Longest wait that a receiver may demand."""
+    """Limit of the wait that a receiver can request by the header Retry-After, in seconds."""
     clock: Clock = time.time
 
     @classmethod
@@ -171,7 +174,8 @@ class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
         try:
             key_host = self.policy.read(request.url).host
             signature = self.signer.headers(key_host, request.webhook_id, request.body)
-            deadline = Deadline(self.seconds)  # set here, so that it does not include reading the secret
+            # The deadline is set after the secret was read, so that the request has all of its time.
+            deadline = Deadline(self.seconds)
             target = self.policy.check(request.url, self.seconds)
         except InvalidRequest as fault:
             return PostResult(Rejected(f"url: {fault}"))
@@ -187,8 +191,9 @@ class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
             return PostResult(Retry(f"{host} {trouble}"))
         return PostResult(self._outcome(host, request.webhook_id, response), response.status)
 
-    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - no need
-        """Return NotFound: sending again is safe, because receivers drop a repeated webhook-id."""
+    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - a look-up is not needed
+        """Return NotFound, so that the message is sent again. This is safe, because receivers drop a repeated
+        webhook-id."""
         return NotFound()
 
     def _outcome(self, host: str, webhook_id: str, response: Answer) -> Outcome:
@@ -201,7 +206,7 @@ class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
 
 
 def webhook_id(message: Webhook) -> str:
-    """Return the id of a message's webhook: unique to the message, the same in every try, and a new one after
-    an operator's resend."""
+    """Return the webhook-id of a message. All tries have the same id; after a resend by an operator, the
+    message has another id."""
     digest = hashlib.sha256(f"{message.event_type}\0{message.id}\0{message.attempt}".encode()).hexdigest()
     return f"msg_{digest[:32]}"
