@@ -1,1 +1,2 @@
-"""Providers' events: read into one form, and brought into the ledger."""
+"""Events of providers, such as deliveries and bounces: converts them to one form, and writes them into the
+ledger."""

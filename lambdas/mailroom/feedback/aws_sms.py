@@ -1,4 +1,4 @@
-"""Events of AWS End User Messaging for SMS, MMS, and the RCS that a pool with an RCS agent tries first.
+"""Reads events of AWS End User Messaging for SMS, MMS and RCS. A pool with an RCS agent tries RCS first.
 
 Sources: "Example event data" and "Event types for SMS, MMS, and voice" in the service's user guide; for RCS,
 the event types RCS_… of the service's model (botocore 1.44.5).
@@ -16,7 +16,7 @@ from mailroom.telemetry import count, logger
 
 PREFIXES = ("TEXT_", "MEDIA_", "RCS_")
 CONTEXT = "reference"
-"""Key of Mailroom's reference in the context that the SMS was submitted with."""
+"""Key of Mailroom's reference in the context with which the SMS was submitted."""
 
 _ON_ITS_WAY = {"QUEUED", "PENDING", "SENT", "FALLEN_BACK_TO_SMS"}
 _ARRIVED = {"DELIVERED", "READ"}
@@ -37,8 +37,8 @@ class SmsEvent(Struct, frozen=True, rename="camel"):
 
 
 def read(payload: Mapping[str, Any], region: str) -> list[Event]:
-    """Read an event whose type begins with one of PREFIXES; the list is empty if it is about another
-    program's SMS.
+    """Read an event whose type begins with one of PREFIXES. Return an empty list for an event about an SMS of
+    another program.
 
     Raises Malformed if a field has a wrong type, or if the time of an event about Mailroom's SMS is invalid.
     """
@@ -68,18 +68,18 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
 
 
 def _reference(event: SmsEvent) -> Reference | None:
-    """Return the SMS's reference, or None if another program sent the SMS; its context may use the same
-    key."""
+    """Return the reference in the context of the SMS, or None if another program sent the SMS. Such a program
+    may use the same key for other values."""
     text = (event.context or {}).get(CONTEXT)
     return Reference.found_in(text) if isinstance(text, str) else None
 
 
 def _status(event: SmsEvent) -> Status:
-    """Translate the event's type into a status.
+    """Return the status that an event of this type proves.
 
     SUCCESSFUL means that the carrier accepted the SMS. In countries without delivery reports this event is
-    final and counts as DELIVERED. After a failed RCS, AWS may send the message as an SMS, whose delivery then
-    counts.
+    the final one, and is treated as DELIVERED. A failed RCS message is undelivered for the time being: AWS
+    may then send the message as an SMS, and the later events of the SMS decide.
     """
     result = event.event_type.partition("_")[2]
     if result in _ON_ITS_WAY:

@@ -1,7 +1,7 @@
-"""Reads providers' events from the feedback queue, writes them into the ledger, and adds recipients who
-bounced, complained or sent STOP to the suppression list.
+"""Reads providers' events from the feedback queue, and writes them into the ledger. Adds recipients to the
+suppression list whose mail bounced, who complained, or who sent STOP.
 
-Events of a batch about the same attempt become one write. Repeating a write is harmless: see `observer`.
+Events about the same attempt in a batch are written together. Repeating a write is harmless: see `observer`.
 """
 
 from collections import defaultdict
@@ -34,16 +34,16 @@ Attempt = tuple[Key, int]
 
 
 class Batch(Struct):
-    """A batch of the feedback queue after parsing."""
+    """Contents of a batch of the feedback queue, after its records were parsed."""
 
     events: dict[Attempt, list[Event]]
-    """Events by the attempt that each is about."""
+    """Events by the attempt that they are about."""
     records: dict[Attempt, set[str]]
-    """Ids of the records that an attempt's events came in."""
+    """Ids of the queue records that contained events about an attempt."""
     texts: list[tuple[KeywordText, str]]
-    """STOP and START, each with the id of its record."""
+    """Texts with STOP or START, each with the id of its queue record."""
     malformed: dict[str, str]
-    """Receipt handles of malformed records, by the records' ids."""
+    """Receipt handles of malformed queue records, by the records' ids."""
 
 
 class Feedback(Struct, frozen=True):
@@ -61,10 +61,10 @@ class Feedback(Struct, frozen=True):
         return cls(settings, Ledger.of(settings), suppressions, clients.sqs())
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
-        """Handle a batch of the feedback queue, and return the ids of the records that SQS must deliver
-        again.
+        """Handle a batch of the feedback queue. Return the records that SQS must deliver again, as batch item
+        failures.
 
-        `remaining` returns the milliseconds until the function's time-out.
+        `remaining`: function that returns the milliseconds until the Lambda function's time-out.
         """
         batch = self._parsed(event["Records"])
         failed = {
@@ -74,8 +74,8 @@ class Feedback(Struct, frozen=True):
             for id_ in batch.records[attempt]
         }
         failed |= {id_ for text, id_ in batch.texts if not self._heed(text, remaining)}
-        # A malformed record stays malformed, so it returns at once and soon is a dead letter. Records that
-        # DynamoDB did not take return only after the queue's visibility time-out.
+        # Malformed records are received again at once, so that they soon become dead letters. Records whose
+        # write failed are received again after the queue's visibility time-out.
         receipts = [(receipt, queues.AT_ONCE) for receipt in batch.malformed.values()]
         queues.set_visibility(self.sqs, self.settings.queue_url, receipts)
         returned = sorted(failed | batch.malformed.keys())
@@ -111,9 +111,10 @@ class Feedback(Struct, frozen=True):
         try:
             observed = observe(self.ledger, events)
             if not isinstance(observed, Foreign):
-                # An outdated attempt counts too: a recipient who complained about it wants no later message.
+                # An event about an earlier attempt suppresses too: whoever complained wants no further
+                # messages.
                 self._suppress(events, observed.item)
-        except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
+        except Exception:  # noqa: BLE001 - logged; SQS delivers the records again
             logger.exception("an event was not recorded; it is tried again", extra=about(key))
             return False
         count("Events", len(events))
@@ -133,12 +134,13 @@ class Feedback(Struct, frozen=True):
                 detail = f"STOP sent to {text.sent_to}"
                 changed = self.suppressions.mark(Suppression(text.number, "sms", "stop", text.at, detail))
             else:
-                # The STOP may be listed under another spelling, to which a provider refused a message.
+                # The STOP may be listed under another spelling of the number: when a provider refuses a
+                # message because of a STOP, the number is listed as the message spells it.
                 starts = [
                     self.suppressions.start(number, "sms", text.at) for number in spellings(text.number)
                 ]
                 changed = any(starts)
-        except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
+        except Exception:  # noqa: BLE001 - logged; SQS delivers the record again
             logger.exception("a text was not heeded; it is tried again", wish=text.wish)
             return False
         if changed:
@@ -146,10 +148,11 @@ class Feedback(Struct, frozen=True):
         return True
 
     def _suppress(self, events: Iterable[Event], item: Mapping[str, Any]) -> None:
-        """Add recipients who bounced, complained or opted out to the suppression list.
+        """Add recipients whose mail bounced, who complained or who opted out to the suppression list.
 
-        An event counts only for recipients of its own message: a provider may name other addresses. A
-        redirected message adds neither its recipients, who did not get it, nor the address that got it.
+        Only recipients of the message itself are added, because an event may contain other addresses. If the
+        message was redirected, neither the recipients, who did not receive the message, nor the address that
+        received it are added.
         """
         if REDIRECTED_TO in item:
             return
@@ -170,7 +173,8 @@ class Feedback(Struct, frozen=True):
                     count("SuppressionsMarked")
 
     def _recipients(self, key: Key, item: Mapping[str, Any]) -> set[str]:
-        """Return the recipients that the message's ledger item lists, in canonical form."""
+        """Return the message's recipients from its ledger item, in the canonical form of the suppression
+        list."""
         several = item.get("recipients")
         if several:
             return {*several}
@@ -184,10 +188,11 @@ class Feedback(Struct, frozen=True):
 
 
 def _first_time(event: Event, facts: Mapping[str, Any]) -> int:
-    """Return the earliest time at which the event was reported; `facts` are the ledger's so far.
+    """Return the earliest time at which the event was reported. `facts` are the ledger's attributes of
+    the message or of the recipient, which include the times of earlier reports.
 
-    A callback of Twilio that is posted again has the time of its repetition. With that later time it would
-    suppress again a recipient whom an operator has taken off the list since the first report.
+    If Twilio's callback is posted again, its time is the time of the repetition. With this later time, the
+    callback would suppress a recipient again whom an operator has taken off the list since the first report.
     """
     names = [name for name in event.facts if name.endswith("At") and name != "sentAt"]
     return min([event.at, *(int(facts[name]) for name in names if name in facts)])

@@ -1,6 +1,7 @@
-"""Texts that people send to the stage's numbers: STOP, START, and other texts, which Mailroom ignores.
+"""Recognises STOP and START in the texts that people send to the stage's numbers. Mailroom ignores all other
+texts.
 
-Sources of the words in STOP: CTIA's "Short Code Monitoring Handbook"; Twilio (STOPALL); the FCC's rule of
+Sources of the words in `STOP`: CTIA's "Short Code Monitoring Handbook"; Twilio (STOPALL); the FCC's rule of
 2025, 47 CFR 64.1200(a)(10) (stop, quit, end, revoke, opt out, cancel, unsubscribe); and "Required opt-out
 keywords" in the user guide of AWS End User Messaging (also ARRET, REMOVE and TD).
 """
@@ -24,12 +25,12 @@ STOP = (
 START = ("start", "unstop", "yes")
 
 MAX_TEXT = 1600
-"""Characters of the longest text that providers pass on. Longer ones are ignored: `folded` sorts the marks
-that follow a letter, so its work would grow faster than the text."""
+"""Maximum characters of a text that providers pass on. Longer texts are ignored, because the time that
+`folded` takes would grow faster than the text: it sorts the accents after a letter."""
 
 _ACCENTS = frozenset(map(chr, range(0x0300, 0x0370)))
-"""Unicode's block of diacritical marks. Marks of other blocks, such as the vowels of Hindi, change a word and
-stay."""
+"""Characters of Unicode's block of diacritical marks, which are removed from a text. Marks of other blocks
+are not removed, because they change the word, such as the vowels of Hindi."""
 
 Wish = Literal["stop", "start"]
 
@@ -47,19 +48,20 @@ class Keywords(Struct, frozen=True):
     """Folded keywords of a stage."""
 
     stop: frozenset[str]
-    """Words that stop all texts to their sender."""
+    """Words after which the person who sent them gets no more texts."""
     start: frozenset[str]
-    """Words that allow texts to their sender again."""
+    """Words after which the person who sent them gets texts again."""
 
     @classmethod
     def of(cls, stop: Iterable[str], start: Iterable[str]) -> "Keywords":
-        """Fold the words of STOP and START, and the stage's additional words."""
+        """Create the keywords of a stage from the words of STOP and START, and from its additional words."""
         return cls(frozenset(map(folded, (*STOP, *stop))), frozenset(map(folded, (*START, *start))))
 
     def wish(self, *texts: str) -> Wish | None:
-        """Return the wish that one of the texts, as a whole, is a keyword for; "stop" wins over "start".
+        """Return the wish that the texts express: "stop" if one of the texts is a keyword for STOP, otherwise
+        "start" if one is a keyword for START. A keyword within a longer text is ignored.
 
-        Return None if the texts are not keywords, and count them as `TextsIgnored`.
+        Otherwise return None, and count the texts in the metric `TextsIgnored`.
         """
         words = {folded(text) for text in texts if len(text) <= MAX_TEXT} - {""}
         if words & self.stop:
@@ -75,10 +77,10 @@ KNOWN = Keywords.of((), ())
 
 
 class KeywordText(Struct, frozen=True):
-    """A STOP or START that somebody sent to a number of the stage."""
+    """Text with STOP or START that a person sent to a number of the stage."""
 
     number: str
-    """Sender of the text, in E.164."""
+    """Number of the person who sent the text, in E.164."""
     sent_to: str
     """Number of the stage that received the text."""
     wish: Wish
@@ -96,16 +98,17 @@ class _Inbound(Struct, frozen=True, rename="camel"):
 
 
 def read_twilio(payload: Mapping[str, Any], region: str) -> list[KeywordText]:
-    """Read a STOP or START that the function `twilio_callbacks` has queued. Raises Malformed."""
+    """Read a STOP or START from a queue message of the function `twilio_callbacks`. Raises Malformed."""
     return _canonical(values.convert("a text by Twilio", payload, KeywordText), region)
 
 
 def read_aws(
     payload: Mapping[str, Any], published: str, keywords: Keywords, region: str
 ) -> list[KeywordText]:
-    """Read a text from AWS; the list is empty if the text is not a keyword. Raises Malformed.
+    """Read a text that AWS received. Return an empty list if the text is not a keyword. Raises Malformed.
 
-    `published` is when SNS published the text (ISO 8601); AWS does not report when it was sent.
+    `published` is the time at which SNS published the text (ISO 8601). AWS does not report the time at which
+    the person sent the text.
     """
     text = values.convert("a text by AWS", payload, _Inbound)
     wish = keywords.wish(text.message_body)
@@ -118,7 +121,8 @@ def read_aws(
 def _canonical(text: KeywordText, region: str) -> list[KeywordText]:
     """Return the text with the sender's number in E.164, the canonical form of a recipient.
 
-    Raises Malformed if the number is invalid: a dead letter alerts a person, who can add the STOP by hand.
+    Raises Malformed if the number is invalid. The record then becomes a dead letter, and an alarm makes an
+    operator add the STOP by hand.
     """
     time_ms = values.milliseconds("at", text.at)
     if not (numbers := values.number(text.number, region)):

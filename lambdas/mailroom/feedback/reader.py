@@ -1,5 +1,5 @@
-"""Parses the body of a feedback queue message into events: unwraps SNS's envelopes, then calls the reader of
-the provider."""
+"""Reads the events in the body of a feedback queue message: removes SNS's envelopes, then calls the reader of
+the provider that sent the event."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,8 @@ from mailroom.message.outcome import Event
 from mailroom.telemetry import count, logger
 
 VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
-"""Message that SES publishes to a topic when the topic becomes the destination of a configuration set."""
+"""Test message that SES publishes to an SNS topic when the topic becomes the destination of
+a configuration set."""
 _SUBSCRIPTION_TYPES = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
 
 
@@ -22,7 +23,7 @@ FeedbackItem = Event | KeywordText
 
 
 class PartlyMalformed(Malformed):
-    """Raised if a part of a body is malformed; `events` are the valid events of the other parts."""
+    """Error for a body of which a part is malformed. `events` are the events in the other parts."""
 
     def __init__(self, fault: Malformed, events: list[FeedbackItem]) -> None:
         super().__init__(str(fault))
@@ -30,11 +31,11 @@ class PartlyMalformed(Malformed):
 
 
 def read(body: str, topics: Container[str], region: str = "", words: Keywords = KNOWN) -> list[FeedbackItem]:
-    """Return the events in a body, and the texts of people that are one of `words`. Events that need no
-    action are left out, and logged or counted.
+    """Return the events in the body of a queue message, and texts that people sent, if the text is one of the
+    keywords `words`. Events that need no action are not returned, but logged or counted.
 
-    `topics` are the ARNs of the SNS topics whose notifications are accepted, `region` is the country of a
-    number without country code. Raises Malformed, or PartlyMalformed if other parts of the body are valid.
+    `topics` are the ARNs of the SNS topics whose notifications are accepted. `region` is the country of
+    numbers without a country code. Raises Malformed, or PartlyMalformed if other parts of the body are valid.
     Neither errors nor log lines quote the body.
     """
     events: list[FeedbackItem] = []
@@ -79,7 +80,7 @@ def _by_type(payload: Mapping[str, Any], region: str) -> list[Event]:
 
 
 class _Notification(Struct, frozen=True, rename="pascal"):
-    """SNS's envelope around a message; Lambda's SNS event has the same fields."""
+    """Envelope that SNS puts around a message. An SNS event of Lambda has the same fields."""
 
     topic_arn: str
     message: str
@@ -88,9 +89,11 @@ class _Notification(Struct, frozen=True, rename="pascal"):
 
 
 def _parts(body: str) -> Iterator[Any]:
-    """Yield the JSON values to be read: the elements of an array or the notifications of Lambda's SNS event,
-    otherwise the whole body. Raises Malformed if the body is not JSON, or an empty array."""
-    if body.strip() == VALIDATED:  # with raw message delivery, SNS sends it without an envelope
+    """Yield the JSON values in the body that may each hold an event: the elements of an array, the
+    notifications in an SNS event of Lambda, or otherwise the whole body. Raises Malformed if the body is not
+    JSON, or is an empty array."""
+    # SNS sends this message without an envelope if the subscription uses raw message delivery.
+    if body.strip() == VALIDATED:
         return
     value = values.decoded("the body", body)
     elements = value if isinstance(value, list) else [value]
@@ -113,7 +116,8 @@ def _unwrapped(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | 
     """Return a provider's payload without SNS's envelope, and the envelope's timestamp.
 
     The payload is None if the notification is about the topic itself. The timestamp is empty for a payload
-    without envelope. Raises Malformed, also if the topic is not in `topics`: anybody can create an SNS topic.
+    without an envelope. Raises Malformed, also if the topic is not in `topics`: anyone with an AWS account
+    can create a topic and publish forged events.
     """
     if not isinstance(value, dict):
         raise Malformed("not a JSON object")

@@ -1,6 +1,6 @@
-"""Events of Resend, in the form in which the function `resend_events` queues them.
+"""Reads events of Resend that the function `resend_events` has put into the feedback queue.
 
-Source of types and fields: `WebhookEventPayload` in Resend's SDK for Node 6.38.0.
+Source of the event types and fields: `WebhookEventPayload` in Resend's SDK for Node 6.38.0.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,8 @@ SOURCE = "resend"
 
 
 class Cause(Struct, frozen=True, rename="camel"):
-    """The cause of an event; `bounce`, `failed` and `suppressed` each use some of the fields."""
+    """Cause of an event, in its fields `bounce`, `failed` and `suppressed`. Each of the three has some of the
+    fields here."""
 
     type: str = ""
     sub_type: str = ""
@@ -29,7 +30,7 @@ class Cause(Struct, frozen=True, rename="camel"):
 
 
 class Data(Struct, frozen=True):
-    """The mail that an event is about, without its addresses and its subject."""
+    """Data of an event about the mail. Addresses and subject are not read."""
 
     email_id: str = ""
     tags: dict[str, str] = {}
@@ -39,7 +40,7 @@ class Data(Struct, frozen=True):
 
 
 class ResendEvent(Struct, frozen=True):
-    """The fields of a webhook's body that go into the feedback queue."""
+    """Fields of a webhook's body that are put into the feedback queue."""
 
     type: str
     created_at: str = ""
@@ -47,22 +48,22 @@ class ResendEvent(Struct, frozen=True):
 
 
 class Meaning(Struct, frozen=True):
-    """The effect of an event on the mail's recipient."""
+    """Meaning of an event for the mail and its recipient."""
 
     status: Status | None
-    """Status that the event proves; None for an event that only adds facts."""
+    """Status that the event proves; None for an event that only adds attributes to the ledger item."""
     facts: Facts = {}
     suppress: Literal["bounce", "complaint"] | None = None
-    """Reason to put the recipient on the suppression list."""
+    """Reason to put the recipient on the suppression list; None to leave the list unchanged."""
     detail: str = ""
 
 
 def read(message: Mapping[str, Any]) -> list[Event]:
-    """Read the event in a queue message; the list is empty if the event is about another program's mail, or
-    of an unknown type. Raises Malformed.
+    """Read the event in a queue message. Return an empty list if the event is about a mail of another
+    program, or has an unknown type. Raises Malformed.
 
-    Events of a mail to several recipients do not name the recipient. Such an event only proves that Resend
-    has accepted the mail.
+    If a mail has several recipients, its events do not name the recipient they are about. Such an event only
+    proves that Resend has accepted the mail.
     """
     event = values.convert("`event` of Resend", message.get("event"), ResendEvent)
     reader = READERS.get(event.type)
@@ -96,8 +97,8 @@ def read(message: Mapping[str, Any]) -> list[Event]:
 
 
 def _bounced(data: Data, time_ms: int) -> Meaning:
-    """Read a bounce: Permanent is a hard bounce; after Transient a later mail may arrive; after Undetermined
-    the address may be valid."""
+    """Read a bounce. The type Permanent is a hard bounce. After the type Transient, later mails to the
+    address may be delivered. After the type Undetermined, the address may be valid."""
     cause = data.bounce
     if not cause.type:
         raise Malformed("an email.bounced of Resend without `bounce.type`")
@@ -118,8 +119,8 @@ def _bounced(data: Data, time_ms: int) -> Meaning:
 
 
 def _suppressed(data: Data, time_ms: int) -> Meaning:
-    """Read a suppression: Resend did not send the mail because the address is on Resend's suppression list.
-    SES reports this as a hard bounce."""
+    """Read a suppression: Resend did not send the mail, because the address is on Resend's suppression list.
+    The result is the same as for a hard bounce, which SES reports in this case."""
     kind = word(data.suppressed.type)
     facts: Facts = {"bouncedAt": time_ms, "bounce_type": "Suppressed", "bounce_subtype": kind}
     return Meaning("bounced", facts, "bounce", f"on Resend's suppression list: {data.suppressed.message}")
@@ -135,11 +136,13 @@ def _complained(_data: Data, time_ms: int) -> Meaning:
 
 
 Reader = Callable[[Data, int], Meaning]
-"""Reads an event's data; the number is the event's time in epoch milliseconds."""
+"""Function that returns the meaning of an event's data; the number is the event's time in epoch
+milliseconds."""
 
 
 def _always(status: Status | None, fact: str) -> Reader:
-    """Create a reader that returns `status`, and writes the event's time into the attribute `fact`."""
+    """Create a reader that returns `status` for every event, with the event's time as the ledger attribute
+    `fact`."""
     return lambda _data, time_ms: Meaning(status, {fact: time_ms})
 
 

@@ -1,7 +1,7 @@
 """Receives Resend's webhooks: verifies their signatures, and puts the events into the feedback queue.
 
-Resend sends webhooks by Svix. Svix signs as Standard Webhooks does, but its headers have other names:
-https://docs.svix.com/receiving/verifying-payloads/how-manual.
+Resend sends webhooks through Svix. Svix signs by the Standard Webhooks specification, but uses other names
+for the headers: https://docs.svix.com/receiving/verifying-payloads/how-manual.
 """
 
 import hmac
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 SECRET_SECONDS = 30
-"""Seconds for which the secret is cached. After a change of the secret, webhooks may be refused for that
-long; Resend retries them."""
+"""Seconds for which the signing secret is cached. After a change of the secret, valid webhooks may be refused
+for as many seconds; Resend retries them."""
 TOLERANCE_SECONDS = 300
-"""Greatest age of a signature. Svix's libraries have the same limit."""
+"""Maximum age of a signature, in seconds. Svix's libraries have the same limit."""
 MAX_BODY_BYTES = 256 * 1024
-"""Limit of a request's body. An event has some 2 KB, plus the addresses of up to 50 recipients."""
+"""Maximum bytes of a request's body. An event has some 2 KB, plus the addresses of up to 50 recipients."""
 _SHAPE = '{"api_key": "re_…", "webhook_secret": "whsec_…"}'
 
 
@@ -44,7 +44,7 @@ class _Credentials(Struct, frozen=True):
 
 
 class ResendEvents(Struct, frozen=True):
-    """Handles the requests of an HTTP API (payload format 2.0)."""
+    """Handles requests of an API Gateway HTTP API (payload format 2.0)."""
 
     settings: ResendEventsSettings
     secret: CachedSecret
@@ -58,8 +58,9 @@ class ResendEvents(Struct, frozen=True):
         return cls(settings, secret, clients.sqs())
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Handle a request, and return the response: 204 when the event is in the queue, otherwise an error's
-        status without a body. After 500 and 503, faults of the stage, Resend retries for hours."""
+        """Handle a request, and return the response: 204 if the event was put into the queue, otherwise the
+        status of the error without a body. The stage is at fault for 500 and 503, after which Resend retries
+        for hours."""
         try:
             request = http_event.read(event, HttpRequest)
             body = request.text(MAX_BODY_BYTES)
@@ -83,14 +84,15 @@ class ResendEvents(Struct, frozen=True):
         return {"statusCode": 204}
 
     def _check(self, request: HttpRequest, body: str) -> None:
-        """Verify the signature and its age. Raises HttpError with 401, or InvalidSecret."""
+        """Verify a request's signature and the age of the signature. Raises HttpError with 401, or
+        InvalidSecret."""
         id_, timestamp = request.header("svix-id"), request.header("svix-timestamp")
         if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):
             raise HttpError(401, "the signature has no time")
         if abs(self.clock() - int(timestamp)) > TOLERANCE_SECONDS:
             raise HttpError(401, "the signature is too old, or of a time to come")
         expected = self._signature().sign(id_, datetime.fromtimestamp(int(timestamp), UTC), body).encode()
-        # While a secret is being replaced, the header has several signatures, one for each secret.
+        # The header may have several signatures: during a change of the secret, one for each secret.
         signatures = request.header("svix-signature").encode("utf-8", "replace").split(b" ")
         if not any(hmac.compare_digest(expected, signature) for signature in signatures):
             raise HttpError(401, "the signature is missing or wrong")
@@ -103,14 +105,14 @@ class ResendEvents(Struct, frozen=True):
         try:
             return Signature(msgspec.json.decode(text, type=_Credentials).webhook_secret)
         except (msgspec.DecodeError, ValueError, RecursionError):
-            # Without the decoder's message, which may quote the secret.
+            # The decoder's message is not used, because it may quote the secret.
             raise InvalidSecret(
                 f"Resend's secret is not {_SHAPE}; put the webhook's signing secret there"
             ) from None
 
 
 def _event(body: str) -> ResendEvent:
-    """Parse a body. Raises HttpError with 400."""
+    """Parse the event in a webhook's body. Raises HttpError with 400."""
     try:
         return msgspec.json.decode(body, type=ResendEvent)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

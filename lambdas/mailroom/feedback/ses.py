@@ -1,4 +1,5 @@
-"""Events of Amazon SES: of a configuration set (`eventType`) and of an identity (`notificationType`)."""
+"""Reads events of Amazon SES: events of a configuration set (`eventType`), and notifications of an identity
+(`notificationType`)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -13,39 +14,42 @@ from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 HEADER = "x-correlation-id"
-"""Header of Mailroom's mails that holds the reference, in lower case."""
+"""Name, in lower case, of the header that contains the reference in mails sent by Mailroom."""
 
 
 class Header(Struct, frozen=True):
-    """A header of the submitted mail."""
+    """A header of the mail that the event is about."""
 
     name: str = ""
     value: str | None = None
 
 
 class MailObject(Struct, frozen=True, rename="camel"):
-    """The mail that an event is about. Notifications of an identity lack tags, and have headers only if the
-    identity is configured to include them."""
+    """The mail that an event is about. In notifications of an identity, tags are always missing, and headers
+    are present only if the identity is configured to include them."""
 
     timestamp: str = ""
     message_id: str | None = None
     destination: list[str] | None = None
     headers: list[Header] | None = None
     headers_truncated: bool | str | None = None
-    """True or "true": SES's user guide describes a string, but its examples have a boolean."""
+    """Whether SES has cut the list of headers. SES's user guide describes a string ("true"), but the examples
+    there have a boolean."""
     tags: dict[str, list[str]] | None = None
 
 
 class EventRecipient(Struct, frozen=True, rename="camel"):
-    """A recipient who bounced, complained or whose mail is delayed."""
+    """A recipient whose mail bounced or is delayed, or who complained."""
 
     email_address: str = ""
     diagnostic_code: str | None = None
-    """Error of the last mail server, present only if that server sent a delivery status notification."""
+    """Error message of the last mail server; missing if that server did not send a delivery status
+    notification."""
 
 
 class EventObject(Struct, frozen=True, rename="camel"):
-    """The object that describes the event; a union of the fields that Mailroom reads, of all event types."""
+    """The object in an event that describes what happened. It has the fields that Mailroom reads, of all
+    event types together."""
 
     timestamp: str | None = None
     recipients: list[str] | None = None
@@ -62,29 +66,31 @@ class EventObject(Struct, frozen=True, rename="camel"):
 
 
 class Meaning(Struct, frozen=True):
-    """The effect of an event on recipients."""
+    """Meaning of an event for the mail and its recipients."""
 
     status: Status | None
-    """Status that the event proves; None for an event that only adds facts."""
+    """Status that the event proves; None for an event that only adds attributes to the ledger item."""
     facts: Facts
     addresses: list[str] | None = None
-    """Recipients that the event lists, or None if it is about the whole mail."""
+    """Recipients that the event lists, or None if the event is about the whole mail."""
     suppress: Literal["bounce", "complaint"] | None = None
-    """Reason to put the recipients on the suppression list."""
+    """Reason to put the recipients on the suppression list; None to leave the list unchanged."""
     detail: str = ""
 
 
 Reader = Callable[[EventObject, int], Iterator[Meaning]]
-"""Reads an event's object; the number is the event's time in epoch milliseconds."""
+"""Function that returns the meanings of an event's object; the number is the event's time in epoch
+milliseconds."""
 
 
 class Destination:
-    """The recipients of a mail, by the `destination` of the event.
+    """The recipients of a mail, from the field `destination` of an event.
 
-    A bounce lists the address that the last mail server tried, the Final-Recipient of RFC 3464. After a
-    forwarding this may be a person to whom Mailroom sent no mail, so an event counts only for recipients in
-    the destination. If the destination is one mailbox, the event is about that mailbox, whatever it lists. If
-    the destination is empty, the event counts for the recipients that it lists.
+    A bounce lists the address that the last mail server tried (RFC 3464's Final-Recipient). If the mail was
+    forwarded, this may be the address of a person to whom Mailroom did not send the mail. So listed addresses
+    are ignored unless they are in the destination. If the destination is a single mailbox, the event is about
+    this mailbox, whatever addresses the event lists. If the destination is empty, all listed addresses are
+    used.
     """
 
     def __init__(self, destination: Iterable[str]) -> None:
@@ -94,7 +100,7 @@ class Destination:
         self._listed = bool(mailboxes)
 
     def recipients(self, addresses: Iterable[str]) -> tuple[str, ...]:
-        """Return the mail's recipients among the addresses that an event lists, without duplicates."""
+        """Return the addresses listed by an event that are recipients of the mail, without duplicates."""
         if self._listed and not self.several:
             return tuple(self.mailboxes)
         mailboxes = {address: _mailbox(address) for address in addresses}
@@ -109,8 +115,8 @@ class Destination:
 
 
 def _mailbox(text: str) -> str | None:
-    """Return a mail address without name, in lower case and with its domain in ASCII, or None if the text is
-    invalid as an address."""
+    """Return a mail address without its display name, in lower case and with its domain in ASCII. Return None
+    if the text is not a valid address."""
     try:
         return address.bare(text)
     except ValueError:
@@ -118,11 +124,13 @@ def _mailbox(text: str) -> str | None:
 
 
 def read(kind: str, payload: Mapping[str, Any]) -> list[Event]:
-    """Read an event whose type is in READERS: one Event, or one for each reason if several recipients
-    bounced. The list is empty if the event is about another program's mail.
+    """Read an event of SES whose type `kind` is in READERS. Return one Event, or, for a bounce of several
+    recipients, one for each diagnostic code. Return an empty list for an event about a mail of another
+    program.
 
-    Whatever the tags contain, the event is about a mail: SES's events never change another channel's item.
-    Raises Malformed if a field has a wrong type, or if an event about Mailroom's mail lacks a required field.
+    The channel is always mail, whatever the tags contain, so SES's events never change items of other
+    channels. Raises Malformed if a field has a wrong type, or if an event about Mailroom's mail lacks a
+    required field.
     """
     raw = payload.get("mail")
     mail = MailObject() if raw is None else values.convert("`mail` of an SES event", raw, MailObject)
@@ -167,11 +175,11 @@ def _section(kind: str, payload: Mapping[str, Any]) -> tuple[EventObject, Reader
 
 
 def _provable(meaning: Meaning, destination: Destination) -> tuple[Meaning, tuple[str, ...]]:
-    """Return the part of the meaning that is certain, and the recipients; an empty tuple stands for the whole
-    mail.
+    """Return the part of an event's meaning that is certain, and the recipients it is about. The tuple of
+    recipients is empty if the event is about the whole mail.
 
-    If an event is about some of several recipients, but lists only unknown addresses, it still proves that
-    SES has accepted the mail.
+    If a mail has several recipients, and the event only lists other addresses, the event only proves that SES
+    has accepted the mail.
     """
     if meaning.addresses is None:
         return meaning, () if destination.several else tuple(destination.mailboxes)
@@ -186,13 +194,13 @@ def find(
 ) -> Reference | None:
     """Return the reference in a mail's header or else in its tags, or None if another program sent the mail.
 
-    Mailroom writes both. The header wins if they differ: it is in the mail itself, and the contract does not
-    let a producer write it, while a tag may be a default of the configuration set. Several different
-    references in headers are ignored. The last header of a `truncated` list is ignored too: it may be cut,
-    and a part of a reference could be the reference of another message.
+    Mailroom writes the reference to the header and to the tags. If the two differ, the header is used: a
+    producer cannot write this header, while a tag may be a default of the configuration set. Headers with
+    different references are ignored. The last header of a `truncated` list is ignored too: it may be cut, and
+    a part of a reference could be the reference of another message.
 
-    A header that does not parse comes from another program: many write an X-Correlation-ID, and their mails
-    use the stage's configuration set if it is the default of their identity.
+    A header that is not a reference comes from another program. Many programs write an X-Correlation-ID, and
+    they use the stage's configuration set if it is the default of their identity.
     """
     complete = headers[:-1] if truncated else headers
     texts = {header.value.strip() for header in complete if header.name.lower() == HEADER and header.value}
@@ -209,10 +217,11 @@ def _delivery(section: EventObject, time_ms: int) -> Iterator[Meaning]:
 
 
 def _bounce(section: EventObject, time_ms: int) -> Iterator[Meaning]:
-    """Yield one meaning for each diagnostic code: a mail's recipients may bounce for different reasons.
+    """Yield one meaning for each diagnostic code, because a mail may bounce for its recipients for different
+    reasons.
 
-    Permanent is a hard bounce. Transient means that SES gave up for now, or that an out-of-office reply came.
-    After Undetermined the address may be valid.
+    The bounce type Permanent is a hard bounce. Transient means that SES gave up this mail, or received an
+    out-of-office reply. After Undetermined the address may be valid.
     """
     kind, subtype = word(section.bounce_type), word(section.bounce_sub_type)
     soft = kind == "Transient"
@@ -236,9 +245,11 @@ def _by_code(recipients: list[EventRecipient]) -> dict[str, list[str]]:
 
 
 def _complaint(section: EventObject, time_ms: int) -> Iterator[Meaning]:
-    """Read a complaint. `not-spam` is the opposite: a person took the mail out of the spam folder (RFC 6430).
+    """Read a complaint. The type `not-spam` is the opposite of a complaint: a person took the mail out of the
+    spam folder (RFC 6430).
 
-    The complaint's time is `timestamp`; `arrivalDate` is when the mail arrived (RFC 5965).
+    The time of the complaint is `timestamp`. The field `arrivalDate` is the time at which the mail arrived
+    (RFC 5965).
     """
     kind = word(section.complaint_feedback_type)
     types: Facts = {"complaint_type": kind, "complaint_subtype": word(section.complaint_sub_type)}
@@ -247,7 +258,7 @@ def _complaint(section: EventObject, time_ms: int) -> Iterator[Meaning]:
         yield Meaning(None, _filled(types), addresses, detail="reported as not spam")
         return
     facts = _filled({"complainedAt": time_ms, **types})
-    # Several addresses are candidates for the one recipient who complained, so none is suppressed.
+    # If the event lists several recipients, any of them may have complained, so none is suppressed.
     suppress: Literal["complaint"] | None = "complaint" if len(set(addresses)) == 1 else None
     yield Meaning("complained", facts, addresses, suppress, f"complaint ({kind or 'no type'})")
 
@@ -269,8 +280,8 @@ def _not_sent(code: str, problem: str) -> Reader:
 
 
 def _always(status: Status | None, fact: str = "") -> Reader:
-    """Create a reader that returns `status`, and writes the event's time into the attribute `fact`, if
-    any."""
+    """Create a reader that returns `status` for every event. If `fact` is not None, the event's time becomes
+    the ledger attribute of this name."""
 
     def read(_section: EventObject, time_ms: int) -> Iterator[Meaning]:
         yield Meaning(status, {fact: time_ms} if fact else {})
@@ -292,8 +303,9 @@ READERS: dict[str, tuple[str, Reader]] = {
     "DeliveryDelay": ("deliveryDelay", _delay),
     "Open": ("open", _always(None, "openedAt")),
     "Click": ("click", _always(None, "clickedAt")),
-    "Subscription": ("subscription", _always(None)),  # proves only that the mail was sent
+    "Subscription": ("subscription", _always(None)),  # this event only proves that the mail was sent
 }
-"""Name of the object that describes the event, and its reader, by the event's type."""
+"""Name of the object that describes the event, and the function that reads the object, by the event's
+type."""
 OBJECT_REQUIRED = {"Delivery", "Bounce", "Complaint"}
-"""Types whose events are malformed without that object."""
+"""Types of events that are malformed if the object that describes the event is missing."""

@@ -1,4 +1,4 @@
-"""Status callbacks of Twilio, in the form in which the function `twilio_callbacks` queues them.
+"""Reads status callbacks of Twilio that the function `twilio_callbacks` has put into the feedback queue.
 
 Source of the statuses: "Message status" in Twilio's page on the Message resource. Source of the error codes:
 Twilio's error dictionary.
@@ -27,31 +27,34 @@ _STATUSES: dict[str, tuple[Status, str | None]] = {
     "read": ("delivered", "readAt"),
     **dict.fromkeys(("undelivered", "failed", "canceled"), _LOST),
 }
-"""Mailroom's status for each status of Twilio, and the ledger attribute for the time of the callback."""
+"""Mailroom's status by Twilio's status, and the ledger attribute that stores the callback's time (or
+None)."""
 _NO_HANDSET = "30006"
-"""Error code for a landline or an unreachable carrier. 30005, an unknown handset, does not suppress the
-number: the phone may only be switched off."""
+"""Error code for a landline or an unreachable carrier, after which the number is suppressed. After 30005, an
+unknown handset, the number is not suppressed, because the phone may only be switched off."""
 _STOPPED = "21610"
-"""Error code for a recipient who has sent STOP. A Messaging Service reports this after it has accepted the
-message, because it chooses the sending number later."""
+"""Error code for a recipient who has sent STOP. A Messaging Service reports this error in a callback and not
+in the response to the submit, because it chooses the sending number after it has accepted the message."""
 
 
 class TwilioCallback(Struct, frozen=True):
-    """A status callback, as the feedback queue has it."""
+    """A status callback of Twilio in a message of the feedback queue."""
 
     reference: str
-    """`Reference.text` of the message."""
+    """Reference of the message that the callback is about: its `Reference.text`."""
     received_at: int
-    """Time of the event, in epoch milliseconds: when the callback arrived, because Twilio sends no time."""
+    """Time at which the callback arrived, in epoch milliseconds. It is used as the event's time, because
+    Twilio does not send one."""
     fields: dict[str, str]
-    """Fields of the callback's form."""
+    """Form fields of the callback, by name."""
 
 
 def read(payload: Mapping[str, Any], region: str) -> list[Event]:
-    """Read the event in a callback; the list is empty if the status is unknown. Raises Malformed.
+    """Read the event in a status callback. Return an empty list if Mailroom does not know the status. Raises
+    Malformed.
 
-    RawDlrDoneDate becomes `carrier_done_date` as text, and not `deliveredAt`: the time is by the carrier's
-    clock, to the minute, and in a time zone that varies, according to Twilio.
+    The field RawDlrDoneDate is stored unchanged, as `carrier_done_date`, and not converted to `deliveredAt`:
+    according to Twilio it is a time of the carrier's clock, to the minute, in a time zone that varies.
     """
     callback = values.convert("a callback of Twilio", payload, TwilioCallback)
     reference = Reference.read(callback.reference)
@@ -85,10 +88,10 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
 
 
 def _suppress(code: str, sender: str) -> Literal["bounce", "stop"] | None:
-    """Return the reason to put the number on the suppression list, if any.
+    """Return the reason to put the recipient's number on the suppression list, or None.
 
-    `sender` is the callback's From, empty if Twilio left it out. A short code or an alphanumeric sender
-    cannot reach every carrier, so error 30006 of such a sender does not suppress the number.
+    `sender` is the callback's field From, or "" if the field is missing. If the sender is a short code or
+    alphanumeric, error 30006 does not suppress the number, because such senders cannot reach every carrier.
     """
     if code == _STOPPED:
         return "stop"

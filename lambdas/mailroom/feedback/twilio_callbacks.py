@@ -1,12 +1,12 @@
-"""Receives Twilio's status callbacks and the texts that people send to the stage's numbers. Requests with a
-valid signature go into the feedback queue; the function refuses the others.
+"""Receives Twilio's status callbacks, and the texts that people send to the stage's numbers. Verifies the
+signatures, and puts the contents of valid requests into the feedback queue.
 
 Source of the signature's rules: "Webhooks security" in Twilio's usage guide. The signature covers the URL,
-which names the message, so a captured callback cannot be used for another message. A callback posted again
-changes as little as an event that arrives twice. Neither does a text posted again: Twilio's API returns its
-time, by the id that the signature covers.
+which contains the message's reference, so a captured callback cannot be used for another message. Posting a
+captured callback again is harmless: events may arrive twice. Posting a captured text again is harmless too:
+the signature covers the text's id, and the time of the text is fetched from Twilio's API by this id.
 
-STOP and START are queued as that word. Other texts are ignored, and no text's content is stored.
+For a STOP or START, only this word is queued. All other texts are ignored, and their content is not stored.
 """
 
 import hmac
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 SECRET_SECONDS = 30
-"""Seconds for which the secret is cached. Twilio signs with a new auth token at once, so callbacks may be
-refused for that long after a change."""
+"""Seconds for which Twilio's secret is cached. Twilio signs with a new auth token at once, so valid callbacks
+may be refused for as many seconds after a change of the token."""
 CALLBACK_FIELDS = ("MessageSid", "MessageStatus", "ErrorCode", "To", "From", "RawDlrDoneDate")
-"""Fields of a status callback that are queued. A message's text is not among them."""
+"""Fields of a status callback that are put into the queue. The message's text is not one of them."""
 
 INBOUND_PATH = "/twilio/inbound"
 NO_ANSWER = {
@@ -51,15 +51,16 @@ NO_ANSWER = {
     "headers": {"content-type": "text/xml"},
     "body": "<Response></Response>",
 }
-"""Response to a text, with which Twilio sends no reply. Source: "Messaging Webhooks" in Twilio's usage
-guide."""
+"""Response to the request that brings a person's text: Twilio then does not send a reply to the person.
+Source: "Messaging Webhooks" in Twilio's usage guide."""
 LOOK_UP_SECONDS = 4.0
-"""Time-out of the look-up of a text's time. Twilio waits 15 s for the function's response."""
+"""Time-out in seconds for fetching a text's time from Twilio's API. Twilio waits 15 s for this function's
+response."""
 
 MAX_BODY_BYTES = 64 * 1024
-"""Limit of a request's body. A callback has less than 1 KB, a text 1,600 characters."""
+"""Maximum bytes of a request's body. A callback has less than 1 KB, a text up to 1,600 characters."""
 MAX_FIELDS = 100
-"""Limit of a form's fields. A callback has some twenty."""
+"""Maximum number of form fields in a request. A callback has some twenty."""
 FORM = "application/x-www-form-urlencoded"
 _PATH = re.compile(r"/callbacks/twilio/([A-Za-z0-9_.-]{1,256})", re.ASCII)
 _SID = re.compile(r"[A-Za-z0-9]{34}", re.ASCII)
@@ -68,9 +69,10 @@ _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+", re.ASC
 
 
 class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
-    """A request whose signature has not been verified yet.
+    """A request of Twilio, or of a forger: the signature has not been verified yet.
 
-    API Gateway percent-decodes the path; the paths of this API do not contain encoded characters.
+    API Gateway percent-decodes the path. This does not change valid requests, because the paths of this API
+    do not contain encoded characters.
     """
 
     raw_path: str
@@ -78,7 +80,7 @@ class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename=
 
     @property
     def reference(self) -> Reference | None:
-        """Reference of the message that a callback is about, or None if the request brings a text. Raises
+        """Reference in the path of a status callback, or None if the request brings a person's text. Raises
         HttpError with 404 for other paths."""
         if self.raw_path == INBOUND_PATH:
             return None
@@ -90,36 +92,36 @@ class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename=
 
     @property
     def path(self) -> str:
-        """Path and query, as Twilio signed them. Raises HttpError with 400 if the query is invalid in a
-        URL."""
+        """Path and query, as Twilio signed them. Raises HttpError with 400 if the query has characters that
+        are invalid in a URL."""
         if not _QUERY.fullmatch(self.raw_query_string):
             raise HttpError(400, "the query is not printable ASCII")
         return f"{self.raw_path}?{self.raw_query_string}" if self.raw_query_string else self.raw_path
 
     @property
     def host(self) -> str:
-        """Host by which API Gateway found this API, empty if it is invalid as a host. API Gateway sets it,
-        not the sender of the request."""
-        # Twilio signs URL and fields as one text without separators. A host with other characters could shift
-        # the border between them.
+        """Host under which API Gateway received the request, or "" if the host is invalid. The value comes
+        from API Gateway, so the sender of the request cannot forge it."""
+        # Twilio signs the URL and the fields as one text without separators. With other characters in the
+        # host, a part of the URL could be taken for a field.
         name = self.request_context.domain_name or ""
         return name if _HOST.fullmatch(name) else ""
 
     def fields(self) -> dict[str, str]:
-        """Return the form's fields. Raises HttpError: 415 if the body is not a form, 413 if it is too large,
-        400 if it is malformed."""
+        """Return the form fields in the body, by name. Raises HttpError with 415 if the body is not a form,
+        413 if the body is too large, or 400 if the form is malformed."""
         if self.media_type != FORM:
             raise HttpError(415, "not a form")
         fields = http_event.unique(http_event.urlencoded(self.text(MAX_BODY_BYTES), MAX_FIELDS))
         try:
             "".join(f"{name}{value}" for name, value in fields.items()).encode()
-        except ValueError:  # lone surrogates, which UTF-8 cannot encode, so that a signature is impossible
+        except ValueError:  # lone surrogates: UTF-8 cannot encode them, so Twilio cannot have signed them
             raise HttpError(400, "the form cannot be read") from None
         return fields
 
 
 def message_created(account: TwilioAccount, base_url: str, sid: str) -> float:
-    """Ask Twilio's API when a message was created, in whole epoch seconds. Raises
+    """Fetch from Twilio's API the time at which a message was created, in whole epoch seconds. Raises
     RequestFailed."""
     login = b64encode(":".join(account.login).encode()).decode()
     api = ProviderApi(LOOK_UP_SECONDS, {"Authorization": f"Basic {login}"})
@@ -131,7 +133,7 @@ def message_created(account: TwilioAccount, base_url: str, sid: str) -> float:
 
 
 class TwilioCallbacks(Struct, frozen=True):
-    """Handles the requests of an HTTP API (payload format 2.0)."""
+    """Handles requests of an API Gateway HTTP API (payload format 2.0)."""
 
     settings: TwilioCallbacksSettings
     secret: CachedSecret
@@ -146,11 +148,11 @@ class TwilioCallbacks(Struct, frozen=True):
         return cls(settings, secret, clients.sqs())
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Handle a request, and return the response: 204 when a callback is in the queue, NO_ANSWER for a
-        text, otherwise an error's status without a body.
+        """Handle a request, and return the response: 204 if a callback was put into the queue, NO_ANSWER for
+        a person's text, otherwise the status of the error without a body.
 
-        500 and 503 are faults of the stage. Twilio then retries a few times within 15 s, as the sender's
-        callback URL and the configured URL for texts request.
+        The stage is at fault for 500 and 503. After these Twilio retries a few times within 15 s, because the
+        URLs for callbacks and texts have a fragment that requests retries.
         """
         try:
             request = http_event.read(event, CallbackRequest)
@@ -176,12 +178,13 @@ class TwilioCallbacks(Struct, frozen=True):
         return {"statusCode": 204}
 
     def _check(self, request: CallbackRequest, path: str, fields: dict[str, str]) -> TwilioAccount:
-        """Verify the signature, and return the stage's account. Raises HttpError with 403, or
-        InvalidSecret."""
+        """Verify a request's signature, and return the stage's account at Twilio. Raises HttpError with 403,
+        or InvalidSecret."""
         account = self._account()
         validator = RequestValidator(account.auth_token)
         signature = request.header("x-twilio-signature").encode("utf-8", "replace")
-        # A list, not a generator: every origin is compared, so that the time does not depend on the match.
+        # A list and not a generator: all origins are compared, so that the response time does not reveal
+        # which one matches.
         matches = [
             hmac.compare_digest(validator.compute_signature(origin + path, fields).encode(), signature)
             for origin in (*_origins(self.settings.public_url), *_own_origins(request))
@@ -201,13 +204,14 @@ class TwilioCallbacks(Struct, frozen=True):
             ) from None
 
     def _take_text(self, fields: Mapping[str, str], account: TwilioAccount) -> None:
-        """Put a STOP or START into the queue; other texts are ignored. Raises HttpError with 400,
+        """Put a person's STOP or START into the queue, and ignore other texts. Raises HttpError with 400,
         RequestFailed or botocore's errors."""
         sid, number, sent_to = (fields.get(name, "") for name in ("MessageSid", "From", "To"))
-        # A STOP without the sender's number is queued too: as a dead letter it reaches a person.
+        # A STOP without the sender's number is queued too. It becomes a dead letter, which alerts an
+        # operator.
         if not (_SID.fullmatch(sid) and sent_to):
             raise HttpError(400, "signed, but without MessageSid or To")
-        # Twilio sets OptOutType if its Messaging Service has keywords of its own (Advanced Opt-Out).
+        # Twilio sets OptOutType if the Messaging Service defines keywords (Advanced Opt-Out).
         words = Keywords.of(self.settings.stop_words, self.settings.start_words)
         wish = words.wish(fields.get("Body", ""), fields.get("OptOutType", ""))
         if wish is None:
@@ -218,11 +222,12 @@ class TwilioCallbacks(Struct, frozen=True):
         logger.info("text taken", message_sid=sid, wish=wish)
 
     def _sent_ms(self, account: TwilioAccount, sid: str, wish: Wish) -> int:
-        """Return when a text was sent, in epoch milliseconds.
+        """Return the time at which a text was sent, in epoch milliseconds.
 
-        Twilio has whole seconds: a STOP counts as sent in the last millisecond of its second, a START in the
-        first. If Twilio's API fails, a STOP counts as sent at this moment. A START then raises
-        RequestFailed, because it may be an old text, posted again after a later STOP.
+        Twilio's times are whole seconds. For a STOP, the last millisecond of the second is returned, for a
+        START the first one, so that the STOP wins within a second. If Twilio's API fails, the current time is
+        returned for a STOP. For a START, RequestFailed is raised, because an old START may have been posted
+        again after a later STOP.
         """
         try:
             second = int(self.created(account, self.settings.sms_base_url, sid)) * 1000
@@ -256,18 +261,19 @@ class TwilioCallbacks(Struct, frozen=True):
 
 
 def _origins(url: str) -> tuple[str, str]:
-    """Return the URL's origin without a port and with a port. Twilio may have signed either, as its library
-    shows."""
+    """Return the URL's origin without a port and with a port. Twilio's signature may cover either form;
+    Twilio's library accepts both."""
     parsed = urlparse(url)
     return remove_port(parsed), add_port(parsed)
 
 
 def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
-    """Return the origins of the host by which API Gateway found this API.
+    """Return the origins of the host under which API Gateway received the request.
 
-    For a message sent before a change of the stage's public URL, Twilio signs the callbacks with the previous
-    URL, which may be the API's own host. API Gateway finds the API by this name, so it is the API's host or
-    one of its custom domains, whatever the headers contain. A forger would need the auth token for it too.
+    These are accepted besides the stage's public URL: callbacks about messages sent before a change of the
+    public URL are signed with the previous URL, which may have this host. The host is the API's default host
+    or one of its custom domains, whatever the request's headers contain. Accepting the host does not help a
+    forger, who would still need the auth token.
     """
     return _origins(f"https://{request.host}") if request.host else ()
 

@@ -1,1 +1,2 @@
-"""Recipients who must not get a message: suppressions, opt-outs, and the links for opting out."""
+"""Recipients who must not get a message: the suppression list, opt-outs from topics, and the links by which
+recipients opt out."""

@@ -1,17 +1,20 @@
-"""Recipients who must not get a message, with the reason. `Choices.find` reads both tables at once, and
-`BatchChoices` does so for all recipients of a batch. `AllowedRecipients` applies the stage's settings.
+"""Finds the recipients who must not get a message, and the reasons. `Choices.find` reads the suppression list
+and the preferences at once; `BatchChoices` does so for all recipients of a batch. `AllowedRecipients` applies
+the stage's setting `recipients`.
 
-The suppression list holds recipients whose mail bounced, who complained, are gone or sent STOP: one item per
-recipient and channel. A lifted item keeps the time of lifting: a late copy of the event that suppressed the
-recipient does not suppress again, but a newer event does.
+The suppression list contains recipients whose mail bounced, who complained, who cannot be reached any more,
+or who sent STOP: one item per recipient and channel. When an operator takes a recipient off the list, the
+item stores the time. A late copy of the event that suppressed the recipient then has no effect, but a newer
+event suppresses the recipient again.
 
-STOP and START are separate from the other reasons, so that a START ends only a STOP. The item stores the
-latest STOP and START by the provider's time, and the later of the two counts; if the times are equal, STOP
-counts. So any order and any number of copies end the same.
+STOP and START are stored separately from the other reasons, because a START only ends a STOP. The item stores
+the times of the latest STOP and the latest START, by the provider's clock. The later of the two is valid; if
+their times are equal, the STOP is. So the result does not depend on the order or the number of events.
 
-Preferences hold the topics that a recipient has opted out of: one item per recipient and topic. Channels need
-no separate items, since the form of a recipient differs between channels. Opting in replaces the opt-out by
-the time of opting in. A repeated opt-out or opt-in changes no item.
+Preferences contain the topics that a recipient has opted out of: one item per recipient and topic. The key
+does not include the channel, because recipients differ between channels (a mail address, a phone number).
+When the recipient opts in again, the time of opting in replaces the opt-out. A repeated opt-out or opt-in
+does not change the item.
 """
 
 import time
@@ -32,7 +35,7 @@ from mailroom.telemetry import logger
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-    # Imported for types alone, so that functions that send no messages need not load these modules.
+    # These imports are only for types, so that functions that do not send messages need not load the modules.
     from mailroom.environment import SuppressingSender
     from mailroom.message.message import Message
     from mailroom.message.outcome import Rejected
@@ -40,9 +43,9 @@ if TYPE_CHECKING:
 Reason = Literal["bounce", "complaint", "gone", "stop", "operator"]
 
 MAX_DETAIL = 300
-"""Characters of a text for people in an item of the suppression list."""
+"""Maximum characters of an explanation (`detail` or `lifted_why`) in an item of the suppression list."""
 TOPICS = "topics"
-"""Index of opt-outs by topic and time."""
+"""Name of the preferences table's index, which finds opt-outs by topic and time."""
 
 
 class Suppression(Struct, frozen=True):
@@ -57,13 +60,14 @@ class Suppression(Struct, frozen=True):
     at: int
     """Time of that event, in epoch milliseconds by the provider's clock."""
     detail: str = ""
-    """Explanation for people."""
+    """Explanation for operators, such as the mail server's error message."""
     message_id: str = ""
-    """Id of the message that the event was about, or "" for an event without a message."""
+    """Id of the message that the event was about, or "" for an event that is not about a message."""
 
 
 class _Table:
-    """A table of one stage, with recipients in the canonical form: see `Message.addressees`."""
+    """A DynamoDB table of one stage. Recipients are passed in the canonical form: see
+    `Message.addressees`."""
 
     def __init__(self, client: "DynamoDBClient", table: str, clock: Clock = time.time) -> None:
         self.client = client
@@ -72,7 +76,7 @@ class _Table:
 
     @classmethod
     def of(cls, table: str) -> Self:
-        """Return the table, read by the client that the process shares."""
+        """Create the object for this table, with the process's shared DynamoDB client."""
         return cls(clients.dynamodb(), table)
 
 
@@ -80,13 +84,15 @@ class Suppressions(_Table):
     """The suppression list of one stage."""
 
     def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
-        """Return the `recipients` on the list, in one read per hundred. Raises UnprocessedKeys."""
+        """Return the entries of those `recipients` that are on the list, by recipient. Makes one request per
+        hundred recipients. Raises UnprocessedKeys."""
         keys = [listed_key(recipient, channel) for recipient in dict.fromkeys(recipients)]
         return _listed(batch_get(self.client, {self.table: keys})[self.table])
 
     def mark(self, suppression: Suppression) -> bool:
-        """Put a recipient on the list. Return False if the recipient was there already, or was lifted after
-        the event. A STOP that is older than a START is stored without effect."""
+        """Put a recipient on the list. Return False if the recipient was on the list already, or was taken
+        off the list after the event. A STOP that is older than the latest START is stored, but has no
+        effect."""
         key = listed_key(suppression.recipient, suppression.channel)
         entry: Sets = {
             "at": number(suppression.at),
@@ -102,14 +108,17 @@ class Suppressions(_Table):
             is_new = "attribute_not_exists(reason)"
             values = values_of({"reason": string(suppression.reason), **entry})
         if suppression.reason == "complaint":
-            # A complaint replaces a bounce, because a person's will weighs more than a mailbox's state.
+            # A complaint replaces a bounce: a person's decision matters more than the mailbox's condition.
             is_new += " OR reason <> :reason"
         condition = f"(attribute_not_exists(lifted_at) OR lifted_at < :at) AND ({is_new})"
         return try_update(self.client, self.table, key, expression, condition, values)[0]
 
     def start(self, recipient: str, channel: str, started_at: int) -> bool:
-        """End a STOP sent at `started_at` (epoch milliseconds, by the provider's clock) or before, even if
-        the STOP arrives later. Other reasons remain. Return False if the same or a later START is stored."""
+        """Store a START, which ends every STOP that was sent earlier, even if the STOP arrives later. Other
+        reasons for the suppression remain valid. Return False if this START or a later one is stored already.
+
+        `started_at`: time of the START in epoch milliseconds, by the provider's clock.
+        """
         return try_update(
             self.client,
             self.table,
@@ -120,8 +129,8 @@ class Suppressions(_Table):
         )[0]
 
     def lift(self, recipient: str, channel: str, reason: str = "") -> bool:
-        """Take a recipient off the list, and store the `reason` for people. Return False for a recipient who
-        was not on the list."""
+        """Take a recipient off the list, and store the operator's `reason`. Return False if the recipient was
+        not on the list."""
         lifted_at = milliseconds(self._clock())
         lifted, item = try_update(
             self.client,
@@ -131,12 +140,12 @@ class Suppressions(_Table):
             "attribute_exists(reason) OR attribute_exists(stopped)",
             {":now": number(lifted_at), ":why": string(reason[:MAX_DETAIL])},
         )
-        # The same time in the item means that this call wrote it: the SDK repeated the write after a response
-        # was lost.
+        # If the item has the same time, this call wrote it: the SDK repeated the write because the response
+        # to the first write was lost.
         return lifted or item.get("lifted_at") == lifted_at
 
     def listed(self) -> Iterator[Suppression]:
-        """Yield all entries of the list, in any order."""
+        """Yield all entries of the suppression list, in any order."""
         pages = self.client.get_paginator("scan").paginate(
             TableName=self.table, FilterExpression="attribute_exists(reason) OR attribute_exists(stopped)"
         )
@@ -145,7 +154,7 @@ class Suppressions(_Table):
 
 
 def listed_key(recipient: str, channel: str) -> Sets:
-    """Return the key of a recipient in the suppression list."""
+    """Return the key of a recipient's item in the suppression list."""
     return {"recipient": string(recipient), "channel": string(channel)}
 
 
@@ -154,7 +163,8 @@ def _listed(items: Iterable[Mapping[str, Any]]) -> dict[str, Suppression]:
 
 
 def suppression_of(item: Mapping[str, Any]) -> Suppression | None:
-    """Read a plain item, or return None for one that was lifted, or whose STOP was ended by a START."""
+    """Read an item of the suppression list. Return None if the recipient is not suppressed any more: an
+    operator took the recipient off the list, or a START ended the STOP."""
     stopped = item.get("stopped")
     if stopped and item.get("started_at", 0) <= stopped["at"]:
         return convert({**item, "reason": "stop", **stopped}, Suppression)
@@ -162,37 +172,40 @@ def suppression_of(item: Mapping[str, Any]) -> Suppression | None:
 
 
 By = Literal["one-click", "page", "operator"]
-"""Way of the choice: a mail program's button (RFC 8058), the page behind the link, or an operator."""
+"""Way in which a recipient opted out: a button of the mail program (RFC 8058), the web page that the opt-out
+link opens, or an operator."""
 
 Pair = tuple[str, str]
 """A recipient and a topic."""
 
 
 class OptOut(Struct, frozen=True):
-    """A recipient's choice against further messages about a topic."""
+    """A recipient's decision to get no further messages about a topic."""
 
     recipient: str
     """Recipient in the canonical form: see `Message.addressees`."""
     topic: str
     """Topic that the recipient has opted out of."""
     opted_out_at: int
-    """Time of the choice, in epoch milliseconds."""
+    """Time at which the recipient opted out, in epoch milliseconds."""
     by: By
-    """Way in which the choice was made."""
+    """Way in which the recipient opted out."""
 
 
 class Preferences(_Table):
-    """The opt-outs of one stage."""
+    """The recipients' opt-outs from topics in one stage."""
 
     def find(self, pairs: Iterable[Pair]) -> dict[Pair, OptOut]:
-        """Return the opt-outs of these pairs, in one read per hundred. Raises UnprocessedKeys."""
+        """Return the opt-outs among these pairs of recipient and topic. Makes one request per hundred pairs.
+        Raises UnprocessedKeys."""
         forms = {pair: _forms(pair) for pair in pairs}
         keys = [choice_key(*form) for form in dict.fromkeys(chain.from_iterable(forms.values()))]
         opt_outs = _opt_outs(batch_get(self.client, {self.table: keys})[self.table])
         return {pair: opt_outs[form] for pair in forms for form in forms[pair] if form in opt_outs}
 
     def get(self, recipient: str, topic: str) -> OptOut | None:
-        """Return the current opt-out by a consistent read, or None without one."""
+        """Return the recipient's opt-out from the topic by a consistent read, or None if the recipient has
+        not opted out."""
         for form in _forms((recipient, topic)):
             reply = self.client.get_item(TableName=self.table, Key=choice_key(*form), ConsistentRead=True)
             if opt_out := opt_out_of(plain(reply.get("Item", {}))):
@@ -200,7 +213,8 @@ class Preferences(_Table):
         return None
 
     def opt_out(self, recipient: str, topic: str, by: By) -> bool:
-        """Stop messages about the topic to the recipient. Return False if they were stopped before."""
+        """Store that the recipient opts out of the topic. Return False if the recipient had opted out
+        before."""
         opted_out_at = self._now()
         written, item = try_update(
             self.client,
@@ -210,12 +224,13 @@ class Preferences(_Table):
             "attribute_not_exists(opted_out_at)",
             {":now": number(opted_out_at), ":by": string(by)},
         )
-        # The same values in the item mean that this call wrote them: see `Suppressions.lift`.
+        # If the item has the same values, this call wrote them: see `Suppressions.lift`.
         return written or (item.get("opted_out_at"), item.get("by")) == (opted_out_at, by)
 
     def opt_in(self, recipient: str, topic: str) -> bool:
-        """Allow messages about the topic again. Return False if they were allowed before."""
-        changes = [self._opt_in(*form) for form in _forms((recipient, topic))]  # every form, so not lazily
+        """Store that the recipient opts in to the topic again. Return False if there was no opt-out."""
+        # A list and not a generator, so that all spellings of the recipient are written.
+        changes = [self._opt_in(*form) for form in _forms((recipient, topic))]
         return any(changes)
 
     def _opt_in(self, recipient: str, topic: str) -> bool:
@@ -231,7 +246,8 @@ class Preferences(_Table):
         return written or item.get("opted_in_at") == opted_in_at
 
     def opted_out_since(self, topic: str, since: int) -> int:
-        """Count the opt-outs of a topic made after `since` (epoch milliseconds) and still valid."""
+        """Return the number of opt-outs from a topic that were made at `since` (epoch milliseconds) or later,
+        and are still valid."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             IndexName=TOPICS,
@@ -246,12 +262,12 @@ class Preferences(_Table):
 
 
 def _forms(pair: Pair) -> list[Pair]:
-    """Return the pair with each form that the table may have for the recipient."""
+    """Return a pair for each spelling of the recipient that the table may contain."""
     return [(form, pair[1]) for form in spellings(pair[0])]
 
 
 def choice_key(recipient: str, topic: str) -> Sets:
-    """Return the key of a recipient's choice about a topic."""
+    """Return the key of the item in the preferences for a recipient and a topic."""
     return {"recipient": string(recipient), "topic": string(topic)}
 
 
@@ -260,7 +276,8 @@ def _opt_outs(items: Iterable[Mapping[str, Any]]) -> dict[Pair, OptOut]:
 
 
 def opt_out_of(item: Mapping[str, Any]) -> OptOut | None:
-    """Read a plain item, or return None for an opt-in or an empty item."""
+    """Read an item of the preferences. Return None for an opt-in, and for the empty dict of a missing
+    item."""
     return convert(dict(item), OptOut) if "opted_out_at" in item else None
 
 
@@ -274,12 +291,12 @@ _WHY = {
 
 
 class Addressee(Struct, frozen=True):
-    """A recipient of a message, with the topic of the message."""
+    """A recipient of a message, together with the message's topic."""
 
     recipient: str
     """Recipient in the canonical form: see `Message.addressees`."""
     topic: str | None = None
-    """Topic of the message. Recipients cannot opt out of a message without a topic."""
+    """Topic of the message; None if the message has no topic, so that recipients cannot opt out."""
 
 
 class Blocked(Struct, frozen=True):
@@ -288,7 +305,7 @@ class Blocked(Struct, frozen=True):
     code: str
     """Name of the reason, for programs."""
     sentence: str
-    """Explanation for people."""
+    """Explanation of the reason, for people."""
 
 
 _NOT_ALLOWED = Blocked(
@@ -297,19 +314,20 @@ _NOT_ALLOWED = Blocked(
 
 
 class Choices(Struct, frozen=True):
-    """The suppression list and the preferences of one stage, read together."""
+    """Reads the suppression list and the preferences of one stage together."""
 
     suppressions: Suppressions
     preferences: Preferences
 
     def find(self, channel: str, addressees: Iterable[Addressee]) -> dict[Addressee, Blocked]:
-        """Return the blocked part of `addressees`. The preferences are read only for topics. Raises
-        UnprocessedKeys."""
+        """Return those of `addressees` who must not get the message, each with the reason. The preferences
+        are only read for addressees with a topic. Raises UnprocessedKeys."""
         forms = {addressee: spellings(addressee.recipient) for addressee in addressees}
         if not forms:
             return {}
         suppressions, preferences = self.suppressions.table, self.preferences.table
-        # Each key once: several topics may have the same recipient, and DynamoDB refuses repeated keys.
+        # Duplicates are removed, because addressees with different topics may have the same recipient, and
+        # DynamoDB refuses a request that contains a key twice.
         listed_forms = dict.fromkeys(chain.from_iterable(forms.values()))
         keys = {suppressions: [listed_key(form, channel) for form in listed_forms]}
         pairs = ((form, item.topic) for item in forms for form in forms[item] if item.topic is not None)
@@ -334,7 +352,7 @@ def _blocked(
 
 
 def opted_out(opt_out: OptOut) -> Blocked:
-    """Return the reason that the ledger stores for a recipient who has opted out."""
+    """Return the reason for not sending to a recipient who has opted out. The ledger stores this reason."""
     date = iso(opt_out.opted_out_at / 1000)[:10]
     sentence = f"opted out of {opt_out.topic!r} on {date}; whoever opted out can opt in again"
     return Blocked("opted_out", sentence)
@@ -348,8 +366,8 @@ def _suppressed(suppression: Suppression) -> str:
 
 
 class BatchChoices:
-    """Blocked recipients of a batch's messages: suppressed ones get no messages at all, and those who opted
-    out of a topic get no messages about the topic."""
+    """Finds the recipients who must not get the messages of a batch. Suppressed recipients get no messages at
+    all, and recipients who opted out of a topic get no messages about the topic."""
 
     def __init__(self, settings: "SuppressingSender", client: "DynamoDBClient", clock: Clock) -> None:
         self._channel = settings.channel
@@ -360,23 +378,24 @@ class BatchChoices:
         self._blocked: dict[Addressee, Blocked] = {}
 
     def begin(self, messages: Iterable["Message"]) -> None:
-        """Check all recipients of a batch in one read. Never raises: a failed read is logged."""
+        """Read the suppressions and opt-outs of all recipients of a batch at once. Never raises: a failed
+        read is logged."""
         self._checked, self._blocked = set(), {}
         try:
             self._check(addressee for message in messages for addressee in _addressees(message))
-        except Exception:  # noqa: BLE001 - logged; each message reads again, and waits if that fails too
+        except Exception:  # noqa: BLE001 - logged; `blocked` reads again for each message
             logger.warning("who may get nothing could not be read", exc_info=True)
 
     def blocked(self, message: "Message") -> dict[str, Blocked]:
-        """Return the recipients who must not get the message, each with the reason. Raises UnprocessedKeys
-        and botocore's errors."""
+        """Return the recipients of the message who must not get it, each with the reason. Raises
+        UnprocessedKeys and botocore's errors."""
         addressees = _addressees(message)
         self._check(addressees)
         return {item.recipient: self._blocked[item] for item in addressees if item in self._blocked}
 
     def mark(self, message: "Message", outcome: "Rejected") -> None:
-        """Put the message's recipients on the suppression list, because the provider reported them as gone or
-        opted out."""
+        """Put the message's recipients on the suppression list, because the provider reported that they
+        cannot be reached any more or have opted out."""
         now_ms = milliseconds(self._clock())
         reason: Reason = "stop" if outcome.opted_out else "gone"
         for recipient in message.addressees:
@@ -387,7 +406,8 @@ class BatchChoices:
     def _check(self, addressees: Iterable[Addressee]) -> None:
         unchecked = [addressee for addressee in addressees if addressee not in self._checked]
         if unchecked:
-            # `_checked` comes second, so that other threads find the result of every checked addressee.
+            # `_checked` is updated after `_blocked`: another thread that finds an addressee in `_checked`
+            # must also find the result.
             self._blocked.update(self._choices.find(self._channel, unchecked))
             self._checked.update(unchecked)
 
@@ -397,14 +417,15 @@ def _addressees(message: "Message") -> list[Addressee]:
 
 
 class AllowedRecipients:
-    """Recipients that a restricted stage may reach, by its setting `recipients`."""
+    """Recipients to whom a stage may send, if the setting `recipients` restricts them."""
 
     def __init__(self, channel: str, only: Iterable[str], redirect_to: str) -> None:
-        """Take the setting's parts for one channel.
+        """Store the parts of the setting for one channel.
 
-        `only` has mail addresses and domains in lower case, `+` with the first digits of numbers, and
-        `channel:recipient`. A domain applies to mail alone and a `+` to whole numbers, since a device's token
-        may hold any text. `redirect_to` gets the messages to recipients outside, unless empty.
+        `only` contains mail addresses and domains in lower case, `+` followed by the first digits of phone
+        numbers, and `channel:recipient`. Domains are only compared in the channel mail, and `+` only with
+        recipients that are numbers, because a device token may contain any text. `redirect_to` receives the
+        messages to other recipients; if empty, messages are not redirected.
         """
         self._channel = channel
         self._exact = {*only, redirect_to} - {""}
@@ -412,12 +433,14 @@ class AllowedRecipients:
         self._redirect_to = redirect_to
 
     def redirect(self, reached: Iterable[str]) -> str | None:
-        """Return the recipient who replaces all of `reached` if any of them is outside, or None."""
+        """Return `redirect_to` if the stage may not send to at least one of the recipients `reached`. The
+        message then is sent to `redirect_to` instead of all recipients. Otherwise return None."""
         return (self._redirect_to or None) if self.outside(reached) else None
 
     def outside(self, reached: Iterable[str]) -> dict[str, Blocked]:
-        """Return the recipients among `reached` that the stage may not reach, each with the reason. A message
-        without recipients could reach anybody, so "" stands for them."""
+        """Return those of the recipients `reached` to whom the stage may not send, each with the reason. If
+        `reached` is empty, as for a message to a topic, the recipients are unknown; the result then contains
+        "" in their place."""
         recipients = tuple(reached) or ("",)
         return {recipient: _NOT_ALLOWED for recipient in recipients if not self._allows(recipient)}
 

@@ -1,7 +1,8 @@
-"""Links by which a recipient opts out of a topic. The signature over recipient and topic replaces a log-in.
+"""Opt-out links: signed links by which a recipient opts out of a topic. The signature covers the recipient
+and the topic, so that the recipient need not log in.
 
-A link never expires: links in old mails have to work as well, and a link only permits the choice about one
-address and one topic.
+A link never expires. Links in old mails have to work, and a link is of little use to others: it only permits
+opting one recipient out of one topic, or in again.
 """
 
 import hashlib
@@ -17,17 +18,22 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.errors import InvalidSecret, Malformed
 
 MAX_TOKEN = 800
-"""Characters of a token. An address of 254 and a topic of 64 take at most 736, in any language."""
+"""Maximum characters of a token. A mail address of 254 characters and a topic of 64 characters, in any
+language, take at most 736."""
 MAX_LINK = 993
-"""Characters of a link: SES accepts header values of 995, and the link is in angle brackets there."""
+"""Maximum characters of a link. SES accepts header values of 995 characters, two of which are the angle
+brackets around the link."""
 RENEW_SECONDS = 5
-"""Shortest time between two reads of the secret for wrong signatures, so that forged ones cost no calls."""
+"""Minimum seconds between two reads of the secret because of wrong signatures, so that forged links do not
+cause many calls of Secrets Manager."""
 
 ONE_CLICK = "List-Unsubscribe=One-Click"
-"""Value of the header `List-Unsubscribe-Post`, and body of a mail program's request (RFC 8058)."""
+"""Value of the header `List-Unsubscribe-Post`, and body of the request by which a mail program opts out (RFC
+8058)."""
 
 _SALT = b"mailroom.unsubscribe"
-"""Salt of the signatures, not a module to rename: links in old mails are signed with this text."""
+"""Salt of the signatures. It looks like a module's name, but must never change: the links in old mails are
+signed with this text."""
 _SIGNING: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" may be left out'
 
@@ -35,12 +41,12 @@ _Key = Annotated[str, Meta(min_length=16)]
 
 
 class Choice(Struct, frozen=True):
-    """Content of a link."""
+    """Recipient and topic in an opt-out link."""
 
     recipient: str
     """Recipient in the canonical form: see `Message.addressees`."""
     topic: str
-    """Topic to opt out of."""
+    """Topic that the recipient can opt out of."""
 
 
 class _Keys(Struct, frozen=True):
@@ -49,15 +55,16 @@ class _Keys(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """Tokens signed with the secret's `key`. Tokens signed with a key in `previous` are valid too, so that
-    links in old mails survive a new key. After a wrong signature the secret is read again."""
+    """Signs and reads the tokens in opt-out links. The key is the secret's `key`. Tokens signed with a key in
+    `previous` are valid too, so that links in old mails work after a change of the key. After a wrong
+    signature the secret is read again."""
 
     secret: CachedSecret
 
     def sign(self, choice: Choice, signed_at: float | None = None) -> str:
-        """Return the choice as signed text for a URL's path. With `signed_at` (epoch seconds), use the key of
-        that time, if the secret has changed at most once since. Raises InvalidSecret and botocore's
-        errors."""
+        """Return the signed token for a choice, for use in a URL's path. With `signed_at` (epoch seconds),
+        use the key that was valid at that time; this works if the secret has changed at most once since then.
+        Raises InvalidSecret and botocore's errors."""
         version = self.secret.current()
         if signed_at is not None and version.created > signed_at:
             version = self.secret.previous() or version
@@ -66,8 +73,8 @@ class Tokens(Struct, frozen=True):
     def read(self, token: str) -> Choice:
         """Return the choice in a signed token.
 
-        Raises Malformed for any other text, without details; InvalidSecret and botocore's errors if the
-        token cannot be checked.
+        Raises Malformed, whose message does not contain details, for any other text. Raises InvalidSecret and
+        botocore's errors if the signature cannot be verified.
         """
         if len(token) > MAX_TOKEN or not token.isascii():
             raise Malformed("no token of ours")
@@ -79,22 +86,24 @@ class Tokens(Struct, frozen=True):
     def _content(self, token: str) -> Any:
         try:
             return _serializer_of(self.secret.current().text).loads(token)
-        except BadSignature:  # perhaps signed with a new key that this process has not read yet
+        except BadSignature:
+            # The token may be signed with a new key that this process has not read yet.
             return _serializer_of(self.secret.current(RENEW_SECONDS).text).loads(token)
 
 
 class Links:
-    """Links below `base_url`, the address of the page for opting out."""
+    """Creates opt-out links, whose URLs begin with `base_url`, the address of the opt-out page."""
 
     def __init__(self, secret: CachedSecret, base_url: str) -> None:
-        """Raises ValueError for a `base_url` whose links would be too long for a header."""
+        """Store the settings. Raises ValueError for a `base_url` whose links would be too long for a
+        header."""
         self._base = base_url.rstrip("/")
         self._tokens = Tokens(secret)
         if len(self._base) + 1 + MAX_TOKEN > MAX_LINK:
             raise ValueError(f"the URL for opting out has {len(self._base)} characters; use a shorter one")
 
     def url(self, recipient: str, topic: str, signed_at: float | None = None) -> str:
-        """Return the link of one recipient and topic; see `Tokens.sign` for `signed_at`. Raises
+        """Return the opt-out link for a recipient and a topic; see `Tokens.sign` for `signed_at`. Raises
         InvalidSecret and botocore's errors."""
         return f"{self._base}/{self._tokens.sign(Choice(recipient, topic), signed_at)}"
 
@@ -106,12 +115,14 @@ def _choice(content: Any) -> Choice:
     raise Malformed("signed, but no choice")
 
 
-@lru_cache(maxsize=4)  # by the secret's text, which changes with the key
+@lru_cache(maxsize=4)  # cached by the secret's text, so a new key has a new entry
 def _serializer_of(text: str) -> URLSafeSerializer:
     try:
         keys = msgspec.json.decode(text, type=_Keys)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        keys = None  # raised below, outside this block: msgspec's error may quote the secret
+        # InvalidSecret is raised outside this block, so that its context is not msgspec's error, which may
+        # quote the secret.
+        keys = None
     if keys is None:
         raise InvalidSecret(f"the secret of the links for opting out is not {_SHAPE}; put a long key there")
     return URLSafeSerializer(
@@ -120,8 +131,9 @@ def _serializer_of(text: str) -> URLSafeSerializer:
 
 
 class _OneSpelling(Signer):
-    """Signer that accepts only one spelling of a signature. Base64 has four last characters for the same 32
-    bytes, and Python's decoder skips unknown characters, so a changed link would open like the right one."""
+    """Signer that accepts only one Base64 spelling of a signature. Otherwise a changed link would work like
+    the right one: four different last characters decode to the same 32 bytes, and Python's decoder skips
+    unknown characters."""
 
     def verify_signature(self, value: str | bytes, sig: str | bytes) -> bool:
         return super().verify_signature(value, sig) and base64_encode(base64_decode(sig)) == want_bytes(sig)
