@@ -46,7 +46,7 @@ class Preview(Struct, frozen=True, kw_only=True):
     """Sentence about the characters that require the encoding UCS-2, and about their cost; empty for
     GSM-7."""
     unused: list[str] = []
-    """Attributes of the item that have no effect."""
+    """Attributes of the item that neither the contract nor the template uses."""
 
 
 class Stage(Protocol):

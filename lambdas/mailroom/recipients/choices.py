@@ -4,7 +4,7 @@ the stage's setting `recipients`.
 
 The suppression list contains recipients whose mail bounced, who complained, who cannot be reached any more,
 or who sent STOP: one item per recipient and channel. When an operator takes a recipient off the list, the
-item stores the time. A late copy of the event that suppressed the recipient then has no effect, but a newer
+item stores the time. A late copy of the event that suppressed the recipient is ignored then, but a newer
 event suppresses the recipient again.
 
 STOP and START are stored separately from the other reasons, because a START only ends a STOP. The item stores
@@ -91,8 +91,8 @@ class Suppressions(_Table):
 
     def mark(self, suppression: Suppression) -> bool:
         """Put a recipient on the list. Return False if the recipient was on the list already, or was taken
-        off the list after the event. A STOP that is older than the latest START is stored, but has no
-        effect."""
+        off the list after the event. A STOP that is older than the latest START is stored, but does not
+        suppress the recipient."""
         key = listed_key(suppression.recipient, suppression.channel)
         entry: Sets = {
             "at": number(suppression.at),
@@ -228,7 +228,8 @@ class Preferences(_Table):
         return written or (item.get("opted_out_at"), item.get("by")) == (opted_out_at, by)
 
     def opt_in(self, recipient: str, topic: str) -> bool:
-        """Store that the recipient opts in to the topic again. Return False if there was no opt-out."""
+        """Store that the recipient opts in to the topic again. Return False if the recipient had not opted
+        out."""
         # A list and not a generator, so that all spellings of the recipient are written.
         changes = [self._opt_in(*form) for form in _forms((recipient, topic))]
         return any(changes)
@@ -296,7 +297,7 @@ class Addressee(Struct, frozen=True):
     recipient: str
     """Recipient in the canonical form: see `Message.addressees`."""
     topic: str | None = None
-    """Topic of the message; None if the message has no topic, so that recipients cannot opt out."""
+    """Topic of the message; None for a message without a topic, from which recipients cannot opt out."""
 
 
 class Blocked(Struct, frozen=True):
@@ -434,7 +435,8 @@ class AllowedRecipients:
 
     def redirect(self, reached: Iterable[str]) -> str | None:
         """Return `redirect_to` if the stage may not send to at least one of the recipients `reached`. The
-        message then is sent to `redirect_to` instead of all recipients. Otherwise return None."""
+        message is then sent to `redirect_to` instead of all its recipients. Otherwise, or if `redirect_to` is
+        empty, return None."""
         return (self._redirect_to or None) if self.outside(reached) else None
 
     def outside(self, reached: Iterable[str]) -> dict[str, Blocked]:

@@ -201,7 +201,7 @@ class Mail(Templated, frozen=True, kw_only=True):
         return not self.inline
 
     def unused(self, used: Container[str]) -> list[str]:
-        """Return the attributes that have no effect. The attribute `subject` is one of them if the template
+        """Return the attributes that are not used. The attribute `subject` is one of them if the template
         sets the subject."""
         ignored = self.subject is not None and self.may_use and "subject" not in used
         return [*super().unused(used), *(["subject"] if ignored else [])]

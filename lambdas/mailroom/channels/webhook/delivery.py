@@ -83,7 +83,7 @@ class WebhookDelivery:
         return self._messages.deliver(message, record)
 
     def end(self) -> None:
-        """End the batch. Webhooks do not use up any quota, so the end needs no action."""
+        """End the batch. The method is empty, because webhooks do not use up a daily quota."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
         """Return the seconds until the next try. Callbacks have the same delays as messages."""
