@@ -140,8 +140,8 @@ class ProviderSession(Generic[P, M]):
 
 
 class WithoutLookUp:
-    """Adapter of an AWS service that does not list sent messages. The function's IAM role replaces
-    credentials in a secret, so the adapter serves as its own session."""
+    """Adapter of a provider that does not list sent messages, and for which no account's credentials have to
+    be loaded. Such an adapter serves as its own session."""
 
     account = ANY_ACCOUNT
 
@@ -149,8 +149,8 @@ class WithoutLookUp:
         """Return the adapter itself."""
         return self
 
-    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the service does not list messages
-        """Return Unknowable, because the service cannot look a message up. Events of the service about an
+    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the provider does not list messages
+        """Return Unknowable, because the provider cannot look a message up. The provider's events about an
         earlier try are in the ledger, and the claim has read them there."""
         return Unknowable()
 

@@ -118,7 +118,7 @@ class Delivered(Struct, frozen=True):
 
 
 class Undelivered(Struct, frozen=True):
-    """State of a fax that finally failed at the provider."""
+    """State of a fax that the provider could not deliver."""
 
     status: str
     """Status that a status callback reports, such as `busy` or `no-answer`."""

@@ -106,7 +106,8 @@ class ResendMail(ProviderAdapter[Resend, Mail]):
         mail = self._renderer.render(message, since)
         reference = message.reference
         key = hashlib.sha256(f"{self._scope}\n{reference.attempt}\n{reference.id}".encode()).hexdigest()
-        # JSON's names are sorted, because the order of an item's attributes may differ between receives.
+        # The names in the JSON are sorted, because the order of an item's attributes may differ between
+        # receives.
         return Request(key, msgspec.json.encode(_email(mail), order="sorted"), mail.content.subject)
 
     def find(self, api: Resend, message: Mail, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the request's key is enough

@@ -36,9 +36,9 @@ class MessageDelivery(Delivery[Webhook, Post]):
         self._may_fail = tries_that_may_fail(len(settings.delays) + 1)
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Return the seconds until the next try, after as many `receives`; `least` is the wait that the
-        receiver asked for. Return 0 after the last receive, so that the record becomes a dead letter at
-        once."""
+        """Return the seconds until the next try. `receives` is the number of the present receive; `least` is
+        the wait that the response requested. Return 0 after the last receive, so that the record becomes a
+        dead letter at once."""
         if self.is_last(receives):
             return 0
         delay = self._delays[receives - 1] * (1 - JITTER * self._tools.jitter())
@@ -52,7 +52,7 @@ class MessageDelivery(Delivery[Webhook, Post]):
             self._tally.add("WebhooksFailing")
 
     def is_last(self, receives: int) -> bool:
-        """Return whether the record is not received again after as many `receives`."""
+        """Return whether the present receive, with the number `receives`, is the record's last one."""
         return receives > len(self._delays)
 
 
