@@ -1,5 +1,6 @@
-"""The channels: each has a contract (the attributes of its items) and adapters for its providers."""
+"""Channels by which messages are sent, such as mail and fax. Each channel's package defines a contract (the
+attributes that the channel's items may contain) and an adapter for each provider."""
 
 OWN_CHANNELS = "OWN_CHANNELS"
-"""Environment variable that lists the channels added by the deployer, as JSON: the names of the modules of
-their descriptors."""
+"""Environment variable for the channels that the deployer has added: a JSON array with the names of the
+modules that define the channels' descriptors."""

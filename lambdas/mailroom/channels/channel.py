@@ -1,5 +1,5 @@
-"""The descriptor of a channel, which its package defines as `CHANNEL`. All differences between channels that
-shared code depends on are described there."""
+"""Class of a channel's descriptor. Each channel's package defines its descriptor as `CHANNEL`, which
+describes all differences between channels that shared code depends on."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,8 +13,8 @@ class Estimate(Struct, frozen=True, kw_only=True):
     """Estimate of the time and the money that one message takes, for the commands `plan` and `cost`."""
 
     latency: float = 0.1
-    """Seconds for one message in a sender with a whole vCPU: the wait for the provider's response, and the
-writes into the ledger."""
+    """Seconds that a sender with a whole vCPU takes for one message: the wait for the provider's response,
+    and the writes into the ledger."""
     computing: float = 0.005
     """Seconds of `latency` in which the vCPU is busy. The default is the benchmark's result for a mail
     (`cpu_ms_a_mail`)."""
@@ -31,17 +31,18 @@ writes into the ledger."""
     events: int = 0
     """Number of events that the provider sends about one message."""
     events_apart: bool = False
-    """Whether so much time passes between the events of a message that each needs its own write."""
+    """Whether the events of a message arrive so far apart that each event needs a separate write into the
+    ledger."""
     events_by_twilio: bool = False
     """Whether the events are requests by Twilio to the stage's callback API, if the stage uses Twilio."""
     callbacks: int = 1
     """Number of callbacks to the message's `callback_url` if the message is delivered."""
     indexed: bool = False
-    """Whether the message has an entry in the ledger's index of numbers."""
+    """Whether the ledger's index of phone numbers contains the message."""
     stores_pdf: bool = False
     """Whether the message's PDF is stored in the payload bucket."""
     note: str = ""
-    """Sentence about costs or delays that a plan cannot compute."""
+    """Sentence about costs or delays that the command `plan` cannot compute."""
 
 
 class Channel(Struct, frozen=True, kw_only=True):
@@ -70,14 +71,14 @@ class Channel(Struct, frozen=True, kw_only=True):
     sent: str = "{provider} accepted it."
     """Explanation of the status `sent`, used until the provider reports a later status."""
     personal: bool = False
-    """Whether recipients are mail addresses, phone numbers or devices. Erasing a person by one of these
-    covers all personal channels at once. In other channels an erasure names the channel, and finds messages
-    by the attributes in the contract's `addressing`."""
+    """Whether recipients are mail addresses, phone numbers or devices. An erasure of a person's data by a
+    mail address, a phone number or a device covers all personal channels at once. An erasure in another
+    channel names that channel, and finds messages by the attributes in the contract's `addressing`."""
     estimate: Estimate = Estimate()
     checks: Mapping[str, str] | None = None
     """Checks that the command `doctor` makes, by name. If None, `doctor` only checks that the secrets of the
     senders can be read."""
     simulator: str = ""
     """Class of the provider's simulator, whose only argument is the local stage's inbox. The constant
-    `SECRET` in its module holds the credentials that the simulator accepts. Simulators of the built-in
-    channels have further parts in common: see mailroom_local/providers."""
+    `SECRET` in its module holds the credentials that the simulator accepts. Further parts that the simulators
+    of the built-in channels have in common are in mailroom_local/providers."""

@@ -48,12 +48,13 @@ REFERENCES = "#/components/schemas/{name}"
 
 
 def component_of(channel: str) -> str:
-    """Return the component's name for the schema of a channel's items."""
+    """Return the name of the OpenAPI component with the schema of a channel's items."""
     return CONTRACTS[channel].__name__
 
 
 def components_of(channels: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the schemas of these channels' items, and the schemas that they refer to, by name."""
+    """Return the OpenAPI components for the items of these channels, by name: the schemas of the items, and
+    the schemas that an item's schema refers to."""
     names = list(channels)
     _, components = msgspec.json.schema_components(
         [CONTRACTS[channel] for channel in names], ref_template=REFERENCES

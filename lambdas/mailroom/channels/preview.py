@@ -1,5 +1,5 @@
-"""Previews: messages rendered by the same code as in a stage's senders, but not sent. Payloads are not
-read."""
+"""Previews: messages rendered by the same code as in a stage's senders, but not sent. Payloads in the payload
+bucket are not read."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -107,7 +107,7 @@ class Previews:
 
     @classmethod
     def of(cls, settings: Stage, root: Path, s3: "S3Client | None" = None) -> "Previews":
-        """Create the previews for the stage with these settings."""
+        """Build the object that previews messages of the stage with these settings."""
         bucket = settings.templates_bucket
         s3 = s3 or clients.s3()
         return cls(
@@ -212,8 +212,9 @@ class _AnySender(MailRenderer):
 
 
 class _NamesAlone(Payloads):
-    """Payloads of which only the names are checked. The content is not read, because the user of a preview
-    may lack the permission. If the bucket is unknown, every name is valid."""
+    """Reader of payloads that only checks a payload's name, for previews. The payload is not read, because
+    the user of a preview may lack the permission to read it. If the payload bucket is unknown, every name is
+    valid."""
 
     def key(self, field: str, ref: str) -> str:
         return super().key(field, ref) if self._bucket else ref
@@ -224,10 +225,10 @@ class _NamesAlone(Payloads):
 
 
 class _ExampleLinks(Links):
-    """Opt-out links without a signature."""
+    """Opt-out links for previews, which are all the same and not signed."""
 
     def __init__(self) -> None:
         pass
 
-    def url(self, recipient: str, topic: str, at: float | None = None) -> str:  # noqa: ARG002 - all links are the same
+    def url(self, recipient: str, topic: str, at: float | None = None) -> str:  # noqa: ARG002 - all previews show this link
         return EXAMPLE_LINK

@@ -37,8 +37,8 @@ _THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown")
 
 
 def credentials(secret: str, arn: str, *names: str) -> list[str]:
-    """Read the secret `arn`, a JSON object, and return its values of these names. `secret` is the name of the
-    secret in error messages. Raises InvalidSecret and botocore's errors."""
+    """Read the secret with the ARN `arn`, a JSON object, and return the values of its fields `names`.
+    `secret` is the name of the secret in error messages. Raises InvalidSecret and botocore's errors."""
     text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
     try:
         content = msgspec.json.decode(text, type=dict[str, Any])
@@ -88,7 +88,8 @@ class ProviderAdapter(ABC, Generic[P, M]):
 
     @abstractmethod
     def find(self, api: P, message: M, since: int, other_ids: Container[str]) -> Evidence:
-        """Look for an earlier try of the message in this account, for `Session.look_up`."""
+        """Look for an earlier try of the message in the account of the client `api`. Raises if the provider
+        does not respond."""
 
     def forget(self) -> None:
         """Discard the loaded credentials, so that the next session loads them again."""
@@ -101,7 +102,7 @@ class ProviderAdapter(ABC, Generic[P, M]):
             raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
             raise unreadable(self._secret, error) from None
-        except Exception as fault:  # noqa: BLE001 - no request was made yet, so every error is safe
+        except Exception as fault:  # noqa: BLE001 - raised again as NotReady; the message was not sent
             # The reason has only the exception's class, because its message may quote the secret.
             raise NotReady(Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")) from None
 
@@ -130,8 +131,8 @@ class ProviderSession(Generic[P, M]):
         return outcome
 
     def ask(self, question: Callable[[P], T]) -> T:
-        """Call `question` with the provider's client, and return the result. After an error, which is raised
-        again, the next session loads the credentials again."""
+        """Call `question` with the provider's client, and return the result. If `question` raises an error,
+        the error is passed on, and the next session loads the credentials again."""
         try:
             return question(self._api)
         except Exception:
@@ -141,7 +142,7 @@ class ProviderSession(Generic[P, M]):
 
 class WithoutLookUp:
     """Adapter of a provider that does not list sent messages, and for which no account's credentials have to
-    be loaded. Such an adapter serves as its own session."""
+    be loaded. The adapter is used as the session, too."""
 
     account = ANY_ACCOUNT
 
@@ -150,8 +151,9 @@ class WithoutLookUp:
         return self
 
     def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the provider does not list messages
-        """Return Unknowable, because the provider cannot look a message up. The provider's events about an
-        earlier try are in the ledger, and the claim has read them there."""
+        """Return Unknowable, because the provider cannot look a message up. Events in which the provider
+        reported an earlier try are in the ledger, and were read from the ledger when the message was
+        claimed."""
         return Unknowable()
 
 
@@ -177,8 +179,8 @@ def not_sent(
 def refused(error: ClientError, reason: str, *, own: bool) -> Refusal:
     """Classify an error response by which AWS refused a message; `reason` explains the refusal.
 
-    Throttling leads to a Retry. `own`: whether the message itself is at fault; otherwise the stage is:
-    its credentials, permissions, limits or settings.
+    Return Retry if AWS throttled the call. `own`: whether the message itself is at fault; if False, the
+    stage's credentials, permissions, limits or settings are at fault.
     """
     throttled = code_of(error).removeprefix("KMS").startswith(_THROTTLED)
     if throttled or error.response["ResponseMetadata"]["HTTPStatusCode"] == 429:
@@ -192,5 +194,6 @@ def code_of(error: ClientError) -> str:
 
 
 def reason_of(error: ClientError) -> str:
-    """Return the error's code and redacted message, for the ledger and the log."""
+    """Return the error's code and its message without URLs and with phone numbers masked, for the ledger and
+    the log."""
     return f"{code_of(error)}: {redact(error.response['Error'].get('Message', ''))}"

@@ -85,9 +85,9 @@ class TwilioApi:
         return body_of(response.status_code, response.text)
 
     def pages(self, path: str, params: Mapping[str, object], name: str) -> Iterator[list[dict[str, Any]]]:
-        """Yield the entries of a list, page by page. A page is requested when the caller needs it; its
-        entries are in the field `name`. Raises RequestFailed, also for a page without the field, or for a
-        list of too many pages."""
+        """Yield the entries of a list, page by page. A page is requested only when the caller needs it. The
+        entries are in the page's field `name`. Raises RequestFailed, also for a page without the field, or
+        for a list of too many pages."""
         page = self.get(path, {**params, "PageSize": _PAGE_SIZE})
         for number in range(1, _MAX_PAGES + 1):
             entries = page.get(name)

@@ -1,2 +1,2 @@
-"""Events of providers, such as deliveries and bounces: converts them to one form, and writes them into the
+"""Converts events of providers, such as deliveries and bounces, to a common form, and writes them into the
 ledger."""

@@ -68,8 +68,8 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
 
 
 def _reference(event: SmsEvent) -> Reference | None:
-    """Return the reference in the context of the SMS, or None if another program sent the SMS. Such a program
-    may use the same key for other values."""
+    """Return the reference in the context of the SMS, or None if another program sent the SMS. Another
+    program may use the key CONTEXT for values that are not references."""
     text = (event.context or {}).get(CONTEXT)
     return Reference.found_in(text) if isinstance(text, str) else None
 
@@ -78,8 +78,8 @@ def _status(event: SmsEvent) -> Status:
     """Return the status that an event of this type proves.
 
     SUCCESSFUL means that the carrier accepted the SMS. In countries without delivery reports this event is
-    the final one, and is treated as DELIVERED. A failed RCS message is undelivered for the time being: AWS
-    may then send the message as an SMS, and the later events of the SMS decide.
+    the final one, and is treated as DELIVERED. After a failed RCS message the status is undelivered. AWS may
+    then send the message as an SMS; in this case the events of the SMS change the status.
     """
     result = event.event_type.partition("_")[2]
     if result in _ON_ITS_WAY:

@@ -1,7 +1,8 @@
-"""Reads providers' events from the feedback queue, and writes them into the ledger. Adds recipients to the
-suppression list whose mail bounced, who complained, or who sent STOP.
+"""Reads providers' events from the feedback queue, and writes them into the ledger. Puts recipients whose
+mail bounced, who complained, or who sent STOP, on the suppression list.
 
-Events about the same attempt in a batch are written together. Repeating a write is harmless: see `observer`.
+A batch's events about the same attempt are written into the ledger together. Repeating such a write is
+harmless: see the module `observer`.
 """
 
 from collections import defaultdict
@@ -56,7 +57,7 @@ class Feedback(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: FeedbackSettings) -> "Feedback":
-        """Create the handler from the settings of the function `feedback`."""
+        """Build the handler of the feedback queue's batches from the settings of the function `feedback`."""
         suppressions = Suppressions.of(settings.suppressions_table)
         return cls(settings, Ledger.of(settings), suppressions, clients.sqs())
 
@@ -111,8 +112,8 @@ class Feedback(Struct, frozen=True):
         try:
             observed = observe(self.ledger, events)
             if not isinstance(observed, Foreign):
-                # An event about an earlier attempt suppresses too: whoever complained wants no further
-                # messages.
+                # An event about an earlier attempt suppresses the recipient too: a person who complained does
+                # not want further messages.
                 self._suppress(events, observed.item)
         except Exception:  # noqa: BLE001 - logged; SQS delivers the records again
             logger.exception("an event was not recorded; it is tried again", extra=about(key))

@@ -54,14 +54,15 @@ class Keywords(Struct, frozen=True):
 
     @classmethod
     def of(cls, stop: Iterable[str], start: Iterable[str]) -> "Keywords":
-        """Create the keywords of a stage from the words of STOP and START, and from its additional words."""
+        """Build the set of keywords by which a stage recognises STOP and START: the words of `STOP` and
+        `START`, and the stage's additional words."""
         return cls(frozenset(map(folded, (*STOP, *stop))), frozenset(map(folded, (*START, *start))))
 
     def wish(self, *texts: str) -> Wish | None:
         """Return the wish that the texts express: "stop" if one of the texts is a keyword for STOP, otherwise
         "start" if one is a keyword for START. A keyword within a longer text is ignored.
 
-        Otherwise return None, and count the texts in the metric `TextsIgnored`.
+        If none of the texts is a keyword, return None, and count the texts in the metric `TextsIgnored`.
         """
         words = {folded(text) for text in texts if len(text) <= MAX_TEXT} - {""}
         if words & self.stop:

@@ -23,7 +23,8 @@ FeedbackItem = Event | KeywordText
 
 
 class PartlyMalformed(Malformed):
-    """Error for a body of which a part is malformed. `events` are the events in the other parts."""
+    """Error for a queue message whose body is malformed in part. `events` are the events in the valid
+    parts."""
 
     def __init__(self, fault: Malformed, events: list[FeedbackItem]) -> None:
         super().__init__(str(fault))
@@ -92,7 +93,7 @@ def _parts(body: str) -> Iterator[Any]:
     """Yield the JSON values in the body that may each hold an event: the elements of an array, the
     notifications in an SNS event of Lambda, or otherwise the whole body. Raises Malformed if the body is not
     JSON, or is an empty array."""
-    # SNS sends this message without an envelope if the subscription uses raw message delivery.
+    # SNS delivers the test message of SES without an envelope if the subscription uses raw message delivery.
     if body.strip() == VALIDATED:
         return
     value = values.decoded("the body", body)

@@ -20,8 +20,8 @@ SOURCE = "resend"
 
 
 class Cause(Struct, frozen=True, rename="camel"):
-    """Cause of an event, in its fields `bounce`, `failed` and `suppressed`. Each of the three has some of the
-    fields here."""
+    """Cause of an event: the object in the event's field `bounce`, `failed` or `suppressed`. Each of these
+    objects has some of the fields of this class."""
 
     type: str = ""
     sub_type: str = ""

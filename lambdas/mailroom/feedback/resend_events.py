@@ -53,7 +53,7 @@ class ResendEvents(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: ResendEventsSettings) -> "ResendEvents":
-        """Create the handler from the settings of the function `resend_events`."""
+        """Build the handler of Resend's webhooks from the settings of the function `resend_events`."""
         secret = CachedSecret(clients.secretsmanager(), settings.resend_secret_arn, time.time, SECRET_SECONDS)
         return cls(settings, secret, clients.sqs())
 

@@ -48,8 +48,8 @@ class EventRecipient(Struct, frozen=True, rename="camel"):
 
 
 class EventObject(Struct, frozen=True, rename="camel"):
-    """The object in an event that describes what happened. It has the fields that Mailroom reads, of all
-    event types together."""
+    """Object in an event that describes the delivery, the bounce, the complaint or another occurrence. The
+    class has the fields that Mailroom reads, for all event types together."""
 
     timestamp: str | None = None
     recipients: list[str] | None = None
@@ -195,9 +195,9 @@ def find(
     """Return the reference in a mail's header or else in its tags, or None if another program sent the mail.
 
     Mailroom writes the reference to the header and to the tags. If the two differ, the header is used: a
-    producer cannot write this header, while a tag may be a default of the configuration set. Headers with
-    different references are ignored. The last header of a `truncated` list is ignored too: it may be cut, and
-    a part of a reference could be the reference of another message.
+    producer cannot write this header, while a tag may be a default of the configuration set. If several
+    headers contain different references, all of them are ignored. The last header of a `truncated` list is
+    ignored too: it may be cut, and a part of a reference could be the reference of another message.
 
     A header that is not a reference comes from another program. Many programs write an X-Correlation-ID, and
     they use the stage's configuration set if it is the default of their identity.

@@ -41,10 +41,10 @@ class TwilioCallback(Struct, frozen=True):
     """A status callback of Twilio in a message of the feedback queue."""
 
     reference: str
-    """Reference of the message that the callback is about: its `Reference.text`."""
+    """Reference of the message that the callback is about, in the format of `Reference.text`."""
     received_at: int
     """Time at which the callback arrived, in epoch milliseconds. It is used as the event's time, because
-    Twilio does not send one."""
+    Twilio's callbacks do not contain a time."""
     fields: dict[str, str]
     """Form fields of the callback, by name."""
 

@@ -3,8 +3,9 @@ signatures, and puts the contents of valid requests into the feedback queue.
 
 Source of the signature's rules: "Webhooks security" in Twilio's usage guide. The signature covers the URL,
 which contains the message's reference, so a captured callback cannot be used for another message. Posting a
-captured callback again is harmless: events may arrive twice. Posting a captured text again is harmless too:
-the signature covers the text's id, and the time of the text is fetched from Twilio's API by this id.
+captured callback again is harmless, because an event that arrives twice changes the ledger only once. Posting
+a captured text again is harmless too: the signature covers the text's id, and the time of the text is fetched
+from Twilio's API by this id.
 
 For a STOP or START, only this word is queued. All other texts are ignored, and their content is not stored.
 """
@@ -143,7 +144,7 @@ class TwilioCallbacks(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: TwilioCallbacksSettings) -> "TwilioCallbacks":
-        """Create the handler from the settings of the function `twilio_callbacks`."""
+        """Build the handler of Twilio's requests from the settings of the function `twilio_callbacks`."""
         secret = CachedSecret(clients.secretsmanager(), settings.twilio_secret_arn, time.time, SECRET_SECONDS)
         return cls(settings, secret, clients.sqs())
 
@@ -184,7 +185,7 @@ class TwilioCallbacks(Struct, frozen=True):
         validator = RequestValidator(account.auth_token)
         signature = request.header("x-twilio-signature").encode("utf-8", "replace")
         # A list and not a generator: all origins are compared, so that the response time does not reveal
-        # which one matches.
+        # which origin matches.
         matches = [
             hmac.compare_digest(validator.compute_signature(origin + path, fields).encode(), signature)
             for origin in (*_origins(self.settings.public_url), *_own_origins(request))

@@ -32,7 +32,7 @@ def sentence(text: str) -> str:
 
 
 def without_numbers(text: str) -> str:
-    """Return an explanation as `sentence` does, with long numbers masked too. For channels whose recipients
+    """Return an explanation as `sentence` does, with long numbers masked too, for channels whose recipients
     are phone numbers."""
     return _NUMBER.sub("…", sentence(text))
 

@@ -9,7 +9,7 @@ event suppresses the recipient again.
 
 STOP and START are stored separately from the other reasons, because a START only ends a STOP. The item stores
 the times of the latest STOP and the latest START, by the provider's clock. The later of the two is valid; if
-their times are equal, the STOP is. So the result does not depend on the order or the number of events.
+their times are equal, the STOP is valid. So the result does not depend on the order or the number of events.
 
 Preferences contain the topics that a recipient has opted out of: one item per recipient and topic. The key
 does not include the channel, because recipients differ between channels (a mail address, a phone number).
@@ -76,7 +76,8 @@ class _Table:
 
     @classmethod
     def of(cls, table: str) -> Self:
-        """Create the object for this table, with the process's shared DynamoDB client."""
+        """Build the object that reads and writes the table with the name `table`, with the process's shared
+        DynamoDB client."""
         return cls(clients.dynamodb(), table)
 
 
@@ -84,15 +85,15 @@ class Suppressions(_Table):
     """The suppression list of one stage."""
 
     def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
-        """Return the entries of those `recipients` that are on the list, by recipient. Makes one request per
-        hundred recipients. Raises UnprocessedKeys."""
+        """Return the entries of the suppression list for these `recipients`, by recipient. Makes one request
+        per hundred recipients. Raises UnprocessedKeys."""
         keys = [listed_key(recipient, channel) for recipient in dict.fromkeys(recipients)]
         return _listed(batch_get(self.client, {self.table: keys})[self.table])
 
     def mark(self, suppression: Suppression) -> bool:
-        """Put a recipient on the list. Return False if the recipient was on the list already, or was taken
-        off the list after the event. A STOP that is older than the latest START is stored, but does not
-        suppress the recipient."""
+        """Put a recipient on the suppression list. Return False if the recipient was on the list already, or
+        was taken off the list after the event. A STOP that is older than the latest START is stored, but does
+        not suppress the recipient."""
         key = listed_key(suppression.recipient, suppression.channel)
         entry: Sets = {
             "at": number(suppression.at),
@@ -129,8 +130,8 @@ class Suppressions(_Table):
         )[0]
 
     def lift(self, recipient: str, channel: str, reason: str = "") -> bool:
-        """Take a recipient off the list, and store the operator's `reason`. Return False if the recipient was
-        not on the list."""
+        """Take a recipient off the suppression list, and store the operator's `reason`. Return False if the
+        recipient was not on the list."""
         lifted_at = milliseconds(self._clock())
         lifted, item = try_update(
             self.client,
@@ -224,7 +225,8 @@ class Preferences(_Table):
             "attribute_not_exists(opted_out_at)",
             {":now": number(opted_out_at), ":by": string(by)},
         )
-        # If the item has the same values, this call wrote them: see `Suppressions.lift`.
+        # If the item has the same values, this call wrote them: the SDK repeated the write because the
+        # response to the first write was lost.
         return written or (item.get("opted_out_at"), item.get("by")) == (opted_out_at, by)
 
     def opt_in(self, recipient: str, topic: str) -> bool:
@@ -321,8 +323,8 @@ class Choices(Struct, frozen=True):
     preferences: Preferences
 
     def find(self, channel: str, addressees: Iterable[Addressee]) -> dict[Addressee, Blocked]:
-        """Return those of `addressees` who must not get the message, each with the reason. The preferences
-        are only read for addressees with a topic. Raises UnprocessedKeys."""
+        """Return the members of `addressees` who must not get the message, each with the reason. The
+        preferences are only read for addressees with a topic. Raises UnprocessedKeys."""
         forms = {addressee: spellings(addressee.recipient) for addressee in addressees}
         if not forms:
             return {}
@@ -440,9 +442,9 @@ class AllowedRecipients:
         return (self._redirect_to or None) if self.outside(reached) else None
 
     def outside(self, reached: Iterable[str]) -> dict[str, Blocked]:
-        """Return those of the recipients `reached` to whom the stage may not send, each with the reason. If
-        `reached` is empty, as for a message to a topic, the recipients are unknown; the result then contains
-        "" in their place."""
+        """Return the members of `reached`, a message's recipients, to whom the stage may not send, each with
+        the reason. If `reached` is empty, as for a message to a topic, the recipients are unknown; the result
+        then contains "" in their place."""
         recipients = tuple(reached) or ("",)
         return {recipient: _NOT_ALLOWED for recipient in recipients if not self._allows(recipient)}
 

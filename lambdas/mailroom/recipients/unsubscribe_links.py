@@ -73,8 +73,8 @@ class Tokens(Struct, frozen=True):
     def read(self, token: str) -> Choice:
         """Return the choice in a signed token.
 
-        Raises Malformed, whose message does not contain details, for any other text. Raises InvalidSecret and
-        botocore's errors if the signature cannot be verified.
+        Raises Malformed, whose message does not contain details, for a text that is not a validly signed
+        token. Raises InvalidSecret and botocore's errors if the signature cannot be verified.
         """
         if len(token) > MAX_TOKEN or not token.isascii():
             raise Malformed("no token of ours")
@@ -115,7 +115,7 @@ def _choice(content: Any) -> Choice:
     raise Malformed("signed, but no choice")
 
 
-@lru_cache(maxsize=4)  # cached by the secret's text, so a new key has a new entry
+@lru_cache(maxsize=4)  # by the secret's text, so a changed secret is never missed
 def _serializer_of(text: str) -> URLSafeSerializer:
     try:
         keys = msgspec.json.decode(text, type=_Keys)
@@ -131,9 +131,9 @@ def _serializer_of(text: str) -> URLSafeSerializer:
 
 
 class _OneSpelling(Signer):
-    """Signer that accepts only one Base64 spelling of a signature. Otherwise a changed link would work like
-    the right one: four different last characters decode to the same 32 bytes, and Python's decoder skips
-    unknown characters."""
+    """Signer that accepts only one Base64 spelling of a signature. Without this check a changed link would be
+    valid too: four different last characters decode to the same 32 bytes, and Python's decoder skips unknown
+    characters."""
 
     def verify_signature(self, value: str | bytes, sig: str | bytes) -> bool:
         return super().verify_signature(value, sig) and base64_encode(base64_decode(sig)) == want_bytes(sig)

@@ -1,5 +1,5 @@
-"""Fax, by SignalWire or Telnyx. A number gets one fax at a time. A later invocation of the function follows
-a fax that an earlier invocation submitted."""
+"""Fax channel, with the providers SignalWire and Telnyx. Faxes to the same number are sent one after another.
+If the Lambda function's invocation ends before the fax does, a later invocation polls the fax."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.fax.contract import Fax
@@ -14,7 +14,7 @@ CHANNEL = Channel(
     sent="{provider} says that it went through.",
     personal=True,
     estimate=Estimate(
-        latency=60.0,  # seconds of the whole phone call
+        latency=60.0,  # seconds, for the fax's whole phone call
         unpriced="it differs by country, provider and contract",
         ledger_units=3.0,
         indexed=True,

@@ -51,20 +51,21 @@ class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Fax) -> FaxRequest:
-        """Create the request to the provider. For a PDF in the payload bucket, its URL is signed at this
-        moment, so that the provider can fetch the PDF for the whole time that the setting allows."""
+        """Create the request to the provider. The URL of a PDF in the payload bucket is signed only now, so
+        that the provider can fetch the PDF for all of the setting `media_seconds`."""
         return FaxRequest(message.line, self._sender(message), self._media_url(message), _reference(message))
 
     def find(self, api: FaxProvider, message: Fax, since: int, other_ids: Container[str]) -> Evidence:
         """Look for the fax among the provider's faxes to the same number. `other_ids` are the provider's ids
-        of faxes of other messages, which are excluded."""
+        of other messages' faxes; these faxes are excluded."""
         oldest = since / 1000 - self._settings.clock_skew_seconds
         candidates = [
             id_ for id_ in api.find(message.line, _reference(message), oldest) if id_ not in other_ids
         ]
         if not candidates:
             return NotFound()
-        # With several candidates it is unknown which is this fax: another program uses the account too.
+        # If several faxes match, another program uses the account too, and any of the faxes may be this
+        # message's fax.
         return Sent(candidates[0]) if len(candidates) == 1 else Unknowable()
 
     def _sender(self, message: Fax) -> str:

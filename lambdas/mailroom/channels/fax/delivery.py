@@ -34,8 +34,8 @@ from mailroom.telemetry import logger
 
 _HOUR = 3600
 EARLY_SECONDS = 60
-"""Seconds by which a fax may be sent before its `send_at`, because the clock of the function that delayed
-the fax may be ahead of this function's clock."""
+"""Maximum seconds by which a fax may be sent before its `send_at`, because the clock of the function that
+delayed the fax may be ahead of this function's clock."""
 
 
 class FaxDelivery(Delivery[Fax, FaxRequest]):
@@ -45,22 +45,23 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
     _settings: FaxSender
     _adapter: FaxAdapter
     payload_is_content = True
-    """Whether the payload is the message's content and not a JSON item: here the PDF, which the provider
-    fetches."""
+    """Whether a message's payload is its content and not a JSON item. The payload of a fax is the PDF that
+    the provider fetches."""
 
     def __init__(self, settings: FaxSender, adapter: FaxAdapter, tools: Tools) -> None:
-        # The earlier fax to the same line may have been submitted long before its transmission ended.
+        # A look-up also reads the ids of older faxes to the same line, because an earlier fax may have been
+        # submitted long before its transmission ended.
         super().__init__(settings, adapter, tools, line_seconds=settings.longest_fax_seconds + _HOUR)
         self._callbacks = UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Fax | Invalid]:
         """Read a message body of the fax queue, and return the item and the fax in it. A body with a `fax_id`
-        comes from an upstream application and is converted first. Raises Malformed."""
+        comes from an upstream application and is converted to an item first. Raises Malformed."""
         return super().read(item_of(body))
 
     def deliver(self, message: Fax | Invalid, record: QueueRecord) -> Result:
-        """Deliver a fax as any other message, if its record has the group of the fax's line. If the record
-        has another group, queue the fax again under the right group."""
+        """Deliver a fax if the message group of its queue record is that of the fax's line. Otherwise put the
+        fax into the queue again under the message group of its line."""
         if isinstance(message, Invalid):
             return self.fail_invalid(message, record)
         if record.group not in (None, message.group):
@@ -68,16 +69,16 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return super().deliver(message, record)
 
     def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
-        """Record an invalid fax as failed. If that is impossible, for example because the record is an
-        invalid copy of a fax in transmission, send the record to the dead-letter queue, so that retries do
-        not block the line."""
+        """Write into the ledger that an invalid fax has failed. If this is impossible, for example because
+        the queue record is an invalid copy of a fax in transmission, move the queue record to the dead-letter
+        queue, so that its retries do not block the line."""
         return DONE if super().fail_invalid(fault, record) is DONE else TO_DEAD_LETTERS
 
     def _send_on(self, fax: Fax, record: QueueRecord) -> Result:
-        """Queue a fax again under the group of its line. Under another group the fax could be sent while
-        another fax uses the same line."""
+        """Put a fax into the queue again under the message group of its line. Under another message group the
+        fax could be sent while another fax uses the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
-        if entry.size > queues.MAX_BYTES:  # SQS never accepts it, and retries would block the line
+        if entry.size > queues.MAX_BYTES:  # SQS never accepts it, so retries would only block the line
             too_large = Invalid("item", "is over 1 MiB as JSON; leave out what no fax needs")
             return self.fail_invalid(too_large, record)
         if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
@@ -86,17 +87,18 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return DONE
 
     def screen(self, claim: Claimed, message: Fax) -> Fax | Blocked:
-        """Check the callback URL and `send_at` in addition, because a fax that a program put into the queue
-        directly was not checked by dispatch. Later attempts skip both checks, so that a change of the
-        settings does not end a fax after its first attempt. Raises Invalid."""
+        """Check the fax's callback URL and `send_at` before the checks of every channel, because dispatch has
+        not checked a fax that a program put into the fax queue directly. The two are only checked in the
+        first attempt, so that a later change of the settings does not make the fax invalid. Raises
+        Invalid."""
         if message.attempt == 1:
             self._callbacks.validate("callback_url", message.callback_url)
             self._check_time(message)
         return super().screen(claim, message)
 
     def _check_time(self, fax: Fax) -> None:
-        """Raise Invalid if the fax's `send_at` is in the future: waiting in this queue, the fax would block
-        its line until then."""
+        """Raise Invalid if the fax's `send_at` is in the future, because a fax that waits in the fax queue
+        blocks its line until that time."""
         if (fax.due() or 0.0) > self._tools.clock() + EARLY_SECONDS:
             raise Invalid(
                 "send_at",
@@ -105,10 +107,12 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             )
 
     def take_turn(self, record: QueueRecord) -> bool:
-        """Wait until the rate limit permits a submit; return False if the record was received too often.
+        """Wait until the rate limit permits the fax to be submitted. Return False if the queue record was
+        received too often for the fax to be submitted.
 
-        A late submit would leave too few receives to poll the fax until it ends. The record would become a
-        dead letter during the transmission, and the next fax would be sent to a line that is in use.
+        If a fax were submitted in one of its last receives, too few receives would be left to poll the fax
+        until it ends. The queue record would become a dead letter during the transmission, and the next fax
+        would be sent to a line that is in use.
         """
         if record.receives > self._settings.last_submit_receive:
             logger.error("not submitted: received too often already", receives=record.receives)
@@ -136,16 +140,16 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         if claim.checkpoint is None:
             self._tally.note("Recovered", "an earlier try was accepted", provider_id=provider_id)
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
-        # The submit time is unknown for a fax found by a look-up. The current time is safe: the fax gets
-        # more time until it counts as overdue.
+        # If a look-up found the fax, the time at which it was submitted is unknown. The current time is used
+        # instead, so that the fax becomes overdue later, but never too early.
         submitted = claim.checkpoint.submitted_at if claim.checkpoint else None
         return self._follow(claim, message, provider_id, submitted or int(self._tools.clock() * 1000), record)
 
     def _elsewhere(self, claim: Claimed, checkpoint: Checkpoint) -> Result:
-        """Let a fax wait that was submitted to another provider, before the settings changed to this one.
+        """Let a fax wait that was submitted to another provider before the setting of the provider changed.
 
-        The other provider's state of the fax cannot be fetched. The line stays blocked for as long as it may
-        be in use; after that an operator has to find out whether the fax arrived.
+        The fax's state cannot be fetched from the other provider. The line stays blocked for as long as the
+        fax may still be in transmission. Afterwards an operator has to find out whether the fax arrived.
         """
         logger.error("submitted to another provider; ask there how it ended", provider=checkpoint.provider)
         self._tally.add("Misconfigured")
@@ -180,9 +184,9 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             return Pending("unknown")
 
     def look_up_wait(self, record: QueueRecord) -> ComeBack:
-        """Return the wait after a look-up that failed: the usual back-off, because the fax blocks its line
-        during the wait. The receives in which a submit is permitted are enough to outlast an outage of the
-        provider with these waits."""
+        """Return the wait after a failed look-up. The wait is only the usual back-off, because the fax blocks
+        its line during the wait. With these waits, the receives in which a fax may be submitted suffice to
+        outlast an outage of the provider."""
         return ComeBack(self.retry_wait(record.receives))
 
     def _time_to_poll(self, record: QueueRecord) -> bool:
@@ -211,8 +215,8 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
 
     def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Result:
         """Cancel a fax that has taken longer than `longest_fax_seconds`. If the fax is still pending after
-        that, the record is received again after `misconfigured_seconds`. The checkpoint stays in the ledger,
-        so that polling can continue after an operator's redrive."""
+        the cancellation, its queue record is received again after `misconfigured_seconds`. The provider's id
+        of the fax stays in the ledger, so that polling can continue after an operator redrives the fax."""
         try:
             self._adapter.open().ask(lambda api: api.cancel(provider_id))
         except Exception:  # noqa: BLE001 - logged; the fax's state is fetched next in any case
@@ -222,6 +226,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             logger.error("an overdue fax has not ended", status=state.status, provider_id=provider_id)
             self._tally.add("Overdue")
             self._ledger.hand_back(claim)
-            # The wait is long: the line was blocked for longer than any fax takes already.
+            # The wait may be long, because the fax has already blocked its line for longer than any fax
+            # takes.
             return ComeBack(self._settings.misconfigured_seconds)
         return self._ended(claim, message, provider_id, state)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class RetryMover(Struct, frozen=True):
     """Consumer of the standard queue in which faxes wait, because a FIFO queue cannot delay a message.
 
-    Moving a fax twice is harmless: the fax queue drops a copy within five minutes, and a later copy is not
-    sent because of the fax's claim in the ledger.
+    Moving a fax twice is harmless: the fax queue drops a copy that arrives within five minutes, and a later
+    copy is not sent because of the fax's claim in the ledger.
     """
 
     sqs: "SQSClient"
@@ -37,8 +37,9 @@ class RetryMover(Struct, frozen=True):
         return cls(clients.sqs(), settings.queue_url, settings.fax_queue_url)
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Move the faxes of a batch that are due to the fax queue. Return all other records as batch item
-        failures, which stay in this queue: they are not due, malformed, or not accepted by the fax queue."""
+        """Move the faxes of a batch that are due to the fax queue. Return the records of all other faxes as
+        batch item failures, so that SQS keeps them in the queue of waiting faxes: faxes that are not due,
+        malformed, or not accepted by the fax queue."""
         entries: list[Entry] = []
         waits: dict[str, tuple[str, float]] = {}
         for record in event["Records"]:

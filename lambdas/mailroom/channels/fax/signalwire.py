@@ -1,5 +1,5 @@
-"""Fax by SignalWire's Compatibility API. Twilio's client calls it, because its requests are like Twilio's
-requests."""
+"""Fax by SignalWire's Compatibility API. The API is called with Twilio's client, because requests to the API
+have the same format as requests to Twilio."""
 
 import math
 import re
@@ -76,7 +76,7 @@ class SignalWire:
             logger.warning("unknown fax status", status=redact(status), provider_id=provider_id)
         return Pending(status)
 
-    def find(self, to: str, reference: str, since: float) -> list[str]:  # noqa: ARG002 - SignalWire has no field for it
+    def find(self, to: str, reference: str, since: float) -> list[str]:  # noqa: ARG002 - SignalWire does not store references
         """Return the ids of the faxes to a number created at `since` (epoch seconds) or later, oldest first.
 
         The creation dates are compared in whole seconds, because SignalWire writes them without fractions.
@@ -108,7 +108,8 @@ def _created(fax: dict[str, Any]) -> float:
 
 
 def _may_be(fax: dict[str, Any], to: str, oldest: int) -> bool:
-    # A field that is missing in the response does not exclude a fax.
+    # A field that is missing in SignalWire's response is treated as a match: a fax that is left out here
+    # would be sent again.
     return fax.get("direction") != "inbound" and fax.get("to", to) == to and _created(fax) >= oldest
 
 
@@ -130,8 +131,8 @@ stage's settings."""
 def reason_of(status: int, text: str) -> tuple[str, bool]:
     """Return a sentence about the error for the ledger and the log, and whether the fax itself is at fault.
 
-    Errors of the Compatibility API have `code` and `message`. Errors of SignalWire's space are a list of
-    objects with `detail`.
+    Errors of the Compatibility API have `code` and `message`. Errors of the project's space (its host at
+    SignalWire) are a list of objects with `detail`.
     """
     body = object_in(status, text)
     errors = body.get("errors")

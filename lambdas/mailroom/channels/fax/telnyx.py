@@ -35,7 +35,8 @@ class Telnyx:
         `base_url` is https://api.telnyx.com, `quality` is standard, fine or superfine, and `seconds` is the
         longest duration of one request.
         """
-        # The API key does not identify the account, because it does not name the account and is rotated.
+        # The application's id identifies the account. The API key cannot, because it is rotated and does not
+        # contain the account's name.
         self.account = connection_id
         self._api = ProviderApi(seconds, {"Authorization": f"Bearer {api_key}"})
         self._faxes = f"{base_url.rstrip('/')}/v2/faxes"
@@ -135,7 +136,8 @@ def _created(fax: dict[str, Any]) -> float:
 
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
-"""Statuses for callbacks by failure reasons of Telnyx, if SignalWire has a status of the same meaning."""
+"""Statuses that Mailroom's callbacks report, by Telnyx's failure reasons. Only reasons for which SignalWire
+has a status of the same meaning are listed."""
 _GIVE_UP = {
     "file_format_invalid",
     "file_size_limit_exceeded",
@@ -167,8 +169,8 @@ _OWN_FIELDS = {"to", "media_url"}
 
 
 def undelivered(reason: str) -> Undelivered:
-    """Return the state of a fax that failed for Telnyx's `reason`. Its status is from `_STATUSES`, or is the
-    reason itself for a reason that is not listed there."""
+    """Return the state of a fax that failed for Telnyx's `reason`. The state's status is the one that
+    `_STATUSES` lists for the reason, or the reason itself if `_STATUSES` does not list the reason."""
     again = reason not in _GIVE_UP and not reason.startswith(_GIVE_UP_PREFIXES)
     detail = redact(reason)
     return Undelivered(_STATUSES.get(reason, detail), again, detail)

@@ -1,4 +1,4 @@
-"""Mail, by Amazon SES or Resend."""
+"""Mail channel, with the providers Amazon SES and Resend."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.mail.contract import Mail

@@ -29,7 +29,7 @@ from mailroom.message.outcome import Misconfigured, NotReady
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, Links
 
 LINK = "unsubscribe_url"
-"""Template variable with the opt-out link."""
+"""Name of the template variable that contains the recipient's opt-out link."""
 
 _ONE_ALONE = (
     "is given to a mail with a `topic` and one recipient, cc and bcc counted; make it such a mail, or let "
@@ -75,7 +75,7 @@ class MailRenderer:
         links: Links | None = None,
         strict: bool = False,
     ) -> None:
-        """Store the options of the renderer. `links` makes opt-out links, and may be None for mails without
+        """Store the options of the renderer. `links` creates opt-out links, and may be None for mails without
         topics. If `strict`, an item with an attribute that has no effect is invalid."""
         self._links = links
         self._strict = strict
@@ -102,12 +102,13 @@ class MailRenderer:
         """Return the rendered mail. Raises Invalid, or NotReady if the key that signs opt-out links cannot be
         read.
 
-        If the mail was rendered before, `since` is the time of that rendering in epoch seconds: the link is
-        signed with the key of that time, and comes out the same.
+        If the mail was rendered before, `since` is the time of the earlier rendering in epoch seconds. The
+        opt-out link is signed with the key of that time, so that the link is the same.
 
         A mail with a topic and a single addressee gets an opt-out link: in its headers (RFC 8058), and in the
-        template's variable `unsubscribe_url`, which replaces an attribute of that name. A mail to several
-        addressees gets no link, because all would get the same link and could opt each other out.
+        template's variable `unsubscribe_url`, which replaces an attribute of the same name. A mail to several
+        addressees is rendered without an opt-out link, because all addressees would receive the same link and
+        could opt each other out.
         """
         try:
             link = self._link(message, since)
@@ -134,7 +135,8 @@ class MailRenderer:
         )
 
     def _link(self, mail: Mail, since: float | None) -> str | None:
-        """Return the opt-out link, or None for a mail that gets no link. Raises the errors of `Links.url`."""
+        """Return the opt-out link, or None for a mail without a topic or with several addressees. Raises the
+        errors of `Links.url`."""
         addressees = mail.addressees
         if mail.topic is None or len(addressees) != 1:
             return None
@@ -194,5 +196,5 @@ def _attachment(name: str, attachment: Attachment, content: bytes) -> LoadedAtta
 
 def _guessed(filename: str) -> str | None:
     """Return the media type for a file's extensions. Only the extensions are passed to Python's `mimetypes`,
-    because it parses a filename that looks like a URL, and raises if the URL is invalid."""
+    which would parse a filename that looks like a URL, and would raise if the URL is invalid."""
     return mimetypes.guess_type("file" + "".join(PurePosixPath(filename).suffixes))[0]

@@ -28,13 +28,14 @@ from mailroom.telemetry import masked, redact
 KEY_SECONDS = 24 * 3600
 """Seconds for which Resend remembers an idempotency key."""
 MARGIN_SECONDS = 900
-"""Seconds before the end of a key's lifetime in which the key is not used any more. They cover differences
-between clocks, and the wait of a worker for the rate limit: Lambda functions run 900 seconds at most."""
+"""Seconds before the expiry of an idempotency key in which Mailroom does not use the key any more. The margin
+covers differences between clocks, and the time that a worker waits for the rate limit: Lambda functions run
+900 seconds at most."""
 SECRET = "the secret of Resend"  # noqa: S105 - name of the secret in error messages
 
 
 class Request(Struct, frozen=True):
-    """Request to Resend to send a mail, complete but for the API key."""
+    """Request to Resend to send a mail, complete except for the API key."""
 
     key: str
     """Idempotency key."""
@@ -56,7 +57,7 @@ class Resend:
 
     def submit(self, request: Request) -> Outcome:
         """Submit a mail. Raises if the outcome is unknown: after no response, a 5xx response, an unreadable
-        response, or a response that an earlier request with this key is still in progress."""
+        response, or a response that an earlier request with this idempotency key is still in progress."""
         headers = {"Content-Type": "application/json", "Idempotency-Key": request.key}
         try:
             answer = self._api.request("POST", self._emails, headers=headers, body=request.body)
@@ -83,13 +84,13 @@ class Resend:
 
 class ResendMail(ProviderAdapter[Resend, Mail]):
     """Adapter of Resend. For a day Resend responds to a repeated request as to the first one, without sending
-    the mail again. So after a crash the identical request is made again."""
+    the mail again. After a crash, the adapter therefore makes the identical request again."""
 
     contract = Mail
 
     def __init__(self, open_: Callable[[], Resend], renderer: MailRenderer, scope: str) -> None:
         """Create the adapter. `scope` becomes part of each idempotency key. Stages that share an account at
-        Resend need different scopes, so that their keys differ."""
+        Resend need different scopes, so that their idempotency keys differ."""
         super().__init__("resend", SECRET, open_)
         self._renderer = renderer
         self._scope = scope
@@ -101,18 +102,19 @@ class ResendMail(ProviderAdapter[Resend, Mail]):
         return cls(partial(_open, settings), MailRenderer.of(settings), settings.payload_bucket)
 
     def prepare(self, message: Mail, since: float | None = None) -> Request:
-        """Create the request and its idempotency key. With `since` (epoch seconds), create the same request
-        as at that time. Raises the errors of `MailRenderer.render`."""
+        """Create the request and its idempotency key. If `since` (epoch seconds) is the time of an earlier
+        try, the result is identical to the request of that try. Raises the errors of
+        `MailRenderer.render`."""
         mail = self._renderer.render(message, since)
         reference = message.reference
         key = hashlib.sha256(f"{self._scope}\n{reference.attempt}\n{reference.id}".encode()).hexdigest()
-        # The names in the JSON are sorted, because the order of an item's attributes may differ between
-        # receives.
+        # The names in the JSON are sorted, so that all tries make identical requests: the order of an item's
+        # attributes may differ between receives.
         return Request(key, msgspec.json.encode(_email(mail), order="sorted"), mail.content.subject)
 
-    def find(self, api: Resend, message: Mail, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the request's key is enough
-        """Return a Repeatable, which creates the identical request again until its key expires. Resend
-        recognises the request by the key, and does not send the mail twice."""
+    def find(self, api: Resend, message: Mail, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the idempotency key suffices
+        """Return a Repeatable, which creates the identical request again until the request's idempotency key
+        expires. Resend recognises the request by this key, and does not send the mail twice."""
         began = since / 1000
         return Repeatable(began + KEY_SECONDS - MARGIN_SECONDS, partial(self.prepare, since=began))
 
@@ -131,8 +133,8 @@ def _email(mail: RenderedMail) -> dict[str, Any]:
         "reply_to": mail.reply_to,
         "html": mail.content.html,
         "text": mail.content.text,
-        # The request contains the attachments, not their URLs: Resend would fetch a URL later, and the
-        # object may have changed by then.
+        # The request contains the attachments' content, not their URLs: Resend would fetch a URL later, and
+        # the object in S3 may have changed by that time.
         "attachments": [_attachment(each) for each in mail.attachments],
     }
     return {
@@ -156,9 +158,9 @@ def _attachment(attachment: LoadedAttachment) -> dict[str, str]:
 
 _OWN_CODES = {"invalid_attachment"}
 _CODES_WITH_A_FIELD = {"validation_error", "missing_required_field"}
-"""Error names that do not show whether the mail is at fault; the field in the error message does. Resend uses
-the same name for an invalid recipient and for a revoked key ("API key is invalid", 400;
-resend/resend-node#617)."""
+"""Names of Resend's errors for which the field in the error message, and not the error's name, shows whether
+the mail is at fault. Resend uses the same name for an invalid recipient and for a revoked key ("API key is
+invalid", 400; resend/resend-node#617)."""
 _OWN_FIELD = re.compile(r"[^`]*`(?:to|cc|bcc|reply_to|subject|html|text|attachments)`")
 """Pattern of an error message about a field that comes from the item, such as "Invalid `to` field."; the
 first field in the message is used. All other fields come from the stage's settings."""

@@ -85,7 +85,7 @@ def _destination(mail: RenderedMail) -> dict[str, list[str]]:
 
 def _part(attachment: LoadedAttachment) -> dict[str, Any]:
     # Attachments of the types message/* and multipart/* must not be Base64-encoded (RFC 2045, 6.4), so
-    # these are sent with the generic type of a file.
+    # attachments of these types are sent with the generic media type of a file.
     composite = attachment.content_type.lower().startswith(("message/", "multipart/"))
     part = {
         "FileName": attachment.filename,
@@ -99,16 +99,16 @@ def _part(attachment: LoadedAttachment) -> dict[str, Any]:
 
 _OWN_CODES = {"MessageRejected", "BadRequestException"}
 """Error codes that SES uses for a mail that is at fault, and also for wrong settings, such as "Email address
-is not verified". `_OWN_WORDS` makes the difference."""
+is not verified". `_OWN_WORDS` matches only the error messages for which the mail is at fault."""
 _OWN_WORDS = re.compile(
     r"address blacklisted|(?:illegal|invalid) (?:email )?address|missing (?:final '@domain'|domain)"
     r"|(?:local address|domain) (?:contains|starts|ends)|recipient count exceeds|message length is more than"
     r"|(?:invalid|illegal|empty) header|header section too long",
     re.IGNORECASE,
 )
-"""Pattern of error messages about a recipient, a header or the size of the mail. The message's words are
-compared because SES does not name the invalid field. Senders and tags come from the stage's settings, which
-are checked when they are deployed. Sources: reports of SES's responses (aws/aws-sdk-php#981,
+"""Pattern of error messages about a recipient, a header or the size of the mail. The words of the error
+message are compared, because SES does not name the invalid field. Senders and tags come from the stage's
+settings, which are checked when they are deployed. Sources: reports of SES's responses (aws/aws-sdk-php#981,
 brave/accounts#35, soto-project/soto#331, medplum/medplum#5320; 2026-11-26)."""
 
 

@@ -1,4 +1,4 @@
-"""Push notifications, by Amazon SNS."""
+"""Channel for push notifications, with the provider Amazon SNS."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.push.contract import Push

@@ -35,10 +35,10 @@ Json = dict[str, Any]
 
 
 def identity(key: Key) -> str:
-    """Return the collapse id of a message. All tries of the message share it, so that on the device a later
-    push replaces an earlier one.
+    """Return the collapse id of a message. All tries of a message have the same collapse id, so that on the
+    device a later push replaces an earlier one.
 
-    The id has 32 characters; Apple allows 64 bytes.
+    The collapse id has 32 characters; Apple allows 64 bytes.
     """
     return hashlib.sha256(f"{key.event_type}\0{key.id}".encode()).hexdigest()[:32]
 
@@ -79,7 +79,8 @@ def _shown(push: Push) -> dict[str, str]:
 
 def _fcm(push: Push) -> Json:
     id_ = identity(push.key)
-    # For iOS apps that use FCM, Google sends the headers to Apple, and SNS's attributes are not used.
+    # For iOS apps that use FCM, Google sends these headers to Apple, and the attributes of the call `publish`
+    # are not used.
     apns: Json = {"headers": {"apns-collapse-id": id_}}
     android: Json = {"collapse_key": id_}
     message: Json = {"android": android, "apns": apns}
@@ -160,8 +161,8 @@ class SnsPush(WithoutLookUp):
         )
 
     def prepare(self, message: Push) -> PushRequest:
-        """Create the request. For a device token, SNS creates an endpoint; repeating this is harmless. Raises
-        Invalid, or NotReady if SNS does not create the endpoint."""
+        """Create the request. For a device token, let SNS create an endpoint; creating an endpoint again is
+        harmless. Raises Invalid, or NotReady if SNS does not create the endpoint."""
         valid = seconds_left(message.expiry(), self._clock(), VALID_SECONDS)
         arguments = {
             "Message": message_for(message, self._platforms(message)),

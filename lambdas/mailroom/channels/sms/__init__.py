@@ -1,4 +1,4 @@
-"""Text messages, by Twilio or AWS."""
+"""Channel for text messages, with the providers Twilio and AWS."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.sms.contract import Sms
@@ -19,7 +19,7 @@ CHANNEL = Channel(
     estimate=Estimate(
         latency=0.3,
         unpriced="it differs by country, provider and contract",
-        ledger_units=3.0,  # the third unit is for the ledger's index of numbers
+        ledger_units=3.0,  # claim, completion, and entry in the index of phone numbers
         suppressible=True,
         events=3,
         events_apart=True,

@@ -45,8 +45,8 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Sms) -> SmsRequest:
-        """Create the request: the number, the rendered text with its segments, and the URLs of media, which
-        are signed at this moment."""
+        """Create the request: the number, the rendered text with its segments, and the URLs of media. URLs of
+        objects in the payload bucket are signed only now, so that they do not expire early."""
         media = tuple(self._medium(f"media_urls[{at}]", url) for at, url in enumerate(message.media_urls))
         if self.provider == "aws" and len(media) > 1:
             raise Invalid("media_urls", f"has {len(media)} entries; AWS takes one a message")
@@ -59,7 +59,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
             whole = self._whole(message)
             request = self._request(whole, tuple(whole.media_urls))
         except Invalid:
-            return Unknowable()  # the template or the payload was deleted
+            return Unknowable()  # for example, the template or the payload was deleted
         oldest = since / 1000 - self._settings.clock_skew_seconds
         return api.find(request, oldest, other_ids)
 
@@ -67,7 +67,8 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         if message.payload_ref is None:
             return message
         item = self._payloads.expand(message, message.payload_ref)
-        # The recipient comes from the message, which may be redirected; the item in the payload is not.
+        # The recipient is taken from the message, because the message may have been redirected. The item in
+        # the payload contains the original recipient.
         return structs.replace(parse(item, {message.event_type: self.contract}), to=message.to)
 
     def _request(self, message: Sms, media: tuple[str, ...]) -> SmsRequest:
@@ -138,8 +139,9 @@ def text_delivery(
     may have the same number and text, so the provider's ids that the ledger stores for other messages to the
     number are excluded.
 
-    `line_seconds` sets how far back these ids are read. The ledger's times are from Mailroom's clock, and are
-    written after the submit. An hour more than the clocks' difference is plenty on purpose: if the id of
-    another message were not read, the look-up would take that message for this one, which would be lost.
+    `line_seconds` sets how far back the ids of other messages are read. The times in the ledger are from
+    Mailroom's clock, and are written after a message was submitted. An hour more than the maximum difference
+    between the clocks is plenty on purpose: if the id of another message were not read, the look-up could
+    return that message, and the requested message would never be sent.
     """
     return to_people(settings, adapter, tools, line_seconds=settings.clock_skew_seconds + _HOUR)

@@ -44,8 +44,8 @@ class AwsSms(Struct, frozen=True):
             return not_sent("AWS End User Messaging", error, refusal_of)
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the service does not list messages
-        """Return Unknowable. AWS cannot look a message up, and an event of AWS, which would prove that the
-        message was accepted, is not in the ledger either."""
+        """Return Unknowable. AWS cannot look a message up, and the ledger does not contain an event which
+        proves that AWS accepted the message."""
         return Unknowable()
 
     def _send(self, request: SmsRequest) -> Sent:

@@ -38,7 +38,8 @@ class Segments(Struct, frozen=True):
 
 def segments_of(text: str) -> Segments:
     """Return the segments of a text. A provider that replaces characters may send fewer segments."""
-    # The import takes 80 ms, mostly for vCards, which are not used here, so it waits for the first text.
+    # The module is imported with the first text, because the import takes 80 ms, mostly for vCards, which
+    # Mailroom does not use.
     from sms_toolkit.messages.profiling import profile_message
 
     profile = profile_message(text)

@@ -223,7 +223,7 @@ def evidence(
     If several messages match, the message was sent more than once, and the oldest one is returned. The result
     is Unknowable if a listed message may be the requested one although their texts differ: because the text
     was removed from the list (some accounts do not store texts), or because the requested text comes from a
-    template, which may have changed since.
+    template, which may have changed since the message was submitted.
     """
     oldest = math.floor(since)
     candidates = [message for message in messages if _could_be(message, request, oldest, other_ids)]
@@ -252,8 +252,8 @@ def _plain(text: str) -> str:
 
 
 def _could_be(message: dict[str, Any], request: SmsRequest, oldest: int, other_ids: Container[str]) -> bool:
-    # A field that is missing in the response does not exclude a message. The SID of a message with media
-    # begins with MM, any other SID with SM.
+    # A field that is missing in Twilio's response is treated as a match: a message that is left out here
+    # would be sent again. The SID of a message with media begins with MM, any other SID with SM.
     sid = text_of(message, "sid")
     return (
         sid not in other_ids

@@ -1,4 +1,4 @@
-"""Webhooks, which are signed as the Standard Webhooks specification requires."""
+"""Channel for webhooks, which are signed as the Standard Webhooks specification requires."""
 
 from mailroom.channels.channel import Channel, Estimate
 from mailroom.channels.webhook.contract import Webhook

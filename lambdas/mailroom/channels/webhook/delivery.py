@@ -20,14 +20,14 @@ from mailroom.outcomes import Callback
 from mailroom.telemetry import logger
 
 JITTER = 0.2
-"""Largest part of a delay that is subtracted at random. Delays never become longer, because the queue's
-retention period is derived from them."""
+"""Maximum fraction of a delay that is subtracted at random. Delays are never made longer, because the queue's
+retention period is computed from the configured delays."""
 MAX_REASON = 300
 """Maximum characters of the reason that the ledger stores for a failed callback."""
 
 
 class MessageDelivery(Delivery[Webhook, Post]):
-    """Delivers messages. The settings define the delays between tries."""
+    """Delivers webhook messages, with the delays between tries that the settings define."""
 
     def __init__(self, settings: WebhookSender, adapter: StandardWebhooks, tools: Tools) -> None:
         super().__init__(settings, adapter, tools)
@@ -45,8 +45,8 @@ class MessageDelivery(Delivery[Webhook, Post]):
         return max(delay, min(least, self._cap))
 
     def retried(self, message: Webhook | Callback, record: QueueRecord) -> None:
-        """Report an endpoint that keeps failing, so that an operator can contact its owner long before its
-        webhooks become dead letters."""
+        """Log a warning about an endpoint that keeps failing, so that an operator can contact its owner long
+        before its webhooks become dead letters."""
         if record.receives > self._may_fail:
             logger.warning("an endpoint keeps failing", host=message.group, tries=record.receives)
             self._tally.add("WebhooksFailing")
@@ -72,7 +72,8 @@ class WebhookDelivery:
         return (body, _callback(body)) if "webhook_id" in body else self._messages.read(body)
 
     def begin(self, messages: Sequence[tuple[Webhook | Callback, QueueRecord]]) -> None:
-        """Begin a batch, with the messages only: callbacks are not claimed."""
+        """Begin a batch with its webhook messages. Status callbacks are left out, because they are not
+        claimed."""
         self._messages.begin(
             [(message, record) for message, record in messages if isinstance(message, Webhook)]
         )
@@ -86,7 +87,8 @@ class WebhookDelivery:
         """End the batch. The method is empty, because webhooks do not use up a daily quota."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Return the seconds until the next try. Callbacks have the same delays as messages."""
+        """Return the seconds until the next try. Status callbacks have the same delays as webhook
+        messages."""
         return self._messages.retry_wait(receives, least)
 
     def _call_back(self, callback: Callback, record: QueueRecord) -> Result:
@@ -99,8 +101,8 @@ class WebhookDelivery:
                 self._note_safely(callback, "delivered", result, record)
                 return DONE
             case Rejected(reason):
-                # The note in the ledger is the only remaining step. If it fails, the record is received
-                # again.
+                # Only the write into the ledger remains to be done. If the write fails, the error is raised,
+                # so that the record is received again.
                 self._note(callback, "failed", result, record)
                 self._tally.note(
                     "CallbacksRefused", "callback given up", reason=reason, callback=callback.name
@@ -122,8 +124,9 @@ class WebhookDelivery:
         return ComeBack(wait)
 
     def _note_safely(self, callback: Callback, status: str, result: PostResult, record: QueueRecord) -> None:
-        """Write the callback's result into the ledger, and only log a failure. A raised error would send a
-        delivered callback again, or delay the dead letter of a failed one."""
+        """Write the callback's result into the ledger, and only log an error of the write. If the error were
+        raised, a delivered callback would be sent again, and a failed callback would become a dead letter
+        later."""
         try:
             self._note(callback, status, result, record)
         except Exception:  # noqa: BLE001 - logged; the callback's delivery is not affected

@@ -76,7 +76,8 @@ class Signer(Struct, frozen=True):
         current = self.secret.current()
         keys = [_key(current.text)]
         if timestamp - current.created < self.overlap and (previous := self.secret.previous()) is not None:
-            # No webhook was signed with an invalid previous secret, so receivers do not need such a secret.
+            # An invalid previous secret is left out: webhooks cannot have been signed with it, so receivers
+            # do not expect its signature.
             with suppress(InvalidSecret):
                 keys.append(_key(previous.text))
         return keys
@@ -174,7 +175,8 @@ class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
         try:
             key_host = self.policy.read(request.url).host
             signature = self.signer.headers(key_host, request.webhook_id, request.body)
-            # The deadline is set after the secret was read, so that the request has all of its time.
+            # The deadline is set after the secret was read, so that reading the secret does not shorten the
+            # request's time.
             deadline = Deadline(self.seconds)
             target = self.policy.check(request.url, self.seconds)
         except InvalidRequest as fault:
@@ -191,7 +193,7 @@ class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
             return PostResult(Retry(f"{host} {trouble}"))
         return PostResult(self._outcome(host, request.webhook_id, response), response.status)
 
-    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - a look-up is not needed
+    def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - sending again is safe
         """Return NotFound, so that the message is sent again. This is safe, because receivers drop a repeated
         webhook-id."""
         return NotFound()
