@@ -79,7 +79,7 @@ def _status(event: SmsEvent) -> Status:
 
     SUCCESSFUL means that the carrier accepted the SMS. In countries without delivery reports this event is
     the final one, and is treated as DELIVERED. After a failed RCS message the status is undelivered. AWS may
-    then send the message as an SMS; in this case the events of the SMS change the status.
+    then send the message as an SMS; in this case the events of the SMS determine the status.
     """
     result = event.event_type.partition("_")[2]
     if result in _ON_ITS_WAY:

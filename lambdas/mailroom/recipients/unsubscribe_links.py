@@ -115,7 +115,7 @@ def _choice(content: Any) -> Choice:
     raise Malformed("signed, but no choice")
 
 
-@lru_cache(maxsize=4)  # by the secret's text, so a changed secret is never missed
+@lru_cache(maxsize=4)  # by the secret's text: a new secret has a new entry
 def _serializer_of(text: str) -> URLSafeSerializer:
     try:
         keys = msgspec.json.decode(text, type=_Keys)

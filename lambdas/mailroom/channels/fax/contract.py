@@ -51,7 +51,8 @@ class Fax(Message, frozen=True, kw_only=True):
 
     @property
     def group(self) -> str:
-        """Group of the FIFO queue: the recipient's line, which can receive one fax at a time."""
+        """Message group of the fax in the FIFO queue: the recipient's line, which can receive one fax at a
+        time."""
         return self.line
 
     @property

@@ -20,7 +20,7 @@ HEADER_VALUE = re.compile(rf"[ -~]{{1,{MAX_HEADER_VALUE}}}")
 UNSUBSCRIBE, UNSUBSCRIBE_POST = "List-Unsubscribe", "List-Unsubscribe-Post"
 """Names of RFC 8058's headers: one holds the opt-out link, the other states that one click is enough."""
 ORIGINAL_TO = "X-Original-To"
-"""Header with the original recipients of a mail that was redirected to the stage's
+"""Name of the header that lists the original recipients of a mail that was redirected to the stage's
 `recipients.redirect_to`."""
 
 _RESERVED = {"from", "to", "cc", "bcc", "subject", "reply-to", "sender", "return-path", "date"} | {
@@ -127,7 +127,8 @@ class Mail(Templated, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str | list[str]:
-        """The addresses in `to`, or in `email` if `to` is missing, as the item has them."""
+        """The addresses in `to`, or in `email` if `to` is missing, in the form in which the item contains
+        them."""
         return (self.email if self.to is None else self.to) or []
 
     @property

@@ -140,4 +140,5 @@ class SmsRequest(Struct, frozen=True):
     """Attributes to be added to the ledger item when the provider has accepted the message."""
     exact: bool = True
     """Whether an earlier try certainly had the same text. With a template this is uncertain: the template may
-    have changed since, or a copy of the message may have been queued with another version of the template."""
+    have changed since that try, or a copy of the message may have been queued with another version of the
+    template."""

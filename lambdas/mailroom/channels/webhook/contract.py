@@ -44,7 +44,8 @@ class Webhook(Message, frozen=True, kw_only=True):
         if not host_of(self.url):
             raise Invalid("url", "is not an https URL; use one like https://hooks.example.com/path")
         if "webhook_id" in self.variables:
-            # In the queue, `webhook_id` distinguishes status callbacks from messages, so it is invalid here.
+            # In the queue, the attribute `webhook_id` distinguishes status callbacks from webhook messages,
+            # so a webhook message with this attribute is invalid.
             raise Invalid("webhook_id", "is the system's own; leave it out, or put it into the payload")
         if self.payload is UNSET:
             if self.payload_ref is None:
@@ -58,8 +59,8 @@ class Webhook(Message, frozen=True, kw_only=True):
 
 
 KEEPS_FAILING = 8
-"""Failed tries after which an endpoint is reported as failing; with the default delays, after half an
-hour."""
+"""Number of failed tries after which an endpoint is reported as failing; with the default delays, after half
+an hour."""
 
 
 def tries_that_may_fail(tries: int) -> int:
