@@ -32,7 +32,7 @@ def test_one_dynamodb_update_sets_appends_increments_and_removes_attributes(aws:
     }
 
 
-def test_an_update_expression_has_only_the_clauses_with_content() -> None:
+def test_an_update_expression_omits_empty_clauses() -> None:
     assert Update(removes=["a", "b"]).expression == "REMOVE #a, #b"
     assert Update({"a": number(1)}).expression == "SET #a = :a"
 

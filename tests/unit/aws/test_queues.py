@@ -137,13 +137,15 @@ def test_an_entry_that_sqs_refused_once_is_sent_by_a_second_call(aws: Aws) -> No
         EndpointConnectionError(endpoint_url="https://sqs.example/"),
     ],
 )
-def test_after_a_failed_call_to_sqs_each_entry_is_sent_alone(aws: Aws, error: Exception) -> None:
+def test_after_a_failed_batch_call_to_sqs_each_entry_is_sent_by_a_separate_call(
+    aws: Aws, error: Exception
+) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(error))
     assert send(client, aws.urls["mail"], entries(3)) == set()  # type: ignore[arg-type]
     assert [len(arguments["Entries"]) for _, arguments in client.calls] == [3, 1, 1, 1]
     assert len(aws.receive()) == 3
 
 
-def test_sending_returns_the_references_of_all_entries_while_sqs_is_down(aws: Aws) -> None:
+def test_while_sqs_is_down_sending_returns_the_references_of_all_entries_as_unsent(aws: Aws) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(*[client_error("ServiceUnavailable")] * 99))
     assert send(client, aws.urls["mail"], entries(12)) == {str(number) for number in range(12)}  # type: ignore[arg-type]

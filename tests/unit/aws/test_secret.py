@@ -55,7 +55,9 @@ def test_the_cached_value_of_a_secret_is_used_while_secrets_manager_fails(
     assert cached.current().text == "two"
 
 
-def test_without_a_cached_value_each_call_reads_the_secret_and_raises_the_error(clock: FakeClock) -> None:
+def test_without_a_cached_secret_each_call_reads_secrets_manager_again_and_raises_its_error(
+    clock: FakeClock,
+) -> None:
     client = Secrets()
     client.trouble = DOWN
     cached = secret(client, clock)

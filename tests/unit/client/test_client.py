@@ -78,7 +78,7 @@ def test_a_transaction_entry_puts_the_same_mailbox_item_as_send(aws: Aws) -> Non
         ({"v": object()}, "v"),
     ],
 )
-def test_an_invalid_message_is_refused_with_the_invalid_field_by_send_and_by_entry(
+def test_send_and_entry_refuse_an_invalid_message_and_name_the_invalid_field(
     mailroom: Mailroom, aws: Aws, changes: dict[str, Any], field: str
 ) -> None:
     result = mailroom.send(item(**changes))
@@ -89,7 +89,7 @@ def test_an_invalid_message_is_refused_with_the_invalid_field_by_send_and_by_ent
     assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
 
 
-def test_content_that_is_too_large_for_an_item_is_put_into_the_payload_bucket(
+def test_content_that_is_too_large_for_a_mailbox_item_is_put_into_the_payload_bucket(
     mailroom: Mailroom, aws: Aws
 ) -> None:
     assert mailroom.send(item(text="x" * 500_000)).ok
@@ -106,12 +106,14 @@ def test_a_send_at_after_the_expiry_of_large_content_in_s3_is_refused(
     assert (result.ok, result.error.partition(":")[0]) == (valid, "" if valid else "send_at")
 
 
-def test_without_payload_days_the_client_assumes_the_default_of_the_deployed_stacks(aws: Aws) -> None:
+def test_without_the_parameter_payload_days_the_client_assumes_the_default_of_the_deployed_stacks(
+    aws: Aws,
+) -> None:
     large = item(text="x" * 500_000, send_at=iso(time.time() + 76 * 86400))
     assert Mailroom("test").send(large).error.startswith("send_at: lies beyond the 75 days")
 
 
-def test_the_client_uses_the_account_and_region_of_a_given_boto3_session(aws: Aws) -> None:
+def test_the_client_uses_the_account_and_region_of_the_boto3_session_passed_to_it(aws: Aws) -> None:
     mailroom = Mailroom("test", boto3.Session(region_name="us-west-2"))
     assert mailroom.send(item()) == SendResult("m-1", "mail", "failed", "PutItem: ResourceNotFoundException")
 
@@ -177,7 +179,7 @@ def test_send_many_of_an_empty_list_returns_an_empty_summary(mailroom: Mailroom)
     assert mailroom.send_many([]) == Summary()
 
 
-def test_the_status_of_a_message_is_ready_until_the_ledger_has_an_item(
+def test_the_status_of_a_message_is_ready_until_the_ledger_contains_its_item(
     mailroom: Mailroom, ledger: Ledger
 ) -> None:
     assert mailroom.status("m-1") is None
@@ -192,7 +194,7 @@ def test_the_status_of_a_message_is_ready_until_the_ledger_has_an_item(
     assert mailroom.status("m-1", "sms") is None
 
 
-def test_the_status_of_an_id_used_by_several_channels_raises_an_error_with_the_channels(
+def test_reading_the_status_of_an_id_used_by_several_channels_raises_an_error_that_names_the_channels(
     mailroom: Mailroom, aws: Aws
 ) -> None:
     mailroom.send(item())

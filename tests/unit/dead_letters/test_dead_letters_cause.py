@@ -61,7 +61,7 @@ def test_the_cause_of_a_dead_lettered_message_is_derived_from_its_ledger_item(
         ({"status": "retrying", "attempts": 3}, "superseded"),
     ],
 )
-def test_the_cause_of_a_dead_lettered_third_attempt_depends_on_the_finished_attempts(
+def test_the_cause_of_a_dead_lettered_third_attempt_depends_on_how_many_attempts_are_finished(
     item: dict[str, Any], code: str
 ) -> None:
     assert cause(item, attempt(3), "fax-dlq.fifo").code == code

@@ -34,7 +34,7 @@ def test_an_alarm_event_starts_a_check_of_the_alarms_dead_letter_queue(
     assert metrics["DeadLetters"] == [1.0]
 
 
-def test_the_dead_letters_function_without_enough_remaining_time_receives_no_letter(
+def test_the_dead_letters_function_without_enough_remaining_time_receives_no_dead_letter(
     load: Load, office: Office
 ) -> None:
     office.put("mail-dlq", item())

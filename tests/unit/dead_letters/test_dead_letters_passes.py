@@ -175,7 +175,7 @@ def test_a_schedulers_error_attribute_is_ignored_if_the_letter_came_from_a_queue
     assert causes == {"m-1": "undispatched", "m-2": "undelivered"}
 
 
-def test_a_dead_lettered_message_is_marked_in_the_ledger_without_another_change(
+def test_a_dead_letter_mark_in_the_ledger_leaves_the_messages_other_details_unchanged(
     office: Office, aws: Aws
 ) -> None:
     claim = claimed(office.ledger, mail())

@@ -39,7 +39,7 @@ def logged(log: Log) -> list[str]:
     return [line.get("id", "") for line in log() if line["message"] == "dead letter"]
 
 
-def test_a_dead_letter_that_cannot_be_handled_delays_no_other_and_is_handled_by_the_next_check(
+def test_a_dead_letter_that_cannot_be_handled_delays_no_other_letter_and_is_handled_by_the_next_check(
     office: Office, log: Log, counted: Counted
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(12)))
@@ -56,7 +56,7 @@ def test_a_dead_letter_that_cannot_be_handled_delays_no_other_and_is_handled_by_
     assert len(logged(log)) == len(set(logged(log))) == 12
 
 
-def test_dead_letters_whose_entries_cannot_be_read_are_handled_by_the_next_check(
+def test_dead_letters_whose_table_entries_cannot_be_read_are_handled_by_the_next_check(
     office: Office, log: Log
 ) -> None:
     office.put("mail-dlq", item())
@@ -70,7 +70,9 @@ def test_dead_letters_whose_entries_cannot_be_read_are_handled_by_the_next_check
     assert sorted(logged(log)) == ["m-1", "s-1"]
 
 
-def test_a_dead_letter_whose_entry_could_not_be_written_is_logged_again(office: Office, log: Log) -> None:
+def test_a_dead_letter_whose_table_entry_could_not_be_written_is_logged_again(
+    office: Office, log: Log
+) -> None:
     office.put("mail-dlq", item())
     office.meddle(put_item=failing(DOWN))
     with pytest.raises(Unfinished):
@@ -80,7 +82,7 @@ def test_a_dead_letter_whose_entry_could_not_be_written_is_logged_again(office: 
     assert logged(log) == ["m-1", "m-1"]
 
 
-def test_the_entry_of_a_dead_letter_written_by_a_concurrent_check_is_not_replaced(
+def test_the_table_entry_of_a_dead_letter_written_by_a_concurrent_check_is_not_replaced(
     office: Office, log: Log, aws: Aws
 ) -> None:
     def first(real: Callable[..., Any], **arguments: Any) -> Any:

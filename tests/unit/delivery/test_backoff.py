@@ -21,7 +21,7 @@ def test_a_backoff_is_between_half_and_all_of_its_exponential_step_and_never_ove
 
 
 @given(receives, bases, caps, chances)
-def test_with_the_same_jitter_a_later_receive_never_waits_less(
+def test_with_equal_jitter_the_backoff_never_shrinks_as_the_receive_count_grows(
     n: int, base: float, cap: float, chance: float
 ) -> None:
     assert backoff(n, base, cap, lambda: chance) <= backoff(n + 1, base, cap, lambda: chance)

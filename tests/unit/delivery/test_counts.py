@@ -9,7 +9,7 @@ from bench import counted
 
 
 @pytest.mark.process
-def test_a_mail_costs_2_4_aws_calls_two_write_units_and_no_log_line() -> None:
+def test_a_mail_takes_2_4_aws_calls_and_two_dynamodb_write_units_and_writes_no_log_line() -> None:
     figures = counted.mails()
     assert figures["calls_by_name"] == {
         "BatchExecuteStatement": 0.1,  # the claims of a batch

@@ -119,7 +119,7 @@ def test_a_look_up_proves_that_a_message_was_not_sent_only_for_the_account_that_
     assert first.has + second.has == ["m-1"], "sent twice"
 
 
-def test_a_message_whose_earlier_claim_had_no_account_is_submitted_without_a_look_up(
+def test_a_message_whose_earlier_claim_names_no_account_is_submitted_without_a_look_up(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A look-up could find another program's fax to that number, or its text with the same words."""
@@ -202,7 +202,7 @@ def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcom
     assert sizes[45] == sizes[1], sizes
 
 
-def test_a_look_up_need_not_ask_the_account_of_a_released_try(
+def test_a_look_up_does_not_have_to_search_the_account_of_a_released_try(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """The try at A is in doubt, and B refused its try. Not found at A proves that nothing was sent."""

@@ -43,7 +43,7 @@ def test_the_first_submit_and_a_submit_after_a_long_pause_do_not_wait(clock: Fak
     assert clock.slept == []
 
 
-def test_a_worker_does_not_wait_for_a_submit_that_would_begin_too_late(clock: FakeClock) -> None:
+def test_a_worker_does_not_wait_for_the_gap_if_the_submit_would_then_begin_too_late(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     paced.wait(LONG)
     assert not paced.wait(0.25)
@@ -98,7 +98,7 @@ def poisson(rate: float, count: int) -> list[float]:
 @pytest.mark.parametrize("seconds", [0.02, 0.2])
 @pytest.mark.parametrize("workers", [2, 4, 10])
 @pytest.mark.parametrize(("load", "rate"), [(0.5, 0.5), (1.0, 1.0), (3.0, 1.0)])
-def test_workers_together_keep_to_the_configured_rate_at_low_full_and_excess_load(
+def test_all_workers_together_never_exceed_the_configured_rate_at_low_full_or_excess_load(
     workers: int, seconds: float, load: float, rate: float
 ) -> None:
     sent = sorted(when for _, when in submits(poisson(load * RATE, 20_000), workers, seconds))
@@ -110,6 +110,6 @@ def test_workers_together_keep_to_the_configured_rate_at_low_full_and_excess_loa
 
 
 @pytest.mark.parametrize("workers", [2, 4, 10])
-def test_a_message_that_arrives_while_all_workers_are_idle_does_not_wait(workers: int) -> None:
+def test_a_message_that_arrives_while_all_workers_are_idle_is_submitted_at_once(workers: int) -> None:
     lone = [at * 60.0 for at in range(1, 100)]
     assert all(came == sent for came, sent in submits(lone, workers, 0.1))

@@ -51,11 +51,11 @@ def test_an_invalid_put_at_attribute_of_a_queue_record_is_ignored(text: str) -> 
     assert put_at(record(text)) is None
 
 
-def test_a_sent_timestamp_that_is_too_large_for_a_time_is_ignored() -> None:
+def test_an_sqs_sent_timestamp_that_is_too_large_for_a_date_is_ignored() -> None:
     assert put_at(record(SentTimestamp="9" * 400)) is None
 
 
-def test_a_queue_record_without_any_time_has_an_unknown_time_of_the_mailbox_put() -> None:
+def test_the_time_of_the_mailbox_put_is_unknown_if_the_queue_record_contains_no_time() -> None:
     untimed = record()
     del untimed["attributes"]["SentTimestamp"]
     assert put_at(untimed) is None

@@ -208,7 +208,7 @@ def test_a_look_up_for_a_redirected_text_searches_by_the_number_it_was_redirecte
 
 
 @pytest.mark.parametrize("after", [{}, {"recipients_only": [], "redirect_to": "+12025550177"}])
-def test_a_look_up_by_another_number_does_not_prove_that_a_redirected_text_was_not_sent(
+def test_a_redirected_text_is_held_if_the_look_up_searched_by_another_number(
     aws: Aws, clock: FakeClock, after: Item
 ) -> None:
     lost = sms.FakeSms(TimeoutError("no answer"))

@@ -44,7 +44,7 @@ SPELLINGS = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.CO
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_each_address_sent_to_the_provider_uses_the_days_budget_including_repeated_ones(
+def test_each_address_sent_to_the_provider_including_a_repeated_address_uses_the_days_budget(
     post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
     """SES counts the addresses in To, CC and BCC, however often an address comes."""
@@ -54,7 +54,7 @@ def test_each_address_sent_to_the_provider_uses_the_days_budget_including_repeat
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_a_batch_of_invalid_items_does_not_count_the_batch_before_again(
+def test_an_invalid_batch_does_not_count_the_previous_batch_in_the_days_budget_again(
     post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
     sender = lane(post, aws, bulk=bulk)
@@ -78,7 +78,7 @@ def test_recipients_left_out_of_a_mail_do_not_use_the_days_budget(
     assert spent(aws, clock) == (2, 0)
 
 
-def test_daily_budget_reserved_for_recipients_left_out_is_used_by_the_next_batch(
+def test_daily_budget_reserved_for_recipients_left_out_of_a_mail_is_used_by_the_next_batch(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     news = lane(post, aws, bulk=True, recipients_only=["example.com"])
@@ -144,7 +144,7 @@ def test_a_batch_costs_one_write_to_the_budget_table(
     assert waiting(aws) == []
 
 
-def test_bulk_messages_over_their_share_of_the_day_wait_with_their_content_until_the_next_day(
+def test_bulk_messages_over_their_share_of_the_days_budget_wait_with_their_content_until_the_next_day(
     post: Make, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -166,7 +166,7 @@ def test_a_message_postponed_to_the_next_day_is_not_claimed_and_leaves_the_queue
     assert aws.item("late") == {}
 
 
-def test_a_message_that_waited_for_the_days_quota_is_sent_before_new_ones(
+def test_a_message_that_waited_for_the_days_quota_is_sent_before_new_messages(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -247,7 +247,7 @@ def test_a_message_that_cannot_be_postponed_is_retried_from_its_own_queue(
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_after_the_provider_reports_its_daily_quota_as_used_up_the_message_waits_and_bulk_stops(
+def test_after_the_provider_reports_its_daily_quota_as_used_up_the_message_waits_and_bulk_messages_stop(
     post: Make, aws: Aws, clock: FakeClock, counted: Counted, bulk: bool
 ) -> None:
     sender = lane(post, aws, DayUsedUp("Daily message quota exceeded."), bulk=bulk)
@@ -271,7 +271,7 @@ def test_reserved_daily_budget_is_not_used_after_the_provider_reports_its_quota_
     assert bulk.submitted == ["m-0", "m-1"]
 
 
-def test_in_a_stage_without_a_daily_limit_a_message_waits_for_the_providers_quota(
+def test_in_a_stage_without_a_daily_limit_a_message_waits_if_the_providers_quota_is_used_up(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     sender = lane(post, aws, DayUsedUp("quota"), Sent("p-1"), bulk=False, per_day=())
@@ -352,7 +352,7 @@ def test_a_message_with_an_unknown_time_zone_fails_and_other_messages_are_sent(p
     assert bulk.submitted == ["good"]
 
 
-def test_a_message_whose_turn_for_quota_is_outside_its_time_window_then_waits_for_the_window(
+def test_a_message_that_gets_quota_outside_its_time_window_waits_until_the_window_opens(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(post, aws, bulk=True)
@@ -378,7 +378,7 @@ def batch(name: str, many: int = 10) -> list[Item]:
 
 
 @pytest.mark.parametrize("batches", [30, 60])
-def test_most_of_a_campaign_that_the_provider_refuses_is_postponed_instead_of_dead_lettered(
+def test_if_the_provider_refuses_a_campaign_nearly_all_messages_are_postponed_and_few_dead_lettered(
     post: Make, aws: Aws, counted: Counted, batches: int
 ) -> None:
     bulk = unlimited(post, aws, REFUSED)
@@ -388,14 +388,16 @@ def test_most_of_a_campaign_that_the_provider_refuses_is_postponed_instead_of_de
     assert {(entry.code, entry.due) for entry in waiting(aws)} == {(PROVIDER_REFUSES, NOW + CLOSED_SECONDS)}
 
 
-def test_a_refused_message_is_still_retried_while_new_bulk_messages_are_stopped(post: Make, aws: Aws) -> None:
+def test_a_message_that_the_provider_refused_is_retried_while_new_bulk_messages_are_stopped(
+    post: Make, aws: Aws
+) -> None:
     bulk = unlimited(post, aws, REFUSED)
     bulk.handle(*batch("n"))
     assert len(bulk.handle(*batch("n"), receives=2)) == 10
     assert len(bulk.submitted) == 20
 
 
-def test_after_the_one_hour_stop_of_bulk_messages_a_single_refusal_stops_them_again(
+def test_after_the_one_hour_stop_a_single_refusal_by_the_provider_stops_bulk_messages_again(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = unlimited(post, aws, REFUSED)
@@ -434,7 +436,7 @@ def test_repeated_refusals_of_one_message_do_not_stop_bulk_messages(post: Make, 
     assert len(bulk.handle(item(id="another"))) == 1, "it was submitted, and refused as well"
 
 
-def test_refusals_do_not_stop_bulk_messages_if_the_provider_rejects_most_mails_for_their_recipients(
+def test_refusals_do_not_stop_bulk_messages_if_most_mails_were_rejected_for_invalid_recipients(
     post: Make, aws: Aws
 ) -> None:
     bulk = unlimited(post, aws, REFUSED, Rejected("no such domain"), Rejected("no such address"))

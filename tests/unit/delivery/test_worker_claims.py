@@ -41,7 +41,7 @@ def test_the_only_valid_message_of_a_batch_is_claimed_by_a_single_update(aws: Aw
     assert TOGETHER not in client.names()
 
 
-def test_with_on_unknown_hold_each_message_is_claimed_just_before_its_submit(
+def test_if_on_unknown_is_hold_each_message_is_claimed_just_before_it_is_submitted(
     aws: Aws, clock: FakeClock
 ) -> None:
     worker, client = posted(aws, clock, on_unknown="hold")
@@ -54,7 +54,7 @@ def test_with_on_unknown_hold_each_message_is_claimed_just_before_its_submit(
     [({}, 2), ({"attempt": 2}, 1), ({"send_at": "2026-11-21T08:59:00Z"}, 1)],
     ids=["received before", "a later attempt", "waited for its time"],
 )
-def test_messages_that_may_already_have_a_ledger_item_are_not_claimed_together(
+def test_messages_that_may_already_have_a_ledger_item_are_claimed_one_by_one(
     aws: Aws, clock: FakeClock, change: dict[str, object], receives: int
 ) -> None:
     worker, client = posted(aws, clock)
@@ -62,7 +62,7 @@ def test_messages_that_may_already_have_a_ledger_item_are_not_claimed_together(
     assert TOGETHER not in client.names()
 
 
-def test_a_message_that_is_twice_in_a_batch_is_claimed_alone_and_sent_once(
+def test_a_message_that_is_twice_in_a_batch_is_claimed_separately_from_other_messages_and_sent_once(
     aws: Aws, clock: FakeClock
 ) -> None:
     worker, client = posted(aws, clock)
@@ -82,7 +82,7 @@ def test_a_message_that_another_worker_has_claimed_is_retried_and_the_rest_of_th
 
 
 @pytest.mark.parametrize("done", [True, False], ids=["and has claimed", "and has not"])
-def test_if_the_call_that_claims_a_batch_fails_each_message_is_claimed_alone_and_sent_once(
+def test_if_the_call_that_claims_a_batch_fails_each_message_is_claimed_by_a_separate_call_and_sent_once(
     aws: Aws, clock: FakeClock, log: Log, done: bool
 ) -> None:
     def timed_out(real: Any, **request: Any) -> None:
@@ -97,7 +97,7 @@ def test_if_the_call_that_claims_a_batch_fails_each_message_is_claimed_alone_and
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "ThrottlingError"])
-def test_the_reason_why_messages_were_not_claimed_together_is_logged(
+def test_the_reason_why_a_batch_could_not_be_claimed_in_one_call_is_logged(
     aws: Aws, clock: FakeClock, log: Log, code: str
 ) -> None:
     refused = {"Responses": [{"Error": {"Code": code, "Message": "no"}} for _ in MAILS]}
@@ -157,7 +157,9 @@ def test_a_claim_that_cannot_be_released_is_logged_and_its_message_is_retried(
     assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
 
 
-def test_claims_whose_response_was_lost_are_released_too(aws: Aws, clock: FakeClock) -> None:
+def test_claims_of_a_batch_are_released_even_if_the_response_to_the_claiming_call_was_lost(
+    aws: Aws, clock: FakeClock
+) -> None:
     def lost(real: Any, **request: Any) -> None:
         real(**request)
         clock.advance(21)

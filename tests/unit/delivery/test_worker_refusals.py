@@ -106,7 +106,9 @@ def test_a_message_that_the_channels_adapter_finds_invalid_fails_with_the_reason
     assert (worker.submitted, counted()) == ([], {"Rejected": 1})
 
 
-def test_a_message_is_released_and_retried_after_an_aws_error_before_its_submit(post: Make, aws: Aws) -> None:
+def test_a_message_is_released_and_retried_after_an_aws_error_before_it_is_submitted(
+    post: Make, aws: Aws
+) -> None:
     def prepare(message: Mail) -> None:
         raise client_error("SlowDown", status=503)
 

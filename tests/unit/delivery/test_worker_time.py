@@ -5,7 +5,7 @@ from tests.support.unit.post import Make
 from tests.support.unit.shared import Aws, FakeClock, claimed, item
 
 
-def test_a_message_is_not_submitted_if_the_functions_remaining_time_might_not_suffice(
+def test_a_message_is_not_submitted_if_the_functions_remaining_time_might_be_too_short(
     post: Make, aws: Aws
 ) -> None:
     worker = post()
@@ -15,21 +15,25 @@ def test_a_message_is_not_submitted_if_the_functions_remaining_time_might_not_su
     assert worker.submitted == ["m-1"]
 
 
-def test_a_message_is_not_submitted_if_the_gap_before_it_would_use_the_remaining_time(post: Make) -> None:
+def test_a_message_is_not_submitted_if_waiting_for_the_gap_before_it_would_use_up_the_remaining_time(
+    post: Make,
+) -> None:
     worker = post(pace_seconds=5)
     assert worker.handle(item(id="a"), item(id="b"), remaining=lambda: 20_000) == {"r-1": 0}
     assert worker.handle(item(id="b"), item(id="c"), remaining=lambda: 20_001) == {}
     assert worker.submitted == ["a", "b", "c"]
 
 
-def test_a_message_is_not_submitted_if_the_gap_after_it_would_use_the_remaining_time(post: Make) -> None:
+def test_a_message_is_not_submitted_if_waiting_for_the_gap_after_it_would_use_up_the_remaining_time(
+    post: Make,
+) -> None:
     worker = post(pace_seconds=20)
     assert worker.handle(item(), remaining=lambda: 20_000) == {"r-0": 0}
     assert worker.submitted == []
     assert worker.handle(item(), remaining=lambda: 20_001) == {}
 
 
-def test_a_message_whose_preparation_takes_too_long_is_released_unsent(
+def test_a_message_whose_preparation_takes_too_long_is_not_submitted_and_its_claim_is_released(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     deadline = clock() + 30

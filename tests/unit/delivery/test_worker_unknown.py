@@ -71,7 +71,7 @@ def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted(
     assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
 
 
-def test_a_message_not_found_after_a_crash_is_sent_if_the_channel_does_not_depend_on_the_account(
+def test_a_message_that_a_look_up_does_not_find_is_sent_if_its_channel_does_not_use_provider_accounts(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A webhook may come twice: its receiver drops the second one by its id."""
@@ -81,7 +81,7 @@ def test_a_message_not_found_after_a_crash_is_sent_if_the_channel_does_not_depen
     assert worker.submitted == ["m-1"]
 
 
-def test_with_on_unknown_resend_a_message_that_another_account_may_have_sent_is_sent_again(
+def test_if_on_unknown_is_resend_a_message_that_another_account_may_have_sent_is_sent_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     after_a_crash(ledger, clock, "another/account")
@@ -91,7 +91,7 @@ def test_with_on_unknown_resend_a_message_that_another_account_may_have_sent_is_
     assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
 
 
-def test_with_on_unknown_resend_a_message_without_evidence_after_a_crash_is_sent_again(
+def test_if_on_unknown_is_resend_a_message_whose_look_up_is_inconclusive_after_a_crash_is_sent_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, log: Log
 ) -> None:
     after_a_crash(ledger, clock)
@@ -113,7 +113,7 @@ def received(worker: Post, clock: FakeClock, times: int = RECEIVES) -> None:
         clock.advance(max(wait, 1))
 
 
-def test_a_message_whose_responses_are_lost_is_submitted_four_times_at_growing_intervals(
+def test_a_message_is_submitted_four_times_at_growing_intervals_if_the_providers_responses_are_lost(
     post: Make, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     began = []
@@ -128,7 +128,7 @@ def test_a_message_whose_responses_are_lost_is_submitted_four_times_at_growing_i
     assert stored["unsettled_tries"][0].startswith(f"{NOW_MS} ")
 
 
-def test_a_message_of_unknown_outcome_without_resends_left_is_retried_at_once_until_dead_lettered(
+def test_a_message_of_unknown_outcome_without_resends_left_is_received_again_at_once_and_not_submitted(
     post: Make, ledger: Ledger, clock: FakeClock
 ) -> None:
     after_a_crash(ledger, clock)
@@ -149,7 +149,7 @@ def test_a_redriven_message_of_unknown_outcome_is_submitted_exactly_once_more(
     assert worker.submitted == ["m-1"]
 
 
-def test_a_try_that_a_look_up_did_not_find_needs_no_further_look_up(
+def test_a_try_that_a_look_up_did_not_find_is_not_looked_up_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
@@ -159,7 +159,7 @@ def test_a_try_that_a_look_up_did_not_find_needs_no_further_look_up(
     assert (worker.submitted, worker.adapter.looked_up) == (["m-1"], [])
 
 
-def test_with_on_unknown_hold_a_message_without_evidence_after_a_crash_fails_with_advice(
+def test_if_on_unknown_is_hold_a_message_whose_look_up_is_inconclusive_after_a_crash_fails_with_advice(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     after_a_crash(ledger, clock)
@@ -236,7 +236,7 @@ def test_invalid_credentials_are_reported_as_a_configuration_error_before_and_af
         (TimeoutError("ada@example.com"), "TimeoutError"),
     ],
 )
-def test_the_error_of_an_outage_is_in_the_message_and_in_the_cause_of_its_dead_letter(
+def test_an_outages_error_is_recorded_in_the_ledger_item_and_in_the_cause_of_the_dead_letter(
     post: Make, aws: Aws, error: Exception, cause: str
 ) -> None:
     post(error).handle(item())
@@ -286,7 +286,7 @@ def test_a_worker_that_lost_its_claim_logs_the_provider_id_and_leaves_the_ledger
         (NotReady(Misconfigured("no secret")), {"code": "misconfigured", "message": "no secret"}),
     ],
 )
-def test_a_submit_that_proves_that_nothing_was_sent_releases_the_claim(
+def test_an_error_that_proves_that_the_message_was_not_sent_releases_the_claim(
     post: Make, aws: Aws, error: NotSent, trouble: dict[str, str]
 ) -> None:
     """An adapter of one's own may let such an error through."""
@@ -295,7 +295,7 @@ def test_a_submit_that_proves_that_nothing_was_sent_releases_the_claim(
     assert aws.item()["trouble"] == trouble
 
 
-def test_an_outcome_that_the_ledger_does_not_take_costs_one_call_of_the_ledger(
+def test_during_a_dynamodb_outage_a_worker_tries_only_once_to_record_an_outcome(
     aws: Aws, clock: FakeClock
 ) -> None:
     """In an outage each further call could take as long as the first, and the batch has no time for it."""

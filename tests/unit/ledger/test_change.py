@@ -33,7 +33,7 @@ def test_a_modified_ledger_item_is_read_from_its_stream_record() -> None:
     assert (stored.at, stored.moved, stored.reopened) == (NOW, True, True)
 
 
-def test_a_new_ledger_item_has_a_new_status_and_was_not_reopened() -> None:
+def test_a_new_ledger_item_is_reported_as_a_new_status_and_not_as_reopened() -> None:
     stored = change_of(record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
     assert stored is not None
     assert (stored.moved, stored.reopened, stored.attempts, stored.generation) == (True, False, 0, 0)

@@ -28,7 +28,7 @@ def meddled(aws: Aws, clock: FakeClock, client: Meddler) -> Ledger:
         ("twilio/AC1 for qa@example.com", "qa@example.com", {}),
     ],
 )
-def test_messages_claimed_together_get_the_same_ledger_item_as_messages_claimed_alone(
+def test_a_message_claimed_in_a_batch_gets_the_same_ledger_item_as_a_message_claimed_separately(
     ledger: Ledger, aws: Aws, account: str | None, redirected_to: str | None, about: dict[str, Any]
 ) -> None:
     first, second = mail(**about), mail("m-2", **about)
@@ -40,7 +40,7 @@ def test_messages_claimed_together_get_the_same_ledger_item_as_messages_claimed_
     assert together == Claimed(second.key, *[getattr(alone, name) for name in Claimed.__struct_fields__[1:]])
 
 
-def test_a_claim_whose_response_was_lost_succeeds_again_with_the_same_token(
+def test_a_claim_repeated_with_the_same_token_after_a_lost_response_succeeds(
     aws: Aws, clock: FakeClock
 ) -> None:
     ledger = meddled(aws, clock, Meddler(aws.dynamodb, batch_execute_statement=asked_twice))

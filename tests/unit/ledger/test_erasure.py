@@ -61,7 +61,7 @@ def followed(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("reached", [unknown, scheduled, released, retrying])
-def test_erasing_an_unsent_message_cancels_it_so_that_no_later_copy_can_claim_it(
+def test_erasing_an_unsent_message_cancels_it_and_prevents_claims_of_later_copies(
     erasure: Erasure, ledger: Ledger, aws: Aws, reached: Callable[[Ledger], None]
 ) -> None:
     reached(ledger)

@@ -28,12 +28,12 @@ def test_a_worker_that_lost_its_claim_cannot_write_to_the_ledger(
     assert aws.item() == before
 
 
-def test_a_claim_without_a_checkpoint_cannot_be_handed_back(ledger: Ledger, aws: Aws) -> None:
+def test_a_claim_cannot_be_handed_back_before_its_submit_is_checkpointed(ledger: Ledger, aws: Aws) -> None:
     ledger.hand_back(claimed(ledger))
     assert aws.item()["startedAt"] == NOW_MS
 
 
-def test_a_failed_attempt_that_will_be_retried_ends_and_has_the_status_retrying(
+def test_a_message_whose_failed_attempt_will_be_retried_has_the_status_retrying_and_no_claim(
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger)

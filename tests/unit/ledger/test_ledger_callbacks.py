@@ -79,7 +79,7 @@ def test_the_claim_of_the_next_attempt_keeps_the_results_of_earlier_callbacks(
     ],
     ids=["refuse", "schedule", "claim"],
 )
-def test_a_callbacks_result_can_be_stored_after_any_first_write_of_the_message(
+def test_a_callbacks_result_can_be_stored_after_any_kind_of_first_ledger_write_of_the_message(
     fax_ledger: Ledger, aws: Aws, write: Any
 ) -> None:
     write(fax_ledger)

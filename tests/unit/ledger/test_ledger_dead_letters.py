@@ -44,7 +44,9 @@ def test_marking_an_unknown_message_as_a_dead_letter_creates_no_ledger_item(ledg
     assert aws.item() == {}
 
 
-def test_a_trouble_outlives_claims_and_releases_without_a_trouble(ledger: Ledger, aws: Aws) -> None:
+def test_a_recorded_trouble_is_kept_by_later_claims_and_by_releases_that_record_no_trouble(
+    ledger: Ledger, aws: Aws
+) -> None:
     """A fax that waits for its turn in an outage would lose the cause for its dead letter."""
     ledger.release(claimed(ledger), "misconfigured", "AccountSuspendedException: no")
     ledger.release(claimed(ledger))
@@ -52,7 +54,7 @@ def test_a_trouble_outlives_claims_and_releases_without_a_trouble(ledger: Ledger
 
 
 @pytest.mark.parametrize("end", ["retry_later", "release", "hand_back"])
-def test_a_claim_that_was_given_up_is_not_released_or_doubted_again(
+def test_a_claim_that_has_ended_can_be_neither_released_nor_marked_with_an_unknown_outcome(
     ledger: Ledger, aws: Aws, clock: FakeClock, end: str
 ) -> None:
     """The response to its end was lost, so the worker releases it as after any error."""
@@ -67,7 +69,7 @@ def test_a_claim_that_was_given_up_is_not_released_or_doubted_again(
     assert aws.item() == before
 
 
-def test_the_error_behind_an_unknown_outcome_is_recorded_without_another_change(
+def test_recording_the_error_of_an_unknown_outcome_changes_no_other_attribute(
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger)

@@ -24,7 +24,7 @@ def test_a_checkpoint_of_a_fax_stores_the_provider_the_provider_id_the_submit_ti
     assert claimed(fax_ledger, fax()).checkpoint == Checkpoint("p-1", "telnyx", NOW_MS + 3000)
 
 
-def test_a_checkpoint_without_a_fax_number_is_not_found_by_number(fax_ledger: Ledger, aws: Aws) -> None:
+def test_a_fax_whose_checkpoint_lacks_its_number_is_not_found_by_number(fax_ledger: Ledger, aws: Aws) -> None:
     fax_ledger.checkpoint(claimed(fax_ledger, fax()), "telnyx", "p-1")
     assert "line" not in aws.item("f-1", "fax")
     assert fax_ledger.ids_on_line(LINE, 0) == set()
@@ -46,7 +46,7 @@ def test_all_attempts_of_all_faxes_to_a_number_are_found_by_the_number(
 
 
 @pytest.mark.parametrize(("since", "ids"), [(NOW_MS, {"p-1"}), (NOW_MS + 1, set()), (NOW_MS - 0.5, {"p-1"})])
-def test_faxes_submitted_before_the_requested_time_are_not_found(
+def test_a_search_by_number_finds_only_faxes_submitted_since_the_requested_time(
     fax_ledger: Ledger, since: float, ids: set[str]
 ) -> None:
     fax_ledger.checkpoint(claimed(fax_ledger, fax()), "telnyx", "p-1", LINE)

@@ -42,7 +42,7 @@ def _size(value: object) -> int:
             return len(str(value).encode())
 
 
-def test_complete_records_the_provider_the_provider_id_and_the_time(
+def test_completing_a_message_records_the_provider_the_provider_id_and_the_time(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claim = claimed(ledger)
@@ -57,7 +57,7 @@ def test_complete_records_the_provider_the_provider_id_and_the_time(
 
 
 @pytest.mark.parametrize("status", ["sent", "delivered", "bounced"])
-def test_complete_after_an_event_adds_the_provider_id_and_keeps_the_status_of_the_event(
+def test_completing_a_message_after_an_event_adds_the_provider_id_and_keeps_the_events_status(
     ledger: Ledger, aws: Aws, clock: FakeClock, status: str
 ) -> None:
     claim = claimed(ledger)
@@ -70,7 +70,7 @@ def test_complete_after_an_event_adds_the_provider_id_and_keeps_the_status_of_th
     assert stored["completedAt"] == NOW_MS + 1000
 
 
-def test_complete_after_an_event_with_the_same_provider_id_makes_one_write(
+def test_completing_a_message_after_an_event_with_the_same_provider_id_makes_one_write(
     aws: Aws, clock: FakeClock
 ) -> None:
     ledger, client = watched(aws, clock)

@@ -37,7 +37,7 @@ def settled(ledger: Ledger, snapshot: Item, status: Ending, clock: FakeClock) ->
 
 @both
 @pytest.mark.parametrize("reached", [followed, crashed])
-def test_an_operator_can_end_an_abandoned_message_as_sent_or_failed(
+def test_an_operator_can_set_the_final_status_of_an_abandoned_message_to_sent_or_failed(
     ledger: Ledger, aws: Aws, clock: FakeClock, reached: Callable[[Ledger, FakeClock], None], status: Ending
 ) -> None:
     reached(ledger, clock)
@@ -54,7 +54,7 @@ def test_an_operator_can_end_an_abandoned_message_as_sent_or_failed(
 
 
 @both
-def test_an_operator_can_end_a_message_that_waits_for_its_next_attempt(
+def test_an_operator_can_set_the_final_status_of_a_message_that_waits_for_its_next_attempt(
     ledger: Ledger, aws: Aws, clock: FakeClock, status: Ending
 ) -> None:
     ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
@@ -67,7 +67,7 @@ def test_an_operator_can_end_a_message_that_waits_for_its_next_attempt(
 
 @both
 @pytest.mark.parametrize("verb", OWN_VERBS)
-def test_a_worker_cannot_write_to_a_message_that_an_operator_has_ended(
+def test_a_worker_cannot_write_to_a_message_whose_final_status_an_operator_has_set(
     ledger: Ledger, aws: Aws, clock: FakeClock, verb: str, status: Ending
 ) -> None:
     followed(ledger, clock)
@@ -81,7 +81,7 @@ def test_a_worker_cannot_write_to_a_message_that_an_operator_has_ended(
 
 @both
 @pytest.mark.parametrize("age", [LEASE, HOUR - 0.001])
-def test_an_operator_cannot_end_a_message_whose_try_began_recently(
+def test_an_operator_cannot_set_the_final_status_of_a_message_whose_try_began_recently(
     ledger: Ledger, aws: Aws, clock: FakeClock, age: float, status: Ending
 ) -> None:
     claim = claimed(ledger)
@@ -96,7 +96,7 @@ def test_an_operator_cannot_end_a_message_whose_try_began_recently(
     assert aws.item() == before
 
 
-def test_an_operator_cannot_end_a_message_that_was_submitted_again_after_it_was_read(
+def test_an_operator_cannot_set_the_final_status_of_a_message_submitted_again_after_it_was_read(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     followed(ledger, clock)
@@ -108,7 +108,7 @@ def test_an_operator_cannot_end_a_message_that_was_submitted_again_after_it_was_
     assert not settled(ledger, {**snapshot, "attempts": 1}, "failed", clock)
 
 
-def test_an_operator_cannot_end_a_message_without_a_ledger_item(
+def test_an_operator_cannot_set_the_final_status_of_a_message_without_a_ledger_item(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     assert not settled(ledger, {"status": "sending"}, "failed", clock)

@@ -22,7 +22,7 @@ from tests.support.unit.shared import (
 from tests.support.unit.verbs import OWN_VERBS
 
 
-def test_an_invalid_item_fails_with_its_reason_and_enters_the_index_of_failures(
+def test_an_invalid_mailbox_item_fails_with_its_reason_and_enters_the_index_of_failures(
     ledger: Ledger, aws: Aws
 ) -> None:
     assert ledger.refuse(item(callback_url="https://shop.example/told"), "invalid", "to: is missing")
@@ -34,7 +34,7 @@ def test_an_invalid_item_fails_with_its_reason_and_enters_the_index_of_failures(
     assert stored["history"] == [{"at": NOW_MS, "status": "failed", "code": "invalid"}]
 
 
-def test_the_ledger_stores_the_recipient_of_an_invalid_item_from_the_attribute_email(
+def test_the_ledger_stores_the_recipient_of_an_invalid_mailbox_item_from_its_attribute_email(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.refuse(item(to=..., email="theo@example.com"), "invalid", "no")
@@ -42,7 +42,7 @@ def test_the_ledger_stores_the_recipient_of_an_invalid_item_from_the_attribute_e
 
 
 @pytest.mark.parametrize("wrong", [5, {"a": 1}, ["a@example.com"], None, "", "x" * 390_000])
-def test_an_item_with_any_invalid_attribute_but_a_valid_key_is_recorded_as_failed(
+def test_a_mailbox_item_with_any_invalid_attribute_but_a_valid_key_is_recorded_as_failed(
     ledger: Ledger, aws: Aws, wrong: object
 ) -> None:
     assert ledger.refuse(item(to=wrong, callback_url=wrong), "invalid", "no")
@@ -51,7 +51,7 @@ def test_an_item_with_any_invalid_attribute_but_a_valid_key_is_recorded_as_faile
     assert not {"to", "callback_url"} & set(stored)
 
 
-def test_an_item_without_an_id_cannot_be_recorded_as_failed(ledger: Ledger) -> None:
+def test_a_mailbox_item_without_an_id_cannot_be_recorded_as_failed(ledger: Ledger) -> None:
     with pytest.raises(Malformed):
         ledger.refuse({"event_type": "mail"}, "invalid", "no")
 
@@ -140,7 +140,7 @@ def test_a_message_without_an_outcome_cannot_be_reopened_for_a_resend(ledger: Le
     assert "generation" not in aws.item()
 
 
-def test_a_message_cannot_be_reopened_again_from_a_copy_read_before_an_earlier_reopening(
+def test_a_message_cannot_be_reopened_with_a_ledger_item_read_before_an_earlier_reopening(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.refuse(item(), "invalid", "no")
@@ -151,7 +151,7 @@ def test_a_message_cannot_be_reopened_again_from_a_copy_read_before_an_earlier_r
     assert ledger.reopen(KEY, aws.item()) == 1
 
 
-def test_a_message_cannot_be_reopened_from_a_copy_that_lacks_a_recipients_new_outcome(
+def test_a_message_cannot_be_reopened_with_a_ledger_item_that_lacks_a_recipients_new_outcome(
     ledger: Ledger, aws: Aws
 ) -> None:
     both = ["ada@example.com", "eve@example.com"]

@@ -37,7 +37,7 @@ def test_an_event_from_the_provider_completes_a_message_whose_worker_crashed(
 
 
 @pytest.mark.parametrize("by_number", [True, False])
-def test_an_event_adds_the_provider_id_and_submit_time_only_for_messages_looked_up_by_number(
+def test_an_event_adds_the_provider_id_and_submit_time_only_to_messages_looked_up_by_phone_number(
     ledger: Ledger, aws: Aws, by_number: bool
 ) -> None:
     """The worker may have crashed before it could write them."""
@@ -143,7 +143,7 @@ def test_a_delivery_event_removes_a_held_message_from_the_index_of_failures(ledg
 
 
 @pytest.mark.parametrize("status", ["undelivered", "bounced", "complained"])
-def test_a_message_that_fails_at_the_provider_enters_the_index_of_failures_of_the_events_day(
+def test_a_message_that_fails_at_the_provider_enters_the_index_of_failures_under_the_day_of_the_event(
     ledger: Ledger, aws: Aws, clock: FakeClock, status: Status
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
@@ -235,7 +235,7 @@ COURSES: list[tuple[list[Status | None], Status]] = [
 
 
 @pytest.mark.parametrize(("courses", "status"), COURSES)
-def test_a_mails_status_follows_from_the_outcomes_of_its_recipients_in_any_order(
+def test_a_mails_status_depends_on_the_outcomes_of_its_recipients_but_not_on_their_order(
     ledger: Ledger, aws: Aws, courses: list[Status | None], status: Status
 ) -> None:
     events = [
@@ -318,7 +318,7 @@ def test_an_event_about_an_unknown_recipient_adds_no_recipient_to_the_ledger_ite
     assert "mallory@example.com" not in aws.item()["recipients"]
 
 
-def test_an_event_about_several_recipients_adds_no_list_to_a_message_with_one_recipient(
+def test_an_event_with_a_list_of_recipients_adds_no_recipients_attribute_to_a_message_with_one_recipient(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")

@@ -24,7 +24,7 @@ values = st.recursive(
 
 @given(st.dictionaries(texts, values, max_size=5))
 @example({text: text for text in ["\ufffe", "\uffff", "a\0b", "\x1f", "\u2028", "🎉"]})
-def test_an_item_encoded_for_sqs_has_only_accepted_characters_and_decodes_unchanged(
+def test_a_mailbox_item_encoded_for_sqs_has_only_characters_that_sqs_accepts_and_decodes_unchanged(
     item: dict[str, Any],
 ) -> None:
     body = encode(item)

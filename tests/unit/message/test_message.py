@@ -31,12 +31,12 @@ GIVE = "put the file into the payload bucket, and give {ref, filename, content_t
 @pytest.mark.parametrize(
     "changes", [{"id": ...}, {"id": ""}, {"id": 5}, {"event_type": ...}, {"event_type": None}]
 )
-def test_an_item_without_a_string_id_and_event_type_is_malformed(changes: dict[str, Any]) -> None:
+def test_a_mailbox_item_without_a_string_id_and_event_type_is_malformed(changes: dict[str, Any]) -> None:
     with pytest.raises(Malformed, match="no `id` and `event_type` of type string: not a message"):
         parse(item(**changes), CONTRACTS)
 
 
-def test_the_key_of_an_item_is_read_even_if_other_attributes_are_invalid() -> None:
+def test_the_key_of_a_mailbox_item_is_read_even_if_other_attributes_are_invalid() -> None:
     assert key_of({"id": "m-1", "event_type": "mail", "to": 5}) == Key("m-1", "mail")
 
 
@@ -124,7 +124,7 @@ def test_a_message_that_would_expire_before_its_send_at_is_refused(send_at: str)
     assert refusal == ("send_at", "lies after expires_at; it would expire before it is sent")
 
 
-def test_an_item_whose_ttl_is_before_its_send_at_is_refused() -> None:
+def test_a_mailbox_item_whose_ttl_is_before_its_send_at_is_refused() -> None:
     refusal = problem(send_at="2026-11-22T00:00:00Z", ttl=1_795_251_600)
     assert refusal == ("ttl", "is before send_at; the item would be gone before it is sent")
 
@@ -188,7 +188,7 @@ def test_an_attribute_of_the_wrong_type_is_refused_with_its_path_and_the_expecte
     assert problem(**changes) == (field, sentence)
 
 
-def test_every_attribute_of_an_item_can_be_used_as_a_template_variable() -> None:
+def test_every_attribute_of_a_mailbox_item_can_be_used_as_a_template_variable() -> None:
     attributes = item(first_name="Vincent", age=Decimal("37"), variables="mine", nested={"a": [1]})
     assert parse(attributes, CONTRACTS).variables == attributes
 

@@ -105,7 +105,7 @@ def test_both_forms_of_a_mexican_or_argentinian_mobile_number_are_normalised_to_
     assert to_e164(text, region) == line
 
 
-def test_an_argentinian_mobile_number_without_its_9_is_kept_and_matches_the_form_with_it() -> None:
+def test_an_argentinian_number_without_the_digit_9_is_unchanged_and_matches_the_form_with_the_9() -> None:
     assert to_e164("+54 11 2345-6789") == "+541123456789"
     assert spellings("+541123456789") == ("+541123456789", "+5491123456789")
     assert spellings("+5491123456789") == ("+5491123456789", "+541123456789")

@@ -159,7 +159,7 @@ def test_the_callback_of_a_message_other_than_a_fax_has_the_messages_key_and_sta
         ({**FAX, "status": "failed"}, {"dead_lettered_at": 7}),
     ],
 )
-def test_a_change_without_an_outcome_or_a_callback_url_causes_no_callback(
+def test_a_ledger_change_without_an_outcome_or_a_callback_url_causes_no_callback(
     old: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     assert callback_of(change(old, **changes), 20) is None
@@ -174,7 +174,7 @@ def test_a_repeated_stream_record_causes_the_same_callback() -> None:
     assert reported(status="sent", attempts=1) == reported(status="sent", attempts=1)
 
 
-def test_each_message_status_attempt_and_resend_has_a_different_webhook_id() -> None:
+def test_callbacks_of_different_messages_statuses_attempts_or_resends_have_different_webhook_ids() -> None:
     reopened = {**FAX, "generation": 1}
     callbacks = [
         reported(status="sent", attempts=1),

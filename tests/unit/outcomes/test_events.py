@@ -159,7 +159,7 @@ def test_an_eventbridge_event_contains_neither_recipients_nor_texts_about_them(
         change(1, {**MAIL, "status": "failed"}, status="retrying", generation=1),
     ],
 )
-def test_a_change_that_is_not_an_outcome_causes_no_eventbridge_event(
+def test_a_ledger_change_that_is_not_an_outcome_causes_no_eventbridge_event(
     outcomes: Consequences, bus: Bus, record: dict[str, Any]
 ) -> None:
     assert outcomes.handle(record) == set()

@@ -119,7 +119,7 @@ def test_callbacks_are_queued_with_at_most_ten_entries_per_call(outcomes: Conseq
         {"eventName": "REMOVE", "dynamodb": {"SequenceNumber": "1", "OldImage": image(**FAX)}},
     ],
 )
-def test_a_change_without_callback_or_retry_makes_no_call_to_sqs(
+def test_a_ledger_change_without_callback_or_retry_makes_no_call_to_sqs(
     outcomes: Consequences, record: dict[str, Any], counted: Counted
 ) -> None:
     assert outcomes.handle(record) == set()

@@ -47,7 +47,7 @@ def test_a_stream_record_whose_callback_could_not_be_queued_is_reported_as_faile
     assert sorted(body["id"] for body in fax_queues.bodies("webhook")) == ["a", "c"]
 
 
-def test_a_stream_record_whose_retry_could_not_be_queued_is_handled_again_with_its_callback(
+def test_if_a_retry_could_not_be_queued_its_stream_record_is_handled_again_and_repeats_the_callback(
     fax_queues: Aws, clock: FakeClock
 ) -> None:
     down = client_error("ServiceUnavailable", status=503)

@@ -28,7 +28,7 @@ def retrying(old: dict[str, Any] = OLD, **changes: Any) -> LedgerChange:
     return LedgerChange(old, {name: value for name, value in new.items() if value is not ...})
 
 
-def test_the_next_attempt_of_a_fax_is_built_from_the_ledger_item_alone() -> None:
+def test_the_next_attempt_of_a_fax_is_built_only_from_the_ledger_item() -> None:
     assert retry_of(
         retrying(attempts=6, callback_url=TOLD, expires_at="2026-12-01T00:00:00Z"), TEN_MINUTES
     ) == {
@@ -42,7 +42,7 @@ def test_the_next_attempt_of_a_fax_is_built_from_the_ledger_item_alone() -> None
     }
 
 
-def test_the_next_attempt_of_a_fax_has_the_payload_and_sender_of_the_first() -> None:
+def test_the_next_attempt_of_a_fax_has_the_payload_and_sender_of_the_first_attempt() -> None:
     attributes: dict[str, Any] = {"payload_ref": "s3://b/k", "from": "+12025550101"}
     retry = retry_of(retrying(pdf_url=..., **attributes), TEN_MINUTES)
     assert retry is not None
@@ -78,7 +78,7 @@ def test_a_ledger_item_restored_with_the_status_retrying_causes_no_attempt() -> 
         ({**OLD, "status": "retrying", "callbacks": {}}, {"callbacks": {"retrying.1": {"status": "sent"}}}),
     ],
 )
-def test_changes_other_than_a_fax_becoming_retrying_cause_no_attempt(
+def test_a_ledger_change_that_does_not_set_a_fax_to_retrying_causes_no_attempt(
     old: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     assert retry_of(retrying(old, **changes), TEN_MINUTES) is None

@@ -59,7 +59,7 @@ def test_opting_in_again_applies_to_every_spelling_of_a_phone_number(
     assert not preferences.opt_in(WITH_9, TOPIC)
 
 
-def test_a_repeated_opt_out_keeps_the_first_one_and_returns_false(
+def test_repeating_an_opt_out_keeps_the_first_opt_out_and_returns_false(
     preferences: Preferences, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
@@ -95,7 +95,7 @@ def test_opting_in_without_an_earlier_opt_out_writes_no_item(preferences: Prefer
     assert stored(aws) == []
 
 
-def test_an_opt_out_is_reported_as_new_even_if_the_first_response_was_lost(
+def test_an_opt_out_is_reported_as_new_even_if_the_first_response_of_dynamodb_was_lost(
     aws: Aws, clock: FakeClock
 ) -> None:
     preferences = preferences_of(aws, clock, update_item=asked_twice)
@@ -103,7 +103,7 @@ def test_an_opt_out_is_reported_as_new_even_if_the_first_response_was_lost(
     assert preferences.get(ADA, TOPIC) == OptOut(ADA, TOPIC, NOW_MS, "one-click")
 
 
-def test_an_opt_in_is_reported_as_new_even_if_the_first_response_was_lost(
+def test_an_opt_in_is_reported_as_new_even_if_the_first_response_of_dynamodb_was_lost(
     preferences: Preferences, aws: Aws, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
@@ -138,7 +138,7 @@ def test_every_request_about_opt_outs_is_valid_in_boto3s_model_of_dynamodb(prefe
         assert problems("dynamodb", operation, arguments) == ""
 
 
-def test_the_key_and_the_item_of_an_opt_out_can_be_read_without_the_class_preferences() -> None:
+def test_module_functions_build_the_key_of_an_opt_out_and_parse_the_opt_out_of_an_item() -> None:
     assert choice_key(ADA, TOPIC) == {"recipient": {"S": ADA}, "topic": {"S": TOPIC}}
     row = {"recipient": ADA, "topic": TOPIC, "opted_out_at": NOW_MS, "by": "page"}
     assert opt_out_of(row) == OUT

@@ -66,7 +66,7 @@ def test_a_late_or_repeated_stop_does_not_undo_a_newer_start(list_: Suppressions
     assert of_ada(list_) is None
 
 
-def test_a_late_copy_of_a_stop_does_not_suppress_the_number_again_after_lifting(
+def test_a_late_copy_of_a_stop_does_not_suppress_a_number_whose_suppression_was_lifted(
     list_: Suppressions, clock: FakeClock
 ) -> None:
     list_.mark(LANDLINE)

@@ -54,7 +54,7 @@ def test_a_complaint_replaces_a_bounce_on_the_suppression_list_but_not_the_rever
     assert suppressions.find("mail", [ADA]) == {ADA: complaint}
 
 
-def test_lifting_a_suppression_is_reported_as_new_even_if_the_response_was_lost(
+def test_lifting_a_suppression_is_reported_as_new_even_if_the_first_response_of_dynamodb_was_lost(
     suppressions: Suppressions, aws: Aws, clock: FakeClock
 ) -> None:
     suppressions.mark(BOUNCE)
@@ -72,7 +72,7 @@ def test_lifting_the_suppression_of_an_unsuppressed_recipient_writes_no_item(
 
 
 @pytest.mark.parametrize("again", [BOUNCE, _later(0, reason="complaint")])
-def test_a_late_copy_of_a_bounce_does_not_suppress_a_recipient_again_after_lifting(
+def test_a_late_copy_of_a_bounce_does_not_suppress_a_recipient_whose_suppression_was_lifted(
     suppressions: Suppressions, again: Suppression
 ) -> None:
     suppressions.mark(BOUNCE)
@@ -82,7 +82,7 @@ def test_a_late_copy_of_a_bounce_does_not_suppress_a_recipient_again_after_lifti
     assert list(suppressions.listed()) == []
 
 
-def test_a_complaint_before_lifting_does_not_replace_a_bounce_after_lifting(
+def test_a_complaint_older_than_the_lifting_of_a_suppression_does_not_replace_a_newer_bounce(
     suppressions: Suppressions,
 ) -> None:
     suppressions.mark(BOUNCE)
@@ -93,7 +93,9 @@ def test_a_complaint_before_lifting_does_not_replace_a_bounce_after_lifting(
     assert suppressions.find("mail", [ADA]) == {ADA: again}
 
 
-def test_a_bounce_after_lifting_suppresses_the_recipient_again(suppressions: Suppressions) -> None:
+def test_a_bounce_after_a_suppression_was_lifted_suppresses_the_recipient_again(
+    suppressions: Suppressions,
+) -> None:
     suppressions.mark(BOUNCE)
     suppressions.lift(ADA, "mail")
     again = _later(3600)

@@ -204,7 +204,7 @@ def test_cached_signing_keys_are_used_while_the_secret_cannot_be_read_again(
     assert len(client.asked) == 2
 
 
-def test_a_token_causes_only_one_read_if_the_secret_has_never_been_read(clock: FakeClock) -> None:
+def test_checking_a_token_tries_only_once_to_read_a_secret_that_cannot_be_read(clock: FakeClock) -> None:
     client = keys()
     client.trouble = DENIED
     with pytest.raises(type(DENIED)):
