@@ -93,9 +93,7 @@ def test_internal_attribute_names_are_never_suggested_as_the_right_spelling() ->
     assert message.misspelt() == {}
 
 
-def test_no_attribute_of_the_smallest_mail_or_of_a_fax_from_the_http_gateway_is_reported_as_misspelt() -> (
-    None
-):
+def test_no_attribute_of_the_smallest_mail_or_of_a_gateway_fax_is_reported_as_misspelt() -> None:
     names = {"email": "ldg55d@example.com", "first_name": "Vincent", "last_name": "Lee"}
     mail = parse({"id": "2026ldg55d", "event_type": "mail", **names}, CONTRACTS)
     fax = {"fax_id": "abc123", "to": "+16175551234", "pdf_url": "https://some-url.example/file.pdf"}
