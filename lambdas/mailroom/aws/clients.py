@@ -61,15 +61,15 @@ def dynamodb() -> "DynamoDBClient":
 def dynamodb_once() -> "DynamoDBClient":
     """Return the DynamoDB client for writes that would take effect a second time if the SDK repeated them.
 
-    It tries a write only once. A write without a response has an unknown outcome.
+    The client tries a write only once. A write without a response has an unknown outcome.
     """
     return _on_recent_connections(boto3.client("dynamodb", config=_config(read_seconds=5, attempts=1)))
 
 
 @cache
 def sqs() -> "SQSClient":
-    """Return the SQS client, for visibility and sends. A repeated send may make a duplicate, which the ledger
-    drops."""
+    """Return the SQS client, for visibility time-outs and sends. A repeated send may make a duplicate, which
+    the ledger drops."""
     return boto3.client("sqs", config=_REPEATABLE)
 
 
@@ -89,7 +89,7 @@ def secretsmanager() -> "SecretsManagerClient":
     """Return the Secrets Manager client, for credentials and signing keys, which must not be in environment
     variables.
 
-    It gives up quickly, because a secret is read within the time of a submit.
+    The client gives up quickly, because a secret is read within the time of a submit.
     """
     return boto3.client("secretsmanager", config=_config(read_seconds=2, attempts=2))
 
@@ -105,8 +105,8 @@ def scheduler() -> "EventBridgeSchedulerClient":
 def events() -> "EventBridgeClient":
     """Return the EventBridge client. An event that is put again keeps its ID.
 
-    It gives up quickly, because callbacks and retries wait behind an event in the stream, and the stream
-    delivers the record of a failed event again.
+    The client gives up quickly, because callbacks and retries wait behind an event in the stream, and the
+    stream delivers the record of a failed event again.
     """
     return boto3.client("events", config=_config(read_seconds=2, attempts=2))
 
@@ -115,20 +115,20 @@ def events() -> "EventBridgeClient":
 def sesv2(submit_seconds: float) -> "SESV2Client":
     """Return the SES client, for send_email, a call without an idempotency key.
 
-    It tries a submit only once. A submit without a response in time has an unknown outcome.
+    The client tries a submit only once. A submit without a response in time has an unknown outcome.
     """
     return _on_recent_connections(boto3.client("sesv2", config=_once(submit_seconds)))
 
 
 @cache
 def sms(submit_seconds: float) -> "PinpointSMSVoiceV2Client":
-    """Return the client for AWS End User Messaging. Like `sesv2`, it tries a submit only once."""
+    """Return the client for AWS End User Messaging. This client too tries a submit only once: see `sesv2`."""
     return _on_recent_connections(boto3.client("pinpoint-sms-voice-v2", config=_once(submit_seconds)))
 
 
 @cache
 def sns(submit_seconds: float) -> "SNSClient":
-    """Return the SNS client, for endpoints and publish. Like `sesv2`, it tries a submit only once."""
+    """Return the SNS client, for endpoints and publish. This client too tries a submit only once: see `sesv2`."""
     return _on_recent_connections(boto3.client("sns", config=_once(submit_seconds)))
 
 
@@ -141,8 +141,8 @@ class _Recent:
 
     An idle connection may be dead without a sign: Lambda purges idle connections while a function is frozen
     ("Best practices for working with AWS Lambda functions", on keep-alive), and NAT gateways and services
-    close them too. Calls with retries survive that. But a submit is tried only once, and after a reset
-    it is unknown whether the submit arrived.
+    close them too. Calls with retries survive a dead connection. But a submit is tried only once, and after a
+    reset it is unknown whether the submit reached the provider.
     """
 
     clock: Callable[[], float] = staticmethod(time.time)
@@ -151,7 +151,7 @@ class _Recent:
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         self._used = self.clock()
-        return super().request(*args, **kwargs)  # type: ignore[misc] # the subclasses' other base has it
+        return super().request(*args, **kwargs)  # type: ignore[misc] # the other base class has `request`
 
     @property
     def is_connected(self) -> bool:
@@ -176,10 +176,10 @@ class _HttpsPool(AWSHTTPSConnectionPool):
 
 
 def _on_recent_connections(client: T) -> T:
-    """Return the client after limiting its connections to those used within MAX_IDLE_SECONDS, and new ones.
+    """Make the client use only new connections and those used within MAX_IDLE_SECONDS, and return the client.
 
-    botocore lacks a setting for that. Its session has the classes of its pools in a dictionary, which its
-    pool manager reads.
+    botocore lacks a setting for the age of connections. Its session has the classes of its pools in a
+    dictionary, which its pool manager reads.
     """
     session = client._endpoint.http_session  # type: ignore[attr-defined]
     session._pool_classes_by_scheme.update(http=_HttpPool, https=_HttpsPool)

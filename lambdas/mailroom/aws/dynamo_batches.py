@@ -11,26 +11,27 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 MAX_STATEMENTS = 25
-"""Most statements in one BatchExecuteStatement."""
+"""Maximum number of statements in one BatchExecuteStatement."""
 MAX_PUTS = 25
-"""Most items in one BatchWriteItem."""
+"""Maximum number of items in one BatchWriteItem."""
 MAX_KEYS = 100
-"""Most keys in one BatchGetItem, over all tables."""
+"""Maximum number of keys in one BatchGetItem, over all tables."""
 _CALLS = 4
-"""Most calls for the same keys until UnprocessedKeys is raised. The SDK itself also repeats each call if
-DynamoDB throttles it."""
+"""Maximum number of calls for the same keys before UnprocessedKeys is raised. The SDK itself also repeats
+each call if DynamoDB throttles it."""
 
 
 class UnprocessedKeys(RuntimeError):
-    """Raised if DynamoDB has left out some items of a batch. The caller must try again."""
+    """Raised if DynamoDB has left out some items of a batch. The caller must repeat the work that needs
+    them."""
 
 
 def insert(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> list[str | None]:
     """Put items that are new, in one call for every 25 items; DynamoDB decides on each item separately.
 
     Returns for each item None if it was written, or else an error's code. A code does not prove that the item
-    was not written: DuplicateItem may mean this item, if the SDK repeated the call, and DynamoDB may have
-    been too busy to know.
+    was not written: DuplicateItem may mean this item, if the SDK repeated the call, or DynamoDB may have been
+    too busy to report the result.
     """
     codes: list[str | None] = []
     for first in range(0, len(items), MAX_STATEMENTS):
@@ -50,7 +51,7 @@ def _insert_statement(table: str, names: tuple[str, ...]) -> str:
 
 
 def batch_put(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> None:
-    """Put items, or replace items of the same keys, in as few calls as possible. No key may come twice.
+    """Put items, or replace items of the same keys, in as few calls as possible. All keys must be different.
 
     Raises UnprocessedKeys.
     """

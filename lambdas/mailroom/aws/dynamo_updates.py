@@ -1,6 +1,6 @@
 """UpdateItem of DynamoDB: one conditional update.
 
-Producers import this module as well, so it needs boto3 only.
+Producers import this module as well, so boto3 is the only package that it may import.
 """
 
 import re
@@ -25,7 +25,7 @@ class Update(NamedTuple):
     sets: Mapping[str, Value] = _NO_ATTRIBUTES
     """New values by attribute."""
     once: Mapping[str, Value] = _NO_ATTRIBUTES
-    """Values by attribute, for attributes that the item lacks."""
+    """Values by attribute, each set only if the item lacks the attribute."""
     appends: Mapping[str, Value] = _NO_ATTRIBUTES
     """Lists of further entries, by the attribute to whose list they are appended."""
     adds: Mapping[str, Value] = _NO_ATTRIBUTES
@@ -71,8 +71,8 @@ def _aliases(*texts: str) -> dict[str, str]:
 
 
 class ConditionFailed(Exception):
-    """Raised if the condition of an update is false. `item` is the item in plain Python; {} if there is
-    none."""
+    """Raised if the condition of an update is false. `item` is the item in plain Python; {} if the item does
+    not exist."""
 
     def __init__(self, item: dict[str, Any]) -> None:
         super().__init__("the condition did not hold")
@@ -92,7 +92,8 @@ def update(
 ) -> dict[str, Any]:
     """Call UpdateItem, and return the item that `returns` names, in plain Python. Raises ConditionFailed.
 
-    `#ttl` in a text is the attribute `ttl`, unless `names` has another one: DynamoDB reserves that word
+    `#ttl` in an expression is the attribute `ttl`, unless `names` gives another attribute for `#ttl`:
+    DynamoDB reserves the word ttl
     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html).
     """
     request: dict[str, Any] = {
@@ -102,7 +103,7 @@ def update(
         # DynamoDB sends the item with the error of a failed condition, so that no read is needed.
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    # DynamoDB refuses each of these two parameters if it is empty.
+    # DynamoDB refuses an empty map of names or of values.
     if aliases := {**_aliases(expression, condition), **(names or {})}:
         request["ExpressionAttributeNames"] = aliases
     if values:
@@ -130,6 +131,7 @@ def try_update(
 
 
 def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the item that DynamoDB sent with the error of a failed condition; the types of boto3 lack it."""
+    """Return the item that DynamoDB sent with the error of a failed condition; the types of boto3 lack this
+    item."""
     item: Mapping[str, Any] = response.get("Item", {})
     return item

@@ -1,6 +1,6 @@
 """DynamoDB's attribute values: encoded from Python, decoded to Python, compared and measured.
 
-Producers import this module as well, so it needs boto3 only.
+Producers import this module as well, so boto3 is the only package that it may import.
 """
 
 import base64
@@ -15,9 +15,9 @@ Value = dict[str, Any]
 Sets = dict[str, Value]
 """Attribute values by attribute."""
 MAX_LEVELS = 32
-"""Most levels of nested lists and maps that DynamoDB accepts."""
+"""Maximum number of levels of nested lists and maps that DynamoDB accepts."""
 _MAX_PLAIN_DIGITS = 18
-"""Most digits of a whole number that is portable as a JSON integer."""
+"""Maximum number of digits of a whole number that is portable as a JSON integer."""
 
 
 def image_of(item: Mapping[str, Any]) -> dict[str, Value]:
@@ -107,7 +107,7 @@ def _plain(value: Value) -> Any:
         case "N":
             return _plain_number(content)
         case "B":
-            # A stream record has base64; boto3 returns bytes.
+            # Binary is base64 in a stream record, and bytes in a response of boto3.
             return content if isinstance(content, str) else base64.b64encode(bytes(content)).decode()
         case "NULL":
             return None
@@ -147,7 +147,8 @@ def _canonical(value: Value) -> Any:
 
 
 def size_of(image: Mapping[str, Value]) -> int:
-    """Return the bytes of an item that DynamoDB counts, by "Item sizes and formats" of its developer guide.
+    """Return an item's size in bytes as DynamoDB counts it, by "Item sizes and formats" of its developer
+    guide.
 
     Numbers count a little more than in DynamoDB, because the guide has only a rule of thumb for them.
     """
@@ -181,5 +182,5 @@ def number(value: int | float) -> Value:
 
 
 def strings(value: str | list[str]) -> Value:
-    """Encode one string, or a list of strings."""
+    """Encode one string, or a list of strings, in DynamoDB's form."""
     return {"S": value} if isinstance(value, str) else {"L": [{"S": text} for text in value]}

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 MAX_ENTRIES = 10
 MAX_BYTES = 1024 * 1024
-"""Most bytes of a message, and also of a whole batch, attributes included."""
+"""Maximum size in bytes of a message, and also of a whole batch, attributes included."""
 MAX_DELAY_SECONDS = 900
 MAX_VISIBILITY_SECONDS = 42_300
 """Longest visibility time-out in seconds that may be set. SQS refuses a time-out that ends more than 12 hours
@@ -59,7 +59,8 @@ class Entry:
 def batches(
     values: Iterable[T], size_of: Callable[[T], int], max_count: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES
 ) -> Iterator[list[T]]:
-    """Yield the values in order, in batches within both limits: by default those of one SendMessageBatch."""
+    """Yield the values in order, in batches within both limits: by default the limits of one
+    SendMessageBatch."""
     batch: list[T] = []
     bytes_ = 0
     for value in values:
@@ -88,7 +89,8 @@ def send(client: "SQSClient", url: str, entries: Sequence[Entry]) -> set[str]:
 
 
 def _send(client: "SQSClient", url: str, batch: Sequence[Entry]) -> set[str]:
-    """Make one call, and return the references of the entries that failed: all if the whole call failed."""
+    """Make one call, and return the references of the entries that failed: all entries if the whole call
+    failed."""
     try:
         response = client.send_message_batch(
             QueueUrl=url, Entries=[_request(index, entry) for index, entry in enumerate(batch)]
@@ -119,7 +121,8 @@ def _request(index: int, entry: Entry) -> Any:
 
 
 def set_visibility(client: "SQSClient", url: str, waits: Sequence[tuple[str, float]]) -> None:
-    """Set after how many seconds the queue delivers the message of each receipt again. One call sets ten.
+    """Set after how many seconds the queue delivers the message of each receipt again. One call to SQS serves
+    ten receipts.
 
     A wait that cannot be set is logged, and no error is raised: the message is then delivered again when the
     queue's own visibility time-out ends, which is later but safe.

@@ -23,7 +23,7 @@ class Version(Struct, frozen=True):
     """A value of a secret."""
 
     text: str
-    """The secret itself. Never log it."""
+    """The secret text, which must never be logged."""
     created: float
     """The time at which this value was put into Secrets Manager, in epoch seconds."""
 
@@ -32,8 +32,8 @@ class Version(Struct, frozen=True):
 
 
 def unreadable(secret: str, error: ClientError | BotoCoreError) -> NotReady:
-    """Return the outcome of a message that was not sent because a secret cannot be read. `secret` is its name
-    for people.
+    """Return the outcome of a message that was not sent because a secret cannot be read. `secret` is the
+    secret's name for people.
 
     An error that may be temporary becomes a `Retry`. Any other error of AWS is a fault of the configuration.
     """

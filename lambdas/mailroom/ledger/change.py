@@ -56,7 +56,7 @@ class LedgerChange(Struct, frozen=True):
 
 
 def change_of(record: Mapping[str, Any]) -> LedgerChange | None:
-    """Read the change from a record of the stream; None if the item was deleted, because a deletion is not an
+    """Return the change that a stream record reports. None for a deleted item: a deletion is not an
     outcome."""
     images = record["dynamodb"]
     if record["eventName"] == "REMOVE" or "NewImage" not in images:

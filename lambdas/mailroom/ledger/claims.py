@@ -51,8 +51,8 @@ class Claimed(Struct, frozen=True):
     unsettled: tuple[Try, ...] = ()
     """Earlier tries of unknown outcome, oldest first; empty if the attempt was certainly not submitted."""
     checkpoint: Checkpoint | None = None
-    """Acceptance of this attempt by the provider: the worker waits for the result, and never submits
-    again."""
+    """Acceptance of this attempt by the provider: the worker waits for the result, and never submits this
+    attempt again."""
     redirected_to: str | None = None
     """Recipient to whom the stage's settings redirect the message, instead of its recipients."""
     redriven: bool = False
@@ -78,7 +78,7 @@ class Superseded(Struct, frozen=True):
 
 
 class InProgress(Struct, frozen=True):
-    """Refusal of a claim: another worker holds the message."""
+    """Refusal of a claim: another worker has claimed the message, and that worker's lease has not ended."""
 
     seconds: float
     """Seconds until the other worker's lease ends."""

@@ -16,8 +16,9 @@ from mailroom.ledger.table import NO_OUTCOME, LedgerTable
 
 UNSENT = f"""attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_tries)
     AND attribute_not_exists(provider_id) AND {NO_OUTCOME}"""
-"""Condition: the message has not ended, and was certainly not sent. No worker holds the message or died with
-it, and no provider has accepted it. A worker may have claimed and released the message."""
+"""Condition: the message has not ended, and was certainly not sent. No worker holds the message or crashed
+while holding it, and no provider has accepted the message. A worker may have claimed and released the
+message."""
 ERASED = "erased"
 """Text that replaces any text that named the person."""
 ERASED_UNSENT = "its recipient was erased before it was sent"
@@ -41,8 +42,8 @@ class Erasure(LedgerTable):
     def empty(self, key: MessageKey, item: Mapping[str, Any], by: str = "") -> bool:
         """Remove the attributes about the person from an item (in plain Python) of a message that has ended.
 
-        `by` is the operator, if known. False if the item has changed since it was read, or if its message has
-        not ended.
+        `by` is the operator, if known. Returns False if the item has changed since it was read, or if its
+        message has not ended.
 
         The status stays, so no callback follows; `updatedAt` and `ttl` stay as well. `attempts` is raised by
         one, so that an event of the last attempt is outdated and cannot restore data about the person.

@@ -1,6 +1,6 @@
 """Attributes of the ledger's items, in DynamoDB's form.
 
-Producers import this module as well, so it needs boto3 only.
+Producers import this module as well, so boto3 is the only package that it may import.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from mailroom.message.message import Message
 
 MAX_HISTORY = 50
-"""Most entries that `history` keeps: enough for the 20 attempts of a fax and the events of its provider;
+"""Maximum number of entries in `history`: enough for the 20 attempts of a fax and the events of its provider;
 about 2.5 KB."""
 MAX_ERROR = 500
-"""Most characters of an error's message that an item stores, so that the item stays near one write unit."""
+"""Maximum number of characters of an error's message in a ledger item, so that the item stays near one write
+unit."""
 MAX_KEPT = 2048
-"""Most characters that the ledger stores of an attribute of an invalid item, because such an attribute may be
-anything, up to 400 KB."""
+"""Maximum number of characters that the ledger stores of an invalid item's attribute, whose value may have up
+to 400 KB."""
 
 PROVIDER_FACTS = (
     *("recipients", "sentAt", "deliveredAt", "delayedAt", "delay_type", "undeliveredAt", "error_code"),
@@ -48,12 +49,13 @@ class MessageKey(Protocol):
 
 
 def where(key: MessageKey) -> Sets:
-    """Return the primary key of a message's item."""
+    """Return the primary key of a message's ledger item, in DynamoDB's form."""
     return {"id": string(key.id), "event_type": string(key.event_type)}
 
 
 def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: str | None = None) -> Sets:
-    """Return a message's recipients, topic and callback URL as item attributes, without the missing ones."""
+    """Return a message's recipients, topic and callback URL as item attributes. A missing value is left
+    out."""
     sets: Sets = {}
     if to:
         sets["to"] = strings(to)
@@ -72,8 +74,8 @@ def about_of(message: "Message") -> Sets:
 
 
 def addressing_of_any(item: Mapping[str, Any]) -> Sets:
-    """Return the valid attributes among recipients, topic and callback URL of an item that may be invalid in
-    any way."""
+    """Return the recipients and the callback URL of an invalid item as item attributes, each only if it is
+    valid."""
     to, callback_url = item.get("to") or item.get("email"), item.get("callback_url")
     return addressing_of(_short(to), _short(callback_url))
 
@@ -83,10 +85,11 @@ def _short(value: object) -> str | None:
 
 
 def entries_of(addressees: Sequence[str]) -> Sets:
-    """Return the attribute `recipients`: for each of several addressees, an entry for that addressee's
+    """Return the attribute `recipients` of a message to several recipients: one entry for each recipient's
     outcome.
 
-    Only this function adds entries, so an event cannot add an entry for an address that the message lacks.
+    Only this function adds entries, so an event cannot add an entry for an address to which the message is
+    not sent.
     """
     if len(addressees) < 2:
         return {}
@@ -94,7 +97,7 @@ def entries_of(addressees: Sequence[str]) -> Sets:
 
 
 def facts_of(facts: Mapping[str, str | int]) -> Sets:
-    """Encode facts as DynamoDB's attribute values."""
+    """Encode facts about a message (attributes by name) in DynamoDB's form."""
     return {name: string(value) if isinstance(value, str) else number(value) for name, value in facts.items()}
 
 

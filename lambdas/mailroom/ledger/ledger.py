@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 # queue            visibility time-out ────────────────────▶ redelivers
 # worker B                                lease over ▶ claim ─ look for evidence ─ complete, or submit
 NOT_HELD = "(attribute_not_exists(startedAt) OR startedAt <= :lease_over)"
-"""Condition: no worker holds the message, or the lease of the worker that holds it is over, so that worker is
-dead."""
+"""Condition: no worker holds the message, or the holder's lease is over, so that the holder must have
+crashed."""
 FIRST = "(attribute_not_exists(attempts) OR attempts = :ended)"
 """Condition for a first attempt: no attempt has ended yet, or the message is not in the ledger yet."""
 NEXT = "attempts = :ended"
@@ -64,7 +64,7 @@ KNOWN = "attribute_exists(id)"
 
 _ONE = number(1)
 _CLAIM_OVER = ("startedAt", "unsettled_tries")
-"""Attributes that are removed when the outcome of each try is known."""
+"""Attributes that are removed when the outcome of every try of the message is known."""
 _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell any more how it ended"
 
 
@@ -83,7 +83,7 @@ class NewClaim(NamedTuple):
 
 
 class Ledger(LedgerTable):
-    """Writes of the ledger. Each also sets `updatedAt` and `ttl`; a write with an `entry` also adds that
+    """Writes to the ledger. Each write also sets `updatedAt` and `ttl`. With an `entry`, the write adds that
     status to `history`."""
 
     def __init__(
@@ -104,8 +104,8 @@ class Ledger(LedgerTable):
 
     @classmethod
     def of(cls, settings: Common, lease: float = 0) -> "Ledger":
-        """Create the ledger from a function's settings. Only a function that claims messages needs a
-        lease."""
+        """Create the ledger from a function's settings. `lease`: seconds for which a worker may hold a
+        message; only functions that claim messages set it."""
         table, ttl = settings.ledger_table, settings.ledger_ttl_seconds
         return cls(clients.dynamodb(), table, lease=lease, ttl=ttl, clock=time.time)
 
@@ -130,19 +130,20 @@ class Ledger(LedgerTable):
             item = self.write(message.key, self._claiming(new, moment), condition, values, returns="ALL_OLD")
         except ConditionFailed as failed:
             item = failed.item
-            # The item has this claim's token if an earlier write of the same claim succeeded but its response
-            # was lost: a try of the SDK, or `claim_new`. Then the message is claimed, unless an event has
-            # completed it meanwhile.
+            # An earlier write of the same claim, by `claim_new` or by the SDK, may have succeeded although
+            # its response was lost. Then the item has this claim's token, and the message is claimed unless
+            # an event has completed it meanwhile.
             if item.get("claim_token") != new.token or "completedAt" in item:
                 return why_not_claimed(item, message.attempt, now_ms, self._lease_ms)
         return _claimed(new, item)
 
     def claim_new(self, new_claims: Sequence[NewClaim]) -> list[Claimed | str]:
-        """Claim first attempts of messages without an item, in one call for every 25 messages. No key may
-        come twice.
+        """Claim first attempts of messages without an item, in one call for every 25 messages. All keys must
+        be different.
 
         Returns for each message the claim, or an error's code if it is uncertain whether the claim was
-        written (see `insert`). The caller then calls `claim`, which decides.
+        written (see `insert`). For such a code the caller calls `claim`, which finds out whether the message
+        is claimed.
         """
         moment = self._clock()
         items: list[Sets] = []
@@ -154,8 +155,8 @@ class Ledger(LedgerTable):
         return [code or _claimed(new, {}) for new, code in zip(new_claims, codes, strict=True)]
 
     def _claiming(self, new: NewClaim, moment: float) -> Update:
-        """Return the changes of a claim. An operator's redrive ends with it, so `dead_lettered_at` goes;
-        `trouble` stays until a later trouble or the outcome replaces it."""
+        """Return the changes that a claim makes to the ledger item. A claim ends an operator's redrive, so
+        `dead_lettered_at` is removed. `trouble` stays until a later trouble or the outcome replaces it."""
         message, now_ms = new.message, milliseconds(moment)
         description, sent = about_of(message), message
         removes, redirect = ["dead_lettered_at"], Sets()
@@ -184,7 +185,8 @@ class Ledger(LedgerTable):
         """Record that the provider has accepted an attempt, before waiting for the attempt's end. From then
         on the attempt is resumed, and never submitted again.
 
-        `line`: the line that the attempt occupies, such as a fax number, by which `ids_on_line` finds it.
+        `line`: the line that the attempt occupies, such as a fax number, by which `ids_on_line` finds the
+        attempt.
         """
         facts: Facts = {"provider": provider, "provider_id": provider_id, "submittedAt": self._now_ms()}
         if line is not None:
@@ -192,7 +194,7 @@ class Ledger(LedgerTable):
         self._write_own(claim, Update(facts_of(facts), adds={"provider_ids": {"SS": [provider_id]}}))
 
     def doubt(self, claim: Claimed, code: str, message: str) -> None:
-        """Record why the outcome of a submit is unknown. The claim stands, with its try."""
+        """Record why the outcome of a submit is unknown. The claim and its try stay in the item."""
         self._write_own(claim, Update(trouble_of(code, message)), f"{OWN} AND {STARTED}")
 
     def complete(
@@ -204,9 +206,9 @@ class Ledger(LedgerTable):
         line: str | None = None,
     ) -> None:
         """Record that the provider has accepted the message. If an event has recorded the acceptance already,
-        add only the missing facts.
+        add only the facts that the item lacks.
 
-        `line`: the recipient's number, if `ids_on_line` has to find the message by it.
+        `line`: the recipient's telephone number, if `ids_on_line` has to find the message by that number.
         """
         acceptance: Facts = {"provider": provider, "provider_id": provider_id, **(facts or {})}
         ids: Sets = {}
@@ -216,7 +218,7 @@ class Ledger(LedgerTable):
         sent = Update(
             sets={**self.outcome(claim.key, "sent"), **facts_of(acceptance)},
             adds={"attempts": _ONE, **ids},
-            removes=(*TRY_NOTES, "error"),  # the error of an earlier attempt stays in the history
+            removes=(*TRY_NOTES, "error"),  # the history keeps the error of an earlier attempt
         )
         try:
             item = self._write_own(claim, sent, entry="sent")
@@ -227,7 +229,7 @@ class Ledger(LedgerTable):
 
     def _add_missing(self, claim: Claimed, item: Mapping[str, Any], facts: Facts, ids: Sets) -> None:
         missing = {name for name, value in facts.items() if item.get(name) != value}
-        # A missing `submittedAt` or `subject` alone is not worth a second write.
+        # If only `submittedAt` or `subject` is missing, a second write is not worth its cost.
         if missing - {"submittedAt", "subject"}:
             values = {":own": string(claim.token)}
             self.write(claim.key, Update(facts_of(facts), adds=ids), "claim_token = :own", values)
@@ -238,8 +240,8 @@ class Ledger(LedgerTable):
         self._end_unsent(claim, "failed", code, message, field)
 
     def suppress(self, claim: Claimed, code: str, message: str) -> None:
-        """Record that the message will not be sent because all recipients refuse it or are out of reach.
-        `message` is the reason."""
+        """Record that the message will not be sent because every recipient has opted out or cannot be
+        reached. `message` is the reason."""
         self._end_unsent(claim, "suppressed", code, message)
 
     def _end_unsent(self, claim: Claimed, status: Status, code: str, message: str, field: str = "") -> None:
@@ -256,22 +258,24 @@ class Ledger(LedgerTable):
         self.advance(claim.key, addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
-        """End a claim whose holder has not sent the message, so that the next delivery can claim at once.
+        """End a claim whose holder has not sent the message, so that the next delivery can claim the message
+        at once.
 
-        Earlier tries whose outcome is unknown stay. `code` and `message` become the attribute `trouble`, the
-        reason why the message was not sent.
+        Earlier tries whose outcome is unknown stay in the item. `code` and `message` become the attribute
+        `trouble`, the reason why the message was not sent.
         """
         sets, removes = trouble_of(code, message), ["startedAt"]
         if claim.unsettled:
             sets["unsettled_tries"] = {"SS": [earlier.text for earlier in claim.unsettled]}
         else:
             removes.append("unsettled_tries")
-        # Without STARTED, a claim whose end was written but whose response was lost would get its tries back.
+        # `retry_later` may have ended this claim although its response was lost. Without STARTED, a release
+        # would then restore the tries that `retry_later` removed.
         self._write_own(claim, Update(sets, removes=removes), f"{OWN} AND {STARTED}")
 
     def hand_back(self, claim: Claimed) -> None:
-        """End the claim of a fax in transmission, so that the next delivery can claim the fax at once, and
-        resumes from the checkpoint."""
+        """End the claim of a fax in transmission, so that the next delivery can claim the fax at once and
+        resume from the checkpoint."""
         self._write_own(claim, Update(removes=_CLAIM_OVER), f"{OWN} AND {SUBMITTED}")
 
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:
@@ -286,9 +290,9 @@ class Ledger(LedgerTable):
         self._write_own(claim, retrying, f"{OWN} AND {STARTED}", entry="retrying", code=code)
 
     def dead_lettered(self, key: Key) -> dict[str, Any]:
-        """Set `dead_lettered_at` on a message in a dead-letter queue, unless the message has ended or has the
-        attribute. Other attributes stay, because a dead letter is not an outcome. Returns the item; {} if
-        there is none."""
+        """Set `dead_lettered_at` on a message in a dead-letter queue, unless the message has ended or already
+        has the attribute. Other attributes stay, because a dead letter is not an outcome. Returns the item;
+        {} if the message is not in the ledger."""
         marked = Update({"dead_lettered_at": number(self._now_ms())})
         condition = f"{KNOWN} AND {NO_OUTCOME} AND attribute_not_exists(dead_lettered_at)"
         try:
@@ -297,14 +301,15 @@ class Ledger(LedgerTable):
             return failed.item
 
     def callbacks(self, key: Key) -> dict[str, Any]:
-        """Read the attribute `callbacks` of a message's item: {} if there is none."""
+        """Read the attribute `callbacks` of a message's ledger item; {} if the item or the attribute is
+        missing."""
         response = self._client.get_item(
             TableName=self._table, Key=where(key), ProjectionExpression="callbacks"
         )
         return plain(response.get("Item", {}))
 
     def note_callback(self, key: Key, name: str, result: Sets) -> None:
-        """Record the result of a callback, by the callback's name, if the message has a callback URL.
+        """Record the result of a callback under the callback's name, if the message has a callback URL.
 
         The message itself does not change, so `updatedAt` and `ttl` stay.
         """
@@ -327,19 +332,19 @@ class Ledger(LedgerTable):
         field: str = "",
         put_at: float | None = None,
     ) -> bool:
-        """Record that an item is invalid and will never be sent, before any claim. Only the item's key needs
-        to be valid. `put_at`: see `NewClaim`.
+        """Record that the item of an unclaimed message is invalid and will never be sent. Only the item's key
+        needs to be valid. `put_at`: see `NewClaim`.
 
-        False if a valid copy of the message was claimed before: that copy decides the outcome, and this queue
-        record must be delivered again later.
+        Returns False if a valid copy of the message was claimed before: that copy decides the outcome, and
+        this queue record must be delivered again later.
         """
         sets = {**error_of(code, message, field), **addressing_of_any(item)}
         stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at=put_at)
         return stored is None or "completedAt" in stored
 
     def lose(self, key: Key, message: str) -> bool:
-        """Record that a waiting message has failed, because its content was deleted before its time came.
-        False if the message no longer waits."""
+        """Record that a waiting message has failed, because its content was deleted before the message was
+        due. Returns False if the message does not wait any more."""
         code, condition = "content_gone", f"{UNCLAIMED} AND {KNOWN}"
         return self._end_unclaimed(key, "failed", code, error_of(code, message), condition) is None
 
@@ -347,7 +352,7 @@ class Ledger(LedgerTable):
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
     ) -> bool:
         """Record a message that is not put into the mailbox because its recipient refuses such messages;
-        `message` is the reason. False if the message has been claimed or has ended."""
+        `message` is the reason. Returns False if the message has been claimed or has ended."""
         sets = {**error_of(code, message), **addressing_of(to, None, topic)}
         return self._end_unclaimed(key, "suppressed", code, sets) is None
 
@@ -360,8 +365,8 @@ class Ledger(LedgerTable):
         condition: str = UNCLAIMED,
         put_at: float | None = None,
     ) -> dict[str, Any] | None:
-        """End a message that was never claimed. Returns the item if the condition is false for it, or else
-        None."""
+        """End a message that was never claimed. Returns None after the write; or the present item, if
+        `condition` is false for that item."""
         ending = Update(
             sets={**self.outcome(key, status), **sets},
             once=self.first_values(sets, put_at),
@@ -377,8 +382,8 @@ class Ledger(LedgerTable):
         self, message: Message, due: float, code: str = "", reason: str = "", put_at: float | None = None
     ) -> bool:
         """Record that the message waits until `due` (epoch seconds). `code` and `reason` are the cause, if
-        that is not the message's `send_at`; `put_at`: see `NewClaim`. False if the message has been claimed
-        or has ended."""
+        that is not the message's `send_at`; `put_at`: see `NewClaim`. Returns False if the message has been
+        claimed or has ended."""
         description = about_of(message)
         waiting = Update(
             sets={
@@ -399,7 +404,7 @@ class Ledger(LedgerTable):
     def reopen(self, key: Key, snapshot: Mapping[str, Any], by: str = "") -> int | None:
         """Clear the outcome of a message, so that an operator can resend the message. Returns the number of
         the next attempt; None if the message has not ended, its recipient was erased, or the item has changed
-        since `snapshot`, by which the operator decided. `by` is the operator, if known.
+        since the operator read it as `snapshot`. `by` is the operator, if known.
 
         The write raises `generation`, which is a part of `webhook-id`, so that callbacks after the resend
         have new ids.
@@ -434,14 +439,15 @@ class Ledger(LedgerTable):
     ) -> bool:
         """Record an operator's decision on a message whose outcome cannot be found out any more.
 
-        False if the item has changed since `snapshot`, by which the operator decided, or if the latest try
+        Returns False if the item has changed since the operator read it as `snapshot`, or if the latest try
         began after `before` (epoch seconds): then a worker may hold the message, or its provider may still
         work on it.
         """
         unchanged, values = _unchanged_since(snapshot)
         submitted = "provider_id" in snapshot
-        # A message with a provider's id is only followed, and never submitted. Without such an id any worker
-        # may submit the message, so the latest claim must still be the claim in `snapshot`.
+        # A worker only follows a message that has a provider's id, and never submits that message. Without
+        # such an id any worker may submit the message, so the latest claim must still be the claim in
+        # `snapshot`.
         for name in ("provider_id",) if submitted else ("provider_id", "claim_token"):
             if name in snapshot:
                 unchanged += f" AND {name} = :seen_{name}"
@@ -455,7 +461,8 @@ class Ledger(LedgerTable):
         settled = Update(
             sets={
                 **self.outcome(key, status),
-                # The new token keeps a worker that still follows the message from completing it.
+                # The new claim token keeps a worker that still follows the message from completing the
+                # message.
                 "claim_token": string(self.new_token()),
                 **(error_of("settled", _SETTLED_BY_OPERATOR) if failed else {}),
             },
@@ -478,9 +485,9 @@ class Ledger(LedgerTable):
         error: str = "",
         token: str | None = None,
     ) -> dict[str, Any] | None:
-        """Change the entry of one of several recipients. The status moves only forward, with the `error` that
-        belongs to it, and only facts that are new are added. With `token`, only the holder of that claim can
-        make the change.
+        """Change the entry of one recipient of a message to several. The entry's status moves only forward,
+        together with its `error`, and facts are added only if the entry lacks them. With `token`, only the
+        holder of that claim can make the change.
 
         Returns the item after the change; None if the item lacks an entry for `recipient`. `updatedAt` and
         `ttl` stay.
@@ -548,7 +555,8 @@ class Ledger(LedgerTable):
         entry: Status | None = None,
         code: str | None = None,
     ) -> dict[str, Any]:
-        """Change the item as the claim's holder. Returns {}; or the item, if `condition` is false for it.
+        """Change the item as the claim's holder. Returns {} after the write; or the unchanged item, if
+        `condition` is false for that item.
 
         Raises ClaimLost if another worker has claimed the message since.
         """
@@ -567,8 +575,8 @@ def earlier_than(status: Status) -> Sets:
 
 
 def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
-    """Build the claim from the item before the write. After a repeat of the write, the item already
-    has this claim's try, which is left out."""
+    """Build the claim from the item as it was before the write. If the write was repeated, that item already
+    contains the try of this same claim, which is left out."""
     tries = tries_in(item.get("unsettled_tries", ()))
     if item.get("claim_token") == new.token:
         tries = tuple(earlier for earlier in tries if earlier.began != item["startedAt"])

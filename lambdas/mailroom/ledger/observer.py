@@ -50,7 +50,7 @@ class Verdict(Struct, frozen=True):
     kind: str
     """Kind of the event that decided the status, for the history and the error's code."""
     detail: str = ""
-    """Sentence for the error; empty if there is none."""
+    """Sentence for the message's `error`; empty if the events contain none."""
 
     @property
     def code(self) -> str:
@@ -98,8 +98,8 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
     earlier = earlier_than(verdict.status)
     outcome = ledger.outcome(event.key, verdict.status)
     first_values = {"completedAt": outcome.pop("completedAt"), **facts}
-    # This event sets the number of ended attempts, because a sender that writes after the event does not
-    # count its attempt any more.
+    # This write counts the attempt as ended, because a sender that records its outcome after the event does
+    # not count the attempt any more.
     sets: Sets = {**outcome, "attempts": number(event.attempt)}
     adds, removes = Sets(), [*TRY_NOTES]
     if verdict.status not in FAILED:
@@ -109,8 +109,8 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
     else:
         sets |= error_of(verdict.code, verdict.detail)
     if event.found_by_number and event.provider_id is not None:
-        # The sender may have crashed before it recorded this id. Without the id, a look-up for another
-        # message could mistake this message for that one.
+        # The sender may have crashed before it recorded the provider's id. Without that id, a look-up for
+        # another message could mistake this message for the other one.
         sets["submittedAt"] = number(event.at)
         adds = {"provider_ids": {"SS": [event.provider_id]}}
     return ledger.write(
@@ -125,7 +125,7 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
 
 
 def _note(ledger: Ledger, event: Event, facts: Sets) -> Observed:
-    """Add the facts that are new, and leave the status unchanged."""
+    """Add the facts that the ledger item lacks, and leave its status unchanged."""
     current, values = _current(event.attempt)
     try:
         item = ledger.write(
@@ -143,7 +143,7 @@ def _entries(ledger: Ledger, events: Sequence[Event], item: dict[str, Any]) -> O
         for recipient in _concerned(event, item):
             error = "" if event.status in _GOOD else event.detail
             advanced = ledger.advance(event.key, recipient, event.status, event.facts, error)
-            item = advanced or item  # whoever writes last gets the entries of all writers
+            item = advanced or item  # the last of concurrent writers gets all their entries
     verdict = _of_all(item["recipients"])
     if rank(verdict.status) <= rank(item["status"]):
         return Seen(item)
@@ -170,8 +170,9 @@ def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
 
 
 def _concerned(event: Event, item: Mapping[str, Any]) -> Sequence[str]:
-    """Return the recipients whose entries an event changes. An event that names no recipient is about all of
-    them, unless it only proves that the mail was sent, which the message's own status records."""
+    """Return the recipients whose ledger entries an event changes: the recipients in the event, or all
+    recipients if the event names none. An event that only reports the sending, or only adds facts, and names
+    none changes no entry."""
     if event.recipients or event.status in (None, "sent"):
         return event.recipients
     return sorted(item["recipients"])
@@ -212,6 +213,6 @@ def _current(attempt: int) -> tuple[str, Sets]:
 
 
 def _is_current(item: Mapping[str, Any], attempt: int) -> bool:
-    """Return whether an item, after it was read, fulfils the condition of `_current`."""
+    """Return whether an item that was read fulfils the condition of `_current`."""
     attempts = int(item.get("attempts", 0))
     return attempts == attempt - 1 or (attempts == attempt and "completedAt" in item)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 READY = "ready"
 """Status of a message that is in the mailbox but not in the ledger: the message was not claimed yet. If its
-item has a `send_at`, `expires_at` or `ttl`, that time is recent. Without these times, the message may also
-have been sent so long ago that its ledger item has expired."""
+item has a `send_at`, `expires_at` or `ttl`, that time is less than REMEMBERED_SECONDS ago. Without these
+times, the message may also have been sent so long ago that its ledger item has expired."""
 FORGOTTEN = "forgotten"
 """Status of a message that may have been sent so long ago that its ledger item has expired."""
 WAITS_WITH_CONTENT = ("day_used_up", "outside_window", "provider_refuses")
@@ -36,7 +36,7 @@ TIMES = (
     ),
     *("bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt", "dead_lettered_at"),
 )
-"""Attributes whose values are times, which the ledger has in epoch milliseconds."""
+"""Attributes whose values are times, which the ledger stores in epoch milliseconds."""
 DETAILS = (
     *("segments", "encoding", "delay_type", "error_code", "bounce_type", "bounce_subtype"),
     *("diagnostic_code", "complaint_type", "complaint_subtype", "carrier_done_date", "redirected_to"),
@@ -82,8 +82,8 @@ class MessageStatus:
 
 
 class LedgerReader:
-    """Reads the ledger and the mailbox with consistent reads, so that a message that was just put is
-    found."""
+    """Reads the ledger and the mailbox with consistent reads, so that a message is found immediately after it
+    was put into the mailbox."""
 
     def __init__(self, client: "DynamoDBClient", ledger: str, mailbox: str, clock: Clock = time.time) -> None:
         self._client = client
@@ -92,7 +92,8 @@ class LedgerReader:
         self._clock = clock
 
     def find(self, id_: str, event_type: str | None = None) -> list[MessageStatus]:
-        """Return the message with that id and event_type, or all messages with that id."""
+        """Return the status of the message with this id and event_type, or without event_type the statuses of
+        all messages with this id. The list is empty for an unknown message."""
         if event_type is None:
             return self._all(id_)
         entry = self._item(self._ledger, id_, event_type)
@@ -192,8 +193,8 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
 
 
 def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return the time of the first try whose outcome is unknown, if the message was released and not ended
-    later."""
+    """Return `unsettled_since`, the time of the first try whose outcome is unknown; {} if a worker holds the
+    message or the outcome of every try is known."""
     tries = item.get("unsettled_tries")
     if not tries or "startedAt" in item:
         return {}
@@ -213,4 +214,4 @@ def _is_time(name: str, value: object) -> bool:
 
 
 def _moment(milliseconds: Any) -> str:
-    return iso((int(milliseconds) + 0.5) / 1000)  # half a millisecond outweighs the float's rounding
+    return iso((int(milliseconds) + 0.5) / 1000)  # the half keeps rounding from losing a millisecond

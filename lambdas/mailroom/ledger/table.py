@@ -1,6 +1,6 @@
 """The ledger's table: the write that all changes of an item use, and `cancel`, which producers call as well.
 
-Producers import this module, so it needs boto3 only.
+Producers import this module, so boto3 is the only package that it may import.
 """
 
 import time
@@ -23,9 +23,9 @@ UNCLAIMED = f"attribute_not_exists(startedAt) AND attribute_not_exists(claim_tok
 """Condition: the message has not ended, and no worker has ever claimed it. A claim's token stays after the
 claim's release."""
 _ROOM = "(attribute_not_exists(history) OR size(history) < :room)"
-"""Condition: the history has room for an entry."""
+"""Condition: `history` has fewer entries than its maximum."""
 TRY_NOTES = ("trouble", "dead_lettered_at")
-"""Attributes about tries, which a message's end removes."""
+"""Attributes about tries, which are removed when the message ends."""
 TAKEN_BACK = "it was taken back before its send_at"
 
 
@@ -84,12 +84,13 @@ class LedgerTable:
         """End a message before it is sent, even if the message is not in the ledger yet. Workers then drop
         its queue records.
 
-        `message` is the reason, for people. Either this write or a worker's claim succeeds, never both. With
-        `since` (epoch seconds), the message must have an item that is scheduled for that time or later. The
-        item gets `to` and `callback_url`. Its `ttl` is counted from `due`, the time of the message's schedule
-        in epoch seconds: the schedule is not deleted, and would send a message whose ledger item has expired.
+        `message` is the reason in a sentence for people. Either this write or a worker's claim succeeds,
+        never both. With `since` (epoch seconds), the message must have an item that is scheduled for that
+        time or later. The item gets `to` and `callback_url`. Its `ttl` is counted from `due`, the time of the
+        message's schedule in epoch seconds: the schedule is not deleted, and would send a message whose
+        ledger item has expired.
 
-        False if the condition is false.
+        Returns False if `condition` is false, or the condition that `since` adds.
         """
         moment = self._clock()
         addressing = addressing_of(to, callback_url)
