@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Ambiguous", "Invalid", "Mailroom", "MessageStatus", "NotCancelled", "SendResult", "Summary"]
 
 MAX_PROBLEMS = 1000
-"""Most problems in a summary's list. The summary's counts include all results."""
+"""Maximum number of problems in a summary's list. The summary's counts include all results."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class Mailroom:
         payload_bucket: name of the payload bucket; by default it is made from the number of the account.
         workers: greatest number of concurrent puts of `send_many`.
         mailbox_days: how long an item without ttl stays in the mailbox after its send_at; default: for ever.
-            With less than 15, dispatch refuses items that wait for a send_at. If the stage has a limit, its
-            output MailboxTtlSeconds is the limit in seconds.
+            With less than 15 days, dispatch refuses items that wait for a send_at. If the stage has a limit,
+            its output MailboxTtlSeconds is the limit in seconds.
         payload_days: how long the payload bucket keeps an object, the stage's `retention.payload_days`. An
             item over 400 KB may wait for 15 days less.
         """
@@ -166,9 +166,9 @@ class Mailroom:
 
         `if_new=False` replaces the item that has the same key. Dispatch does not read a replaced item, so the
         replacement has an effect only if the message waits for a send_at that was more than 15 minutes ahead.
-        When that earlier time comes, the new item counts, and waits again if its send_at is later; an earlier
-        send_at is ignored. A message with a shorter wait is sent with its previous content, and a message
-        that was sent is not sent again.
+        When that earlier time comes, the new item is used, and waits again if its send_at is later; an
+        earlier send_at is ignored. A message with a shorter wait is sent with its previous content, and a
+        message that was sent is not sent again.
         """
         if fault := _key_fault(item):
             return SendResult(str(item.get("id")), str(item.get("event_type")), "refused", str(fault))
@@ -253,7 +253,8 @@ class Mailroom:
         return statuses[0] if statuses else None
 
     def cancel(self, id: str, event_type: str | None = None) -> MessageStatus:  # noqa: A002
-        """Cancel a message that waits for its time, and return its new status. Repeating this is harmless.
+        """Cancel a message that waits for its time, and return its new status. Repeating the cancellation is
+        harmless.
 
         The ledger's condition and a sender's claim exclude each other, so a cancelled message is not sent.
         Raises NotCancelled if the message is unknown or does not wait; Ambiguous and botocore's errors as

@@ -115,14 +115,15 @@ NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[Inexact, Rounded, Overflo
 """Context with DynamoDB's bounds of a number: 38 digits, 1E-130 to 1E+125. Without bounds, the text of
 1E+999999999 would take gigabytes. boto3's own context has other exponents."""
 MAX_DEPTH = 500
-"""Most levels of lists and maps in a JSON body. An item of DynamoDB has 32 at most. Code that recurses once
-for each level must not exceed Python's limit: that would be an error of Mailroom, and end the batch."""
+"""Maximum number of levels of lists and maps in a JSON body. An item of DynamoDB has 32 at most. Code that
+recurses once for each level must not exceed Python's limit: that would be an error of Mailroom, and end the
+batch."""
 
 
 def too_deep(text: str | bytes, value: Any) -> bool:
     """Return whether `value`, decoded from the JSON `text`, has more than MAX_DEPTH levels."""
     brackets = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
-    if sum(map(text.count, brackets)) <= MAX_DEPTH:  # type: ignore[arg-type] # nearly always; texts have few of them
+    if sum(map(text.count, brackets)) <= MAX_DEPTH:  # type: ignore[arg-type] # few brackets, so few levels
         return False
     return lies_too_deep(value)
 

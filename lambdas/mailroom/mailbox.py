@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 MAX_ITEM_BYTES = 390 * 1024
-"""Most bytes of an item. DynamoDB's limit is 400 KB; the margin is for numbers, whose size is documented
-roughly."""
+"""Maximum number of bytes of an item. DynamoDB's limit is 400 KB; the margin is for numbers, whose size is
+documented roughly."""
 MAX_QUEUED_BYTES = 1024 * 1024 - 4096
-"""Most bytes of an item as JSON, the body of a queue message; the margin is for the message's attributes."""
+"""Maximum number of bytes of an item as JSON, the body of a queue message; the margin is for the message's
+attributes."""
 KEPT_ATTRIBUTES = frozenset(
     (
         *("id", "event_type", "send_at", "expires_at", "lane", "topic", "callback_url", "ttl", "attempt"),
@@ -51,7 +52,7 @@ copy under another id does not count as restored. Dispatch does not queue a rest
 have been sent, even if its ledger item has expired."""
 _NULL: Value = {"NULL": True}
 _LONGEST_ESCAPE = 6
-"""Most bytes in JSON for one byte of UTF-8, as for `\\u0001`."""
+"""Maximum number of bytes in JSON for one byte of UTF-8, as for `\\u0001`."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _too_large(image: Mapping[str, Value]) -> bool:
     size = size_of(image)
     if size > MAX_ITEM_BYTES:
         return True
-    if size * _LONGEST_ESCAPE <= MAX_QUEUED_BYTES:  # true for nearly all items, which saves the encoding
+    if size * _LONGEST_ESCAPE <= MAX_QUEUED_BYTES:  # nearly all items are measured without encoding
         return False
     return len(encoded(plain(image)).encode()) > MAX_QUEUED_BYTES
 

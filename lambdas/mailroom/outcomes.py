@@ -59,7 +59,7 @@ class Callback(Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """Key of the message whose outcome this is."""
+        """Key of the message whose outcome the callback reports."""
         return Key(self.id, self.event_type)
 
     @property
@@ -109,8 +109,8 @@ def _common(change: LedgerChange) -> dict[str, Any]:
 
 
 def _shared_fields(change: LedgerChange) -> dict[str, Any]:
-    """Return the fields with which every callback ends: the time, the published template, and for a failed
-    message the invalid attribute of the item."""
+    """Return the fields at the end of every callback's body: the time, the published template, and for a
+    failed message the invalid attribute of the item."""
     fields: dict[str, Any] = {"timestamp": int(change.at), "timestamp_ms": round(change.at * 1000)}
     if "template_version" in change.new:
         names = ("template", "template_version")
@@ -161,8 +161,8 @@ def _error(change: LedgerChange) -> Mapping[str, Any]:
 
 
 class OutcomeEvent(Struct, frozen=True):
-    """The `detail` of an event: the outcome of a message, without its recipients and its content. Unknown
-    fields are left out."""
+    """The `detail` of an event: the outcome of a message, without its recipients and its content. Fields
+    whose value is unknown are left out."""
 
     event_id: Annotated[str, Meta(description="the same for each repeat; the `webhook-id` of the callback")]
     id: Annotated[str, Meta(description="the message's id, as its producer gave it")]
@@ -179,8 +179,8 @@ class OutcomeEvent(Struct, frozen=True):
 
 
 MAX_EVENTS = 10
-"""Most entries of one PutEvents call. Mailroom's entries have less than 20 KB each, and the call's limit is 1
-MB, so that their bytes need not be counted."""
+"""Maximum number of entries of one PutEvents call. Mailroom's entries have less than 20 KB each, and the
+call's limit is 1 MB, so that their bytes need not be counted."""
 
 
 class EventBus(Struct, frozen=True):
@@ -287,8 +287,8 @@ def retry_of(change: LedgerChange, delay: float) -> dict[str, Any] | None:
     """Return the body of the queue message for a fax's next attempt, `delay` seconds after this one, or None
     if the change requires no attempt.
 
-    A new item with an attempt that has ended was lost and restored. It requires no attempt, because later
-    attempts than the item's may have been made.
+    A new item with an attempt that has ended was lost and restored. This item requires no attempt, because
+    later attempts than the item's may have been made.
     """
     if change.key.event_type != "fax" or change.status != "retrying" or not (change.old and change.moved):
         return None
@@ -310,7 +310,7 @@ class Outcomes(Struct, frozen=True):
     sqs: "SQSClient"
     clock: Clock = time.time
     bus: EventBus | None = None
-    """Without a bus, outcomes are not put on EventBridge."""
+    """Event bus to which outcomes are put; None if the settings do not name one."""
 
     @classmethod
     def of(cls, settings: OutcomesSettings) -> "Outcomes":

@@ -128,7 +128,8 @@ def sms(submit_seconds: float) -> "PinpointSMSVoiceV2Client":
 
 @cache
 def sns(submit_seconds: float) -> "SNSClient":
-    """Return the SNS client, for endpoints and publish. This client too tries a submit only once: see `sesv2`."""
+    """Return the SNS client, for endpoints and publish. This client too tries a submit only once: see
+    `sesv2`."""
     return _on_recent_connections(boto3.client("sns", config=_once(submit_seconds)))
 
 

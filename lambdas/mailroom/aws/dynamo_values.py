@@ -147,8 +147,7 @@ def _canonical(value: Value) -> Any:
 
 
 def size_of(image: Mapping[str, Value]) -> int:
-    """Return an item's size in bytes as DynamoDB counts it, by "Item sizes and formats" of its developer
-    guide.
+    """Return an item's size in bytes in DynamoDB's count, by "Item sizes and formats" of its developer guide.
 
     Numbers count a little more than in DynamoDB, because the guide has only a rule of thumb for them.
     """

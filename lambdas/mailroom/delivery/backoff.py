@@ -1,5 +1,5 @@
-"""Waits between two receives of a queue record. Workers wait so long, and the settings of queues are derived
-from these waits."""
+"""Waits between two receives of a queue record. Workers use these waits, and the settings of the queues are
+derived from them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Claims the messages of a batch: each alone, or several first attempts in one call."""
+"""Claims the messages of a batch: each in a separate call, or several first attempts in one call."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,9 +32,10 @@ class Claiming(Generic[M]):
     ) -> None:
         """Create the claims of one sender.
 
-        `together`: whether one call may claim the first attempts of a batch. A crash then leaves the outcome
-        of each of them unknown. A sender with `on_unknown: hold` would give all of them up, and a look-up by
-        telephone number could mistake a message that was not sent for a similar message that was.
+        `together`: whether one call may claim all first attempts of a batch. A crash then leaves the outcome
+        of all these attempts unknown. So a sender with `on_unknown: hold`, which would hold all these
+        messages, never claims them together; nor may a sender whose look-ups search by telephone number,
+        because a look-up could mistake a message that was not sent for a similar message that was sent.
         """
         self._settings = settings
         self._ledger = tools.ledger
@@ -47,8 +48,8 @@ class Claiming(Generic[M]):
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]], account: str | None) -> None:
         """Claim the first attempts of a batch in one call. Never raises: a message that is not claimed here
-        is claimed alone when its turn comes. A message with two records in the batch is left out, so that
-        each record makes a claim of its own.
+        is claimed separately when its turn comes. A message with two records in the batch is left out, so
+        that each record makes a claim of its own.
 
         `account`: account to which the batch is going to be submitted; None if the batch cannot be submitted.
         """
@@ -64,7 +65,7 @@ class Claiming(Generic[M]):
         try:
             self._requested = {message.key: self._new_claim(message, record) for message, record in new}
             replies = self._ledger.claim_new([*self._requested.values()])
-        except Exception:  # noqa: BLE001 - logged; each message is claimed alone, and waits if that fails
+        except Exception:  # noqa: BLE001 - logged; `take` claims each message in a separate call
             logger.warning("not claimed together", exc_info=True)
             return
         self._claims = {claim.key: claim for claim in replies if isinstance(claim, Claimed)}
@@ -88,7 +89,7 @@ class Claiming(Generic[M]):
         try:
             self._ledger.release(claim)
         except ClaimLost:
-            pass  # the call that claims together did not make this claim
+            pass  # `begin` did not make this claim
         except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
             logger.warning("a claim was not given back", exc_info=True)
 

@@ -152,7 +152,7 @@ class Delivery(Generic[M, R]):
             return self._adapter.open()
         except NotReady as reason:
             return reason.outcome
-        except Exception as error:  # noqa: BLE001 - only its class is logged: its sentence may quote a secret
+        except Exception as error:  # noqa: BLE001 - only the error's class is logged: its text may quote a secret
             logger.error("the account could not be opened", error=type(error).__name__)
             return Misconfigured(f"the account cannot be opened: {type(error).__name__}")
 
@@ -167,7 +167,7 @@ class Delivery(Generic[M, R]):
             return self.fail_invalid(message, record)
         if (postponed := self._timing.postponed(message.key)) is not None:
             return self.fail_invalid(postponed, record) if isinstance(postponed, Invalid) else postponed
-        # 1. Claim, alone or with the batch: one worker at a time has the message.
+        # 1. Claim the message, separately or with its batch: only one worker at a time may send it.
         claim = self._claiming.take(message, record)
         if not isinstance(claim, Claimed):
             return self._not_claimed(claim, message)
@@ -177,24 +177,25 @@ class Delivery(Generic[M, R]):
         except ClaimLost:
             raise
         except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
-            # `_submit` catches its own errors, so this worker has not submitted the message.
+            # `_submit` catches the errors of a submit, so after this error the message was not submitted.
             logger.exception("not submitted; it goes back to the queue")
             wait = ComeBack(self.retry_wait(record.receives))
             return self._release(claim, wait, "unprepared", _cause(error))
 
     def _deliver(self, claim: Claimed, message: M, record: QueueRecord) -> Result:
-        # 2. Evidence: did an earlier try arrive?
+        # 2. Evidence: did an earlier try reach the provider?
         evidence = self._evidence(claim, message, record)
         if isinstance(evidence, Result):
             return evidence
         if isinstance(evidence, Sent):
             return self.already_submitted(claim, message, evidence, record)
         claim = claim.after(evidence)
-        # 3. Decision: may the message be submitted now? 4. Request: the last step that may refuse it.
+        # 3. Decision: may the message be submitted now? 4. Request: the last step that may refuse the
+        # message.
         request = self._decision(claim, message, evidence) or self._request(claim, message, evidence, record)
         if isinstance(request, Result):
             return request
-        # 5. Submit, and 6. record what the outcome proves.
+        # 5. Submit the message, and 6. record the outcome.
         return self._submit(claim, message, request, record)
 
     def _submit(self, claim: Claimed, message: M, request: R, record: QueueRecord) -> Result:
@@ -385,7 +386,7 @@ class Delivery(Generic[M, R]):
 
     def accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:
         """Record a submit that the provider has just accepted."""
-        # A success is not logged: the ledger has it, and a log line would cost as much as all the rest.
+        # A success is not logged: the ledger has it, and a log line would double the cost of the delivery.
         self._tally.add("Sent")
         try:
             self._complete(claim, message, sent)
@@ -406,10 +407,11 @@ class Delivery(Generic[M, R]):
         self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, line)
 
     def measure(self, message: M, record: QueueRecord) -> None:
-        """Measure the time until the provider's acceptance, from the put into the mailbox or from the
-        message's due time, for first attempts only.
+        """Measure the time until the provider's acceptance, from the time when the message was put into the
+        mailbox or was due, for first attempts only.
 
-        The acceptance is recorded before this, so that a fault here cannot prevent its record.
+        The acceptance is recorded before this measurement, so that a fault of the measurement cannot prevent
+        that record.
         """
         if record.put_at is not None and message.attempt == 1:
             seconds = self._tools.clock() - max(record.put_at, message.due() or 0.0)
@@ -489,7 +491,7 @@ class Delivery(Generic[M, R]):
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
         """Return the seconds until the next try after receive number `receives`: growing, with a random part,
-        and `least` or more if possible.
+        and at least `least` seconds if possible.
 
         Never more than the cap, because the queue's retention is derived from it.
         """
@@ -503,7 +505,7 @@ class Delivery(Generic[M, R]):
         return ComeBack(self._settings.lease_seconds + 1)
 
     def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
-        """End a message that is invalid, and so can never be sent, as failed."""
+        """Record that a message has failed because it is invalid, and so can never be sent."""
         attribute = self._attribute(fault)
         if not self._ledger.refuse(record.item, "invalid", str(fault), attribute, record.put_at):
             return ComeBack(self.retry_wait(record.receives))
@@ -529,6 +531,6 @@ def _submitted(claim: Claimed, message: M) -> M:
 
 
 def _cause(error: Exception) -> str:
-    """Return the cause of an error as text. Only Mailroom's own sentences are quoted, because others may
-    contain addresses."""
+    """Return the cause of an error as text. Only the texts of Mailroom's own errors are quoted, because the
+    texts of other errors may contain addresses."""
     return str(error) if isinstance(error, OutcomeUnknown) else type(error).__name__

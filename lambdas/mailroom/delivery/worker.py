@@ -61,7 +61,7 @@ class QueueRecord(Struct, frozen=True):
     group: str | None
     """`MessageGroupId` of SQS, if the record has one."""
     remaining: Callable[[], int]
-    """Function that returns the rest of the invocation's time in milliseconds."""
+    """Function that returns the remaining time of the invocation in milliseconds."""
     put_at: float | None = None
     """Time in epoch seconds when the message was put into the mailbox, if that time is known."""
     in_line: bool = False
@@ -85,7 +85,7 @@ class ChannelDelivery(Protocol[T]):
         """End the batch. Never raises."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Return the seconds until the next try after receive number `receives`, `least` of them if
+        """Return the seconds until the next try after receive number `receives`: at least `least` seconds if
         possible."""
 
 
@@ -100,7 +100,7 @@ class Pace:
     def __init__(
         self, gap: float, clock: Clock, sleep: Callable[[float], None], submit_seconds: float = 0.0
     ) -> None:
-        """`gap`: seconds between two submits. `submit_seconds`: longest time to submit a message and to write
+        """`gap`: seconds between two submits. `submit_seconds`: maximum time to submit a message and to write
         its outcome into the ledger."""
         self._gap = gap
         self._needed = max(submit_seconds, gap)
@@ -111,7 +111,7 @@ class Pace:
 
     @classmethod
     def of(cls, settings: Sender, clock: Clock, sleep: Callable[[float], None]) -> "Pace":
-        """Build the pace from a function's settings."""
+        """Build the pace (minimum time between two submits) from a function's settings."""
         return cls(settings.pace_seconds, clock, sleep, settings.submit_seconds + settings.record_seconds)
 
     def in_time(self, record: QueueRecord) -> bool:
@@ -164,7 +164,7 @@ class Tally:
 
     @property
     def counts(self) -> Counter[str]:
-        """Number of records by metric."""
+        """Number of records by the name of their metric."""
         return Counter(self._counted)
 
     def add(self, metric: str) -> None:
@@ -188,8 +188,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class Tools:
-    """Clients and clocks that a delivery uses. `clock` and `sleep` are among them, so that tests take no
-    time."""
+    """Clients and clocks that a delivery uses. `clock` and `sleep` are among them, so that tests can replace
+    them and need not wait."""
 
     ledger: Ledger
     payloads: Payloads
@@ -202,11 +202,12 @@ class Tools:
     """Function that returns a random number from 0 to 1."""
     tally: Tally = field(default_factory=Tally)
     large_message_lock: Lock = field(default_factory=Lock)
-    """Lock of messages with objects in the payload bucket: memory has room for one such message at a time."""
+    """Lock that a worker holds for a message with objects in the payload bucket: memory has room for one
+    message of this kind at a time."""
 
     @classmethod
     def of(cls, settings: Sender) -> "Tools":
-        """Build the tools from a function's settings."""
+        """Build the tools (clients and clocks that a delivery uses) from a function's settings."""
         return cls(
             Ledger.of(settings, lease=settings.lease_seconds),
             Payloads(clients.s3(), settings.payload_bucket),
@@ -271,8 +272,8 @@ class Worker:
 
     def _order(self, record: Mapping[str, Any]) -> tuple[int, float]:
         """Return the sort key of a record in its batch. A record that was received before may have crashed
-        the function, so it comes last: another crash then does not repeat the other records. Records with the
-        same number of receives are shuffled. A FIFO queue's group keeps its own order."""
+        the function, so that record comes last: another crash then does not repeat the other records. Records
+        with the same number of receives are shuffled. A FIFO queue's group keeps its own order."""
         receives = int(record["attributes"]["ApproximateReceiveCount"])
         if receives == 1 or "MessageGroupId" in record["attributes"]:
             return 0, 0

@@ -575,7 +575,7 @@ def earlier_than(status: Status) -> Sets:
 
 
 def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
-    """Build the claim from the item as it was before the write. If the write was repeated, that item already
+    """Build the claim from the item's state before the write. If the write was repeated, that item already
     contains the try of this same claim, which is left out."""
     tries = tries_in(item.get("unsettled_tries", ()))
     if item.get("claim_token") == new.token:

@@ -14,10 +14,10 @@ _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}")
 # No two parts of this pattern may match the same character, or a long text of spaces would take minutes.
 _NAME_ADDR = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"\s*|(?P<name>[^"<>]*))<(?P<address>[^<>]*)>')
 _MAX_LENGTH = 998
-"""Most characters of a name with its address: the limit of a header line (RFC 5322, 2.1.1). Without a limit a
-name could be larger than an item of the ledger, which stores the name too."""
+"""Maximum number of characters of a name with its address: the limit of a header line (RFC 5322, 2.1.1).
+Without a limit a name could be larger than an item of the ledger, which stores the name too."""
 _MAX_DOMAIN = 253
-"""Most characters of a domain in ASCII (RFC 1035). The same domain in Unicode has fewer."""
+"""Maximum number of characters of a domain in ASCII (RFC 1035). The same domain in Unicode has fewer."""
 _ENCODED = "xn--"
 """Prefix of a domain's label that encodes Unicode letters (IDNA)."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -65,7 +65,7 @@ def _name(name_addr: re.Match[str]) -> str:
     quoted = name_addr["quoted"]
     name = (name_addr["name"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)).strip()
     if "=?" in name and name.isascii():
-        from email.header import decode_header, make_header  # only encoded names need this import
+        from email.header import decode_header, make_header  # only encoded names need these functions
 
         # A name in an unknown charset, or with an encoded line break, stays encoded: harmless ASCII.
         with suppress(MessageError, LookupError, ValueError):
@@ -106,7 +106,7 @@ def readable(domain: str) -> str:
     invalid ones, is returned unchanged."""
     if _ENCODED not in domain:
         return domain
-    import idna  # takes 6 ms, so the import is made only for such a domain
+    import idna  # an import of 6 ms, which only encoded domains need
 
     try:
         return idna.decode(domain)
@@ -133,15 +133,15 @@ def to_e164(text: str, region: str | None = None) -> str:
 
     A number needs its country: without one, the same digits are different lines in different places. With a
     `region` (ISO 3166, such as US) a number may also have the form in which it is dialled in that region.
-    Only the provider can check that a number is in service: numbers are assigned faster than tables of them.
+    Only the provider can check that a number is in service: tables of assigned numbers are never up to date.
 
     The result has the digits of the text, in any script, with the country code and without trunk and
-    international prefix. `phonenumbers` alone would make digits of letters, drop carriers' codes and add area
-    codes, and the number would belong to another person.
+    international prefix. Without these checks, `phonenumbers` would make digits of letters, drop carriers'
+    codes and add area codes, and the resulting number would belong to another person.
     """
     if word := _WORD.search(text):
         raise ValueError(f'has letters ("{word[0]}"); write digits alone, such as +16175551234')
-    import phonenumbers  # takes 40 ms and 3 MB, so the import is made only for a number
+    import phonenumbers  # an import of 40 ms and 3 MB, which only numbers need
 
     with suppress(phonenumbers.NumberParseException):
         parsed = phonenumbers.parse(text, region or None)

@@ -20,14 +20,15 @@ from mailroom.message.address import has_control, to_e164
 from mailroom.message.window import Window
 
 MAX_ID_BYTES = 180
-"""Most bytes of an id in UTF-8. The base64url of such an id has 240 characters, and an SES tag's value may
-have 256."""
+"""Maximum number of bytes of an id in UTF-8. The base64url of such an id has 240 characters, and an SES tag's
+value may have 256."""
 MAX_ATTEMPT = 999_999_999
 """Highest attempt that fits into a reference. DynamoDB stores at most 38 digits."""
 _FORM = re.compile(r"([A-Za-z0-9_-]{2,240})(?:\.([1-9][0-9]{0,8}))?", re.ASCII)
 
 MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
-"""Most bytes of a partition key and of a sort key in DynamoDB: a ledger item cannot have longer ones."""
+"""Maximum number of bytes of a partition key and of a sort key in DynamoDB, by attribute of the ledger
+item."""
 
 MAX_REF_BYTES = len("s3://") + 63 + len("/") + 1024
 """Most bytes of a `payload_ref`, by the longest bucket name and the longest object key. A ledger item stores
@@ -47,18 +48,19 @@ LANES = ("normal", "bulk")
 """Names of all lanes: the parallel queues of a channel."""
 
 MAX_SUBJECT = 200
-"""Most characters of a subject in the ledger, so that an item stays near one write unit."""
+"""Maximum number of characters of a subject in the ledger, so that a ledger item stays near one write
+unit."""
 
 MAX_TOPIC = 64
-"""Most characters of a topic, which is part of the unsubscribe link and so of a header with a limited
-length."""
+"""Maximum number of characters of a topic, which is part of the unsubscribe link and so of a header with a
+limited length."""
 
 OURS = ("variables", "attempt", "payload_prefix", "restored_id")
 """Fields of a message that producers never write."""
 
 MISTAKABLE = 6
-"""Fewest letters of a contract's attribute for which a similar name counts as a spelling mistake. Shorter
-names are exempt, because `topics`, `emails` and `texts` are everyday variables of a template."""
+"""Minimum number of letters of a contract's attribute for which a similar name counts as a spelling mistake.
+Shorter names are exempt, because `topics`, `emails` and `texts` are everyday variables of a template."""
 
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
 
@@ -77,7 +79,7 @@ _OF_RUN = re.compile(r"[^#]+#[^#]+#.+#([0-9a-f]{8})[0-9a-f]{32}", re.ASCII)
 
 def run_of(id_: str) -> tuple[str, str]:
     """Return the ids of the campaign and of the run that composed a message, read from the message's id (see
-    `Run.id_of`), or two empty strings. A producer may write such an id too."""
+    `Run.id_of`), or two empty strings. A producer may also write an id of this form."""
     campaign, _, suffix = id_.partition("#")
     run, _, key = suffix.partition("#")
     return (campaign, run) if campaign and run and key else ("", "")
@@ -155,8 +157,8 @@ class Reference(Struct, frozen=True):
             id_ = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode()
         except (binascii.Error, UnicodeDecodeError):
             raise Malformed("not a reference of ours") from None
-        # Every id has exactly one reference. base64 has several spellings of the same bits, so any other one
-        # is forged.
+        # Every id has exactly one valid reference, although base64 has several spellings of the same bits.
+        # Any other spelling is forged.
         if encoded(id_) != coded or has_control(id_) or len(id_.encode()) > MAX_ID_BYTES or attempt == "1":
             raise Malformed("not a reference of ours")
         return cls(id_, int(attempt or 1))
@@ -288,7 +290,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def group(self) -> str | None:
-        """Group of the message in the queue: a line that accepts one message at a time, or an endpoint that
+        """Message group in the queue, such as a line that accepts one message at a time, or an endpoint that
         must not delay the messages of other endpoints."""
         return None
 
@@ -432,7 +434,8 @@ class Templated(Message, frozen=True, kw_only=True):
 
     @property
     def template_name(self) -> str | None:
-        """Template of the content, or None for a message without one, or whose payload names the template."""
+        """Template of the content. None if the item does not name one, because the message is not templated
+        or its payload names the template."""
         return self.template
 
     @property
@@ -514,7 +517,8 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
 
 def _below(prefix: str, ref: str) -> bool:
     key = ref.removeprefix("s3://").partition("/")[2]
-    # S3 treats . and .. as ordinary text, but software on the way there may resolve them out of the prefix.
+    # S3 treats . and .. as ordinary text, but other software may resolve them, and the key could leave the
+    # prefix.
     return key.startswith(prefix) and not {".", ".."} & {*key.split("/")}
 
 
@@ -575,7 +579,7 @@ def _explain(error: msgspec.ValidationError) -> Invalid:
 
 
 def _words(types: str) -> str:
-    names = types.removesuffix(" | null").split(" | ")  # null need not be mentioned
+    names = types.removesuffix(" | null").split(" | ")  # the error does not mention null
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
 
 
@@ -610,7 +614,7 @@ class Held(Struct, frozen=True):
     put_at: float | None = None
     """Time from which the delay of the message counts, in epoch seconds, if known."""
     in_line: bool = False
-    """True for a message that waits for the day's quota, and is sent before later ones."""
+    """True for a message that waits for the day's quota. It is sent before messages that were put later."""
     code: str = DAY_USED_UP
     """Reason of the wait: a key of `HELD`."""
 

@@ -32,7 +32,7 @@ class Retry(Struct, frozen=True):
     reason: str
     """Reason in a sentence for people."""
     after: float = 0
-    """Shortest wait before the next try, in seconds."""
+    """Minimum wait before the next try, in seconds."""
 
 
 class Rejected(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Misconfigured(Struct, frozen=True):
 
 
 class DayUsedUp(Struct, frozen=True):
-    """Proof that the message was not sent, because the account's quota for the day is used up. Such a refusal
+    """Proof that the message was not sent, because the account's quota for the day is used up. This refusal
     does not count as one of the message's tries."""
 
     reason: str
@@ -78,8 +78,8 @@ class NotFound(Struct, frozen=True):
 
 
 class Unknowable(Struct, frozen=True):
-    """Result of a look-up: the provider cannot prove whether an earlier try arrived, so the channel's
-    `on_unknown` decides."""
+    """Result of a look-up: the provider cannot prove whether it received an earlier try. The channel's
+    setting `on_unknown` decides whether the message is sent again."""
 
 
 class Repeatable(Struct, frozen=True):
@@ -98,7 +98,7 @@ Refusal = Retry | Misconfigured | Rejected | DayUsedUp
 Outcome = Sent | Refusal | Conflict
 Evidence = Sent | NotFound | Repeatable | Unknowable
 ANY_ACCOUNT = ""
-"""Account of a provider at which a look-up proves the same for every account."""
+"""Account in a claim for a provider whose look-up has the same result for every account."""
 
 
 class NotReady(NotSent):
@@ -129,8 +129,8 @@ proves."""
 
 _ORDER: tuple[Status, ...] = get_args(Status)
 SILENT: tuple[Status, ...] = ("sending", "scheduled")
-"""Statuses of a message that is on the way to an outcome. After a crash, a message may have the same one of
-these statuses twice."""
+"""Statuses of a message that is on the way to an outcome. After a crash, the history of a message may contain
+one of these statuses twice in a row."""
 FAILED: tuple[Status, ...] = ("failed", "undelivered", "bounced", "complained")
 """Statuses of a failure. `suppressed` is not a failure: the message was withheld on purpose."""
 CODES: dict[str, tuple[str, ...]] = {
