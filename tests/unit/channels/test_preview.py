@@ -96,7 +96,7 @@ INVALID_RENDERED = [
 
 
 @pytest.mark.parametrize(("attributes", "sentence"), INVALID)
-def test_a_preview_and_a_check_give_the_senders_error_for_an_invalid_item(
+def test_a_preview_and_a_check_reject_an_invalid_item_with_the_error_of_the_send_function(
     root: Path, attributes: dict[str, Any], sentence: str
 ) -> None:
     for preview in (previews(root).look, previews(root).check):
@@ -129,13 +129,13 @@ def test_a_preview_does_not_check_the_sender_if_the_stages_senders_are_unknown(r
     previews(root, fax_senders=()).check(message("fax", pdf_url="https://a.example/a.pdf"))
 
 
-def test_the_preview_of_a_message_with_a_payload_checks_only_its_references(root: Path) -> None:
+def test_the_preview_of_a_message_with_a_payload_reference_checks_only_the_reference(root: Path) -> None:
     assert previews(root).look(message(payload_ref=f"s3://{BUCKET}/x", sendAt="x")) == Preview()
     with pytest.raises(Invalid, match="payload_ref: 's3://elsewhere/x' is outside the payload bucket"):
         previews(root).look(message(payload_ref="s3://elsewhere/x"))
 
 
-def test_unused_attributes_are_not_reported_for_a_message_with_a_payload(root: Path) -> None:
+def test_unused_attributes_are_not_reported_for_a_message_with_a_payload_reference(root: Path) -> None:
     with_payload = message(payload_ref=f"s3://{BUCKET}/x", name="Ada", shoe=7)
     assert previews(root).unused(with_payload) == []
 

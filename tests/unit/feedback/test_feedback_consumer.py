@@ -119,7 +119,9 @@ def test_an_out_of_office_reply_neither_undoes_a_delivery_nor_suppresses_the_rec
     assert desk.list.find("mail", [ADA]) == {}
 
 
-def test_one_write_records_a_batchs_events_of_one_mail(aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
+def test_all_events_of_a_batch_about_one_mail_are_recorded_in_one_write(
+    aws: Aws, clock: FakeClock, ledger: Ledger
+) -> None:
     _sent(ledger)
     client = Meddler(aws.dynamodb)
     records = [by_sns(ses(kind, "m-1")) for kind in ("Delivery", "Send", "Open", "Send")]
@@ -143,7 +145,7 @@ def test_an_event_about_an_unknown_message_is_dropped_logged_and_counted(
     assert [line["found"] for line in log()] == ["Foreign"]
 
 
-def test_a_complaint_about_an_old_attempt_only_suppresses_its_recipient(
+def test_a_complaint_about_an_earlier_attempt_suppresses_the_recipient_and_keeps_the_status(
     desk: Desk, ledger: Ledger, aws: Aws, counted: Counted
 ) -> None:
     _sent(ledger)
@@ -304,7 +306,7 @@ def test_all_records_are_retried_while_dynamodb_is_down(aws: Aws, clock: FakeClo
     assert aws.item()["status"] == "delivered"
 
 
-def test_a_bounce_whose_suppression_failed_is_retried_and_suppresses_its_recipient(
+def test_a_bounce_is_retried_and_suppresses_the_recipient_after_the_first_suppression_failed(
     aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     _sent(ledger)
@@ -315,7 +317,9 @@ def test_a_bounce_whose_suppression_failed_is_retried_and_suppresses_its_recipie
     assert list(desk.list.find("mail", [ADA])) == [ADA]
 
 
-def test_an_event_is_retried_if_too_little_time_is_left(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_an_event_is_retried_if_the_function_has_too_little_time_left(
+    desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     for id_ in ("m-1", "m-2"):
         _sent(ledger, id_)
     reserve_ms = FEEDBACK_KEPT_BACK_SECONDS * 1000
@@ -346,7 +350,9 @@ def test_of_several_recipients_only_the_one_that_bounced_is_suppressed(
     assert statuses == {ADA: "delivered", EVE: "bounced"}
 
 
-def test_a_text_to_a_landline_suppresses_the_number(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_a_landline_number_is_suppressed_after_a_text_was_not_delivered(
+    desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     _text(ledger)
     desk.handle(bodies.twilio("undelivered", "s-1", ErrorCode="30006"), bodies.twilio("sent", "s-1"))
     row = aws.item("s-1", "sms")

@@ -41,7 +41,7 @@ def test_if_the_correlation_header_is_missing_the_tags_name_the_message_and_the_
     assert event(about(correlation=M2, attempt="1")).attempt == 1
 
 
-def test_if_the_correlation_header_lacks_the_attempt_the_tags_name_it() -> None:
+def test_if_the_correlation_header_lacks_the_attempt_the_attempt_is_read_from_the_tags() -> None:
     assert event(about(("X-Correlation-ID", M2), correlation=M2, attempt="2")).attempt == 2
 
 

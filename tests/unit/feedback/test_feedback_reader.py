@@ -44,7 +44,7 @@ def kinds(body: Any) -> list[str]:
     return [event.kind for event in events(body)]
 
 
-def test_an_event_is_read_alike_from_every_envelope() -> None:
+def test_an_event_is_read_identically_with_and_without_an_sns_envelope() -> None:
     bounce = ses("bounce")
     bodies = [bounce, sns(bounce), sns(json.dumps(bounce)), lambda_sns(bounce)]
     for body in (*bodies, *([body] for body in bodies)):
@@ -76,7 +76,9 @@ def test_an_sns_envelope_from_a_foreign_topic_is_refused(topic: str) -> None:
 @pytest.mark.parametrize(
     "body", [sns(VALIDATED), sns(VALIDATED + "\n"), VALIDATED, f"{VALIDATED}\n", lambda_sns(VALIDATED)]
 )
-def test_the_notice_that_ses_validated_the_feedback_topic_is_ignored(body: Any, counted: Counted) -> None:
+def test_the_notification_that_ses_validated_the_feedback_topic_is_ignored(
+    body: Any, counted: Counted
+) -> None:
     assert events(body) == []
     assert counted() == {}
 
@@ -226,7 +228,9 @@ def references_in(value: Any) -> set[str]:
 
 @settings(max_examples=300)
 @given(bent(BASES), st.booleans())
-def test_a_corrupted_event_is_rejected_or_affects_only_messages_it_names(event: Any, wrapped: bool) -> None:
+def test_a_corrupted_event_is_rejected_or_affects_only_the_messages_that_the_event_names(
+    event: Any, wrapped: bool
+) -> None:
     try:
         items = read(written(sns(event) if wrapped else event), TOPICS)
     except Malformed:

@@ -71,13 +71,13 @@ def test_an_inbound_text_without_a_keyword_is_counted_and_ignored(text: str, cou
         *(("oui", "start"), ("रोको", None), ("stop", "stop"), ("start", "start")),
     ],
 )
-def test_a_stages_keywords_are_used_in_addition_to_the_standard_keywords(text: str, wish: str | None) -> None:
+def test_the_keywords_of_a_stage_extend_the_standard_keywords(text: str, wish: str | None) -> None:
     assert OWN.wish(text) == wish
     if text not in {"stop", "start"}:
         assert KNOWN.wish(text) is None
 
 
-def test_a_keyword_for_both_start_and_stop_means_stop_and_one_without_letters_is_ignored() -> None:
+def test_a_keyword_for_start_and_stop_means_stop_and_a_keyword_without_letters_is_ignored() -> None:
     assert Keywords.of(["yes"], ["stop"]).wish("yes") == "stop"
     assert Keywords.of(["yes"], ["stop"]).wish("stop") == "stop"
     assert Keywords.of(["!"], ["?"]).wish("🛑") is None

@@ -93,7 +93,7 @@ def test_every_type_of_resend_event_that_is_read_has_a_test_case() -> None:
 
 
 @pytest.mark.parametrize("kind", ["email.bounced", "email.complained", "email.delivered"])
-def test_an_event_about_a_mail_to_several_proves_only_that_resend_accepted_the_mail(kind: str) -> None:
+def test_a_resend_event_about_a_mail_to_several_recipients_only_marks_the_mail_as_sent(kind: str) -> None:
     tags = {**event()["data"]["tags"], "several": "true"}
     sent = one(kind, tags=tags, bounce=BOUNCE)
     assert (sent.status, sent.suppress, sent.several) == ("sent", None, True)

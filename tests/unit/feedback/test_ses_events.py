@@ -120,7 +120,9 @@ def test_each_event_type_that_ses_publishes_is_read(name: str) -> None:
         ("notice_of_complaint_without_report", "complained", ("richard@example.com",)),
     ],
 )
-def test_each_notice_of_an_ses_identity_is_read(name: str, status: str, recipients: tuple[str, ...]) -> None:
+def test_each_feedback_notification_of_an_ses_identity_is_read(
+    name: str, status: str, recipients: tuple[str, ...]
+) -> None:
     assert name in NOTICES + MORE_NOTICES
     sent = event(sns(ses(name)))
     assert (sent.key, sent.status, sent.recipients) == (Key("m-1", "mail"), status, recipients)
@@ -140,7 +142,7 @@ def test_a_complaint_without_a_feedback_report_is_read_without_a_complaint_type(
     assert "complaint_type" not in sent.facts
 
 
-def test_a_complaint_has_the_time_of_the_report_and_not_of_the_mails_arrival() -> None:
+def test_the_time_of_a_complaint_is_the_time_of_the_report_and_not_of_the_mails_arrival() -> None:
     complaint = ses("complaint")
     assert complaint["complaint"]["arrivalDate"] != complaint["complaint"]["timestamp"]
     assert event(complaint).facts["complainedAt"] == ms("2017-08-05T00:41:02.669")
@@ -163,7 +165,9 @@ def test_the_subtype_of_a_complaint_is_recorded_if_ses_reports_one() -> None:
 
 
 @pytest.mark.parametrize("subtype", ["General", "MailboxFull", "MessageTooLarge", "ContentRejected"])
-def test_a_transiently_bounced_mail_is_undelivered_and_its_recipient_not_suppressed(subtype: str) -> None:
+def test_after_a_transient_bounce_the_mail_is_undelivered_and_the_recipient_is_not_suppressed(
+    subtype: str,
+) -> None:
     sent = event(bounce(bounced("ada@example.com"), bounceType="Transient", bounceSubType=subtype))
     assert (sent.status, sent.suppress, sent.detail) == ("undelivered", None, f"soft bounce ({subtype})")
     assert sent.facts["undeliveredAt"] == AT["bounce"]
@@ -236,7 +240,7 @@ def test_an_ses_event_with_an_invalid_field_is_malformed_and_the_error_names_the
 
 
 @pytest.mark.parametrize("name", ["delivery", "bounce", "complaint"])
-def test_an_ses_event_without_the_object_named_like_its_type_is_malformed(name: str) -> None:
+def test_an_ses_event_that_lacks_the_object_of_its_event_type_is_malformed(name: str) -> None:
     content = ses(name)
     del content[name]
     assert f"`{name}`" in fault(content)

@@ -53,7 +53,7 @@ def test_each_type_of_aws_sms_event_is_read_with_its_status(kind: str, final: bo
     assert sent.facts == {"sentAt": REQUESTED, **facts[status]}
 
 
-def test_an_event_that_an_rcs_message_was_read_gives_the_status_delivered() -> None:
+def test_an_rcs_message_that_the_recipient_read_gets_the_status_delivered() -> None:
     sent = event(sms("RCS_READ"))
     assert (sent.status, sent.facts) == ("delivered", {"sentAt": REQUESTED, "readAt": AT})
 
@@ -103,7 +103,7 @@ def test_an_sms_event_with_a_hidden_or_missing_number_is_read_without_recipients
     assert event(sms(destinationPhoneNumber=...)).recipients == ()
 
 
-def test_facts_whose_fields_are_missing_in_an_sms_event_are_omitted() -> None:
+def test_an_sms_event_may_lack_the_request_time_the_message_id_and_the_final_flag() -> None:
     sent = event(sms(messageRequestTimestamp=..., messageId=..., isFinal=...))
     assert (sent.facts, sent.provider_id) == ({"deliveredAt": AT}, None)
 

@@ -25,7 +25,7 @@ def test_a_request_body_over_the_size_limit_is_refused_before_decoding(door: Doo
 
 
 @pytest.mark.parametrize("kind", [None, "", "application/json", "multipart/form-data; boundary=x"])
-def test_a_request_body_that_is_not_a_form_by_its_media_type_is_refused(door: Door, kind: str | None) -> None:
+def test_a_request_whose_media_type_is_not_a_form_is_refused(door: Door, kind: str | None) -> None:
     assert door.answers(post(headers=headers(content_type=kind))) == 415
     assert door.queue.bodies == []
 

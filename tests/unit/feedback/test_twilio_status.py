@@ -58,7 +58,9 @@ def test_an_error_code_is_recorded_and_suppresses_landlines_and_opted_out_number
 
 
 @pytest.mark.parametrize("sender", ["12345", "ACME"])
-def test_an_unreachable_carrier_suppresses_no_number_if_the_sender_is_a_code_or_name(sender: str) -> None:
+def test_an_unreachable_carrier_does_not_suppress_the_number_if_the_sender_is_a_code_or_a_name(
+    sender: str,
+) -> None:
     sent = event(twilio("undelivered", ErrorCode="30006", From=sender))
     assert (sent.status, sent.suppress) == ("undelivered", None)
 
@@ -68,7 +70,7 @@ def test_the_error_code_of_a_delivered_text_is_ignored() -> None:
     assert (sent.facts, sent.suppress) == ({"deliveredAt": NOW_MS}, None)
 
 
-def test_the_carriers_date_is_recorded_in_addition_to_the_time_of_the_callback() -> None:
+def test_the_carriers_date_and_the_time_of_the_callback_are_both_recorded() -> None:
     sent = event(twilio(RawDlrDoneDate="2611210458"))
     assert sent.facts == {"deliveredAt": NOW_MS, "carrier_done_date": "2611210458"}
 

@@ -26,7 +26,7 @@ def door(clock: FakeClock) -> Door:
     return door
 
 
-def test_a_signed_stop_is_queued_with_the_time_at_which_twilio_created_it(door: Door) -> None:
+def test_a_signed_stop_text_is_queued_with_the_time_at_which_twilio_created_the_text(door: Door) -> None:
     assert door.answers(text("Stop.")) == 200
     (body,) = door.queue.bodies
     assert json.loads(body) == {
@@ -58,7 +58,7 @@ def test_the_stages_configured_keywords_are_recognized_in_texts(door: Door, word
         ("YES", "HELP", "start"),
     ],
 )
-def test_a_keyword_recognized_by_twilios_messaging_service_is_used_too(
+def test_a_stop_or_start_that_twilios_messaging_service_recognized_is_queued(
     door: Door, body: str, type_: str, wish: str
 ) -> None:
     assert door.answers(text(body, fields={"OptOutType": type_})) == 200
@@ -87,7 +87,7 @@ def test_a_forged_inbound_text_is_refused(door: Door, counted: Counted, changes:
     assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
 
-def test_a_captured_text_is_refused_after_any_change(door: Door) -> None:
+def test_a_captured_inbound_text_is_refused_if_its_body_or_its_path_was_changed(door: Door) -> None:
     captured = text("START")
     for forged in (text("STOP"), text("START", fields={"From": "+16175559999"}), text("START", OTHER)):
         assert door.answers({**captured, "body": forged["body"]}) == 403
@@ -103,7 +103,7 @@ def test_a_text_posted_again_later_is_queued_with_the_same_time(door: Door, cloc
     assert first == second
 
 
-def test_a_stop_is_dated_after_a_start_of_the_same_second(door: Door) -> None:
+def test_a_stop_text_created_in_the_same_second_as_a_start_text_gets_a_later_time(door: Door) -> None:
     door.created[OTHER] = door.created[SID]
     door.answers(text("START", OTHER))
     door.answers(text("STOP"))
@@ -119,14 +119,16 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_a_stop_gets_the_current_time_if_its_time_cannot_be_read(door: Door, trouble: Exception) -> None:
+def test_a_stop_text_gets_the_current_time_if_its_creation_time_cannot_be_looked_up(
+    door: Door, trouble: Exception
+) -> None:
     door.created[SID] = trouble
     assert door.answers(text()) == 200
     assert json.loads(door.queue.bodies[0])["at"] == NOW_MS
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_the_response_to_a_start_makes_twilio_retry_if_its_time_cannot_be_read(
+def test_if_a_start_texts_creation_time_cannot_be_looked_up_the_response_makes_twilio_retry(
     door: Door, counted: Counted, log: Log, trouble: Exception
 ) -> None:
     door.created[SID] = trouble
@@ -165,7 +167,7 @@ def test_the_log_contains_only_the_id_and_the_keyword_of_a_text(door: Door, log:
 INBOUND = {"date_created": "Sat, 21 Nov 2026 09:00:00 +0000", "direction": "inbound"}
 
 
-def test_the_look_up_of_a_texts_time_uses_the_login_of_the_account() -> None:
+def test_the_look_up_of_a_texts_creation_time_uses_the_login_of_the_account() -> None:
     with scripted(Answer(200, INBOUND)) as server:
         account = TwilioAccount(ACCOUNT, TOKEN, "SK1", "key-secret")
         assert message_created(account, server.url + "/", SID) == NOW
@@ -185,6 +187,8 @@ def test_the_look_up_of_a_texts_time_uses_the_login_of_the_account() -> None:
         Answer(200, {"date_created": "yesterday"}),
     ],
 )
-def test_after_an_invalid_response_to_the_look_up_the_time_of_a_text_is_unknown(answer: Answer) -> None:
+def test_if_the_response_to_a_look_up_is_invalid_the_creation_time_of_a_text_is_unknown(
+    answer: Answer,
+) -> None:
     with scripted(answer) as server, pytest.raises(OutcomeUnknown):
         message_created(TwilioAccount(ACCOUNT, TOKEN), server.url, SID)

@@ -95,7 +95,7 @@ def test_a_queue_body_without_a_fax_id_is_malformed(body: Item) -> None:
         ({"retry_count": 7}, {"pdf_url": PDF, "retry_count": 7}),
     ],
 )
-def test_a_fax_keeps_the_attributes_that_its_retry_needs(changes: Item, expected: Item) -> None:
+def test_the_attributes_of_a_fax_that_a_retry_needs_are_kept(changes: Item, expected: Item) -> None:
     assert fax(**changes).kept == expected
 
 
@@ -110,7 +110,7 @@ def test_copies_of_a_fax_have_the_same_deduplication_id_in_all_spellings_of_the_
 
 
 @pytest.mark.parametrize("id_", ["f", "f" * 180, "ü" * 90, "a b/c"])
-def test_a_deduplication_id_is_valid_for_sqs(id_: str) -> None:
+def test_the_deduplication_id_of_a_fax_is_valid_for_sqs(id_: str) -> None:
     duplicate = fax(id=id_).duplicate
     assert len(duplicate) <= 128
     assert duplicate.isalnum()

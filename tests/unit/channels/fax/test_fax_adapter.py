@@ -11,7 +11,9 @@ from tests.support.unit.fax_post import adapter_of
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws
 
 
-def test_a_request_has_the_normalised_number_the_first_sender_and_the_attempts_reference(aws: Aws) -> None:
+def test_a_fax_request_has_the_normalised_number_the_first_sender_and_the_attempts_reference(
+    aws: Aws,
+) -> None:
     request = adapter_of(FakeLine(), aws).prepare(fax(to="+1 (617) 555-1234", attempt=3))
     assert (request.to, request.sender, request.media_url) == (LINE, SENDERS[0], PDF)
     assert request.reference == "Zi0x.3"

@@ -106,7 +106,7 @@ def test_a_secret_without_telnyx_fields_is_a_misconfiguration(aws: Aws, stand_in
     assert why_not(adapter) == Misconfigured(TELNYX_SHAPE)
 
 
-def test_the_reason_of_an_invalid_secret_does_not_quote_the_secret(aws: Aws, stand_in: StandIn) -> None:
+def test_the_error_about_an_invalid_secret_does_not_quote_the_secret(aws: Aws, stand_in: StandIn) -> None:
     adapter = FaxAdapter.of(settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
     assert "private" not in str(why_not(adapter))
 
@@ -125,7 +125,7 @@ def test_a_fax_is_certainly_not_sent_if_the_credentials_cannot_be_read(
     assert "startedAt" not in entry(aws)  # a claim would lock the line for a whole lease
 
 
-def test_a_poll_that_failed_is_repeated_with_the_credentials_of_its_time(
+def test_after_a_failed_poll_the_credentials_are_read_again_before_the_next_poll(
     fax_post: FaxMake, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a fax whose provider's key is replaced would lock its line for the rest of the invocation."""

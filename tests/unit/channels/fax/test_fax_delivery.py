@@ -16,7 +16,7 @@ from tests.support.unit.shared import NOW, NOW_MS, Aws, FakeClock, Item
 
 
 @pytest.mark.parametrize("body", [fax_body(), fax_item()])
-def test_a_fax_is_submitted_once_and_followed_until_it_is_delivered(
+def test_a_fax_is_submitted_once_and_polled_until_it_is_delivered(
     fax_post: FaxMake, aws: Aws, clock: FakeClock, counted: Counted, body: Item
 ) -> None:
     line = FakeLine(Pending("queued"), SENDING, Delivered())

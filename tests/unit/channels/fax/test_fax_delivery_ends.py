@@ -36,7 +36,9 @@ def test_after_a_busy_line_the_next_attempt_is_submitted_and_a_copy_of_the_old_a
     assert [request.reference for request in line.requests] == ["Zi0x.1", "Zi0x.2"]
 
 
-def test_queue_records_of_earlier_attempts_are_dropped(fax_post: FaxMake, aws: Aws) -> None:
+def test_queue_records_of_a_faxs_earlier_attempts_are_removed_without_a_submit(
+    fax_post: FaxMake, aws: Aws
+) -> None:
     worker = fax_post(FakeLine(BUSY))
     for attempt in (1, 2, 3):
         worker.handle(fax_body(attempt=attempt))
@@ -45,7 +47,7 @@ def test_queue_records_of_earlier_attempts_are_dropped(fax_post: FaxMake, aws: A
 
 
 @pytest.mark.parametrize(("retry_count", "attempts"), [(0, 4), (2, 2), (3, 1), (4, 1), (90, 1)])
-def test_attempts_by_an_earlier_gateway_count_towards_the_maximum_number_of_attempts(
+def test_a_faxs_retry_count_of_an_earlier_gateway_reduces_the_remaining_attempts(
     fax_post: FaxMake, aws: Aws, retry_count: int, attempts: int
 ) -> None:
     worker = fax_post(FakeLine(BUSY), max_attempts=4)

@@ -13,7 +13,7 @@ from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import NOW, Aws, FakeClock, claimed
 
 
-def test_a_fax_received_too_often_to_be_followed_to_the_end_is_not_submitted(
+def test_a_fax_is_not_submitted_if_too_few_receives_are_left_to_poll_the_fax_to_the_end(
     fax_post: FaxMake, aws: Aws, log: Log
 ) -> None:
     worker = fax_post(last_submit_receive=10)
@@ -25,7 +25,7 @@ def test_a_fax_received_too_often_to_be_followed_to_the_end_is_not_submitted(
     assert entry(aws)["status"] == "sent"
 
 
-def test_a_submitted_fax_is_followed_even_if_received_too_often_for_a_submit(
+def test_a_submitted_fax_is_polled_even_if_too_few_receives_are_left_for_a_new_submit(
     fax_post: FaxMake, aws: Aws, clock: FakeClock
 ) -> None:
     worker = fax_post(FakeLine(script=ends_after(clock, 1000, Delivered())), last_submit_receive=10)
@@ -40,7 +40,7 @@ def test_an_expired_fax_is_not_sent(fax_post: FaxMake, aws: Aws) -> None:
     assert (worker.line.calls, entry(aws)["error"]["code"]) == ([], "expired")
 
 
-def test_a_fax_that_expires_during_transmission_is_followed_to_the_end(
+def test_a_fax_that_expires_during_transmission_is_polled_to_the_end(
     fax_post: FaxMake, aws: Aws, clock: FakeClock
 ) -> None:
     worker = fax_post(FakeLine(script=ends_after(clock, 1000, Delivered())))
@@ -75,7 +75,7 @@ def test_an_overdue_fax_is_cancelled_and_gets_the_status_that_the_provider_then_
 
 
 @pytest.mark.parametrize("cancels", [None, TimeoutError("slow")])
-def test_an_overdue_fax_still_sending_after_the_cancel_keeps_its_line_and_provider_id(
+def test_an_overdue_fax_still_sending_after_the_cancel_locks_its_line_and_keeps_its_provider_id(
     fax_post: FaxMake, aws: Aws, clock: FakeClock, counted: Counted, cancels: Exception | None
 ) -> None:
     worker = fax_post(FakeLine(SENDING, cancels=cancels), longest_fax_seconds=60)
@@ -87,7 +87,7 @@ def test_an_overdue_fax_still_sending_after_the_cancel_keeps_its_line_and_provid
     assert (worker.line.submits, entry(aws)["status"]) == (1, "sending")
 
 
-def test_the_time_of_an_earlier_attempt_does_not_make_a_fax_found_by_look_up_overdue(
+def test_the_start_of_an_earlier_attempt_does_not_make_a_fax_found_by_a_look_up_overdue(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     fax_post(FakeLine(BUSY)).handle(fax_body())

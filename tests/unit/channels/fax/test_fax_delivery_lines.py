@@ -95,7 +95,7 @@ def test_an_invalid_fax_ends_as_failed_with_its_reason_and_keeps_its_callback_ur
 
 
 @pytest.mark.parametrize("group", [LINE, "faxes"])
-def test_a_fax_queued_before_its_sending_time_fails_and_the_reason_names_the_mailbox(
+def test_a_fax_queued_before_its_sending_time_fails_and_the_error_recommends_the_mailbox(
     fax_post: FaxMake, aws: Aws, group: str
 ) -> None:
     worker = fax_post()
@@ -182,7 +182,7 @@ def test_the_ledger_keeps_the_attributes_that_a_retry_of_the_fax_needs(fax_post:
     assert worker.line.requests[0].sender == "+12025550101"
 
 
-def test_an_invalid_copy_does_not_end_a_fax_that_is_being_transmitted(
+def test_an_invalid_copy_of_the_queue_record_does_not_end_a_fax_that_is_being_transmitted(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     fax_ledger.hand_back(on_line(fax_ledger))
@@ -203,7 +203,7 @@ def test_a_fax_attempt_that_skips_earlier_attempts_goes_to_the_dead_letter_queue
     assert counted() == {"Malformed": 1}
 
 
-def test_a_fax_submitted_at_another_provider_is_neither_looked_up_nor_sent_again(
+def test_a_fax_submitted_to_another_provider_is_neither_looked_up_nor_sent_again(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     fax_ledger.hand_back(on_line(fax_ledger, "the-provider-before"))
@@ -238,7 +238,7 @@ NARROWED: dict[str, Any] = {"callback_ports": [443]}
 PORT_9443 = {"callback_url": "https://app.example:9443/faxes"}
 
 
-def test_a_submitted_fax_is_followed_even_if_new_settings_forbid_its_callback_url(
+def test_a_submitted_fax_is_polled_even_if_new_settings_forbid_its_callback_url(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
     fax_ledger.hand_back(on_line(fax_ledger, **PORT_9443))

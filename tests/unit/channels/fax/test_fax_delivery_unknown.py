@@ -35,7 +35,7 @@ def test_a_submit_without_a_response_keeps_the_claim_and_locks_the_fax_line(
 
 @pytest.mark.usefixtures("crashed")
 @pytest.mark.parametrize("body", [fax_body(), fax_body(**NOT_OURS)], ids=["ours", "number given up"])
-def test_a_fax_that_the_look_up_finds_is_followed_and_not_submitted_again(
+def test_a_fax_that_the_look_up_finds_is_polled_and_not_submitted_again(
     fax_post: FaxMake, aws: Aws, counted: Counted, body: Item
 ) -> None:
     line = FakeLine(Delivered(), finds=["p-7"])
@@ -54,7 +54,7 @@ def test_a_fax_that_the_look_up_does_not_find_is_submitted_again(fax_post: FaxMa
 
 
 @pytest.mark.usefixtures("crashed")
-def test_if_a_look_up_finds_several_faxes_hold_ends_the_fax_as_unknown(
+def test_if_a_look_up_finds_several_faxes_and_on_unknown_is_hold_the_fax_ends_as_unknown(
     fax_post: FaxMake, aws: Aws, counted: Counted
 ) -> None:
     line = FakeLine(Delivered(), finds=["p-7", "p-8"])
@@ -65,7 +65,9 @@ def test_if_a_look_up_finds_several_faxes_hold_ends_the_fax_as_unknown(
 
 
 @pytest.mark.usefixtures("crashed")
-def test_if_a_look_up_finds_several_faxes_resend_submits_the_fax_again(fax_post: FaxMake, aws: Aws) -> None:
+def test_if_a_look_up_finds_several_faxes_and_on_unknown_is_resend_the_fax_is_submitted_again(
+    fax_post: FaxMake, aws: Aws
+) -> None:
     line = FakeLine(Delivered(), finds=["p-7", "p-8"])
     assert fax_post(line, on_unknown="resend").handle(fax_body(), receives=2) is None
     assert line.submits == 1
@@ -97,7 +99,7 @@ def test_a_fax_from_an_unknown_number_fails_as_invalid_if_the_look_up_finds_no_e
 
 
 @pytest.mark.parametrize("account", ["fake/another", "another/ours", "fake", ""])
-def test_a_fax_that_may_have_been_submitted_at_another_account_is_not_submitted_again(
+def test_a_fax_that_may_have_been_submitted_with_another_account_is_not_submitted_again(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock, account: str
 ) -> None:
     claimed(fax_ledger, fax(), account)
@@ -108,7 +110,7 @@ def test_a_fax_that_may_have_been_submitted_at_another_account_is_not_submitted_
     assert (entry(aws)["status"], entry(aws)["error"]["code"]) == ("failed", "outcome_unknown")
 
 
-def test_a_fax_found_at_this_account_is_followed_even_if_another_account_was_tried_too(
+def test_a_fax_found_in_this_account_is_polled_even_if_another_account_was_tried_too(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(fax_ledger, fax(), "another/account")
@@ -133,7 +135,7 @@ def test_after_a_failed_look_up_the_next_look_up_begins_at_the_start_of_the_firs
 
 
 @pytest.mark.usefixtures("crashed")
-def test_a_fax_found_by_a_look_up_is_resumed_by_its_provider_id(
+def test_a_fax_found_by_a_look_up_is_polled_by_its_provider_id_after_a_crash(
     fax_post: FaxMake, aws: Aws, clock: FakeClock
 ) -> None:
     line = FakeLine(script=ends_after(clock, 1000, Delivered()), finds=["p-7"])
@@ -168,7 +170,7 @@ def test_a_look_up_does_not_mistake_an_earlier_attempt_for_this_attempt(
     assert (entry(aws)["status"], entry(aws)["attempts"]) == ("sent", 2)
 
 
-def test_a_worker_that_lost_the_claim_while_polling_a_fax_does_not_record_its_end(
+def test_a_worker_that_lost_the_claim_while_polling_a_fax_does_not_record_the_faxs_end(
     fax_post: FaxMake, fax_ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     class Slow(FakeLine):

@@ -67,7 +67,9 @@ def test_send_fax_submits_a_fax_once_with_the_credentials_of_the_secret(
     assert unsettled_try.endswith(" signalwire/ours")
 
 
-def test_retry_fax_moves_due_faxes_and_returns_all_other_records(load_fax: Load, aws: Aws) -> None:
+def test_retry_fax_moves_due_faxes_and_leaves_all_other_records_on_the_retry_queue(
+    load_fax: Load, aws: Aws
+) -> None:
     now_seconds = int(time.time())
     bodies: list[str | Item] = [
         fax_body(fax_id="due", not_before=now_seconds - 1, attempt=2),
@@ -88,7 +90,7 @@ def busy(ago: float) -> dict[str, Any]:
     return {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "100", **images}}
 
 
-def test_a_busy_fax_causes_a_callback_and_passes_all_fax_functions_to_its_next_attempt(
+def test_after_a_busy_line_a_callback_is_queued_and_the_fax_functions_submit_the_next_attempt(
     load_fax: Load, aws: Aws
 ) -> None:
     aws.put(LEDGER, id="f-1", event_type="fax", attempts=1, status="retrying")

@@ -42,7 +42,7 @@ def mover(fax_queues: Aws, clock: FakeClock) -> Mover:
     return Mover(fax_queues, clock)
 
 
-def test_a_retry_queued_by_the_outcomes_function_is_moved_when_due_and_not_before(
+def test_a_fax_retry_queued_by_the_outcomes_function_is_moved_to_the_fax_queue_only_when_due(
     mover: Mover, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     old = {"id": "f-1", "event_type": "fax", "status": "sending"}
@@ -65,7 +65,7 @@ def test_a_retry_queued_by_the_outcomes_function_is_moved_when_due_and_not_befor
 @pytest.mark.parametrize(
     ("ahead", "wait"), [(1, 1), (600, 600), (30_000, 30_000), (43_200, 42_300), (90_000, 42_300)]
 )
-def test_a_fax_that_is_not_due_is_delayed_until_due_or_by_the_longest_delay_of_sqs(
+def test_a_fax_that_is_not_due_waits_on_the_retry_queue_for_at_most_the_longest_delay_of_sqs(
     mover: Mover, aws: Aws, ahead: int, wait: int
 ) -> None:
     assert mover.handle(fax_body(not_before=int(NOW) + ahead)) == ["r-0"]
@@ -74,7 +74,7 @@ def test_a_fax_that_is_not_due_is_delayed_until_due_or_by_the_longest_delay_of_s
 
 
 @pytest.mark.parametrize("changes", [{}, {"not_before": 0}, {"not_before": int(NOW)}, {"not_before": -1}])
-def test_a_fax_that_is_due_or_has_no_time_is_moved_at_once(
+def test_a_fax_that_is_due_or_lacks_a_due_time_is_moved_to_the_fax_queue_at_once(
     mover: Mover, aws: Aws, changes: dict[str, Any]
 ) -> None:
     assert mover.handle(fax_body(**changes)) == []

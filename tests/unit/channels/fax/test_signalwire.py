@@ -80,7 +80,9 @@ def test_signalwires_base_url_may_contain_a_path_and_a_final_slash() -> None:
         (Answer(400, b"<html>"), Misconfigured),
     ],
 )
-def test_a_refusal_means_an_invalid_fax_or_a_misconfiguration(answer: Answer, kind: type[Outcome]) -> None:
+def test_a_refusal_by_signalwire_means_an_invalid_fax_or_a_misconfiguration(
+    answer: Answer, kind: type[Outcome]
+) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
@@ -151,7 +153,7 @@ def test_an_unknown_signalwire_status_does_not_end_the_fax(log: Callable[[], lis
     assert (line["message"], line["status"], line["provider_id"]) == ("unknown fax status", "paused", "fax-1")
 
 
-def test_a_fax_is_fetched_by_the_providers_id() -> None:
+def test_a_fax_is_fetched_by_signalwires_fax_id() -> None:
     with scripted(Answer(200, {"status": "queued"})) as server:
         adapter(server.url).fetch("fax/1")
         assert (server.requests[0].method, server.requests[0].target) == ("GET", f"{FAXES}/fax%2F1")
@@ -171,7 +173,7 @@ def test_cancelling_a_fax_takes_one_request() -> None:
         assert request.form == {"Status": "canceled"}
 
 
-def test_a_refused_cancel_raises_an_error() -> None:
+def test_a_cancel_that_signalwire_refuses_raises_an_error() -> None:
     with (
         scripted(fault("10000", "already in progress")) as server,
         pytest.raises(OutcomeUnknown, match="progress"),

@@ -41,7 +41,7 @@ def test_a_fax_created_in_the_second_of_the_try_is_found_although_dates_are_in_w
     assert ids_in(page(listed("same"), earlier), since=NOW + 0.999) == ["same"]
 
 
-def test_a_look_up_returns_the_oldest_fax_first_even_within_a_second() -> None:
+def test_a_look_up_returns_the_oldest_fax_first_even_among_faxes_of_the_same_second() -> None:
     newest_first = [listed("3", "2026-11-21T09:00:01Z"), listed("2"), listed("1")]
     assert ids_in(page(*newest_first)) == ["1", "2", "3"]
 
@@ -55,7 +55,7 @@ def test_a_look_up_finds_a_fax_sent_from_another_number_of_the_stage() -> None:
     assert ids_in(page(listed("ours", **{"from": "+15555550198"}))) == ["ours"]
 
 
-def test_a_look_up_does_not_exclude_a_listed_fax_because_of_a_missing_field() -> None:
+def test_a_look_up_finds_a_listed_fax_even_if_optional_fields_are_missing() -> None:
     bare = {"sid": "bare", "date_created": "2026-11-21T09:00:00Z"}
     assert ids_in(page(bare)) == ["bare"]
 

@@ -83,7 +83,9 @@ def test_each_fax_quality_setting_is_sent_under_the_name_that_telnyx_uses(qualit
         (Answer(422, {"errors": "?"}), Misconfigured),
     ],
 )
-def test_a_refusal_means_an_invalid_fax_or_a_misconfiguration(answer: Answer, kind: type[Outcome]) -> None:
+def test_a_refusal_by_telnyx_means_an_invalid_fax_or_a_misconfiguration(
+    answer: Answer, kind: type[Outcome]
+) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
@@ -94,7 +96,7 @@ def test_a_telnyx_error_that_names_the_recipient_as_a_parameter_rejects_the_fax(
     assert isinstance(submitted(Answer(422, {"errors": [error]}))[0], Rejected)
 
 
-def test_a_refusal_with_both_kinds_of_error_is_a_misconfiguration() -> None:
+def test_a_refusal_that_names_the_recipient_and_the_sender_is_a_misconfiguration() -> None:
     errors = [
         {"code": "10016", "title": "Bad number", "source": {"pointer": f"/{name}"}} for name in ("to", "from")
     ]
@@ -186,14 +188,14 @@ unverified_destination_not_allowed
         (None, "failed", True),
     ],
 )
-def test_telnyxs_failure_reason_becomes_the_status_and_decides_whether_the_fax_is_tried_again(
+def test_telnyxs_failure_reason_becomes_the_fax_status_and_decides_whether_the_fax_is_tried_again(
     reason: str | None, status: str, again: bool
 ) -> None:
     state = fetched(status="failed", failure_reason=reason)
     assert state == Undelivered(status, again, detail=reason or "failed")
 
 
-def test_a_fax_is_fetched_by_the_providers_id() -> None:
+def test_a_fax_is_fetched_by_telnyxs_fax_id() -> None:
     with scripted(Answer(200, {"data": {"status": "queued"}})) as server:
         adapter(f"{server.url}/telnyx/").fetch("fax/1")
         assert (server.requests[0].method, server.requests[0].target) == ("GET", "/telnyx/v2/faxes/fax%2F1")
@@ -218,7 +220,7 @@ def test_cancelling_a_fax_takes_one_request_without_a_body() -> None:
         assert "content-type" not in request.headers
 
 
-def test_a_refused_cancel_raises_an_error() -> None:
+def test_a_cancel_that_telnyx_refuses_raises_an_error() -> None:
     with (
         scripted(fault(422, "10015", "The fax is over")) as server,
         pytest.raises(OutcomeUnknown, match="over"),

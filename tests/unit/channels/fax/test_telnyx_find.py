@@ -37,7 +37,7 @@ def test_a_look_up_filters_telnyxs_faxes_by_number_direction_and_date() -> None:
     }
 
 
-def test_a_look_up_finds_only_faxes_with_the_attempts_reference() -> None:
+def test_a_look_up_at_telnyx_finds_only_faxes_with_the_attempts_reference() -> None:
     other_faxes = [listed("other", state="b3RoZXI="), listed("bare", state=None)]
     assert ids_in(page(listed("ours"), *other_faxes)) == ["ours"]
 
@@ -47,7 +47,7 @@ def test_a_fax_created_in_the_second_of_the_try_is_found_although_the_filter_is_
     assert ids_in(page(listed("same"), earlier), since=NOW + 0.999) == ["same"]
 
 
-def test_a_look_up_returns_the_oldest_fax_first_even_within_a_second() -> None:
+def test_a_look_up_returns_the_oldest_fax_first_even_among_faxes_of_the_same_second() -> None:
     newest_first = [listed("3", "2026-11-21T09:00:01.5Z"), listed("2"), listed("1")]
     assert ids_in(page(*newest_first)) == ["1", "2", "3"]
 

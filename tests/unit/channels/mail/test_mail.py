@@ -131,7 +131,7 @@ def test_an_incomplete_mail_content_is_refused(changes: dict[str, Any], field: s
     assert problem(**changes) == (field, sentence)
 
 
-def test_a_mail_may_have_a_part_of_its_content_in_the_payload() -> None:
+def test_a_part_of_a_mails_content_may_be_in_the_object_that_payload_ref_names() -> None:
     assert read(subject="Hello", text=..., payload_ref="s3://bucket/key").subject == "Hello"
 
 

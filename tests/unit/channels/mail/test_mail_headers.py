@@ -12,7 +12,7 @@ from tests.support.unit.contract import problem, read
     "headers",
     [{"X-Team": "post"}, {"X-A": "a" * 995}, {"x" * 126: "y"}, {f"X-{number}": "y" for number in range(12)}],
 )
-def test_a_mail_may_have_headers_of_the_producer(headers: dict[str, str]) -> None:
+def test_a_producer_may_set_headers_of_a_mail(headers: dict[str, str]) -> None:
     assert read(headers=headers).headers == headers
 
 
@@ -22,12 +22,12 @@ BROKEN = "is not a header's value; use 1 to 995 of printable ASCII, no line brea
 @pytest.mark.parametrize(
     "value", ["a\r\nBcc: b@example.com", "a\nb", "a\rb", "", "a" * 996, "ü", "a\tb", "a\n"]
 )
-def test_an_invalid_header_value_is_refused(value: str) -> None:
+def test_a_mail_with_an_invalid_header_value_is_refused(value: str) -> None:
     assert problem(headers={"X-Team": value}) == ("headers.X-Team", BROKEN)
 
 
 @pytest.mark.parametrize("name", ["", "X Team", "X:Team", "X\nTeam", "Ü", "x" * 127, "X-Team\n"])
-def test_an_invalid_header_name_is_refused(name: str) -> None:
+def test_a_mail_with_an_invalid_header_name_is_refused(name: str) -> None:
     field, sentence = problem(headers={name: "y"})
     assert field.startswith("headers.")
     assert "\n" not in field

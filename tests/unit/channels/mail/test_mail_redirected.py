@@ -40,7 +40,9 @@ def test_the_header_of_intended_recipients_replaces_a_producers_header_of_the_sa
 
 
 @pytest.mark.parametrize(("count", "fits"), [(MAX_OWN_HEADERS - 1, True), (MAX_OWN_HEADERS, False)])
-def test_at_the_header_limit_of_ses_the_intended_recipients_header_is_omitted(count: int, fits: bool) -> None:
+def test_the_header_of_intended_recipients_is_omitted_from_a_mail_at_the_header_limit_of_ses(
+    count: int, fits: bool
+) -> None:
     mail = read(to=ADA, topic=TOPIC, headers={f"X-{number}": "y" for number in range(count)})
     assert ("X-Original-To" in headers(mail)) == fits
     assert len(headers(mail)) <= 15

@@ -124,14 +124,14 @@ def repeated(message: Mail, **settings: Any) -> Request:
     return request
 
 
-def test_a_repeated_request_is_the_same_to_the_byte(aws: Aws) -> None:
+def test_a_repeated_request_to_resend_is_identical_to_the_first_request(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="a.pdf", Body=b"%PDF")
     message = with_attachments({"ref": f"s3://{BUCKET}/a.pdf"})
     first = adapter(s3=aws.s3).prepare(message)
     assert repeated(message, s3=aws.s3) == first
 
 
-def test_a_repeated_request_uses_the_template_version_of_the_first_try(aws: Aws) -> None:
+def test_a_repeated_request_to_resend_uses_the_template_version_of_the_first_try(aws: Aws) -> None:
     published = Templates(OURS, Payloads(aws.s3, TEMPLATES))
     publish(aws, 7, "seven")
     message = parsed(template="a", template_version=7)
@@ -157,7 +157,7 @@ def test_a_request_to_resend_may_be_repeated_for_23_hours_and_45_minutes() -> No
     assert evidence.until == NOW + DAY - 900
 
 
-def test_the_order_of_an_items_attributes_does_not_change_the_request() -> None:
+def test_the_order_of_an_items_attributes_does_not_change_the_request_to_resend() -> None:
     message, reordered = (mail(headers={f"X-{name}": name for name in names}) for names in ("ab", "ba"))
     assert adapter().prepare(message) == adapter().prepare(reordered)
 
@@ -190,7 +190,9 @@ def test_the_order_of_an_items_attributes_does_not_change_the_request() -> None:
     ],
     ids=lambda value: getattr(value, "__name__", "") or f"{value.status}-{value.body['name']}",
 )
-def test_a_refusal_means_an_invalid_mail_a_misconfiguration_or_a_retry(answer: Answer, kind: type) -> None:
+def test_a_refusal_by_resend_means_an_invalid_mail_a_misconfiguration_or_a_retry(
+    answer: Answer, kind: type
+) -> None:
     outcome, _ = submitted(answer)
     assert isinstance(outcome, kind)
     assert answer.body["message"] in outcome.reason  # type: ignore[union-attr] # no Sent

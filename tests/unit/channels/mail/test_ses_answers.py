@@ -53,7 +53,7 @@ def test_an_accepted_mail_is_recorded_with_the_message_id_of_ses_and_the_beginni
         ("AnUnknownCode", "x", 400, Misconfigured),
     ],
 )
-def test_a_refusal_means_an_invalid_mail_a_misconfiguration_or_a_retry(
+def test_a_refusal_by_ses_means_an_invalid_mail_a_misconfiguration_or_a_retry(
     code: str, message: str, status: int, kind: type[Outcome]
 ) -> None:
     outcome = submitted(client_error(code, message, status))
@@ -62,7 +62,7 @@ def test_a_refusal_means_an_invalid_mail_a_misconfiguration_or_a_retry(
     assert outcome.reason == f"{code}: {message}"
 
 
-def test_an_exhausted_daily_quota_of_ses_has_the_outcome_day_used_up() -> None:
+def test_an_exhausted_daily_quota_of_ses_gives_the_outcome_day_used_up() -> None:
     outcome = submitted(client_error("LimitExceededException", "Daily message quota exceeded."))
     assert outcome == DayUsedUp("LimitExceededException: Daily message quota exceeded.")
 

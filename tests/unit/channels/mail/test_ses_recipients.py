@@ -40,7 +40,7 @@ def test_a_bounce_event_omits_addresses_that_the_mail_was_not_sent_to(log: Log) 
     assert (line["recipients"], "elsewhere" in json.dumps(line)) == (1, False)
 
 
-def test_a_bounce_of_addresses_that_the_mail_was_not_sent_to_proves_only_that_the_mail_was_sent() -> None:
+def test_a_bounce_that_names_only_foreign_addresses_marks_the_mail_as_sent_and_not_as_bounced() -> None:
     notification = bounce(bounced("eve@elsewhere.example"), destination=THREE)
     report = event(notification)
     assert (report.status, report.recipients, report.several, report.suppress) == ("sent", (), True, None)
@@ -59,7 +59,7 @@ def test_an_event_omits_recipients_whose_address_cannot_be_parsed(address: str) 
     assert report.recipients == ("jane@example.com",)
 
 
-def test_a_bounce_is_an_event_even_if_the_only_address_cannot_be_parsed() -> None:
+def test_a_bounce_is_recorded_even_if_the_only_address_cannot_be_parsed() -> None:
     report = event(bounce(bounced("no address")))
     assert (report.status, report.recipients, report.several) == ("bounced", (), False)
 
@@ -80,7 +80,9 @@ def test_two_spellings_of_an_address_become_one_recipient_of_an_event() -> None:
 @pytest.mark.parametrize(
     ("name", "status"), [("send", "sent"), ("reject", "undelivered"), ("open", None), ("subscription", None)]
 )
-def test_an_event_without_addresses_is_about_the_whole_mail_to_several(name: str, status: str | None) -> None:
+def test_an_event_without_addresses_applies_to_all_recipients_of_a_mail(
+    name: str, status: str | None
+) -> None:
     notification = ses(name)
     notification["mail"]["destination"] = THREE
     report = event(notification)
@@ -94,7 +96,7 @@ def test_a_bounce_without_addresses_is_used_only_if_the_mail_has_one_recipient()
     assert (report.status, report.recipients, report.suppress) == ("sent", (), None)
 
 
-def test_a_delivery_to_some_of_several_recipients_names_the_addresses_it_reached() -> None:
+def test_a_delivery_event_contains_only_the_recipients_that_the_mail_reached() -> None:
     notification = ses("delivery")
     notification["mail"]["destination"] = THREE
     notification["delivery"]["recipients"] = THREE[:2]

@@ -55,7 +55,7 @@ def test_to_cc_bcc_and_reply_to_addresses_get_the_matching_fields_of_ses() -> No
     assert request["ReplyToAddresses"] == ["e@example.com"]
 
 
-def test_the_attribute_email_is_a_recipient_like_to() -> None:
+def test_the_attribute_email_contains_a_recipient_like_the_attribute_to() -> None:
     assert prepared(to=None, email="a@example.com")["Destination"] == {"ToAddresses": ["a@example.com"]}
 
 
@@ -82,7 +82,7 @@ def test_the_error_about_a_missing_template_variable_names_the_variable() -> Non
         ("News <news@bücher.example>", "News <news@xn--bcher-kva.example>"),
     ],
 )
-def test_a_mail_is_sent_from_the_stages_sender_that_it_names(from_: str | None, expected: str) -> None:
+def test_a_mail_is_sent_from_the_sender_that_the_item_names(from_: str | None, expected: str) -> None:
     assert prepared(from_=from_)["FromEmailAddress"] == expected
 
 
@@ -154,7 +154,7 @@ def test_an_invalid_attachment_is_refused_with_its_index_in_the_error(
     assert str(caught.value).startswith(expected)
 
 
-def test_the_size_limit_is_for_all_attachments_of_a_mail_together(aws: Aws) -> None:
+def test_the_size_limit_applies_to_the_sum_of_all_attachments_of_a_mail(aws: Aws) -> None:
     assert len(attached(aws, {"ref": BILL}, {"ref": BILL}, limit=8)) == 2
     with pytest.raises(Invalid, match=r"^attachments\[1\]\.ref: has 4 bytes; use at most 3$"):
         attached(aws, {"ref": BILL}, {"ref": BILL}, limit=7)
@@ -208,18 +208,18 @@ def test_an_attachment_with_an_extension_that_ses_does_not_send_is_refused(exten
             mail(attachments=[Attachment(ref=BILL), attachment]).check()
 
 
-def test_all_extensions_of_up_to_three_letters_are_allowed_unless_ses_does_not_send_them() -> None:
+def test_an_attachment_may_have_any_extension_of_up_to_three_letters_that_ses_sends() -> None:
     short = ["".join(letters) for size in (1, 2, 3) for letters in product(ascii_lowercase, repeat=size)]
     unsupported = {extension for extension in short if UNSUPPORTED.search(f"a.{extension}")}
     assert unsupported == set(SES_UNSUPPORTED.split()) & set(short)
 
 
 @pytest.mark.parametrize("filename", ["js", "exe.pdf", "a.json", "a.jsx", "a.exe.zip", "a.url.txt", "a.js\n"])
-def test_an_unsupported_extension_is_allowed_if_it_is_not_at_the_end_of_the_filename(filename: str) -> None:
+def test_an_unsupported_extension_is_allowed_in_the_middle_of_an_attachments_filename(filename: str) -> None:
     mail(attachments=[Attachment(ref=BILL, filename=filename)]).check()
 
 
-def test_two_images_with_the_same_content_id_are_refused() -> None:
+def test_a_mail_with_two_images_that_have_the_same_content_id_is_refused() -> None:
     images = [Attachment(ref=BILL, content_id="logo")] * 2
     with pytest.raises(Invalid, match=r"attachments\[1\].content_id: logo is another attachment's as well"):
         mail(attachments=images).check()

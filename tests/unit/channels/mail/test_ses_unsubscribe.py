@@ -70,7 +70,7 @@ def test_a_mail_to_several_recipients_gets_no_unsubscribe_link(recipients: dict[
     assert headers(topic=TOPIC, **recipients).keys() == {"X-Correlation-ID"}
 
 
-def test_if_only_one_of_several_recipients_is_left_the_mail_gets_an_unsubscribe_link() -> None:
+def test_if_all_but_one_recipient_are_suppressed_the_mail_gets_an_unsubscribe_link() -> None:
     message = mail(topic=TOPIC, to=["theo@example.com", VINCENT]).without({"theo@example.com"})
     assert choice_in(headers_of(linked(Ses()).prepare(message))) == Choice(VINCENT, TOPIC)
 
@@ -113,7 +113,7 @@ def test_the_unsubscribe_link_replaces_an_item_attribute_of_the_same_name(shelf:
 @pytest.mark.parametrize(
     "attributes", [{"topic": None}, *({"topic": TOPIC, **recipients} for recipients in SEVERAL)]
 )
-def test_if_a_template_needs_a_missing_unsubscribe_link_the_error_has_the_conditions_for_a_link(
+def test_if_a_template_needs_a_missing_unsubscribe_link_the_error_lists_the_conditions_for_a_link(
     shelf: Shelf, attributes: dict[str, Any]
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -126,7 +126,9 @@ def test_if_a_template_needs_a_missing_unsubscribe_link_the_error_has_the_condit
     assert rendered(shelf, conditional, **attributes) == "none"
 
 
-def test_if_a_template_with_a_link_lacks_a_variable_the_error_names_the_variable(shelf: Shelf) -> None:
+def test_if_an_item_lacks_a_variable_of_a_template_with_a_link_the_error_names_the_variable(
+    shelf: Shelf,
+) -> None:
     with pytest.raises(Invalid, match=r"^name: is missing; a/body\.txt uses it, so the item must have it$"):
         rendered(shelf, "{{ name }}", topic=TOPIC)
 

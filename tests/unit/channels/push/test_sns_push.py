@@ -212,7 +212,7 @@ def test_an_arn_must_be_in_the_region_of_the_sns_client(aws: Aws, monkeypatch: p
         ("InvalidParameter", NO_ENDPOINT, 400),
     ],
 )
-def test_a_push_to_a_disabled_or_deleted_endpoint_is_rejected_because_the_endpoint_is_gone(
+def test_a_push_to_a_disabled_or_deleted_endpoint_is_rejected_and_the_endpoint_is_reported_as_gone(
     changes: dict[str, Any], code: str, text: str, status: int
 ) -> None:
     outcome = submitted(client_error(code, text, status), **changes)
@@ -243,7 +243,7 @@ def test_a_push_to_a_disabled_or_deleted_endpoint_is_rejected_because_the_endpoi
         (ENDPOINT, "SomethingNew", "slow down", 429, Retry),
     ],
 )
-def test_a_refusal_means_an_invalid_push_a_misconfiguration_or_a_retry(
+def test_a_refusal_by_sns_means_an_invalid_push_a_misconfiguration_or_a_retry(
     to: str, code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
     assert_kind(submitted(client_error(code, text, status), to=to), kind)
@@ -257,7 +257,9 @@ def test_a_refusal_means_an_invalid_push_a_misconfiguration_or_a_retry(
         (NoCredentialsError(), Misconfigured),
     ],
 )
-def test_without_a_connection_or_credentials_no_push_was_sent(error: Exception, kind: type[Outcome]) -> None:
+def test_without_a_connection_or_credentials_the_push_was_certainly_not_sent(
+    error: Exception, kind: type[Outcome]
+) -> None:
     assert isinstance(submitted(error), kind)
 
 

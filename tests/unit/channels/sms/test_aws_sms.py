@@ -113,7 +113,7 @@ def test_the_check_against_the_api_model_finds_an_invalid_request() -> None:
     assert "MediaUrls" in problems("pinpoint-sms-voice-v2", "SendMediaMessage", {**TEXT, "MediaUrls": [7]})
 
 
-def test_if_no_sender_is_set_the_account_chooses_one_for_texts_but_media_are_misconfigured() -> None:
+def test_without_a_sender_setting_aws_chooses_the_sender_of_texts_and_media_are_not_sent() -> None:
     assert "OriginationIdentity" not in sent(sender="")[1]
     client = Endpoint()
     assert isinstance(adapter(client, sender="").submit(WITH_MEDIA), Misconfigured)
@@ -170,7 +170,7 @@ def test_the_bounds_of_the_time_to_live_equal_those_of_the_aws_api_model() -> No
         ("ANewOne", None, None, Misconfigured),
     ],
 )
-def test_a_refusal_means_an_invalid_text_a_misconfiguration_or_a_retry(
+def test_a_refusal_by_aws_means_an_invalid_text_a_misconfiguration_or_a_retry(
     code: str, reason: str | None, fields: list[str] | None, kind: type[Outcome]
 ) -> None:
     error = client_error(f"{code}Exception", f"about {TO}")
@@ -217,7 +217,9 @@ def test_every_refusal_reason_and_field_in_the_code_exists_in_the_aws_api_model(
         (NoCredentialsError(), Misconfigured),
     ],
 )
-def test_without_a_connection_or_credentials_no_text_was_sent(error: Exception, kind: type[Outcome]) -> None:
+def test_without_a_connection_or_credentials_the_text_was_certainly_not_sent(
+    error: Exception, kind: type[Outcome]
+) -> None:
     assert isinstance(submitted(error), kind)
 
 

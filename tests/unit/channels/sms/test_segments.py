@@ -45,13 +45,13 @@ def test_the_segment_count_of_a_text_follows_the_sms_standard(text: str, count: 
 
 
 @pytest.mark.parametrize("character", GSM)
-def test_each_character_of_the_basic_gsm_7_alphabet_takes_one_place(character: str) -> None:
+def test_each_character_of_the_basic_gsm_7_alphabet_counts_as_one_of_160_characters(character: str) -> None:
     assert segments_of(character * 160) == Segments(1, "GSM-7")
     assert segments_of(character * 161) == Segments(2, "GSM-7")
 
 
 @pytest.mark.parametrize("character", ESCAPED)
-def test_each_character_of_the_gsm_7_extension_takes_two_places(character: str) -> None:
+def test_each_character_of_the_gsm_7_extension_counts_as_two_of_160_characters(character: str) -> None:
     assert segments_of(character * 80) == Segments(1, "GSM-7")
     assert segments_of(character * 81) == Segments(2, "GSM-7")
 
@@ -76,7 +76,7 @@ def test_the_ledger_gets_the_number_of_segments_and_the_encoding_of_a_text() -> 
         ),
     ],
 )
-def test_the_error_about_a_text_of_too_many_segments_has_their_number_and_the_limit(
+def test_the_error_about_a_text_of_too_many_segments_contains_the_segment_count_and_the_limit(
     text: str, sentence: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -110,11 +110,13 @@ def test_the_error_about_a_text_of_too_many_segments_has_their_number_and_the_li
         ("plain {€}", ""),
     ],
 )
-def test_characters_that_require_ucs_2_are_listed_with_their_cost(text: str, sentence: str) -> None:
+def test_characters_that_require_ucs_2_are_listed_with_the_additional_segments_they_cause(
+    text: str, sentence: str
+) -> None:
     assert widening(text) == sentence
 
 
 @given(st.text(st.sampled_from(["a", " ", "€", *PLAIN]), max_size=200))
-def test_a_text_with_the_suggested_replacement_characters_is_gsm_7(text: str) -> None:
+def test_a_text_with_the_suggested_replacement_characters_is_encoded_in_gsm_7(text: str) -> None:
     assert bool(widening(text)) == (segments_of(text).encoding == "UCS-2")
     assert not widening("".join(PLAIN.get(character, character) for character in text))

@@ -41,7 +41,7 @@ def test_the_error_about_an_invalid_number_depends_on_the_stages_region() -> Non
         sms(to="(555) 555-0100")
 
 
-def test_the_stages_region_changes_only_how_numbers_of_texts_are_read() -> None:
+def test_the_stages_region_changes_only_how_phone_numbers_of_texts_are_parsed() -> None:
     contracts = contracts_of("US")
     assert parse(sms_item(to="(555) 555-0100"), contracts).recipient == TO
     assert {**contracts, "sms": CONTRACTS["sms"]} == CONTRACTS

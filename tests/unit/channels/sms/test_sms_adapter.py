@@ -37,7 +37,7 @@ def test_an_sms_request_has_the_number_the_text_and_the_reference_of_the_message
     assert request.facts == {"segments": 1, "encoding": "GSM-7"}
 
 
-def test_numbers_of_texts_are_read_in_the_region_of_the_settings() -> None:
+def test_phone_numbers_of_texts_are_parsed_for_the_region_of_the_settings() -> None:
     assert adapter(default_region="US").contract.default_region == "US"
     assert adapter().contract.default_region == ""
 
@@ -118,7 +118,9 @@ def test_media_in_the_payload_bucket_get_a_new_url_that_expires(aws: Aws) -> Non
         ("s3://elsewhere/cat.jpg", "is outside the payload bucket"),
     ],
 )
-def test_a_message_with_missing_media_is_refused_with_their_index(aws: Aws, ref: str, sentence: str) -> None:
+def test_a_message_with_missing_media_is_refused_and_the_error_has_the_index_of_the_media(
+    aws: Aws, ref: str, sentence: str
+) -> None:
     reason = refusal(adapter(aws=aws), media_urls=[MEDIA, ref])
     assert reason.startswith("media_urls[1]: ")
     assert sentence in reason
@@ -143,7 +145,7 @@ def test_a_look_up_searches_for_the_request_from_the_start_of_the_try_minus_the_
     assert other_ids == {"SM9"}
 
 
-def test_a_look_up_searches_for_the_text_in_the_messages_payload(aws: Aws) -> None:
+def test_a_look_up_searches_for_the_text_that_the_messages_payload_contains(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="s-1.json", Body=b'{"text": "from the payload"}')
     provider = FakeSms()
     message = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json")
@@ -201,7 +203,7 @@ def test_an_account_can_be_used_as_soon_as_its_credentials_can_be_read() -> None
 
 
 @pytest.mark.parametrize("fault", [KeyError("private"), LookupError("private"), RecursionError("private")])
-def test_the_reason_of_unusable_credentials_does_not_quote_them(fault: Exception) -> None:
+def test_the_error_about_unusable_credentials_does_not_quote_the_credentials(fault: Exception) -> None:
     sms_adapter, _ = opening(fault)
     reason = f"the SMS provider's secret cannot be used: {type(fault).__name__}"
     assert why_not(sms_adapter) == Misconfigured(reason)
@@ -239,7 +241,7 @@ def test_a_twilio_account_with_an_api_key_logs_in_with_that_key() -> None:
         pytest.param('{"private": ' + "[" * 100_000, id="nested too deeply"),
     ],
 )
-def test_the_reason_of_a_wrong_secret_does_not_quote_the_secret(text: str) -> None:
+def test_the_error_about_a_wrong_secret_does_not_quote_the_secret(text: str) -> None:
     with pytest.raises(InvalidSecret, match="Twilio's secret") as caught:
         account_of(text)
     assert "private" not in str(caught.value)

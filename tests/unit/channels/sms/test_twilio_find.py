@@ -44,7 +44,7 @@ def evidence(
         return adapter(server.url).find(of, since, other_ids)
 
 
-def test_a_look_up_filters_twilios_messages_by_the_recipients_number_alone() -> None:
+def test_a_look_up_filters_twilios_messages_only_by_the_recipients_number() -> None:
     with scripted(page()) as server:
         assert adapter(server.url).find(REQUEST, NOW, ()) == NotFound()
         (call,) = server.requests
@@ -84,7 +84,7 @@ def test_a_look_up_finds_a_message_sent_from_another_number_of_the_stage() -> No
     assert evidence(page(listed(**{"from": FROM}))) == Sent("SM1", FACTS)
 
 
-def test_of_several_matching_messages_a_look_up_returns_the_oldest_even_within_a_second() -> None:
+def test_a_look_up_returns_the_oldest_matching_message_even_among_messages_of_the_same_second() -> None:
     later = listed("SM3", "Sat, 21 Nov 2026 09:00:01 +0000")
     assert evidence(page(later, listed("SM2"), listed("SM1"))) == Sent("SM1", FACTS)
 
@@ -149,7 +149,7 @@ def test_texts_that_differ_in_a_mark_between_two_digits_do_not_match(mark: str) 
 RENDERED = request(exact=False)
 
 
-def test_a_different_text_may_come_from_an_older_template_version_so_the_look_up_is_unknowable() -> None:
+def test_a_look_up_of_a_message_with_a_template_is_unknowable_if_only_another_text_is_listed() -> None:
     older_text = listed("SM2", body="Your table is prepared")
     assert evidence(page(older_text), of=RENDERED) == Unknowable()
     assert evidence(page(older_text)) == NotFound()
@@ -157,7 +157,9 @@ def test_a_different_text_may_come_from_an_older_template_version_so_the_look_up
 
 
 @pytest.mark.parametrize("changes", OTHER_MESSAGES)
-def test_a_look_up_of_a_template_ignores_messages_that_cannot_match(changes: dict[str, Any]) -> None:
+def test_a_look_up_of_a_message_with_a_template_ignores_listed_messages_that_cannot_match(
+    changes: dict[str, Any],
+) -> None:
     message = {**listed(body="Something else"), **changes}
     assert evidence(page(message), of=RENDERED, other_ids=("SM-known",)) == NotFound()
 
@@ -166,7 +168,7 @@ def test_if_twilio_lists_no_message_a_message_with_a_template_was_not_sent() -> 
     assert evidence(page(), of=RENDERED) == NotFound()
 
 
-def test_a_look_up_finds_a_message_with_media_by_the_prefix_of_its_id_and_its_text() -> None:
+def test_a_look_up_finds_a_message_with_media_by_the_text_and_the_prefix_of_twilios_message_id() -> None:
     with_text, alone = request(media=(MEDIA,)), request(media=(MEDIA,), text="", facts={})
     assert evidence(page(listed("SM1")), of=with_text) == NotFound()
     assert evidence(page(listed("MM1")), of=with_text) == Sent("MM1", FACTS)
@@ -176,14 +178,14 @@ def test_a_look_up_finds_a_message_with_media_by_the_prefix_of_its_id_and_its_te
 
 
 @pytest.mark.parametrize("body", ["", None])
-def test_a_look_up_returns_unknowable_if_a_listed_message_has_lost_its_text(body: str | None) -> None:
+def test_a_look_up_returns_unknowable_if_the_text_of_a_listed_message_is_missing(body: str | None) -> None:
     assert evidence(page(listed(body=body))) == Unknowable()
     assert evidence(page(listed("SM2", body=body), listed("SM1"))) == Sent("SM1", FACTS)
     older = listed("SM2", "Fri, 20 Nov 2026 09:00:00 +0000", body=body)
     assert evidence(page(older)) == NotFound()
 
 
-def test_a_look_up_does_not_exclude_a_listed_message_because_of_a_missing_field() -> None:
+def test_a_look_up_finds_a_listed_message_even_if_optional_fields_are_missing() -> None:
     assert evidence(page({"sid": "SM1", "body": REQUEST.text, "date_created": CREATED})) == Sent("SM1", FACTS)
 
 

@@ -61,7 +61,7 @@ def test_a_text_is_submitted_to_twilio_in_one_complete_request() -> None:
     assert call.headers["authorization"] == f"Basic {user}"
 
 
-def test_a_request_with_an_api_key_is_still_for_the_account() -> None:
+def test_a_request_with_an_api_key_has_the_account_sid_in_its_url() -> None:
     with_key = TwilioAccount(ACCOUNT.account_sid, "token", "SK1", "secret")
     _, server = submitted(CREATED, account=with_key)
     assert server.requests[0].target == MESSAGES
@@ -148,7 +148,9 @@ OURS = (
         (Answer(400, {"code": True, "message": ["a list"]}), Misconfigured),
     ],
 )
-def test_a_refusal_means_invalid_text_misconfiguration_or_retry(answer: Answer, kind: type[Outcome]) -> None:
+def test_a_refusal_by_twilio_means_an_invalid_text_a_misconfiguration_or_a_retry(
+    answer: Answer, kind: type[Outcome]
+) -> None:
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1

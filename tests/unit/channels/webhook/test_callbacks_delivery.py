@@ -49,7 +49,7 @@ def test_a_callback_is_sent_each_time_its_queue_record_is_received(webhooks: Mak
     assert post.ids == ["msg_f1", "msg_f1"]
 
 
-def test_a_callback_about_a_webhook_message_does_not_count_as_sending_the_message(
+def test_a_webhook_message_is_sent_even_after_a_callback_about_the_message(
     webhooks: MakeWebhooks, aws: Aws
 ) -> None:
     post = webhooks()
@@ -93,7 +93,7 @@ def test_a_failed_callback_waits_as_long_as_the_header_retry_after_requests(webh
         (200, "https://a:b@c.example/", None, "url: "),
     ],
 )
-def test_a_callback_to_a_gone_or_forbidden_endpoint_is_not_retried(
+def test_a_callback_with_a_forbidden_url_or_a_410_response_is_not_retried(
     webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int, url: str, code: int | None, reason: str
 ) -> None:
     assert webhooks(answer).handle(callback(url=url)) == {}
@@ -127,7 +127,9 @@ def test_the_result_of_a_callback_is_not_recorded_if_the_ledger_lacks_its_messag
     assert aws.item("f-2", "fax") == {}
 
 
-def test_without_a_key_a_callback_is_retried_soon(webhooks: MakeWebhooks, aws: Aws, counted: Counted) -> None:
+def test_without_a_signing_key_a_callback_is_not_sent_and_is_retried_soon(
+    webhooks: MakeWebhooks, aws: Aws, counted: Counted
+) -> None:
     post = webhooks()
     post.secrets.values["AWSCURRENT"] = ("changeme", 0)
     assert post.handle(callback()) == {"r-0": 20}

@@ -24,7 +24,7 @@ def accepts(key: str, headers: dict[str, str], body: str = BODY) -> bool:
     return True
 
 
-def test_a_receiver_accepts_only_a_signature_made_with_the_key_of_its_host() -> None:
+def test_a_receiver_accepts_only_a_signature_made_with_the_key_of_the_receivers_host() -> None:
     real_time = FakeClock(time.time())  # the receiver's library compares with the real clock
     headers = signer(Secrets(), real_time).headers(HOST, "msg_1", BODY)
     own_key = key_of(HOST)
@@ -43,7 +43,7 @@ def test_the_signing_key_of_a_host_is_hmac_sha256_of_the_host_with_the_secret() 
     assert host_key(f" whsec_{KEY}\n", HOST) == key_of(HOST)
 
 
-def test_the_signature_headers_follow_standard_webhooks(clock: FakeClock) -> None:
+def test_the_signature_headers_follow_the_standard_webhooks_specification(clock: FakeClock) -> None:
     clock.now = NOW + 0.9999997  # rounded up, the signed time would differ from the header
     headers = signer(Secrets(), clock).headers(HOST, "msg_1", "{}")
     assert headers == {
@@ -55,7 +55,7 @@ def test_the_signature_headers_follow_standard_webhooks(clock: FakeClock) -> Non
     assert (version, len(base64.b64decode(signature))) == ("v1", 32)
 
 
-def test_during_the_overlap_the_new_key_signs_first_and_the_old_key_second() -> None:
+def test_during_the_overlap_of_two_keys_the_new_key_signs_first_and_the_old_key_second() -> None:
     real_time = FakeClock(time.time())
     secrets = Secrets(created=real_time.now - 9 * OVERLAP)
     secrets.rotate(f"whsec_{KEY_2}", real_time.now - OVERLAP + 60)
@@ -68,7 +68,7 @@ def test_during_the_overlap_the_new_key_signs_first_and_the_old_key_second() -> 
     assert accepts(old, {**headers, "webhook-signature": second})
 
 
-def test_after_the_overlap_only_the_new_key_signs_and_the_old_key_is_not_read() -> None:
+def test_after_the_overlap_of_two_keys_only_the_new_key_signs_and_the_old_key_is_not_read() -> None:
     real_time = FakeClock(time.time())
     secrets = Secrets(created=0)
     secrets.rotate(KEY_2, real_time.now - OVERLAP - 1)
@@ -77,7 +77,9 @@ def test_after_the_overlap_only_the_new_key_signs_and_the_old_key_is_not_read() 
     assert secrets.asked == ["AWSCURRENT"]
 
 
-def test_a_warm_function_signs_with_a_replaced_key_within_a_minute(clock: FakeClock) -> None:
+def test_within_a_minute_of_a_key_replacement_a_warm_function_signs_with_the_new_key(
+    clock: FakeClock,
+) -> None:
     secrets = Secrets()
     signs = signer(secrets, clock)
     before = signs.headers(HOST, "msg_1", BODY)["webhook-signature"]
@@ -87,7 +89,7 @@ def test_a_warm_function_signs_with_a_replaced_key_within_a_minute(clock: FakeCl
     assert len(signs.headers(HOST, "msg_1", BODY)["webhook-signature"].split(" ")) == 2
 
 
-def test_if_the_key_was_never_replaced_there_is_one_signature(clock: FakeClock) -> None:
+def test_a_webhook_has_one_signature_if_the_signing_key_was_never_replaced(clock: FakeClock) -> None:
     headers = signer(Secrets(created=clock.now), clock).headers(HOST, "msg_1", BODY)
     assert len(headers["webhook-signature"].split(" ")) == 1
 
@@ -119,7 +121,7 @@ def test_the_reason_of_an_invalid_signing_key_does_not_quote_the_key(clock: Fake
     )
 
 
-def test_a_new_key_signs_alone_if_the_old_value_is_not_a_valid_key(clock: FakeClock) -> None:
+def test_only_the_new_key_signs_if_the_old_value_is_not_a_valid_key(clock: FakeClock) -> None:
     secrets = Secrets("a placeholder")
     secrets.rotate(KEY, clock.now)
     headers = signer(secrets, clock).headers(HOST, "msg_1", BODY)

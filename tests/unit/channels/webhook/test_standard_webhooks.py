@@ -81,7 +81,9 @@ def test_all_spellings_and_ports_of_a_host_share_a_signing_key(clock: FakeClock,
     assert headers["webhook-signature"] == signed
 
 
-def test_all_tries_of_a_message_share_a_webhook_id_that_differs_from_other_messages(clock: FakeClock) -> None:
+def test_all_tries_of_a_message_have_one_webhook_id_and_other_messages_have_different_ids(
+    clock: FakeClock,
+) -> None:
     webhooks = adapter(Wire(200), clock)
     changes: list[dict[str, Any]] = [{}, {"payload": 1}, {"id": "w-2"}]
     ids = [webhooks.prepare(webhook(**attributes)).webhook_id for attributes in changes]
@@ -106,7 +108,9 @@ def test_after_a_response_with_any_other_status_the_webhook_is_retried(clock: Fa
 @pytest.mark.parametrize(
     ("retry_after", "wait"), [(0, 0), (90, 90), (3600, 3600), (3601, 3600), (999_999_999, 3600)]
 )
-def test_retry_after_delays_the_retry_within_bounds(clock: FakeClock, retry_after: int, wait: float) -> None:
+def test_the_retry_after_header_delays_the_next_try_by_an_hour_at_most(
+    clock: FakeClock, retry_after: int, wait: float
+) -> None:
     answer = Answer(503, {"retry-after": str(retry_after)})
     assert submitted(clock, answer) == Retry("hooks.example answered 503", wait)
 
@@ -126,7 +130,7 @@ def test_a_webhook_to_a_host_that_does_not_resolve_is_retried(clock: FakeClock) 
     assert outcome == Retry("hooks.example cannot be reached: the name hooks.example does not resolve")
 
 
-def test_a_look_up_never_finds_a_webhook_because_sending_one_again_is_safe(clock: FakeClock) -> None:
+def test_a_look_up_of_a_webhook_always_returns_not_found(clock: FakeClock) -> None:
     assert adapter(Wire(200), clock).look_up(webhook(), 0, ()) == NotFound()
 
 
@@ -135,7 +139,9 @@ def test_a_look_up_never_finds_a_webhook_because_sending_one_again_is_safe(clock
     [(DENIED, Misconfigured), (THROTTLED, Retry), (DOWN, Retry), (None, Misconfigured)],
     ids=["denied", "throttled", "down", "no key"],
 )
-def test_unsigned_webhooks_are_not_sent(clock: FakeClock, trouble: Exception | None, kind: type[Any]) -> None:
+def test_a_webhook_is_not_sent_if_the_signing_key_cannot_be_read(
+    clock: FakeClock, trouble: Exception | None, kind: type[Any]
+) -> None:
     wire, secrets = Wire(200), Secrets("changeme")
     secrets.trouble = trouble
     webhooks = adapter(wire, clock, secrets)

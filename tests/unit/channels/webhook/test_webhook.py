@@ -32,7 +32,7 @@ def test_a_webhook_may_have_its_payload_in_the_payload_bucket() -> None:
     assert message.payload is msgspec.UNSET
 
 
-def test_the_size_limit_of_a_webhooks_payload_is_for_its_json_text() -> None:
+def test_the_size_limit_of_a_webhooks_payload_applies_to_the_json_text() -> None:
     assert webhook(payload="x" * (256 * 1024 - 2))
     assert problem(payload="é" * (128 * 1024)) == ("payload", "has 262146 bytes as JSON; use at most 262144")
 
@@ -87,15 +87,15 @@ def test_a_webhook_message_with_the_callback_attribute_webhook_id_is_refused() -
     assert problem(webhook_id="msg_1") == ("webhook_id", reason)
 
 
-def test_the_common_attributes_of_messages_are_checked_for_webhooks_too() -> None:
+def test_the_attributes_common_to_all_channels_are_checked_in_webhooks() -> None:
     assert problem(expires_at="soon")[0] == "expires_at"
 
 
-def test_the_json_schema_of_webhooks_describes_their_attributes() -> None:
+def test_the_json_schema_of_webhooks_describes_the_attributes_of_a_webhook() -> None:
     schema = msgspec.json.schema(Webhook)["$defs"]["Webhook"]
     assert {"id", "event_type", "url"} <= set(schema["required"])
     assert "any JSON value" in schema["properties"]["payload"]["description"]
 
 
-def test_a_webhook_item_may_have_further_attributes() -> None:
+def test_a_webhook_item_may_have_attributes_that_are_not_in_the_schema() -> None:
     assert webhook(note="n", retries=3).url.startswith("https://hooks.example/")

@@ -51,7 +51,7 @@ def test_jitter_shortens_the_delay_before_a_retry_by_a_fifth_at_most(webhooks: M
 @pytest.mark.parametrize(
     ("retry_after", "receives", "wait"), [(600, 1, 600), (600, 5, 7200), (9999, 1, 3600), (600, LAST, 0)]
 )
-def test_a_retry_after_longer_than_the_configured_delay_is_honoured_within_bounds(
+def test_a_retry_after_header_longer_than_the_configured_delay_is_honoured_up_to_a_limit(
     webhooks: MakeWebhooks, retry_after: int, receives: int, wait: int
 ) -> None:
     answer = Answer(429, {"retry-after": str(retry_after)})
@@ -65,7 +65,7 @@ def test_a_retry_after_longer_than_the_configured_delay_is_honoured_within_bound
         (200, webhook_item(url="http://hooks.example/"), "url: has the scheme 'http'; use https"),
     ],
 )
-def test_a_webhook_to_a_gone_or_forbidden_endpoint_ends_as_failed(
+def test_a_webhook_with_a_forbidden_url_or_a_410_response_ends_as_failed(
     webhooks: MakeWebhooks, aws: Aws, answer: int, item: dict[str, str], reason: str
 ) -> None:
     assert webhooks(answer).handle(item) == {}
@@ -80,7 +80,7 @@ def test_a_payload_in_the_payload_bucket_is_sent(webhooks: MakeWebhooks, aws: Aw
     assert post.wire.posts[0][2] == b'{"lines":[1,2]}'
 
 
-def test_a_webhook_ends_as_failed_if_its_object_in_the_bucket_lacks_a_payload(
+def test_a_webhook_ends_as_failed_if_the_object_in_the_payload_bucket_lacks_a_payload(
     webhooks: MakeWebhooks, aws: Aws
 ) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="w-1", Body=b'{"lines": [1, 2]}')

@@ -21,7 +21,7 @@ def _fax(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("body", [callback(), webhook_item()], ids=["callback", "message"])
-def test_a_failing_endpoint_is_logged_and_counted_once_more_than_half_of_the_tries_failed(
+def test_an_endpoint_is_logged_and_counted_as_failing_after_more_than_half_of_the_tries_failed(
     webhooks: MakeWebhooks, body: Item, counted: Counted, log: Log
 ) -> None:
     post = webhooks(503)
@@ -44,5 +44,5 @@ def test_an_endpoint_that_accepts_the_last_try_is_not_counted_as_failing(
 @pytest.mark.parametrize(
     ("tries", "may_fail"), [(2, 1), (3, 1), (8, 4), (15, 7), (16, KEEPS_FAILING), (20, KEEPS_FAILING)]
 )
-def test_up_to_half_of_the_tries_or_half_an_hour_of_tries_may_fail(tries: int, may_fail: int) -> None:
+def test_half_of_the_tries_of_a_webhook_may_fail_but_at_most_eight_tries(tries: int, may_fail: int) -> None:
     assert tries_that_may_fail(tries) == may_fail
