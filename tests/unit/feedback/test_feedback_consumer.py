@@ -317,9 +317,7 @@ def test_a_bounce_is_retried_and_suppresses_the_recipient_after_the_first_suppre
     assert list(desk.list.find("mail", [ADA])) == [ADA]
 
 
-def test_an_event_is_retried_if_the_function_has_too_little_time_left(
-    desk: Desk, ledger: Ledger, aws: Aws
-) -> None:
+def test_an_event_is_retried_near_the_functions_deadline(desk: Desk, ledger: Ledger, aws: Aws) -> None:
     for id_ in ("m-1", "m-2"):
         _sent(ledger, id_)
     reserve_ms = FEEDBACK_KEPT_BACK_SECONDS * 1000
@@ -350,9 +348,7 @@ def test_of_several_recipients_only_the_one_that_bounced_is_suppressed(
     assert statuses == {ADA: "delivered", EVE: "bounced"}
 
 
-def test_a_landline_number_is_suppressed_after_a_text_was_not_delivered(
-    desk: Desk, ledger: Ledger, aws: Aws
-) -> None:
+def test_a_landline_is_suppressed_after_an_undelivered_text(desk: Desk, ledger: Ledger, aws: Aws) -> None:
     _text(ledger)
     desk.handle(bodies.twilio("undelivered", "s-1", ErrorCode="30006"), bodies.twilio("sent", "s-1"))
     row = aws.item("s-1", "sms")

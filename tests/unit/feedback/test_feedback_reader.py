@@ -76,9 +76,7 @@ def test_an_sns_envelope_from_a_foreign_topic_is_refused(topic: str) -> None:
 @pytest.mark.parametrize(
     "body", [sns(VALIDATED), sns(VALIDATED + "\n"), VALIDATED, f"{VALIDATED}\n", lambda_sns(VALIDATED)]
 )
-def test_the_notification_that_ses_validated_the_feedback_topic_is_ignored(
-    body: Any, counted: Counted
-) -> None:
+def test_the_notification_that_ses_validated_the_topic_is_ignored(body: Any, counted: Counted) -> None:
     assert events(body) == []
     assert counted() == {}
 

@@ -165,9 +165,7 @@ def test_the_subtype_of_a_complaint_is_recorded_if_ses_reports_one() -> None:
 
 
 @pytest.mark.parametrize("subtype", ["General", "MailboxFull", "MessageTooLarge", "ContentRejected"])
-def test_after_a_transient_bounce_the_mail_is_undelivered_and_the_recipient_is_not_suppressed(
-    subtype: str,
-) -> None:
+def test_a_transient_bounce_makes_the_mail_undelivered_and_suppresses_no_recipient(subtype: str) -> None:
     sent = event(bounce(bounced("ada@example.com"), bounceType="Transient", bounceSubType=subtype))
     assert (sent.status, sent.suppress, sent.detail) == ("undelivered", None, f"soft bounce ({subtype})")
     assert sent.facts["undeliveredAt"] == AT["bounce"]

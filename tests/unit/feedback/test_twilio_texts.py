@@ -187,8 +187,6 @@ def test_the_look_up_of_a_texts_creation_time_uses_the_login_of_the_account() ->
         Answer(200, {"date_created": "yesterday"}),
     ],
 )
-def test_if_the_response_to_a_look_up_is_invalid_the_creation_time_of_a_text_is_unknown(
-    answer: Answer,
-) -> None:
+def test_if_the_response_to_a_look_up_is_invalid_a_texts_creation_time_is_unknown(answer: Answer) -> None:
     with scripted(answer) as server, pytest.raises(OutcomeUnknown):
         message_created(TwilioAccount(ACCOUNT, TOKEN), server.url, SID)

@@ -36,9 +36,7 @@ def test_after_a_busy_line_the_next_attempt_is_submitted_and_a_copy_of_the_old_a
     assert [request.reference for request in line.requests] == ["Zi0x.1", "Zi0x.2"]
 
 
-def test_queue_records_of_a_faxs_earlier_attempts_are_removed_without_a_submit(
-    fax_post: FaxMake, aws: Aws
-) -> None:
+def test_queue_records_of_earlier_attempts_are_removed_without_a_submit(fax_post: FaxMake, aws: Aws) -> None:
     worker = fax_post(FakeLine(BUSY))
     for attempt in (1, 2, 3):
         worker.handle(fax_body(attempt=attempt))

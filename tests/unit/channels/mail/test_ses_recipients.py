@@ -80,9 +80,7 @@ def test_two_spellings_of_an_address_become_one_recipient_of_an_event() -> None:
 @pytest.mark.parametrize(
     ("name", "status"), [("send", "sent"), ("reject", "undelivered"), ("open", None), ("subscription", None)]
 )
-def test_an_event_without_addresses_applies_to_all_recipients_of_a_mail(
-    name: str, status: str | None
-) -> None:
+def test_an_event_without_addresses_applies_to_all_recipients(name: str, status: str | None) -> None:
     notification = ses(name)
     notification["mail"]["destination"] = THREE
     report = event(notification)

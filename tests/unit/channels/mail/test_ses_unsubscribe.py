@@ -126,7 +126,7 @@ def test_if_a_template_needs_a_missing_unsubscribe_link_the_error_lists_the_cond
     assert rendered(shelf, conditional, **attributes) == "none"
 
 
-def test_if_an_item_lacks_a_variable_of_a_template_with_a_link_the_error_names_the_variable(
+def test_the_error_about_a_missing_variable_of_a_template_with_a_link_names_the_variable(
     shelf: Shelf,
 ) -> None:
     with pytest.raises(Invalid, match=r"^name: is missing; a/body\.txt uses it, so the item must have it$"):

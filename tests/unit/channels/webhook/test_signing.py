@@ -77,9 +77,7 @@ def test_after_the_overlap_of_two_keys_only_the_new_key_signs_and_the_old_key_is
     assert secrets.asked == ["AWSCURRENT"]
 
 
-def test_within_a_minute_of_a_key_replacement_a_warm_function_signs_with_the_new_key(
-    clock: FakeClock,
-) -> None:
+def test_a_warm_function_signs_with_a_new_key_within_a_minute_of_the_change(clock: FakeClock) -> None:
     secrets = Secrets()
     signs = signer(secrets, clock)
     before = signs.headers(HOST, "msg_1", BODY)["webhook-signature"]
