@@ -14,7 +14,7 @@ from tests.support.faults.world import World
 
 @pytest.fixture(autouse=True)
 def _places(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Each test's part in the count that the end of a run shows."""
+    """Count the places of each test for the summary at the end of a run."""
     PLACES.clear()
     yield
     request.node.user_properties.extend(PLACES.items())

@@ -44,7 +44,7 @@ def bucket() -> Iterator[Any]:
 
 
 class Api:
-    """A new process of the API's in a world of mail."""
+    """New process of the API's function in a world of mail."""
 
     def __init__(self, world: World, s3: Any, threads: "Threads | None" = None) -> None:
         outside = threads or world.outside
@@ -81,7 +81,7 @@ class Threads(Outside):
 
 
 def posted(world: World, s3: Any, entries: list[Any] = ENTRIES, threads: Threads | None = None) -> list[str]:
-    """A new process answers the request."""
+    """Let a new process answer the request."""
     return [each.result for each in Api(world, s3, threads).intake.take(entries, "")]
 
 
@@ -142,7 +142,7 @@ COUNTED = [mail("one", to=["a@example.com", "b@example.com"]), mail("two"), mail
 
 
 def posted_by_a_caller(world: World, s3: Any, patch: pytest.MonkeyPatch) -> list[str]:
-    """A new process answers the request of a caller with a limit of the day; [] if the day has no room."""
+    """Let a new process answer a caller with a limit of the day; [] if the day has no room."""
     watched = world.outside.watch(world.dynamodb, "update_item", "get_item")
     patch.setattr(clients, "dynamodb_once", lambda: watched)
     caller = Caller(

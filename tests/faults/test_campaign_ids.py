@@ -21,7 +21,7 @@ def take(world: CampaignWorld, id_: str) -> None:
     world.dynamodb.put_item(TableName="mailbox", Item=image_of(item))
 
 
-def test_whoever_knows_the_run_its_people_and_ids_of_it_still_takes_no_message_from_anybody(
+def test_a_caller_who_knows_the_run_its_people_and_some_ids_cannot_take_another_id(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -85,7 +85,7 @@ def test_another_message_under_an_id_of_the_run_is_a_fault_of_the_run(
     assert world.dead() == 0  # no time would mend it
 
 
-def test_people_of_a_run_that_is_not_known_soon_are_a_dead_letter_and_get_nothing(
+def test_people_of_an_unknown_run_get_no_message_and_become_dead_letters_soon(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -101,7 +101,7 @@ def test_people_of_a_run_that_is_not_known_soon_are_a_dead_letter_and_get_nothin
     assert len(world.queues.dead[AUDIENCE]) == 2
 
 
-def test_the_random_bits_of_a_run_stand_in_no_id_and_in_no_queue_message(
+def test_no_id_and_no_queue_message_has_the_random_bits_of_a_run(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()

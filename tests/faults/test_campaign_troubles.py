@@ -1,4 +1,4 @@
-"""What goes wrong with a campaign, and whom it touches: nobody else."""
+"""Faults of campaigns: a fault of one person, page or chunk touches no other."""
 
 from collections.abc import Callable
 from datetime import date
@@ -33,7 +33,7 @@ from tests.support.faults.outside import refused
 NewWorld = Callable[..., CampaignWorld]
 
 
-def test_one_for_whom_compose_fails_keeps_nobody_waiting_and_ends_with_the_dead_letters(
+def test_a_person_for_whom_compose_fails_becomes_a_dead_letter_and_the_others_get_messages(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -46,7 +46,7 @@ def test_one_for_whom_compose_fails_keeps_nobody_waiting_and_ends_with_the_dead_
     assert '"p9"' not in letter.body
 
 
-def test_a_database_that_is_down_is_asked_once_for_a_chunk_and_not_for_each_of_it(
+def test_a_database_that_is_down_is_queried_once_a_chunk_and_not_once_a_person(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -66,7 +66,7 @@ def test_a_database_that_is_down_is_asked_once_for_a_chunk_and_not_for_each_of_i
     assert len(world.mailbox()) == 10
 
 
-def test_a_campaign_that_fails_for_everybody_puts_nobody_and_loses_nobody(
+def test_a_campaign_that_fails_for_everybody_puts_no_message_and_keeps_all_chunks(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -97,7 +97,7 @@ def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_ag
     assert world.dead() == 0
 
 
-def test_a_run_that_is_not_there_cannot_be_stopped(new_campaign_world: NewWorld) -> None:
+def test_an_unknown_run_cannot_be_stopped(new_campaign_world: NewWorld) -> None:
     world = new_campaign_world()
     assert not world.runs.stop("weekly", RUN)
     assert world.runs.read("weekly", RUN) is None
@@ -116,7 +116,7 @@ def test_a_start_while_the_run_is_collected_supersedes_its_chain(new_campaign_wo
     assert world.calls()["page"] == 5  # the old chain's second page was in the queue before
 
 
-def test_the_first_start_decides_what_a_run_calls_now(new_campaign_world: NewWorld) -> None:
+def test_the_first_start_decides_the_scheduled_time_of_a_run(new_campaign_world: NewWorld) -> None:
     world = new_campaign_world()
     world.start()
     world.settle()
@@ -135,7 +135,9 @@ def test_a_run_of_another_name_sends_to_everybody_again(new_campaign_world: NewW
     assert "weekly#second#p3" in ids
 
 
-def test_a_campaign_past_its_page_cap_is_a_dead_letter_that_says_so(new_campaign_world: NewWorld) -> None:
+def test_a_campaign_past_its_page_cap_becomes_a_dead_letter_with_the_reason(
+    new_campaign_world: NewWorld,
+) -> None:
     world = new_campaign_world(People(10), structs.replace(WEEKLY, max_pages=2))
     world.start()
     world.settle()
@@ -157,7 +159,9 @@ def test_a_campaign_past_its_page_cap_is_a_dead_letter_that_says_so(new_campaign
         '{"campaign": "weekly", "run": "r", "start": "s", "page": "two"}',
     ],
 )
-def test_what_is_no_page_of_a_campaign_soon_is_a_dead_letter(new_campaign_world: NewWorld, body: str) -> None:
+def test_a_body_that_is_not_a_page_of_a_campaign_becomes_a_dead_letter_soon(
+    new_campaign_world: NewWorld, body: str
+) -> None:
     world = new_campaign_world()
     world.queues.put(COLLECT, body)
     began = world.clock()
@@ -175,7 +179,7 @@ def test_what_is_no_page_of_a_campaign_soon_is_a_dead_letter(new_campaign_world:
         '{"campaign": "weekly", "run": "r", "scheduled_at": "2026-11-18T13:00:00Z", "recipients": [1]}',
     ],
 )
-def test_what_holds_no_people_soon_is_a_dead_letter_and_its_neighbours_go_on(
+def test_a_body_without_people_becomes_a_dead_letter_soon_and_its_neighbours_go_on(
     new_campaign_world: NewWorld, body: str
 ) -> None:
     world = new_campaign_world()
@@ -186,7 +190,7 @@ def test_what_holds_no_people_soon_is_a_dead_letter_and_its_neighbours_go_on(
     assert len(world.mailbox()) == 10
 
 
-def test_an_audience_that_cannot_be_read_says_so_in_its_run_and_is_read_later(
+def test_an_audience_that_cannot_be_read_is_the_trouble_of_its_run_and_is_read_later(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -205,7 +209,7 @@ def test_an_audience_that_cannot_be_read_says_so_in_its_run_and_is_read_later(
     assert (world.run().trouble, world.dead()) == ("", 0)
 
 
-def test_an_audience_that_is_wrong_as_a_whole_is_a_dead_letter_with_its_reason(
+def test_an_invalid_audience_becomes_a_dead_letter_with_the_reason(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -221,7 +225,7 @@ def test_an_audience_that_is_wrong_as_a_whole_is_a_dead_letter_with_its_reason(
     assert world.run().state == "collecting"
 
 
-def test_a_worker_that_meets_a_page_in_work_waits_for_the_rest_of_the_lease(
+def test_a_page_that_another_worker_holds_comes_back_after_the_rest_of_the_lease(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -238,7 +242,7 @@ def test_a_worker_that_meets_a_page_in_work_waits_for_the_rest_of_the_lease(
     assert len(world.mailbox()) == 10
 
 
-def test_somebody_too_large_for_a_queue_message_is_a_fault_and_the_others_go_on(
+def test_a_person_too_large_for_a_queue_message_is_a_fault_and_the_others_go_on(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -261,7 +265,7 @@ def test_somebody_too_large_for_a_queue_message_is_a_fault_and_the_others_go_on(
 
 
 @pytest.mark.parametrize("odd", [{"odd": object()}, {"odd": b"bytes"}, {"odd": "x" * 500_000}, None, "text"])
-def test_what_no_message_can_hold_is_the_campaigns_fault_and_can_be_mended(
+def test_attributes_that_no_message_can_have_are_the_campaigns_fault_and_can_be_fixed(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, odd: Any
 ) -> None:
     world = new_campaign_world()
@@ -281,7 +285,7 @@ def test_what_no_message_can_hold_is_the_campaigns_fault_and_can_be_mended(
     assert "p2" in world.mailbox()
 
 
-def test_times_uuids_and_decimals_that_compose_says_travel_as_json_has_them(
+def test_dates_uuids_and_decimals_of_compose_become_json(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world(People(1))
@@ -309,7 +313,7 @@ def test_times_uuids_and_decimals_that_compose_says_travel_as_json_has_them(
         ),
     ],
 )
-def test_a_module_that_confuses_people_composes_nobody_and_says_so(
+def test_a_module_that_confuses_people_composes_no_message_and_logs_the_reason(
     new_campaign_world: NewWorld, caplog: pytest.LogCaptureFixture, says: Any, reason: str
 ) -> None:
     world = new_campaign_world()
@@ -326,7 +330,7 @@ def test_a_module_that_confuses_people_composes_nobody_and_says_so(
     assert any(reason in each for each in said)
 
 
-def test_somebody_who_is_not_found_keeps_nobody_waiting(
+def test_a_person_who_is_not_found_does_not_stop_the_others(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -342,7 +346,7 @@ def test_somebody_who_is_not_found_keeps_nobody_waiting(
     assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p1"}
 
 
-def test_when_the_time_is_up_those_composed_are_put_and_the_others_come_again(
+def test_if_the_time_is_up_composed_messages_are_put_and_the_other_people_come_again(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world(People(3))
@@ -390,7 +394,7 @@ def test_a_chunk_for_which_no_time_is_left_is_not_begun(new_campaign_world: NewW
         (KeyError("ada@example.com"), "KeyError"),
     ],
 )
-def test_why_a_page_was_not_collected_stands_in_its_run(
+def test_the_run_has_the_reason_why_a_page_was_not_collected(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
     world = new_campaign_world()
@@ -425,7 +429,7 @@ def test_a_run_that_is_stopped_while_a_page_is_read_stays_stopped(
     assert world.calls()["page"] == 1
 
 
-def test_a_run_whose_messages_have_expired_puts_nobody_and_says_so(new_campaign_world: NewWorld) -> None:
+def test_a_run_whose_messages_have_expired_ends_with_the_reason(new_campaign_world: NewWorld) -> None:
     world = new_campaign_world(People(10), structs.replace(WEEKLY, expires_after_hours=24))
     world.clock.now = epoch("2026-11-19T12:00:00Z")
     world.start()
@@ -441,7 +445,7 @@ def test_a_run_whose_messages_have_expired_puts_nobody_and_says_so(new_campaign_
     assert run.trouble == "its messages are not sent any more: they expired at 2026-11-19T13:00:00.000Z"
 
 
-def test_a_campaigns_own_people_are_held_to_what_a_files_are(
+def test_people_of_a_campaigns_own_module_meet_the_rules_of_a_files_people(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     definition = structs.replace(
@@ -470,7 +474,7 @@ def test_a_campaigns_own_people_are_held_to_what_a_files_are(
     assert run.faults[0].startswith("person 2 of a page, column (key): is empty")
 
 
-def test_somebody_who_opts_out_between_two_starts_of_a_run_stays_with_what_was_put(
+def test_a_person_who_opts_out_between_two_starts_of_a_run_keeps_the_message_that_was_put(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -485,7 +489,7 @@ def test_somebody_who_opts_out_between_two_starts_of_a_run_stays_with_what_was_p
 
 
 @pytest.mark.parametrize("had", [False, True])
-def test_a_stale_copy_of_a_page_sends_the_next_one_on_only_where_nobody_has_had_it(
+def test_a_stale_copy_of_a_page_queues_the_next_page_only_if_it_was_never_claimed(
     new_campaign_world: NewWorld, *, had: bool
 ) -> None:
     world = new_campaign_world()

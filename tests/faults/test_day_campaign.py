@@ -1,4 +1,4 @@
-"""A campaign that is larger than the day beside codes: the whole way, on a virtual clock.
+"""Campaign that is larger than the day, beside codes: the whole way, on a virtual clock.
 
 Run as a module with a factor, it does the same with so many times the messages: 10 is a campaign of 10,000.
 """
@@ -18,7 +18,7 @@ PEOPLE, PER_DAY, RESERVE = 1_000, 500, 0.2
 PART = 400
 CODES = 60
 USUAL_SECONDS = 1.5
-"""A code waits for its poll, and in this world for the batch of bulk that runs meanwhile."""
+"""Time of a code: the poll, and in this world the batch of bulk that runs meanwhile."""
 
 
 def days(factor: int = 1) -> DayWorld:
@@ -61,7 +61,7 @@ def look(world: DayWorld) -> None:
     world.campaign.deliver(COLLECT, 1)
 
 
-def test_a_page_that_finds_no_room_waits_as_a_new_message_and_says_for_what() -> None:
+def test_a_page_that_finds_no_room_waits_as_a_new_message_and_its_run_has_the_reason() -> None:
     world = full()
     look(world)
     assert {"get_item", "send_message_batch", "update_item"} <= {*world.outside.calls}

@@ -19,7 +19,7 @@ IN_DOUBT = ("after send_email", "before update_item")
 
 
 def limited(new_world: NewWorld) -> World:
-    """A world whose bulk lane has more to send than the day has room for."""
+    """Make a world whose bulk lane has more to send than the day has room for."""
     world = new_world()
     world.day = LIMIT
     world.enqueue(*map(mail, CODES))
@@ -61,7 +61,7 @@ def test_bulk_keeps_to_its_part_and_nothing_is_lost_whatever_stops_a_function(ne
         check(world, where)
 
 
-def test_a_second_worker_of_bulk_takes_none_of_the_others_part_at_any_call(new_world: NewWorld) -> None:
+def test_a_second_worker_of_bulk_does_not_exceed_the_part_at_any_call(new_world: NewWorld) -> None:
     whole = limited(new_world)
     whole.deliver(BULK)
     for at in range(len(whole.outside.calls)):

@@ -1,7 +1,7 @@
-"""dead_letters, stopped before and after every outside call: every letter is told of, marked and left there.
+"""dead_letters, stopped before and after every outside call: every letter is logged, marked and kept.
 
-A stop between the log line and its memory lets the line come twice. That is the side to err on: a letter that
-is remembered and was not told of would never be told of.
+A stop between the log line and the record of it lets the line come twice. The other order would be worse: a
+letter that is recorded and not logged would never be logged.
 """
 
 from collections import Counter
@@ -57,7 +57,7 @@ def put(world: DeadLettersWorld) -> None:
 
 
 def check(world: DeadLettersWorld, where: str, *, twice: int = 0) -> None:
-    """What must hold whatever happened."""
+    """Check what holds after any stop."""
     told = world.told()
     expected = set(LETTERS) - {BEHIND}
     assert set(told) == expected, where
@@ -107,7 +107,7 @@ def redrive(world: DeadLettersWorld) -> None:
         world.redriven.append(name)
 
 
-def test_a_letter_that_died_again_is_told_of_again_and_marked_again(new_world: NewWorld) -> None:
+def test_a_letter_that_becomes_a_dead_letter_again_is_logged_and_marked_again(new_world: NewWorld) -> None:
     world = new_world()
     world.invoke()
     redrive(world)

@@ -12,7 +12,7 @@ NewWorld = Callable[..., World]
 
 
 def items(world: World) -> list[dict[str, object]]:
-    """One of each way that a message can go."""
+    """Return one message for each way through dispatch."""
     later = datetime.fromtimestamp(world.clock() + 86400, UTC).isoformat()
     soon = datetime.fromtimestamp(world.clock() + 60, UTC).isoformat()
     return [
@@ -42,7 +42,7 @@ def check(world: World, where: str) -> None:
     assert world.scheduler.schedules == {}, where
 
 
-def test_all_ways_without_a_stop(new_world: NewWorld) -> None:
+def test_messages_take_all_ways_without_a_stop(new_world: NewWorld) -> None:
     world = new_world()
     world.put(*items(world))
     world.stream()
@@ -63,7 +63,7 @@ def test_every_message_is_sent_once_or_refused_once_wherever_dispatch_stops(new_
 
 
 def come_due(new_world: NewWorld, *, taken_back: bool, late: float = 0) -> World:
-    """A world in which a message's time has come, and nobody has looked at it yet."""
+    """Make a world in which a message is due, and its schedule has just fired."""
     world = new_world()
     world.put(mail("later", send_at=datetime.fromtimestamp(world.clock() + 86400, UTC).isoformat()))
     world.stream()

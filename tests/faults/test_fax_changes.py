@@ -19,7 +19,7 @@ Settings = dict[str, Any]
 def changed(
     new_fax_world: NewFaxWorld, before: Settings, after: Settings, *faxes: Item
 ) -> Iterator[tuple[FaxWorld, str]]:
-    """A world for each place at which the settings change, with these faxes on the queue."""
+    """Yield a world for each place at which the settings change, with these faxes in the queue."""
 
     def begun() -> FaxWorld:
         world = new_fax_world()
@@ -52,7 +52,7 @@ def test_a_number_of_ours_that_is_given_up_strands_no_fax_that_was_submitted_fro
                 assert error.startswith(NOT_OURS), where
 
 
-def test_a_number_that_may_not_be_reached_any_more_is_not_dialled_and_a_fax_on_its_line_is_seen_through(
+def test_a_number_outside_the_new_setting_is_not_dialled_and_a_fax_on_its_line_is_followed(
     new_fax_world: NewFaxWorld,
 ) -> None:
     faxes = (fax("slow"), fax("good"), fax("busy-once", THERE), fax("lost-answer", THERE))
@@ -122,8 +122,10 @@ def test_a_fax_that_one_account_may_have_is_not_submitted_to_another(
 
 
 @pytest.mark.parametrize("then", [TELNYX, SIGNALWIRE], ids=["and stays", "and back"])
-def test_who_may_have_a_fax_is_known_over_crashes(new_fax_world: NewFaxWorld, then: Settings) -> None:
-    """Its answer is lost at SignalWire; the stage moves to Telnyx, where its next worker dies as well."""
+def test_the_account_that_may_have_a_fax_is_known_over_crashes(
+    new_fax_world: NewFaxWorld, then: Settings
+) -> None:
+    """SignalWire's response is lost; the stage moves to Telnyx, where the next worker dies as well."""
 
     def begin() -> FaxWorld:
         world = new_fax_world()

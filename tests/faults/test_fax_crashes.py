@@ -38,7 +38,7 @@ TOLD = {
 
 
 def check(world: FaxWorld, where: str) -> None:
-    """What must hold whatever happened."""
+    """Check what holds after any stop."""
     assert world.network.delivered() == dict.fromkeys(ARRIVING, 1), where
     assert set(world.network.most_at_once().values()) == {1}, where
     tries = {name: 2 if name == "busy-once" else 1 for name in ARRIVING}
@@ -88,7 +88,7 @@ def test_a_second_copy_of_every_fax_changes_nothing(new_fax_world: NewFaxWorld) 
     check(world, "copies")
 
 
-def test_copies_that_another_gateway_had_tried_so_often_and_less_often_are_one_fax(
+def test_copies_with_different_retry_counts_of_another_gateway_are_one_fax(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()

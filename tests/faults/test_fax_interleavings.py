@@ -29,7 +29,7 @@ steps = st.one_of(
 
 
 def play(world: FaxWorld, step: str, detail: object) -> None:
-    """One step of the mixture."""
+    """Take one step of the mixture."""
     outside, at = world.outside, len(world.outside.calls)
     match step, detail:
         case "copy", str(name):

@@ -1,4 +1,4 @@
-"""What the fax gateway does when a line, a provider or a function is out for long."""
+"""The fax gateway during long outages of a line, a provider or a function."""
 
 from collections.abc import Callable
 
@@ -69,7 +69,7 @@ def test_a_submitted_fax_waits_out_an_outage_with_its_line_locked(
     assert set(world.network.most_at_once().values()) == {1}
 
 
-def test_wherever_an_outage_of_the_ledger_begins_a_submitted_fax_locks_its_line_for_as_long_as_a_fax_may_take(
+def test_a_submitted_fax_locks_its_line_long_enough_wherever_an_outage_of_the_ledger_begins(
     new_fax_world: NewFaxWorld,
 ) -> None:
     for at in (*range(30), *range(30, 1_000, 7)):
@@ -87,7 +87,9 @@ def test_wherever_an_outage_of_the_ledger_begins_a_submitted_fax_locks_its_line_
     assert at > 100
 
 
-def test_a_sender_killed_at_every_poll_still_sees_its_fax_through(new_fax_world: NewFaxWorld) -> None:
+def test_a_fax_whose_sender_is_killed_at_every_poll_is_followed_to_its_end(
+    new_fax_world: NewFaxWorld,
+) -> None:
     world = new_fax_world()
     world.put(fax("slow"), fax("good"))
     for _ in range(12):
@@ -127,7 +129,7 @@ def test_a_fax_received_too_often_before_its_submit_is_not_submitted_by_a_last_r
     assert world.network.delivered() == {"good": 1}
 
 
-def test_a_body_that_is_no_fax_reaches_the_dead_letter_queue_without_time_and_its_neighbours_go_on(
+def test_a_body_that_is_not_a_fax_becomes_a_dead_letter_soon_and_its_neighbours_go_on(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()

@@ -50,7 +50,7 @@ PUSH_ENDS = {
     "disabled": {"failed", "suppressed"},
 }
 IN_DOUBT = ("after publish", "before update_item")
-"""Between SNS's acceptance and the record: here alone a push goes out twice, and takes its own place."""
+"""Places between SNS's acceptance and the record: here alone a push goes out twice, and replaces itself."""
 
 
 def stopped(new_world: NewWorld, *items: Any) -> Iterator[tuple[PeopleWorld, str]]:
@@ -95,7 +95,7 @@ def test_a_text_after_the_landlines_feedback_is_suppressed(new_people_world: New
     assert world.sends() == {"landline": 1}
 
 
-def test_twins_whose_answers_are_all_lost_are_told_apart(new_people_world: NewWorld) -> None:
+def test_identical_texts_whose_responses_are_all_lost_are_sent_once_each(new_people_world: NewWorld) -> None:
     """The same words to the same number at the same time: one look-up must not take another's for its own."""
     world = new_people_world()
     world.enqueue(*(sms(f"{kind}-{number}", text="same") for kind in ("a", "lost-answer") for number in "12"))
@@ -104,7 +104,7 @@ def test_twins_whose_answers_are_all_lost_are_told_apart(new_people_world: NewWo
     assert len(world.sends()) == 4
 
 
-def test_without_callbacks_a_twin_of_the_one_that_crashed_before_its_submit_is_not_lost(
+def test_an_identical_text_is_not_lost_if_the_sender_crashed_before_its_submit(
     new_people_world: NewWorld,
 ) -> None:
     world = new_people_world()
@@ -116,7 +116,7 @@ def test_without_callbacks_a_twin_of_the_one_that_crashed_before_its_submit_is_n
     assert world.sends() == {"silent-a": 1, "silent-b": 1}
 
 
-def test_a_twin_whose_turn_had_not_come_is_not_taken_for_the_one_that_was_submitted(
+def test_an_identical_text_that_was_not_submitted_is_not_taken_for_a_submitted_one(
     new_people_world: NewWorld,
 ) -> None:
     """The index that tells whose a provider's id is lags behind, as DynamoDB's indexes may."""
@@ -147,7 +147,7 @@ def test_whichever_function_runs_first_all_ends_the_same(
     check_texts(world, str(order))
 
 
-def test_each_push_ends_right_wherever_its_sender_stops_and_is_doubled_in_doubt_alone(
+def test_each_push_ends_right_wherever_its_sender_stops_and_goes_twice_only_in_doubt(
     new_people_world: NewWorld,
 ) -> None:
     for world, where in stopped(new_people_world, *PUSHES):
@@ -184,7 +184,7 @@ def test_a_second_try_of_a_push_takes_the_place_of_the_first_on_the_device(
     assert len(collapse) == 32
 
 
-def test_feedback_that_dies_again_and_again_loses_no_event_but_to_the_dead_letters(
+def test_events_of_a_feedback_that_dies_again_and_again_become_dead_letters(
     new_people_world: NewWorld,
 ) -> None:
     world = new_people_world()

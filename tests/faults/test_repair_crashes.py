@@ -1,4 +1,4 @@
-"""`repair`, stopped before and after each of its calls, run again, and run beside live workers."""
+"""`repair`, stopped before and after each of its calls, repeated, and beside live workers."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -65,7 +65,7 @@ def check(world: World, where: str) -> None:
     assert not any(world.queues.dead.values()), where
 
 
-def test_what_is_stuck_is_sent_once_and_what_waits_is_not_sent_twice(new_world: NewWorld) -> None:
+def test_stuck_messages_are_sent_once_and_waiting_ones_not_twice(new_world: NewWorld) -> None:
     world = new_world()
     stage = stranded(world)
     # One that waits in its queue cannot be told from one that is lost.
@@ -91,7 +91,7 @@ def test_two_operators_at_once_send_each_message_once(new_world: NewWorld) -> No
         check(staged.world, where)
 
 
-def test_run_over_and_over_beside_workers_that_are_alive_it_sends_nothing_twice(new_world: NewWorld) -> None:
+def test_scans_beside_live_workers_send_no_message_twice(new_world: NewWorld) -> None:
     world = new_world()
     world.put(mail("a"), mail("throttled-once"), mail("b"))
     world.stream()
@@ -119,7 +119,7 @@ def test_a_dead_letter_is_left_to_its_redrive(new_world: NewWorld) -> None:
 
 
 @pytest.mark.parametrize(("days", "letters"), [(3, 0), (15, 1)], ids=["taken out", "past its retention"])
-def test_what_outlives_its_dead_letter_is_put_back_and_sent_once(
+def test_a_message_without_its_dead_letter_is_put_back_and_sent_once(
     new_world: NewWorld, days: int, letters: int
 ) -> None:
     world = new_world()
@@ -136,8 +136,8 @@ def test_what_outlives_its_dead_letter_is_put_back_and_sent_once(
 
 
 def stranded_faxes(world: FaxWorld) -> Here:
-    """A fax whose next attempt was lost, one that was purged from its queue while it was on the line, and one
-    that waits behind them."""
+    """Strand a fax whose next attempt was lost, and one that was purged from its queue while it was on the
+    line; put one that waits behind them."""
     create_table(world.dynamodb, "mailbox")
     world.put(fax("busy-once"))
     world.send_fax()

@@ -1,5 +1,5 @@
-"""`repair --as` beside workers that are alive, and stopped at each of its calls: what an operator said stays,
-and nothing is sent again for it."""
+"""`repair --as` beside live workers, and stopped at each of its calls: the operator's outcome stays, and
+nothing is sent again for it."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +21,7 @@ both = pytest.mark.parametrize("word", ["sent", "failed"])
 
 
 def followed_for_ever(new_fax_world: NewFaxWorld) -> FaxWorld:
-    """A fax whose provider cannot be asked any more, and one that waits behind it."""
+    """Make a world with a fax whose provider does not respond any more, and a fax that waits behind it."""
     world = new_fax_world()
     create_table(world.dynamodb, "mailbox")
     world.put(fax("slow"), fax("good"))
@@ -42,7 +42,7 @@ def again(world: FaxWorld) -> None:
 
 
 def settled(world: FaxWorld, word: Word, name: str = "slow") -> bool | None:
-    """What the command does once it is allowed to. None: it was stopped."""
+    """Run the command, confirmed. Returns whether it settled the fax; None if it was stopped."""
     repairs = repairs_of(of_fax(world))
     with suppress(Stopped):
         return repairs.end(looked(repairs, name), word) == ""
@@ -50,13 +50,13 @@ def settled(world: FaxWorld, word: Word, name: str = "slow") -> bool | None:
 
 
 def looked(repairs: Repairs, name: str) -> Judged:
-    """What the command's look finds, once it is allowed to."""
+    """Return the message as the command sees it before it writes."""
     ((found,),) = repairs.judged(repairs.named([MessageRef(name, "fax")]))
     return found
 
 
 def check(world: FaxWorld, word: Word, where: str) -> None:
-    """Everything runs on, the provider is there again, and what was said stays."""
+    """Let all functions run on with a provider that responds again, and check that the outcome stays."""
     world.network.down = False
     world.settle()
     item = world.found("slow")
@@ -80,7 +80,7 @@ def test_a_fax_that_cannot_be_looked_up_is_settled_beside_the_worker_that_follow
 
 
 @both
-def test_a_provider_that_answers_again_too_late_changes_nothing_of_what_was_said(
+def test_a_provider_that_responds_again_too_late_does_not_change_the_operators_outcome(
     new_fax_world: NewFaxWorld, word: Word
 ) -> None:
     world = followed_for_ever(new_fax_world)
@@ -105,7 +105,7 @@ def test_a_repair_that_was_stopped_anywhere_and_runs_again_settles_the_fax_once(
 
 
 @both
-def test_two_operators_settle_it_once(new_fax_world: NewFaxWorld, word: Word) -> None:
+def test_two_operators_settle_a_fax_once(new_fax_world: NewFaxWorld, word: Word) -> None:
     world = followed_for_ever(new_fax_world)
     repairs = repairs_of(of_fax(world))
     found = looked(repairs, "slow")
@@ -116,9 +116,7 @@ def test_two_operators_settle_it_once(new_fax_world: NewFaxWorld, word: Word) ->
 
 
 @both
-def test_the_next_attempt_of_what_was_settled_is_never_submitted(
-    new_fax_world: NewFaxWorld, word: Word
-) -> None:
+def test_the_next_attempt_of_a_settled_fax_is_never_submitted(new_fax_world: NewFaxWorld, word: Word) -> None:
     world = new_fax_world()
     create_table(world.dynamodb, "mailbox")
     world.put(fax("busy-once"))

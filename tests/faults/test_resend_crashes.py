@@ -1,4 +1,4 @@
-"""`resend`, stopped before and after each of its calls: what was reopened is sent once, whoever finds it."""
+"""`resend`, stopped before and after each of its calls: each reopened message is sent once."""
 
 from collections.abc import Callable
 from functools import partial
@@ -92,7 +92,9 @@ def test_another_operator_with_or_without_a_worker_in_between_sends_each_message
         check(staged.world, where)
 
 
-def test_what_is_proved_delivered_just_before_its_reopening_is_not_sent_again(new_world: NewWorld) -> None:
+def test_a_message_that_is_proved_delivered_just_before_its_reopening_is_not_sent_again(
+    new_world: NewWorld,
+) -> None:
     world = new_world("hold")
     world.put(mail("lost-answer"))
     world.stream()
@@ -110,7 +112,7 @@ def test_what_is_proved_delivered_just_before_its_reopening_is_not_sent_again(ne
     assert (world.end("lost-answer"), sends(world)) == ("delivered", {"lost-answer": 1})
 
 
-def test_a_copy_too_many_is_dropped(new_world: NewWorld) -> None:
+def test_a_second_copy_of_a_resent_message_is_dropped(new_world: NewWorld) -> None:
     world, stage = failed_once(new_world)
     resend(stage, "a")
     copies = [each.body for each in world.queues.messages[MAIL]]
@@ -120,7 +122,7 @@ def test_a_copy_too_many_is_dropped(new_world: NewWorld) -> None:
     assert sends(world) == {"a": 1}
 
 
-def test_what_was_delivered_is_left_alone_without_force(new_world: NewWorld) -> None:
+def test_a_delivered_message_is_resent_only_with_force(new_world: NewWorld) -> None:
     world = new_world()
     world.put(mail("a"))
     world.stream()

@@ -1,4 +1,4 @@
-"""`restore mailbox`: an item that is put back was put before, so that alone sends nothing."""
+"""`restore mailbox`: a restored item was put before, so restoring it sends no message."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What makes messages findable, stopped at every call; the ledger's stream hands the batch out again."""
+"""index-messages, stopped at every call; the ledger's stream delivers the batch again."""
 
 from contextlib import suppress
 from typing import Any
@@ -27,7 +27,7 @@ SETTINGS = IndexSettings(
 
 
 class SearchWorld:
-    """Three messages of a run that were sent, of which nothing is findable yet."""
+    """World with three sent messages of a run that cannot be found yet."""
 
     def __init__(self) -> None:
         self.outside, self.dynamodb = Outside(), in_memory_client()
@@ -38,7 +38,7 @@ class SearchWorld:
             self.ledger.complete(claimed(self.ledger, mail(key.id)), "ses", "0101")
 
     def index(self) -> None:
-        """A new process is given the batch."""
+        """Give the batch to a new process."""
         calls = ("batch_get_item", "batch_write_item", "transact_write_items")
         Indexer(SETTINGS, self.outside.watch(self.dynamodb, *calls), rows_with()).handle(BATCH)
 
@@ -48,11 +48,11 @@ class SearchWorld:
             self.index()
 
     def bounce(self) -> None:
-        """SES tells of the first one."""
+        """Let SES report the bounce of the first message."""
         observe(self.ledger, [told(KEYS[0], "bounced")])
 
     def found(self) -> tuple[list[Any], dict[str, int]]:
-        """The places and keys of all rows, and the run's tally."""
+        """Return the places and keys of all rows, and the run's tally."""
         rows = [each for each in self.dynamodb.scan(TableName=SEARCH)["Items"] if "id" in each]
         places = sorted((each["found_by"]["S"], each["put"]["S"], each["id"]["S"]) for each in rows)
         return places, dict(Tallies(self.dynamodb, SEARCH).of_run("spring", RUN, BEGUN))
@@ -68,7 +68,7 @@ def test_each_message_is_found_and_counted_once_wherever_the_function_stops() ->
         assert world.found() == (rows, tally), where
 
 
-def test_a_status_that_changes_at_any_call_is_counted_as_what_it_becomes() -> None:
+def test_a_status_that_changes_at_any_call_is_counted_as_the_new_status() -> None:
     for world, where in entries(SearchWorld, SearchWorld.index, SearchWorld.bounce):
         world.index()  # the change has a record of its own
         assert world.found()[1] == {"sent": 2, "bounced": 1}, where

@@ -27,7 +27,7 @@ BATCH = (
     mail("d"),
 )
 IN_DOUBT = {"after send_email", "before update_item"}
-"""Between SES's acceptance and the record: here alone a message can be sent twice, by `resend`."""
+"""Places between SES's acceptance and the record: here alone a message can be sent twice, by `resend`."""
 
 
 def stopped(
@@ -59,14 +59,14 @@ def check_ends(world: World, where: str, begun: Container[str]) -> None:
 
 
 def check_neighbours(world: World, where: str, begun: Container[str] = ()) -> None:
-    """What must hold whatever happened: nothing lost, nothing blocked, failures with their reason."""
+    """Check what holds after any stop: no message is lost or blocked, and failures have their reason."""
     check_ends(world, where, begun)
     assert [each.body for each in world.queues.dead[MAIL]] == ["not json"], where
     assert world.queues.next_visible() is None, where
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_a_mail_is_sent_once_whatever_stops_the_sender_if_ses_tells_of_it(
+def test_a_mail_is_sent_once_whatever_stops_the_sender_if_its_event_comes(
     new_world: NewWorld, on_unknown: str
 ) -> None:
     for world, where, begun in stopped(new_world, on_unknown):
@@ -80,7 +80,7 @@ def test_a_mail_is_sent_once_whatever_stops_the_sender_if_ses_tells_of_it(
         check_neighbours(world, where, begun)
 
 
-def test_without_evidence_resend_sends_again_only_what_stopped_between_acceptance_and_record(
+def test_without_evidence_resend_repeats_only_a_mail_stopped_between_acceptance_and_record(
     new_world: NewWorld,
 ) -> None:
     for world, where, begun in stopped(new_world, "resend"):
@@ -93,7 +93,7 @@ def test_without_evidence_resend_sends_again_only_what_stopped_between_acceptanc
         check_neighbours(world, where, begun)
 
 
-def test_without_evidence_hold_never_sends_twice_and_says_what_it_does_not_know(new_world: NewWorld) -> None:
+def test_without_evidence_hold_never_sends_twice_and_marks_unknown_outcomes(new_world: NewWorld) -> None:
     held = 0
     for world, where, begun in stopped(new_world, "hold"):
         world.settle()
@@ -117,7 +117,9 @@ def test_a_provider_that_knows_a_request_by_its_key_gets_each_mail_once_and_no_e
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_mail_takes_two_writes_of_the_ledger_whoever_sends_it(new_world: NewWorld, *, keyed: bool) -> None:
+def test_a_mail_takes_two_writes_of_the_ledger_with_each_provider(
+    new_world: NewWorld, *, keyed: bool
+) -> None:
     world = new_world(keyed=keyed)
     world.enqueue(mail("a"))
     world.deliver()
@@ -125,7 +127,7 @@ def test_a_mail_takes_two_writes_of_the_ledger_whoever_sends_it(new_world: NewWo
     assert world.outside.calls == ["batch_get_item", "update_item", submit, "update_item"]
 
 
-def test_once_its_key_is_forgotten_a_mail_of_which_nobody_knows_is_held(new_world: NewWorld) -> None:
+def test_a_mail_in_doubt_is_held_after_its_key_is_forgotten(new_world: NewWorld) -> None:
     world = new_world("hold", keyed=True)
     world.enqueue(mail("lost-answer"))
     world.deliver()
@@ -168,7 +170,7 @@ def test_a_second_worker_with_the_same_messages_changes_nothing_at_any_call(
         check_neighbours(world, str(at))
 
 
-def test_an_answer_that_is_lost_after_acceptance_is_settled_by_the_event(new_world: NewWorld) -> None:
+def test_an_event_settles_a_mail_whose_response_was_lost(new_world: NewWorld) -> None:
     world = new_world("resend")
     world.enqueue(mail("lost-answer"))
     world.deliver()

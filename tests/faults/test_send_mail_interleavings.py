@@ -23,7 +23,7 @@ steps = st.one_of(
 
 
 def play(world: World, step: str, detail: object) -> None:
-    """One step of the mixture."""
+    """Take one step of the mixture."""
     outside, at = world.outside, len(world.outside.calls)
     match step, detail:
         case "duplicate", str(name):

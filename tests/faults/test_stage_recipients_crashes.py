@@ -1,5 +1,5 @@
-"""A stage that may reach only some: wherever a sender stops, and whatever its settings become, nobody else
-gets anything, and what was redirected goes out once."""
+"""A restricted stage: wherever a sender stops and however its settings change, no other recipient gets a
+message, and a redirected message goes out once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,11 +45,11 @@ def mailing(new_world: Callable[..., World], reachable: dict[str, Any]) -> Calla
 
 
 def reached(world: World) -> set[str]:
-    """All addresses that SES was asked to send to."""
+    """Return all addresses of the mails that SES accepted."""
     return {each for sent in world.ses.accepted for some in sent["Destination"].values() for each in some}
 
 
-def test_each_mail_goes_to_who_may_be_reached_wherever_its_sender_stops(
+def test_each_mail_goes_to_recipients_in_the_setting_wherever_its_sender_stops(
     new_world: Callable[..., World],
 ) -> None:
     for world, where in stops(mailing(new_world, REDIRECTED), World.settle):
@@ -60,7 +60,7 @@ def test_each_mail_goes_to_who_may_be_reached_wherever_its_sender_stops(
         assert to == [TESTERS, TESTERS, None], where
 
 
-def test_no_mail_goes_to_whoever_may_not_be_reached_wherever_its_sender_stops(
+def test_no_mail_goes_to_a_recipient_outside_the_setting_wherever_its_sender_stops(
     new_world: Callable[..., World],
 ) -> None:
     for world, where in stops(mailing(new_world, REFUSED), World.settle):

@@ -1,4 +1,4 @@
-"""A stage that moves its text messages elsewhere: at every outside call of any function, and in a crash."""
+"""A stage that moves its texts to another account: at every outside call of any function, and in a crash."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Opting out and in again, stopped at every outside call; the mail program or the person tries again."""
+"""Opting out and in again, stopped at every outside call; then the request is repeated."""
 
 import pytest
 
@@ -14,7 +14,7 @@ TOKEN = links().url(ADA, TOPIC).rpartition("/")[2]
 
 
 def door(world: CampaignWorld) -> Unsubscribe:
-    """A new process's."""
+    """Make the application of a new process."""
     client = world.outside.watch(world.preferences.client, "update_item", "get_item")
     secrets = world.outside.watch(keys(), "get_secret_value")
     return Unsubscribe(
@@ -24,7 +24,7 @@ def door(world: CampaignWorld) -> Unsubscribe:
 
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize(("body", "out"), [(ONE_CLICK, True), ({FIELD: IN}, False)])
-def test_a_choice_is_made_once_and_stays_wherever_it_stops(
+def test_a_choice_is_written_once_and_stays_wherever_the_function_stops(
     new_campaign_world: NewWorld, side: Side, body: str | dict[str, str], *, out: bool
 ) -> None:
     stops = []

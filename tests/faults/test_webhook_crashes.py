@@ -1,5 +1,5 @@
-"""send_webhook, stopped before and after every outside call: no webhook is lost, each can be verified, and
-its id tells a repeat."""
+"""send_webhook, stopped before and after every outside call: no webhook is lost, each can be verified, and a
+repeat has the same id."""
 
 from tests.support.faults.stops import stops
 from tests.support.faults.webhook_world import WEBHOOKS, WebhookWorld
@@ -23,7 +23,7 @@ def put(world: WebhookWorld) -> None:
 
 
 def check(world: WebhookWorld, where: str) -> None:
-    """What must hold whatever happened."""
+    """Check what holds after any stop."""
     taken = {str(bodies[0]): bodies for bodies in world.receivers.taken.values()}
     wanted = [str({"fax_id": name}) for name in CALLBACKS if not name.startswith("gone")]
     wanted += [str({"name": name}) for name in MESSAGES if not name.startswith("gone")]
@@ -49,9 +49,7 @@ def test_no_webhook_is_lost_and_every_one_can_be_verified_wherever_the_sender_st
         check(world, where)
 
 
-def test_an_endpoint_that_stays_dead_ends_in_the_dead_letter_queue_after_its_tries_and_holds_up_nobody() -> (
-    None
-):
+def test_webhooks_of_a_dead_endpoint_become_dead_letters_and_delay_no_others() -> None:
     world = WebhookWorld()
     world.callback("dead-callback")
     world.message("dead-message")

@@ -1,4 +1,4 @@
-"""The telephone network and the fax providers in front of it: keeps who was on which line, and when."""
+"""The telephone network and the fax providers: it keeps the calls of each line."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable

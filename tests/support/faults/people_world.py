@@ -1,4 +1,4 @@
-"""Text messages, pushes and what comes back, in their world: queues, ledger, list, providers, one clock."""
+"""Texts, pushes and feedback in their world: queues, ledger, suppression list, providers, one clock."""
 
 import json
 from collections import Counter

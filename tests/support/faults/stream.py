@@ -1,4 +1,4 @@
-"""A table whose changes are kept as its stream would tell of them, beside the real writes."""
+"""Table that records its changes as its stream would report them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Stand-ins: a client that meddles with its calls, an adapter that says what it is told."""
+"""Stand-ins: a client whose calls a test changes, and an adapter with given outcomes."""
 
 import itertools
 from collections.abc import Callable, Container
@@ -12,7 +12,7 @@ from mailroom.message.outcome import ANY_ACCOUNT, Evidence, NotReady, Outcome, R
 
 
 class Meddler:
-    """A client whose named calls pass through `change`; everything else is the real one's."""
+    """Client whose named calls pass through `changes`; every other call goes to the real client."""
 
     def __init__(self, client: Any, **changes: Callable[..., Any]) -> None:
         self._client = client
@@ -36,18 +36,18 @@ class Meddler:
 
 
 def asked_twice(real: Callable[..., Any], **arguments: Any) -> Any:
-    """An SDK whose first answer was lost: the call is made again, and that answer counts."""
+    """Make the call twice, as the SDK does if the first response was lost; the second response counts."""
     real(**arguments)
     return real(**arguments)
 
 
 def failing(*errors: Exception) -> Callable[..., Any]:
-    """The first calls raise; those after them are real."""
-    left = list(errors)
+    """Return a change for `Meddler`: the first calls raise these errors, and later calls are real."""
+    remaining = list(errors)
 
     def call(real: Callable[..., Any], **arguments: Any) -> Any:
-        if left:
-            raise left.pop(0)
+        if remaining:
+            raise remaining.pop(0)
         return real(**arguments)
 
     return call
@@ -61,34 +61,30 @@ def client_error(code: str, message: str = "", status: int = 400) -> ClientError
     return ClientError(response, "AnOperation")
 
 
-Saying = Outcome | Exception
-
-
 class FakeAdapter:
-    """Says what it is told, in turn, and keeps what it was asked to submit."""
+    """Adapter that returns the given outcomes in turn, and keeps the messages that it submitted."""
 
     provider = "fake"
     contract = Mail
 
     def __init__(
         self,
-        *says: Saying,
+        *outcomes: Outcome | Exception,
         evidence: Evidence | Exception | None = None,
         prepare: Callable[[Mail], None] | None = None,
     ) -> None:
-        self.tells: str | Refusal = ANY_ACCOUNT
-        """The account, or why nothing can be submitted."""
         self.account = ANY_ACCOUNT
-        self._says = itertools.cycle(says)
+        self.refusal: Refusal | None = None
+        """Reason why the account cannot be opened."""
+        self._outcomes = itertools.cycle(outcomes)
         self._evidence = evidence or Unknowable()
         self._prepare = prepare
         self.submitted: list[Mail] = []
         self.looked_up: list[int] = []
 
     def open(self) -> "FakeAdapter":
-        if isinstance(self.tells, Refusal):
-            raise NotReady(self.tells)
-        self.account = self.tells
+        if self.refusal is not None:
+            raise NotReady(self.refusal)
         return self
 
     def prepare(self, message: Mail) -> Mail:
@@ -98,10 +94,10 @@ class FakeAdapter:
 
     def submit(self, request: Mail) -> Outcome:
         self.submitted.append(request)
-        said = next(self._says)
-        if isinstance(said, Exception):
-            raise said
-        return said
+        outcome = next(self._outcomes)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def look_up(self, message: Mail, since: int, other_ids: Container[str]) -> Evidence:
         self.looked_up.append(since)
@@ -111,7 +107,7 @@ class FakeAdapter:
 
 
 def why_not(adapter: Any) -> Refusal:
-    """Why nothing can be submitted through an adapter now."""
+    """Return the reason why the account of an adapter cannot be opened."""
     with pytest.raises(NotReady) as raised:
         adapter.open()
     return raised.value.outcome

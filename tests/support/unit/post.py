@@ -1,4 +1,4 @@
-"""A worker with an adapter that says what it is told."""
+"""A worker whose adapter returns given outcomes."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -57,8 +57,8 @@ def tools_of(
     recipients: Any = None,
     jitter: float | Callable[[], float] = 1.0,
 ) -> Tools:
-    """What a worker of these settings works with. `dynamodb` is the ledger's client, `recipients` that of the
-    suppression list and of the budgets, where a test meddles with them."""
+    """Build a worker's tools. `dynamodb` is the ledger's client, and `recipients` that of the suppression
+    list and of the budgets, if a test changes their calls."""
     return Tools(
         Ledger(
             dynamodb or aws.dynamodb,
@@ -95,7 +95,7 @@ class Visibilities(Meddler):
 
 
 class WorkerPost:
-    """A worker, and the visibilities that it asked of the queue."""
+    """Worker, and the visibilities that it sets in its queue."""
 
     def __init__(self, aws: Aws) -> None:
         self._sqs = Visibilities(aws.sqs)
@@ -108,8 +108,11 @@ class WorkerPost:
         remaining: Callable[[], int] = plenty,
         in_line: Collection[str] = (),
     ) -> dict[str, int]:
-        """The records that come back, each with its visibility in seconds. `receives`: of all, or each's.
-        `in_line`: the ids of those that have waited for their slot of the day."""
+        """Handle a batch, and return the records that come back, with their visibilities in seconds.
+
+        `receives`: number of receives of all records, or of each. `in_line`: ids of the messages that have
+        waited for their slot of the day.
+        """
         self._sqs.calls.clear()
         event = sqs_event(*bodies, receives=receives)
         for record, body in zip(event["Records"], bodies, strict=True):
@@ -121,7 +124,7 @@ class WorkerPost:
 
 
 class Post(WorkerPost):
-    """A worker with an adapter that says what it is told."""
+    """Worker with a fake adapter."""
 
     def __init__(
         self,
@@ -153,8 +156,8 @@ Make = Callable[..., Post]
 
 @pytest.fixture
 def post(aws: Aws, clock: FakeClock) -> Make:
-    def make(*says: Any, evidence: Any = None, prepare: Any = None, **changes: Any) -> Post:
-        adapter = FakeAdapter(*(says or (Sent("p-1"),)), evidence=evidence, prepare=prepare)
+    def make(*outcomes: Any, evidence: Any = None, prepare: Any = None, **changes: Any) -> Post:
+        adapter = FakeAdapter(*(outcomes or (Sent("p-1"),)), evidence=evidence, prepare=prepare)
         return Post(aws, clock, adapter, **changes)
 
     return make

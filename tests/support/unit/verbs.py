@@ -1,10 +1,10 @@
-"""The verbs of a claim's holder, and a ledger whose writes are counted."""
+"""Verbs of a claim's holder, and a ledger whose calls are recorded."""
 
 from collections.abc import Callable
 
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.fakes import Meddler, asked_twice
+from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import (
     LEASE,
     LEDGER,
@@ -26,7 +26,7 @@ OWN_VERBS: dict[str, Verb] = {
 }
 
 
-def watched(aws: Aws, clock: FakeClock, twice: bool = False) -> tuple[Ledger, Meddler]:
-    """A ledger and the client that counts its writes."""
-    client = Meddler(aws.dynamodb, **({"update_item": asked_twice} if twice else {}))
+def watched(aws: Aws, clock: FakeClock) -> tuple[Ledger, Meddler]:
+    """Make a ledger, and the client that records its calls."""
+    client = Meddler(aws.dynamodb)
     return Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock), client  # type: ignore[arg-type]

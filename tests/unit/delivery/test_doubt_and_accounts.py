@@ -126,7 +126,7 @@ def test_a_message_whose_earlier_claim_names_no_account_is_submitted_without_a_l
     claimed(ledger, account=None)
     clock.advance(LEASE)
     worker = post(evidence=Sent("of-another-program"), on_unknown="hold")
-    worker.adapter.tells = "this/account"
+    worker.adapter.account = "this/account"
     worker.handle(item())
     assert (worker.submitted, worker.adapter.looked_up, aws.item()["provider_id"]) == (["m-1"], [], "p-1")
 
@@ -191,7 +191,7 @@ def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcom
     claimed(ledger, account="twilio/ACfedcba9876543210fedcba9876543210")
     clock.advance(LEASE)
     worker = post(Retry("20429"), evidence=NotFound(), on_unknown="resend")
-    worker.adapter.tells = account
+    worker.adapter.account = account
     sizes = {}
     for receive in range(1, 46):
         worker.handle(item(), receives=receive)
@@ -209,11 +209,11 @@ def test_a_look_up_does_not_have_to_search_the_account_of_a_released_try(
     claimed(ledger, account="p/A")
     clock.advance(LEASE)
     second = post(Retry("throttled"), evidence=NotFound(), on_unknown="resend")
-    second.adapter.tells = "p/B"
+    second.adapter.account = "p/B"
     mail = item(expires_at=iso(clock.now + 1))
     second.handle(mail)
     clock.advance(2)
     third = post(evidence=NotFound(), on_unknown="resend")
-    third.adapter.tells = "p/A"
+    third.adapter.account = "p/A"
     third.handle(mail)
     assert aws.item()["error"]["code"] == "expired"

@@ -31,7 +31,7 @@ def after_a_crash(post: Make, ledger: Ledger, clock: FakeClock) -> Again:
         claimed(ledger, account=account)
         clock.advance(LEASE)
         worker = post(*says, evidence=Repeatable(until, again), **changes)
-        worker.adapter.tells = ACCOUNT
+        worker.adapter.account = ACCOUNT
         return worker
 
     return make

@@ -86,7 +86,7 @@ def test_if_on_unknown_is_resend_a_message_that_another_account_may_have_sent_is
 ) -> None:
     after_a_crash(ledger, clock, "another/account")
     worker = post(evidence=NotFound(), on_unknown="resend")
-    worker.adapter.tells = "this/account"
+    worker.adapter.account = "this/account"
     assert worker.handle(item()) == {}
     assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
 
@@ -203,7 +203,7 @@ def test_a_failed_look_up_neither_uses_the_days_budget_nor_adds_an_unsettled_try
     of_day = {"budgets_table": BUDGETS, "per_day": A_HUNDRED_A_DAY, "reserve": 0.1}
     for _ in range(3):
         worker = post(evidence=ConnectionError("the list is down"), on_unknown=on_unknown, **of_day)
-        worker.adapter.tells = "p/1"
+        worker.adapter.account = "p/1"
         assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
         clock.advance(LEASE)
         assert (worker.submitted, counted()) == ([], {})
@@ -211,7 +211,7 @@ def test_a_failed_look_up_neither_uses_the_days_budget_nor_adds_an_unsettled_try
         assert (len(aws.item()["unsettled_tries"]), "startedAt" in aws.item()) == (1, False)
         assert aws.item()["trouble"] == {"code": "look_up_failed", "message": "ConnectionError"}
     worker = post(evidence=Unknowable(), on_unknown=on_unknown)
-    worker.adapter.tells = "p/1"
+    worker.adapter.account = "p/1"
     assert worker.handle(item()) == {}
     assert worker.submitted == (["m-1"] if on_unknown == "resend" else [])
 
@@ -223,7 +223,7 @@ def test_invalid_credentials_are_reported_as_a_configuration_error_before_and_af
     if crashed:
         after_a_crash(ledger, clock)
     worker = post(evidence=NotFound())
-    worker.adapter.tells = Misconfigured("the secret is empty")
+    worker.adapter.refusal = Misconfigured("the secret is empty")
     assert worker.handle(item()) == {"r-0": 20}
     assert (worker.submitted, counted()) == ([], {"Misconfigured": 1})
     assert aws.item()["trouble"] == {"code": "misconfigured", "message": "the secret is empty"}
