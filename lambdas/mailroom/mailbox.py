@@ -205,7 +205,7 @@ _IF_NEW: dict[str, Any] = {
     "ConditionExpression": "attribute_not_exists(id)",
     "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
 }
-"""Condition of a put that the item's key is new. If the key is in use, DynamoDB's error contains the existing
+"""Parameters of a put that fails if the item's key is in use. DynamoDB's error then contains the existing
 item."""
 
 
@@ -216,9 +216,10 @@ class MailboxWriter:
     client: "DynamoDBClient"
     table: str
     ttl: float | None = None
-    """Seconds after send_at for which an item without a ttl stays, by default for ever."""
+    """Seconds for which an item without a ttl stays in the mailbox after its send_at, by default for ever."""
     oversize: Oversize | None = None
-    """Mover of large content. By default, items that are too large for DynamoDB are refused."""
+    """Object that moves large content into the payload bucket. By default, items that are too large for
+    DynamoDB are refused."""
     clock: Clock = time.time
 
     def put(self, item: Mapping[str, Any], *, if_new: bool = True) -> PutResult:

@@ -85,7 +85,7 @@ def _is_outcome(change: LedgerChange) -> bool:
 
 
 def _name(change: LedgerChange) -> str:
-    """Return a name of the outcome that is unique within its message."""
+    """Return a name of the outcome that is unique among the outcomes of the message."""
     name = f"{change.status}.{change.attempts}"
     return f"{name}.{change.generation}" if change.generation else name
 
@@ -253,14 +253,14 @@ class Failures:
     counted again."""
 
     def __init__(self, channels: Container[str]) -> None:
-        """Begin a count for a stage with these channels."""
+        """Create the counter of failures for a stage with these channels."""
         self._channels = channels
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, change: LedgerChange) -> None:
-        """Count a change if it reports a failure."""
+        """Count a change of the ledger if the change reports a failure."""
         if change.moved and change.status in FAILED:
-            # A producer may write any event_type, and every value would become a metric.
+            # A producer may write any event_type, and each different value would become a metric.
             channel = change.key.event_type if change.key.event_type in self._channels else UNKNOWN
             self._counts[channel, _reason(change)] += 1
 

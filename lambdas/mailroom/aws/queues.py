@@ -20,7 +20,7 @@ MAX_BYTES = 1024 * 1024
 """Maximum size in bytes of a message, and also of a whole batch, attributes included."""
 MAX_DELAY_SECONDS = 900
 MAX_VISIBILITY_SECONDS = 42_300
-"""Longest visibility time-out in seconds that may be set. SQS refuses a time-out that ends more than 12 hours
+"""Maximum visibility time-out in seconds that may be set. SQS refuses a time-out that ends more than 12 hours
 after the receive, and the function may have used 15 minutes of that time."""
 PUT_AT = "put_at"
 """Name of the message attribute with the time when the message's item was put into the mailbox, in whole

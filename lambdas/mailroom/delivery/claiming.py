@@ -30,7 +30,7 @@ class Claiming(Generic[M]):
     def __init__(
         self, settings: Sender, tools: Tools, allowed: AllowedRecipients | None, *, together: bool
     ) -> None:
-        """Create the claims of one sender.
+        """Create the object that claims messages for one sender.
 
         `together`: whether one call may claim all first attempts of a batch. A crash then leaves the outcome
         of all these attempts unknown. So a sender with `on_unknown: hold`, which would hold all these

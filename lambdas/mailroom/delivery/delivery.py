@@ -136,8 +136,8 @@ class Delivery(Generic[M, R]):
             return body, fault
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
-        """Load the account's credentials for a batch; then read opt-outs and claim first attempts for all
-        messages of the batch together. Never raises."""
+        """Load the account's credentials for a batch. Then read the opt-outs for all messages of the batch
+        together, and claim their first attempts together. Never raises."""
         if messages:
             self._session = self._open()
         if self._choices is not None:
@@ -147,7 +147,8 @@ class Delivery(Generic[M, R]):
         self._claiming.begin(ready, None if isinstance(self._session, Refusal) else self._session.account)
 
     def _open(self) -> Session[M, R] | Refusal:
-        """Open the account, or return the reason why that is impossible. Never raises."""
+        """Load the account's credentials, and return the session, or the reason why they cannot be loaded.
+        Never raises."""
         try:
             return self._adapter.open()
         except NotReady as reason:
@@ -269,9 +270,11 @@ class Delivery(Generic[M, R]):
         account = account_for(session.account, claim.redirected_to)
         asked = account == ANY_ACCOUNT or claim.accounts <= {account}
         if isinstance(evidence, NotFound | Repeatable) and not asked:
-            return Unknowable()  # a try was made at another account, with other settings or credentials
+            return Unknowable()  # the earlier try was made at another account
         if isinstance(evidence, Repeatable) and evidence.until <= self._tools.clock():
-            return Unknowable()  # the provider has forgotten its key, and would send the message anew
+            return (
+                Unknowable()
+            )  # the provider has dropped the idempotency key, and would send a second message
         return evidence
 
     def _look_up(self, session: Session[M, R], claim: Claimed, message: M) -> Evidence:
@@ -282,7 +285,7 @@ class Delivery(Generic[M, R]):
         return session.look_up(message, since, other_ids)
 
     def _decision(self, claim: Claimed, message: M, evidence: Evidence) -> Result | None:
-        """Fail, hold or postpone a message that must not be submitted now; None if the message may be
+        """Fail, hold or postpone a message that must not be submitted now. Returns None if the message may be
         submitted."""
         if message.expired(self._tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
@@ -292,20 +295,21 @@ class Delivery(Generic[M, R]):
             return None
         if self._settings.on_unknown == "hold":
             return self._hold(claim, _HELD.format("on_unknown: hold"))
-        # A redrive is an operator's decision to send the message once more.
+        # By a redrive an operator decides to send the message once more.
         return None if claim.redriven else self._resend_later(claim)
 
     def _resend_later(self, claim: Claimed) -> Result | None:
-        """Postpone the resend of a message in doubt; None to resend the message now.
+        """Postpone the resend of a message whose outcome is unknown. Returns None if the message is resent
+        now.
 
-        Each resend waits longer than the one before. So a provider whose responses are lost sends few
-        duplicates, and evidence may arrive meanwhile. After the last resend the message becomes a dead
-        letter, and only an operator sends it again.
+        Each wait is longer than the previous wait. So a provider whose responses are lost sends few
+        duplicates, and an event may prove the outcome during a wait. After the last resend the message
+        becomes a dead letter, and only an operator sends it again.
         """
         tries, delays = claim.unsettled, self._settings.resend_delays
         given_up = len(tries) > len(delays)
-        # A fax that becomes a dead letter frees its line, and it may still be in transmission. So it waits
-        # first.
+        # A fax that becomes a dead letter frees its telephone line, although the fax may still be in
+        # transmission. So the fax waits first.
         delay = (self._line_seconds or 0) if given_up else delays[len(tries) - 1]
         seconds = tries[-1].began / 1000 + delay - self._tools.clock()
         if seconds <= 0 and not given_up:
@@ -315,7 +319,8 @@ class Delivery(Generic[M, R]):
         return self._release(claim, wait, "in_doubt", _IN_DOUBT.format(len(tries)))
 
     def _request(self, claim: Claimed, message: M, evidence: Evidence, record: QueueRecord) -> R | Result:
-        """Build the request and wait until it may be submitted; or end the delivery without a submit."""
+        """Build the provider's request, and wait until the message may be submitted; or return the result if
+        the message must not be submitted."""
         prepare = evidence.prepare if isinstance(evidence, Repeatable) else self._adapter.prepare
         try:
             screened = self.screen(claim, self._with_payload(message))
@@ -371,8 +376,8 @@ class Delivery(Generic[M, R]):
         return {} if self._choices is None else self._choices.blocked(message)
 
     def take_turn(self, record: QueueRecord) -> bool:
-        """Wait until the message may be submitted; False if that is too late for this invocation, so that the
-        queue has to deliver the record again."""
+        """Wait until the message may be submitted. Returns False if that moment is too late for this
+        invocation, so that the queue has to deliver the record again."""
         return self._tools.pace.take_turn(record)
 
     def _record_outcome(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Result:
@@ -487,13 +492,15 @@ class Delivery(Generic[M, R]):
         return result
 
     def retried(self, message: M, record: QueueRecord) -> None:
-        """Hook for channels, called if the provider did not accept a submit and the message is retried."""
+        """Method for channels to override, called if the provider did not accept a submit and the message is
+        retried."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
         """Return the seconds until the next try after receive number `receives`: growing, with a random part,
         and at least `least` seconds if possible.
 
-        Never more than the cap, because the queue's retention is derived from it.
+        The wait is never longer than the maximum wait of the settings, because the queue's retention is
+        derived from that maximum.
         """
         cap = self._settings.backoff_cap_seconds
         wait = backoff(receives, self._settings.backoff_seconds, cap, self._tools.jitter)

@@ -221,7 +221,7 @@ class Tools:
 
 
 class Read(NamedTuple):
-    """Queue record with a valid key, and the message in it."""
+    """Queue record with a valid key, with the message that was read from its body."""
 
     message: Any
     """Message of the channel's contract, or Invalid."""
@@ -280,7 +280,7 @@ class Worker:
         return receives, self._tools.jitter()
 
     def _read(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Read | None:
-        """Read a queue record; None if its body is not a message at all."""
+        """Read a queue record. Returns None if its body is not a message with a valid key."""
         try:
             item, message = self._delivery.read(decode(record["body"]))
             key = key_of(item)

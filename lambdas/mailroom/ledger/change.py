@@ -11,7 +11,8 @@ from mailroom.message.message import Key
 
 
 class LedgerChange(Struct, frozen=True):
-    """A change of a ledger item. Both images are decoded from DynamoDB's types to plain Python."""
+    """A change of a ledger item. Both images of the item are decoded from DynamoDB's types to plain
+    Python."""
 
     old: Mapping[str, Any]
     """Image before the change; {} if the item is new."""

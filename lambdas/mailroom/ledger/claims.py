@@ -85,8 +85,8 @@ class InProgress(Struct, frozen=True):
 
 
 class OutOfSequence(Struct, frozen=True):
-    """Refusal of a claim: the attempt before this one has not ended. Either the number of the attempt was
-    made up, or the message's item was erased."""
+    """Refusal of a claim: the attempt before this one has not ended. Either the record's number of the
+    attempt is invented, or the message's item is missing."""
 
 
 Claim = Claimed | Completed | Superseded | InProgress | OutOfSequence

@@ -31,18 +31,19 @@ MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
 item."""
 
 MAX_REF_BYTES = len("s3://") + 63 + len("/") + 1024
-"""Most bytes of a `payload_ref`, by the longest bucket name and the longest object key. A ledger item stores
-the `payload_ref` of a fax, which may come from a queue, whose messages are larger than any item."""
+"""Maximum number of bytes of a `payload_ref`, by the longest bucket name and the longest object key. A ledger
+item stores the `payload_ref` of a fax, which may come from a queue, whose messages are larger than any
+item."""
 
 MAX_TIME = 64
-"""Most characters of a time. A time with microseconds and an offset has half as many, but Python reads any
-number of digits after the decimal point, and a ledger item stores the text."""
+"""Maximum number of characters of a time. A time with microseconds and an offset has half as many, but Python
+reads any number of digits after the decimal point, and a ledger item stores the text."""
 
 MAX_AHEAD_SECONDS = 366 * 86400
-"""Longest time in seconds from now until `send_at`."""
+"""Maximum time in seconds from now until `send_at`."""
 
 MAX_GROUP = 128
-"""Most characters of a message's group in a queue: SQS's MessageGroupId."""
+"""Maximum number of characters of a message's group in a queue: SQS's MessageGroupId."""
 
 LANES = ("normal", "bulk")
 """Names of all lanes: the parallel queues of a channel."""
@@ -257,8 +258,8 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """Recipients, including those that are never on the suppression list: a fax number, a topic of
-        SNS."""
+        """Recipients, including recipients that are never on the suppression list, such as a fax number or
+        a topic of SNS."""
         to = self.recipient
         return self.addressees or ((to,) if isinstance(to, str) else (*to,))
 
@@ -321,8 +322,8 @@ class Message(Struct, frozen=True, kw_only=True):
         return False
 
     def unused(self, used: Container[str]) -> list[str]:
-        """Return the attributes without effect: those outside the contract that the template has not `used`
-        as variables."""
+        """Return the attributes without effect: attributes outside the contract that the template has not
+        `used` as variables."""
         return [name for name in self.variables.keys() - _names(type(self)) if name not in used]
 
     def misspelt(self) -> dict[str, str]:
@@ -343,8 +344,8 @@ class Message(Struct, frozen=True, kw_only=True):
                 raise Invalid(name, "is used by nothing here, which `items.unknown` refuses; leave it out")
 
     def check(self) -> None:
-        """Raise Invalid for faults of the message that types alone cannot express. Subclasses extend
-        `super().check()`."""
+        """Raise Invalid for faults of the message that the types of its attributes cannot express. Subclasses
+        extend `super().check()`."""
         if not self.may_use:
             self.check_names(())
         due, expiry = self.due(), self.expiry()
@@ -394,11 +395,13 @@ class Message(Struct, frozen=True, kw_only=True):
             )
 
     def due(self) -> float | None:
-        """Return the earliest time to send the message, in epoch seconds, or None for at once."""
+        """Return the earliest time to send the message, in epoch seconds, or None if it may be sent at
+        once."""
         return _time("send_at", self.send_at)
 
     def expiry(self) -> float | None:
-        """Return the time after which sending is pointless, in epoch seconds, or None for never."""
+        """Return the time after which sending is pointless, in epoch seconds, or None if sending never
+        becomes pointless."""
         return _time("expires_at", self.expires_at)
 
     def expired(self, timestamp: float) -> bool:

@@ -124,7 +124,7 @@ Status = Literal[
 ]
 """Statuses, from the least to the most certain. A provider's event may only replace a status that precedes
 the event's status, so the last status does not depend on the order and number of events. A bounce or a
-complaint may follow a delivery. Statuses of messages that were given up precede those that a provider
+complaint may follow a delivery. Statuses of messages that were given up precede the statuses that a provider
 proves."""
 
 _ORDER: tuple[Status, ...] = get_args(Status)
