@@ -272,9 +272,7 @@ class Delivery(Generic[M, R]):
         if isinstance(evidence, NotFound | Repeatable) and not asked:
             return Unknowable()  # the earlier try was made at another account
         if isinstance(evidence, Repeatable) and evidence.until <= self._tools.clock():
-            return (
-                Unknowable()
-            )  # the provider has dropped the idempotency key, and would send a second message
+            return Unknowable()  # the provider has dropped the key, and would send a second message
         return evidence
 
     def _look_up(self, session: Session[M, R], claim: Claimed, message: M) -> Evidence:
