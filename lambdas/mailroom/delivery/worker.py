@@ -52,7 +52,7 @@ letter, and does not lock its message group meanwhile."""
 
 
 class QueueRecord(Struct, frozen=True):
-    """Record of a queue, with the item of its message."""
+    """SQS record, with the item in its body."""
 
     item: dict[str, Any]
     key: Key

@@ -217,11 +217,11 @@ def _delivery(section: EventObject, time_ms: int) -> Iterator[Meaning]:
 
 
 def _bounce(section: EventObject, time_ms: int) -> Iterator[Meaning]:
-    """Yield one meaning for each diagnostic code, because a mail may bounce for its recipients for different
-    reasons.
+    """Yield the effect of a bounce once for each diagnostic code, because a mail may bounce at different
+    recipients for different reasons.
 
-    The bounce type Permanent is a hard bounce. Transient means that SES gave up this mail, or received an
-    out-of-office reply. After Undetermined the address may be valid.
+    The bounce type Permanent is a hard bounce. Transient means that SES gave up on this mail, or received an
+    out-of-office reply. Undetermined does not prove that an address is invalid.
     """
     kind, subtype = word(section.bounce_type), word(section.bounce_sub_type)
     soft = kind == "Transient"

@@ -269,8 +269,8 @@ class Ledger(LedgerTable):
             sets["unsettled_tries"] = {"SS": [earlier.text for earlier in claim.unsettled]}
         else:
             removes.append("unsettled_tries")
-        # `retry_later` may have ended this claim although its response was lost. Without STARTED, a release
-        # would then restore the tries that `retry_later` removed.
+        # STARTED: `retry_later` may have ended this claim although the response to that write was lost. A
+        # release after that must fail, or it would write back the tries that `retry_later` removed.
         self._write_own(claim, Update(sets, removes=removes), f"{OWN} AND {STARTED}")
 
     def hand_back(self, claim: Claimed) -> None:

@@ -233,7 +233,7 @@ class Message(Struct, frozen=True, kw_only=True):
     ] = 1
     """Number of the attempt, counted from 1."""
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Attributes of the whole item, as variables for a template."""
+    """All attributes of the item, as variables for a template."""
 
     @property
     def key(self) -> Key:

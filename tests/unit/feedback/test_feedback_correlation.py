@@ -63,7 +63,7 @@ def test_if_the_correlation_header_is_invalid_the_tags_name_the_message(header: 
     assert event(about(("X-Correlation-ID", header), correlation=M2)).key.id == "m-2"
 
 
-def test_if_several_correlation_headers_differ_the_tags_name_the_message() -> None:
+def test_if_correlation_headers_contradict_each_other_the_tags_identify_the_message() -> None:
     headers = [("X-Correlation-ID", Reference(id_).text) for id_ in ("m-2", "m-3")]
     assert event(about(*headers, correlation=Reference("m-3").text)).key.id == "m-3"
     assert events(about(*headers)) == []

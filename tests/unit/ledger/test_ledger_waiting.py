@@ -22,9 +22,7 @@ from tests.support.unit.shared import (
 from tests.support.unit.verbs import OWN_VERBS
 
 
-def test_an_invalid_mailbox_item_fails_with_its_reason_and_enters_the_index_of_failures(
-    ledger: Ledger, aws: Aws
-) -> None:
+def test_an_invalid_item_is_recorded_as_failed_with_the_reason_and_indexed(ledger: Ledger, aws: Aws) -> None:
     assert ledger.refuse(item(callback_url="https://shop.example/told"), "invalid", "to: is missing")
     stored = aws.item()
     assert (stored["status"], stored["completedAt"]) == ("failed", NOW_MS)

@@ -136,7 +136,7 @@ def test_a_token_that_the_same_key_signed_for_another_purpose_is_refused(
     "content",
     [[ADA], [ADA, TOPIC, "x"], {"recipient": ADA}, [1, 2], [ADA, None], ["", TOPIC], [ADA, ""], "x"],
 )
-def test_a_signed_token_that_contains_no_recipient_and_topic_is_refused(content: object) -> None:
+def test_a_signed_token_without_a_recipient_and_a_topic_is_refused(content: object) -> None:
     signing = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
     signed = URLSafeSerializer(KEY, salt=b"mailroom.unsubscribe", signer_kwargs=signing).dumps(content)
     with pytest.raises(Malformed, match=r"^signed, but no choice$"):

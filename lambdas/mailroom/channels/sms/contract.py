@@ -101,7 +101,8 @@ class Sms(Templated, frozen=True, kw_only=True):
 
 @cache
 def sms_in(region: str) -> type[Sms]:
-    """Return the contract in which numbers without a country code are in `region` (ISO 3166, such as US)."""
+    """Return the contract of text messages that reads a number without a country code as a number of `region`
+    (ISO 3166, such as US)."""
     values = {"default_region": region, "__doc__": Sms.__doc__}
     return cast(type[Sms], defstruct("Sms", [], bases=(Sms,), namespace=values, frozen=True, kw_only=True))
 
