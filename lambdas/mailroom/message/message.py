@@ -233,7 +233,7 @@ class Message(Struct, frozen=True, kw_only=True):
     ] = 1
     """Number of the attempt, counted from 1."""
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
-    """All attributes of the item, as variables for a template."""
+    """Variables for a template: all attributes of the item."""
 
     @property
     def key(self) -> Key:

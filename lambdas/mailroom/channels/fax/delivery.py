@@ -49,8 +49,8 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
     the provider fetches."""
 
     def __init__(self, settings: FaxSender, adapter: FaxAdapter, tools: Tools) -> None:
-        # A look-up needs the ids of earlier faxes to the same number, so that it does not take one of them for
-        # this fax. An earlier fax may have been submitted long before its transmission ended.
+        # A look-up needs the ids of earlier faxes to the same number, so that it does not take one of them
+        # for this fax. An earlier fax may have been submitted long before its transmission ended.
         super().__init__(settings, adapter, tools, line_seconds=settings.longest_fax_seconds + _HOUR)
         self._callbacks = UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports)
 
