@@ -48,7 +48,7 @@ _FAX_STATUSES = {"retrying": "tmp_fail", **dict.fromkeys(("failed", "cancelled",
 class Callback(Struct, frozen=True):
     """The body of a message of the webhook queue that reports an outcome."""
 
-    webhook_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+    webhook_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,128}\Z")]
     """Id of the outcome, the same in a repetition, so that a receiver can ignore repetitions."""
     url: str
     id: Annotated[str, Meta(min_length=1)]

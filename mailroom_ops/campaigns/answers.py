@@ -132,9 +132,12 @@ def _results(results: Results) -> Iterable[tuple[str, str, str]]:
 
 
 def runs_table(runs: Iterable[Run]) -> Table:
-    counts = ("pages", "recipients", "refused", "composed")
-    rows = ((run.run, run.state, *(f"{getattr(run, name):,}" for name in counts)) for run in runs)
-    return table_of(whole("run"), "state", *map(right, counts), rows=rows)
+    rows = (
+        (run.run, run.state, f"{run.pages:,}", f"{run.recipients:,}", f"{run.refused:,}", f"{run.composed:,}")
+        for run in runs
+    )
+    counts = map(right, ("pages", "recipients", "refused", "composed"))
+    return table_of(whole("run"), "state", *counts, rows=rows)
 
 
 def campaigns_table(rows: Iterable[CampaignRow]) -> Table:

@@ -48,9 +48,10 @@ def enabled(stage: str) -> list[str]:
 def check(name: str, stage: str) -> None:
     """Raise Refused unless the stage has that campaign."""
     read(name)
-    if name not in enabled(stage):
+    campaigns = enabled(stage)
+    if name not in campaigns:
         raise Refused(
-            f"{name} is not enabled in {stage}; there: {_listed(enabled(stage))}. "
+            f"{name} is not enabled in {stage}; there: {_listed(campaigns)}. "
             f"Add it to mailroom.{stage}.campaigns.enabled in cdk.json and deploy."
         )
 

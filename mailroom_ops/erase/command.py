@@ -180,7 +180,10 @@ def _show_first(first: Survey) -> None:
 
 
 def _show(answer: Erased) -> None:
-    rows = (map(str, structs.astuple(place)) for place in answer.places)
+    rows = (
+        (place.place, *map(str, (place.found, place.erased, place.kept, place.left)))
+        for place in answer.places
+    )
     screen.print(table_of("place", "found", "erased", "kept", "left", rows=rows))
     if answer.cancelled:
         screen.print(f"{answer.cancelled} messages that had no outcome in the ledger were cancelled.")

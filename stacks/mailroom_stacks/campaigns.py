@@ -26,7 +26,7 @@ from mailroom_stacks.constructs.templates import read_templates, templates_bucke
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.channels import LaneRow
-from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
+from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign, compose_concurrency
 from mailroom_stacks.settings.queues import DAY, queue_rules
 from mailroom_stacks.settings.sections import Polling
 from mailroom_stacks.settings.stage import Settings
@@ -133,8 +133,7 @@ class CampaignsStack(StageStack):
     def _compose(self, settings: Settings, storage: MailboxStack) -> Work:
         databases = _named(settings, (each.composed for each in self._campaigns))
         section = settings.campaigns.compose
-        # The campaigns share the queue, so the least concurrency that one of them allows counts.
-        concurrency = min(campaign.chosen.concurrency for campaign in self._campaigns)
+        concurrency = compose_concurrency(self._campaigns)
         return Work(
             queue="audience",
             function="compose",

@@ -207,7 +207,7 @@ class Delivery(Generic[M, R]):
         except NotSent as error:
             outcome = error.outcome if isinstance(error, NotReady) else Retry(str(error))
         except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
-            unknown = self._unknown()
+            unknown = self._unknown()  # logged first: the write below may take until the function times out
             self._doubt(claim, error)
             return unknown
         try:
@@ -326,7 +326,7 @@ class Delivery(Generic[M, R]):
                 return self._suppress(claim, screened)
             submitted = _submitted(claim, screened)
             request: R = prepare(submitted)
-            self._opened()
+            self._opened()  # raises NotReady if the batch has no session to submit in
         except Invalid as fault:
             return self._fail(claim, "invalid", str(fault), self._attribute(fault))
         except NotReady as reason:

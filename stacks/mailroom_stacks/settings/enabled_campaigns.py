@@ -214,8 +214,13 @@ def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]
     if any(name in each.collected for each in campaigns):
         workers["collect"] = settings.campaigns.collect.maximum_concurrency
     if any(name in each.composed for each in campaigns):
-        workers["compose"] = min(each.chosen.concurrency for each in campaigns)
+        workers["compose"] = compose_concurrency(campaigns)
     return workers
+
+
+def compose_concurrency(campaigns: Sequence[EnabledCampaign]) -> int:
+    """Return the least concurrency that a campaign allows: all campaigns share the queue of `compose`."""
+    return min(campaign.chosen.concurrency for campaign in campaigns)
 
 
 KINDS = {kind.__struct_config__.tag: structs.fields(kind) for kind in get_args(AudienceDefinition)}

@@ -179,16 +179,13 @@ class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
             # request's time.
             deadline = Deadline(self.seconds)
             target = self.policy.check(request.url, self.seconds)
+            response = self.https.post(target, {**_FIXED, **signature}, request.body.encode(), deadline)
         except InvalidRequest as fault:
             return PostResult(Rejected(f"url: {fault}"))
         except InvalidSecret as fault:
             return PostResult(Misconfigured(str(fault)))
         except (ClientError, BotoCoreError) as error:
             return PostResult(unreadable("the signing secret", error).outcome)
-        except RequestFailed as trouble:
-            return PostResult(Retry(f"{host} {trouble}"))
-        try:
-            response = self.https.post(target, {**_FIXED, **signature}, request.body.encode(), deadline)
         except RequestFailed as trouble:
             return PostResult(Retry(f"{host} {trouble}"))
         return PostResult(self._outcome(host, request.webhook_id, response), response.status)

@@ -155,6 +155,7 @@ def test_a_callback_is_not_sent_if_the_function_has_too_little_time_left(webhook
         {"event_type": 7},
         {"webhook_id": ""},
         {"webhook_id": "msg_1\r\nX: y"},
+        {"webhook_id": "msg_1\n"},
         {"webhook_id": "msg.1"},
         {"webhook_id": None},
     ],
