@@ -25,6 +25,7 @@ from bench import (
     pages,
     rendering,
     search,
+    waiting,
 )
 from mailroom_local.stage import lifecycle
 
@@ -44,6 +45,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "rendering": rendering.measure,
     "rate": lambda: emulator.mails(_announce),
     "search": search.measure,
+    "waiting": waiting.measure,
     "console": pages.measure,  # last: it stops the pump of its stage
 }
 
@@ -51,7 +53,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
 def main() -> None:
     """Measure, write and print."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 22 minutes")
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 30 minutes")
     chosen = parser.parse_args().section or list(SECTIONS)
     found: dict[str, Any] = {}
     lifecycle.stop(emulator.WORKSPACE)  # what an earlier run left, if it was killed

@@ -71,9 +71,7 @@ def _count_mails() -> dict[str, Any]:
     calls: Counter[str] = Counter()
     dynamodb = clients.dynamodb()
     size = LedgerSize(dynamodb)
-    answer_at_once(
-        dynamodb, clients.sqs(), clients.sesv2(10.0), clients.s3(), clients.scheduler(), calls=calls
-    )
+    answer_at_once(dynamodb, clients.sqs(), clients.sesv2(10.0), clients.s3(), calls=calls)
     import dispatch
     import send_mail
 

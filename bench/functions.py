@@ -21,7 +21,10 @@ def _arn(service: str, name: str) -> str:
     return f"arn:aws:{service}:us-east-1:123456789012:{name}"
 
 
-_TABLES = ("ledger", "idempotency", "suppressions", "preferences", "dead-letters", "mailbox", "budgets")
+_TABLES = (
+    *("ledger", "idempotency", "suppressions", "preferences", "dead-letters", "mailbox", "budgets"),
+    "contents",
+)
 _QUEUES = ("audience", "feedback", "fax", "webhook", "retry")
 _SECRETS = ("unsubscribe", "twilio", "fax", "signing")
 _NUMBERS = (
@@ -76,10 +79,7 @@ FUNCTION = {
     "DEAD_LETTER_QUEUES": json.dumps({"mail-dlq": queue("mail-dlq")}),
     "ROUTES": json.dumps({"mail": {"normal": queue("mail")}}),
     "DELAYED_ROUTES": "{}",
-    "SCHEDULE_GROUP": "mailroom",
-    "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/schedules",
-    "SCHEDULE_DEAD_LETTER_ARN": _arn("sqs", "scheduled-dlq"),
-    "SCHEDULE_TARGET_ARN": _arn("sqs", "scheduled"),
+    "LINES": '{"mail": {"per_second": 7}}',
     "FAX_PROVIDER": "signalwire",
     "FAX_BASE_URL": "https://example.signalwire.com",
     "FAX_SENDERS": '["+12025550123"]',

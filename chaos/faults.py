@@ -20,7 +20,7 @@ from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import EmulatorDeployment
 from mailroom_local.stage.workspace import Workspace
 
-Kind = Literal["kill", "pump", "deploy", "day", "trouble", "calm"]
+Kind = Literal["kill", "pump", "deploy", "day", "stop", "start", "trouble", "calm"]
 FUNCTIONS = {
     "send-mail": 4,
     "send-mail-bulk": 2,
@@ -29,6 +29,7 @@ FUNCTIONS = {
     "send-webhook": 2,
     "send-fax": 2,
     "dispatch": 3,
+    "release": 2,
     "outcomes": 2,
     "feedback": 2,
     "twilio-callbacks": 1,
@@ -38,7 +39,7 @@ SHARES = {"throttled": 0.3, "error": 0.1, "timeout": 0.05, "slow": 0.2}
 """The part of a provider's submits that meets the trouble. A time-out keeps a sender waiting for the
 longest."""
 LASTS = 0.1
-"""How long a provider has a trouble, as a part of the messages."""
+"""How long a provider has a trouble, and `release` is stopped, as a part of the messages."""
 DEPLOYMENTS = 2
 DAYS, CLOSED_SECONDS = 3, 20
 """How often the day of mail is closed for bulk, as if its quota were used up, and for how long."""
@@ -83,7 +84,10 @@ def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]
     others = {"ses", "resend"} - {mail}
     troubles = [*_troubles(chance, messages, [each for each in trouble.PROVIDERS if each not in others])]
     days = [Fault(int(chance.uniform(0.1, 0.9) * messages), "day") for _ in range(DAYS)]
-    return sorted([*kill, pump, *deploy, *troubles, *days], key=lambda fault: fault.at)
+    # When messages begin to wait for the first day that closes, nobody releases them for a while.
+    first = min(day.at for day in days)
+    release = [Fault(first, "stop"), Fault(first + int(LASTS * messages), "start")]
+    return sorted([*kill, pump, *deploy, *troubles, *days, *release], key=lambda fault: fault.at)
 
 
 def _kill(at: int, functions: Mapping[str, int], chance: random.Random) -> Fault:
@@ -156,6 +160,14 @@ class Chaos:
     def _day(self, _fault: Fault) -> str:
         self._stage.close_day("mail", time.time() + CLOSED_SECONDS)
         return "mail"
+
+    def _stop(self, _fault: Fault) -> str:
+        self._stage.stop_release()
+        return "release"
+
+    def _start(self, _fault: Fault) -> str:
+        self._stage.start_release()
+        return "release"
 
     def _deploy(self, _: Fault) -> str:
         return f"{self._deployment.replace_functions(self._workspace.assembly)} functions"

@@ -14,7 +14,7 @@ RECORDED = figures("chaos.json")
 PICTURES = RECORDED.parent if SHORT else REPOSITORY / "docs" / "pictures"
 PUT, ACCEPTED, KILLED, OTHER = "#57534e", "#1558a0", "#c2410c", "#0e8f9e"
 TROUBLES = {"throttled": "#e9d8a6", "error": "#f4b6a6", "timeout": "#c9b7e0", "slow": "#cfd8dc"}
-LABELS = {"pump": "second pump", "deploy": "deployment", "day": "day closed"}
+LABELS = {"pump": "second pump", "deploy": "deployment", "day": "day closed", "stop": "release stopped"}
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ FAULTS: dict[Kind, str] = {
     "pump": "second pump",
     "deploy": "deployments of all functions",
     "day": "times the day closed for bulk",
+    "stop": "time release was stopped",
 }
 
 
@@ -80,7 +81,7 @@ class Report:
             "marks": [
                 [round(each.at - self.began), each.kind]
                 for each in self.done
-                if each.kind in ("pump", "deploy", "day")
+                if each.kind in ("pump", "deploy", "day", "stop")
             ],
             "windows": windows(self.done, self.began, self.ended),
             "timeline": self._timeline(),

@@ -41,6 +41,7 @@ class Table(StrEnum):
 
     LEDGER = "ledger"
     MAILBOX = "mailbox"
+    CONTENTS = "contents"
     SUPPRESSIONS = "suppressions"
     PREFERENCES = "preferences"
     RUNS = "campaign-runs"

@@ -9,13 +9,17 @@ from typing import Any, Literal, NamedTuple
 from botocore.exceptions import ClientError
 
 from mailroom.aws.dynamo_values import plain, string
+from mailroom.budget import Budget
 from mailroom.channels.mail.contract import Mail
+from mailroom.dispatch.release import Lease
 from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed
-from mailroom.ledger.erasure import ERASED_UNSENT, UNSENT, Erasure
+from mailroom.ledger.contents import Contents, Held
+from mailroom.ledger.erasure import ERASED_UNSENT, Erasure
 from mailroom.ledger.items import LINES, where
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
+from mailroom.ledger.waits import INDEX, PROJECTED, REASONS, SHARDS, Wait, WaitingRow, Waits
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
 from tests.support.told import WORDS, told
@@ -25,8 +29,8 @@ TABLE: Any = {
     "TableName": LEDGER,
     "BillingMode": "PAY_PER_REQUEST",
     "AttributeDefinitions": [
-        *({"AttributeName": name, "AttributeType": "S"} for name in ("id", "event_type", "line")),
-        {"AttributeName": "submittedAt", "AttributeType": "N"},
+        *({"AttributeName": name, "AttributeType": "S"} for name in ("id", "event_type", "line", "waits_in")),
+        *({"AttributeName": name, "AttributeType": "N"} for name in ("submittedAt", "waits_at")),
     ],
     "KeySchema": [
         {"AttributeName": "id", "KeyType": "HASH"},
@@ -40,9 +44,19 @@ TABLE: Any = {
                 {"AttributeName": "submittedAt", "KeyType": "RANGE"},
             ],
             "Projection": {"ProjectionType": "ALL"},
-        }
+        },
+        {
+            "IndexName": INDEX,
+            "KeySchema": [
+                {"AttributeName": "waits_in", "KeyType": "HASH"},
+                {"AttributeName": "waits_at", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*PROJECTED]},
+        },
     ],
 }
+CONTENTS, BUDGETS = "contents", "budgets"
+PER_DAY = (("2020-01-01", 12),)
 ADDRESSES = ("ada@example.com", "bob@example.com")
 ACCOUNTS = (None, "-", "ses one", "ses two")
 LINE = "+4930123456"
@@ -91,16 +105,22 @@ class Side:
         self.clock = clock
         self._client = client
         client.create_table(**TABLE)
+        _create(client, CONTENTS, "message", "version")
+        _create(client, BUDGETS, "name")
         self._tokens = 0
         self.ledger = Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock, new_token=self._token)
         self.erasure = Erasure(client, LEDGER, TTL, clock)
+        self.waits = Waits(client, LEDGER, TTL, clock)
+        self.contents = Contents(client, CONTENTS, clock)
+        self.lease = Lease(client, BUDGETS, LEASE, clock)
+        self.budget = Budget(client, BUDGETS, "mail", PER_DAY, 0.25, clock)
         self.claims: list[Claimed] = []
         self._seen: dict[Key, dict[str, Any]] = {}
 
     def answer(self, call: Call, first: "Side") -> Any:
         """What a verb answers, or which error it raises. moto takes over what the first side did where moto
         cannot do the same: its parser knows no INSERT with parameters."""
-        if self._is_moto and call.verb == "claim_new":
+        if self._is_moto and call.verb in ("claim_new", "hold, new"):
             self._take_over(call, first)
             return first.answered
         self.answered = self._answer(call)
@@ -152,6 +172,26 @@ class Side:
             return Claimed(call.message.key, "never")
         return self.claims[-1 - call.held % len(self.claims)]
 
+    def wait_of(self, call: Call, message: Mail, *, new: bool) -> Wait:
+        due, put_at = self.clock.now + call.moment, self.clock.now - 1 if call.fresh else None
+        reason = REASONS[call.held % len(REASONS)]
+        lines_up = call.account is not None
+        return Wait(message, reason, due, self.ledger.new_token(), put_at, lines_up=lines_up, new=new)
+
+    def version(self, call: Call) -> str:
+        """Return the version of the wait that somebody has seen; if the item does not wait, a version that
+        was never made."""
+        return str(self.seen(call).get("wait", {}).get("version", "never"))
+
+    def row(self, call: Call) -> WaitingRow:
+        second, waits = int(self.clock.now), call.account is not None
+        of_wait = (self.version(call), "normal", REASONS[0], second, second, 1, None)
+        return WaitingRow(call.message.key, *of_wait, lines_up=False, waits=waits)
+
+    def budget_item(self) -> dict[str, Any]:
+        found = self._client.get_item(TableName=BUDGETS, Key={"name": string("mail")})
+        return plain(found.get("Item", {}))
+
     def wanted(self, call: Call, message: Mail) -> NewClaim:
         redirected = call.to if call.word == "redirected" else None
         return NewClaim(message, call.account, redirected, self.ledger.new_token())
@@ -167,6 +207,50 @@ def _claim_new(side: Side, call: Call) -> Any:
     # No worker names a key twice: there DynamoDB Local writes the first before it refuses, and AWS nothing.
     messages = {each.key: each for each in (call.message, *call.others)}
     return side.ledger.claim_new([side.wanted(call, each) for each in messages.values()])
+
+
+def _hold(side: Side, call: Call, *, new: bool) -> Any:
+    messages = {message.key: message for message in (call.message, *call.others)}
+    return side.waits.hold([side.wait_of(call, message, new=new) for message in messages.values()])
+
+
+def _rows(side: Side, call: Call) -> Any:
+    """Return the entries of the index. Entries of the same time come in any order."""
+    until = side.clock.now + max(call.moment, 0)
+    due = [row for shard in range(SHARDS) for row in side.waits.due(shard, until)]
+    return sorted([*due, *side.waits.line("mail")], key=repr), side.waits.before("mail", int(until))
+
+
+def _of_budget(change: Callable[[Budget, Call], Any]) -> Callable[["Side", Call], Any]:
+    """Return a verb that calls the budget, and answers with the item that the call left as well."""
+    return lambda side, call: (change(side.budget, call), side.budget_item())
+
+
+def _close_line(budget: Budget, call: Call) -> Any:
+    line = budget.line()
+    return line, budget.close_line(line.joined - (not call.fresh))
+
+
+def _contents(side: Side, call: Call) -> Any:
+    """Write contents, read one, delete it, read it again, and erase the contents of a message."""
+    keys = [*{message.key: None for message in (call.message, *call.others)}]
+    names = [*dict.fromkeys(Held(key, word) for key in keys for word in ("p-1", call.word, "p-3"))]
+    side.contents.put([(name, f"{name.version} {call.to}") for name in names])
+    before = side.contents.get(names[:1])
+    side.contents.delete(names[:1])
+    return before, side.contents.get(names[:1]), side.contents.erase(call.message.key)
+
+
+def _create(client: Any, table: str, *keys: str) -> None:
+    client.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+        KeySchema=[
+            {"AttributeName": name, "KeyType": kind}
+            for name, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+        ],
+    )
 
 
 def _complete(side: Side, call: Call) -> Any:
@@ -223,27 +307,36 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
         call.message.key, call.to, call.status, {"bounce_type": call.word}, call.account or ""
     ),
     "refuse": lambda side, call: side.ledger.refuse(_items(call), "invalid", call.word, "to"),
-    "schedule": lambda side, call: side.ledger.schedule(call.message, side.clock.now + call.moment),
+    "hold": lambda side, call: _hold(side, call, new=False),
+    "hold, new": lambda side, call: _hold(side, call, new=True),
+    "hand_over": lambda side, call: side.waits.hand_over(side.row(call)),
+    "move": lambda side, call: side.waits.move(
+        side.row(call), side.clock.now + call.moment if call.fresh else None
+    ),
     "cancel, scheduled": lambda side, call: side.ledger.cancel(
-        call.message.key, call.word, since=side.clock.now + call.moment
+        call.message.key, call.word, since=side.clock.now + call.moment, version=side.version(call)
     ),
-    "lose": lambda side, call: side.ledger.lose(call.message.key, call.word),
+    "lose": lambda side, call: side.ledger.lose(call.message.key, side.version(call), call.word),
     "cancel": lambda side, call: side.ledger.cancel(
-        call.message.key,
-        call.word,
-        to=call.to,
-        callback_url=call.message.callback_url,
-        due=side.clock.now + call.moment,
+        call.message.key, call.word, to=call.to, callback_url=call.message.callback_url
     ),
+    "rows": _rows,
+    "contents": _contents,
+    "lease": lambda side, call: side.lease.take(call.to),
+    "lease, back": lambda side, call: side.lease.give_back(call.to),
+    "budget, ask": _of_budget(
+        lambda budget, call: budget.ask(call.held + 1, 1e9 + call.held, whole=call.fresh)
+    ),
+    "budget, join": _of_budget(lambda budget, call: budget.join(1e9 + call.held)),
+    "budget, move_line": _of_budget(lambda budget, call: budget.move_line(1e9 + call.held)),
+    "budget, close_line": _of_budget(_close_line),
     "leave_out": lambda side, call: side.ledger.leave_out(
         call.message.key, call.to, None, "opted_out", call.word
     ),
     "reopen": lambda side, call: side.ledger.reopen(call.message.key, side.seen(call)),
     "settle": _settle,
     "observe": _observe,
-    "cancel, erased": lambda side, call: side.erasure.cancel(
-        call.message.key, ERASED_UNSENT, condition=UNSENT, due=side.clock.now
-    ),
+    "cancel, erased": lambda side, call: side.erasure.cancel(call.message.key, ERASED_UNSENT),
     "erase": _empty,
     "ids_on_line": lambda side, call: sorted(
         side.ledger.ids_on_line(LINE, (side.clock.now + min(call.moment, 0)) * 1000)
@@ -257,7 +350,7 @@ _OFTEN = {
     "reopen": 3,
     "retry_later": 2,
     "complete": 2,
-} | dict.fromkeys(("checkpoint", "hand_back", "schedule", "cancel, scheduled", "lose"), 3)
+} | dict.fromkeys(("checkpoint", "hand_back", "hold", "hand_over", "move", "cancel, scheduled", "lose"), 3)
 
 
 def calls(seed: int) -> Iterator[tuple[Call, float]]:
@@ -268,8 +361,8 @@ def calls(seed: int) -> Iterator[tuple[Call, float]]:
         life = f"{seed}-{number // A_LIFE}"
         (verb,) = chosen.choices([*VERBS], weights)
         # moto looks at no key's length.
-        wrong = verb == "claim_new"
-        others = tuple(_message(chosen, life, wrong) for _ in range(chosen.choice((0, 0, 1, 3)) * wrong))
+        wrong, several = verb == "claim_new", verb in ("claim_new", "hold, new", "hold", "contents")
+        others = tuple(_message(chosen, life, wrong) for _ in range(chosen.choice((0, 0, 1, 3)) * several))
         yield (
             Call(
                 verb,
@@ -312,17 +405,17 @@ class Comparison:
         that the call is about; "": in nothing."""
         first = self._sides[0]
         keys = _about(first, call)
-        before = [first.item(each) for each in keys]
-        made = [(side, side.answer(call, first), [side.item(each) for each in keys]) for side in self._sides]
-        (_, answer, items), *others = made
+        before = [first.item(key) for key in keys]
+        answers = [(side, side.answer(call, first), [side.item(key) for key in keys]) for side in self._sides]
+        (_, answer, items), *further = answers
         self.asked[call.verb] += 1
         self.changed[call.verb] += items != before
-        for side, answered, found in others:
-            if answered != answer:
-                return f"{first.name} answers {answer}, {side.name} {answered}"
-            for held, stands in zip(items, found, strict=True):
-                if held != stands:
-                    return f"{first.name} has {_apart(held, stands)}, {side.name} {_apart(stands, held)}"
+        for side, second_answer, second_items in further:
+            if second_answer != answer:
+                return f"{first.name} answers {answer}, {side.name} {second_answer}"
+            for item, second in zip(items, second_items, strict=True):
+                if item != second:
+                    return f"{first.name} has {_apart(item, second)}, {side.name} {_apart(second, item)}"
         return ""
 
 

@@ -11,13 +11,13 @@ after they have sent: a code waits for no answer of this item.
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mailroom.aws.dynamo_updates import ConditionFailed, try_update, update
 from mailroom.aws.dynamo_values import Sets, number, plain, string
-from mailroom.clock import Clock
+from mailroom.clock import Clock, epoch
 from mailroom.errors import Contention
 
 if TYPE_CHECKING:
@@ -38,22 +38,38 @@ _TRIES = 25
 _ADD = "ADD #used :n, #bulk :n, #used_{0} :n, #bulk_{0} :n"
 _SUMS = "#oldest = :oldest"
 _OPEN = "(attribute_not_exists(closed_until) OR closed_until <= :now)"
-_NO_LINE = "(attribute_not_exists(line_until) OR line_until <= :now)"
+_TURN = "(attribute_not_exists(line_at) OR line_at >= :place)"
+"""Condition: no message that was put earlier waits for the day."""
 _ROOM = "#bulk <= :bulk_most AND #used <= :used_most"
 
 
 class Grant(NamedTuple):
-    """How many recipients bulk may reach now, and in which hour they count."""
+    """Recipients that bulk may reach now."""
 
     recipients: int
     hour: int
+    """Hour in which the recipients count, in hours since 1970."""
+    line_at: float = math.inf
+    """Time in epoch seconds: a message that was put later must wait, because others wait already."""
 
 
 class Room(NamedTuple):
-    """How many recipients bulk may have now, and when there are as many as somebody wants (epoch seconds)."""
+    """Recipients that bulk may have now."""
 
     recipients: int
     again: float
+    """Time in epoch seconds when there are as many as somebody wants."""
+
+
+class Line(NamedTuple):
+    """The line of those who wait for the day, as `release` sees it."""
+
+    recipients: int
+    """Recipients that bulk may have now."""
+    at: float
+    """Place in epoch seconds: messages that were put later have to wait. Infinity if the line is closed."""
+    joined: int
+    """Number of times that somebody joined the line."""
 
 
 class Budget:
@@ -76,25 +92,28 @@ class Budget:
         self._reserve = reserve
         self._clock = clock
 
-    def ask(self, wanted: int, *, in_line: bool = False, whole: bool = False) -> Grant:
-        """Take up to `wanted` recipients of bulk's part, before anything is sent; `whole`: all or none. Who
-        has waited for its slot is `in_line`; others get nothing while somebody waits.
+    def ask(self, wanted: int, place: float = 0, *, whole: bool = False) -> Grant:
+        """Take up to `wanted` recipients of bulk's part, before anything is sent; with `whole`, all or none.
+
+        `place` is the latest time (epoch seconds) when one of the messages was put: while messages wait that
+        were put earlier, there is nothing.
 
         Only `settle` gives back: a worker that dies, or a call that the SDK repeats, costs bulk a part of its
         day, and never a code. Raises Contention.
         """
         hour, oldest = hour_of(self._clock()), self._oldest()
-        conditions = [_SUMS, _ROOM, _OPEN, *([] if in_line else [_NO_LINE])]
+        condition = f"{_SUMS} AND {_ROOM} AND {_OPEN} AND {_TURN}"
         for _ in range(_TRIES):
             day, bulk = self._limits()
             try:
                 self._update(
                     _ADD.format(hour),
-                    " AND ".join(conditions),
+                    condition,
                     {
                         ":n": number(wanted),
                         ":oldest": number(oldest),
                         ":now": number(self._clock()),
+                        ":place": number(int(place)),
                         ":bulk_most": number(bulk - wanted),
                         ":used_most": number(day - wanted),
                     },
@@ -103,9 +122,10 @@ class Budget:
                 if failed.item.get("oldest") != oldest:
                     oldest = self._summed(failed.item, oldest)
                     continue
-                left = self._room(failed.item, in_line=in_line).recipients
-                if left <= 0 or (whole and left < wanted):
-                    return Grant(0, hour)
+                line_at = float(failed.item.get("line_at", math.inf))
+                left = self._open_room(failed.item)
+                if line_at < int(place) or left <= 0 or (whole and left < wanted):
+                    return Grant(0, hour, line_at)
                 wanted = min(wanted, left)
             else:
                 return Grant(wanted, hour)
@@ -120,13 +140,15 @@ class Budget:
         more = {":n": number(recipients - grant.recipients)}
         update(once, self._table, self._key, _ADD.format(grant.hour), "attribute_exists(#oldest)", more)
 
-    def count(self, sent: int) -> None:
-        """Count recipients of a normal lane, who were reached whatever is left. Raises Contention."""
+    def count(self, sent: int, *, bulk: bool = False) -> None:
+        """Count recipients who were reached without asking: of a normal lane, or of `bulk`. Raises
+        Contention."""
         hour, oldest = hour_of(self._clock()), self._oldest()
+        addition = _ADD.format(hour) if bulk else f"ADD #used :n, #used_{hour} :n"
         for _ in range(_TRIES):
             try:
                 values = {":n": number(sent), ":oldest": number(oldest)}
-                self._update(f"ADD #used :n, #used_{hour} :n", _SUMS, values)
+                self._update(addition, _SUMS, values)
             except ConditionFailed as failed:
                 oldest = self._summed(failed.item, oldest)
             else:
@@ -134,75 +156,82 @@ class Budget:
         raise Contention(f"the budget was changed by others {_TRIES} times; {sent} recipients not counted")
 
     def close(self) -> None:
-        """Let bulk have nothing for an hour: the provider says that the day is used up."""
+        """Let bulk have nothing for an hour: the provider says that the day is used up. Codes that wait are
+        tried again before that, and close the day anew if the provider still refuses them."""
         until = {":until": number(self._clock() + CLOSED_SECONDS)}
         later = "attribute_not_exists(closed_until) OR closed_until < :until"
         try_update(self._client, self._table, self._key, "SET closed_until = :until", later, until)
 
-    def line_up(self, sizes: Sequence[int]) -> list[float]:
-        """Slots, in epoch seconds, for messages of so many recipients: behind those who wait already, and as
-        fast as what was sent a day ago stops to count. Raises Contention."""
-        for _ in range(_TRIES):
-            found = self._read()
-            slots = [*self._slots(found, sizes)]
-            before = found.get("line_until")
-            values = {":until": number(math.ceil(slots[-1]))}
-            if before is not None:
-                values[":before"] = number(before)
-            condition = "attribute_not_exists(line_until)" if before is None else "line_until = :before"
-            line = "SET line_until = :until"
-            if try_update(self._client, self._table, self._key, line, condition, values)[0]:
-                return slots
-        raise Contention(f"the line was changed by others {_TRIES} times; ask again")
+    def join(self, place: float) -> None:
+        """Open the line, if it is not open yet: what was put after `place` (epoch seconds) has to wait."""
+        values = {":before": number(int(place) - 1), ":one": number(1)}
+        expression = "SET line_at = if_not_exists(line_at, :before) ADD joined :one"
+        self._client.update_item(
+            TableName=self._table,
+            Key=self._key,
+            UpdateExpression=expression,
+            ExpressionAttributeValues=values,
+        )
+
+    def line(self) -> Line:
+        """Return the line and the room of now, by a consistent read."""
+        item = self._read()
+        line_at = float(item.get("line_at", math.inf))
+        return Line(self._open_room(item), line_at, int(item.get("joined", 0)))
+
+    def move_line(self, place: float) -> None:
+        """Let those ask who were put at `place` (epoch seconds) or before."""
+        values = {":place": number(int(place))}
+        self._client.update_item(
+            TableName=self._table,
+            Key=self._key,
+            UpdateExpression="SET line_at = :place",
+            ExpressionAttributeValues=values,
+        )
+
+    def close_line(self, joined: int) -> bool:
+        """Close the line that nobody waits in. Returns False if somebody has joined since `joined` was
+        read."""
+        condition = "attribute_not_exists(joined) OR joined = :joined"
+        values = {":joined": number(joined)}
+        return try_update(self._client, self._table, self._key, "REMOVE line_at", condition, values)[0]
 
     def room(self, wanted: int = 1) -> Room:
         """What bulk could have now, without taking it; and when it could have `wanted`."""
-        return self._room(self._read(), in_line=False, wanted=wanted)
+        return self._room(self._read(), wanted)
 
     def part(self) -> int:
         """Bulk's part of today."""
         return self._limits()[1]
 
+    def largest_part(self) -> int:
+        """Return bulk's part of the largest day from now on: a message with more recipients never fits."""
+        now = self._clock()
+        ahead = (epoch(date) for date, _ in self._per_day)
+        moments = (now, *(moment for moment in ahead if moment > now))
+        return max(limits_of(self._per_day, self._reserve, moment)[1] for moment in moments)
+
     def spent(self) -> tuple[int, int]:
         """How many recipients count now: all, and bulk's."""
         return self._sums(self._read())
 
-    def _room(self, found: Mapping[str, Any], *, in_line: bool, wanted: int = 1) -> Room:
+    def _room(self, found: Mapping[str, Any], wanted: int) -> Room:
         now, left = self._clock(), self._left(found)
-        waits_until = max(found.get("closed_until", 0), 0 if in_line else found.get("line_until", 0))
-        if waits_until > now:
-            return Room(0, waits_until)
+        if (closed_until := found.get("closed_until", 0)) > now:
+            return Room(0, closed_until)
         again, lacking = now, wanted - left
         for hour, freed in sorted(_counts(found, "used", self._oldest()).items()):
             if lacking > 0:
-                again, lacking = float(_frees(hour)), lacking - freed
-        return Room(left, again)
+                again, lacking = float(frees(hour)), lacking - freed
+        return Room(0 if "line_at" in found else left, again)
+
+    def _open_room(self, item: Mapping[str, Any]) -> int:
+        """Return what is left for bulk, in whatever order; 0 while the day is closed."""
+        return 0 if item.get("closed_until", 0) > self._clock() else self._left(item)
 
     def _left(self, found: Mapping[str, Any]) -> int:
-        (used, of_bulk), (day, bulk) = self._sums(found), self._limits()
-        return max(0, min(bulk - of_bulk, day - used))
-
-    def _slots(self, found: Mapping[str, Any], sizes: Sequence[int]) -> Iterator[float]:
-        now, opens, bulk = self._clock(), found.get("closed_until", 0), self._limits()[1]
-        at: float = max(now, found.get("line_until", 0), opens)
-        frees = [(_frees(hour), n) for hour, n in _counts(found, "bulk", self._oldest()).items() if n > 0]
-        if (unused := self._left(found)) > 0:
-            # The provider was fuller than this stage's count, or others still wait for slots that have room.
-            frees.append((max(now, opens), unused))
-        frees.sort()
-        for size in sizes:
-            left = float(size)
-            # What was granted within an hour comes free at once, and its slots are spread over an hour, so
-            # that nobody comes back together with all others.
-            for start, freed in frees:
-                begin, end = max(at, start), start + HOUR
-                fits = freed * (end - begin) / HOUR
-                if begin < end and left > 0:
-                    at = begin + min(left, fits) * HOUR / freed
-                    left = max(0.0, left - fits)
-            if left > 0:  # a day later, when the slots before stop to count
-                at += left * _DAY / max(1, bulk)
-            yield at
+        used, of_bulk = _counts(found, "used", 0), _counts(found, "bulk", 0)
+        return room_left(used, of_bulk, self._per_day, self._reserve, self._clock())
 
     def _summed(self, found: Mapping[str, Any], oldest: int) -> int:
         """Let the sums begin at the hour `oldest`. The hour at which they then begin."""
@@ -231,12 +260,10 @@ class Budget:
 
     def _limits(self) -> tuple[int, int]:
         """The recipients of today: all, and bulk's part."""
-        day = limit_of(self._per_day, self._clock())
-        return day, day - math.ceil(day * self._reserve)
+        return limits_of(self._per_day, self._reserve, self._clock())
 
     def _oldest(self) -> int:
-        """The oldest hour that counts."""
-        return hour_of(self._clock() - _LATEST - _DAY)
+        return oldest_hour(self._clock())
 
     def _read(self) -> dict[str, Any]:
         reply = self._client.get_item(TableName=self._table, Key=self._key, ConsistentRead=True)
@@ -263,10 +290,31 @@ def limit_of(per_day: PerDay, now: float) -> int:
     return begun[-1] if begun else per_day[0][1]
 
 
+def limits_of(per_day: PerDay, reserve: float, now: float) -> tuple[int, int]:
+    """Return the recipients of the day that `now` (epoch seconds) lies in: all, and bulk's part."""
+    day = limit_of(per_day, now)
+    return day, day - math.ceil(day * reserve)
+
+
+def room_left(
+    used: Mapping[int, int], of_bulk: Mapping[int, int], per_day: PerDay, reserve: float, now: float
+) -> int:
+    """Return the recipients that bulk may have at `now` (epoch seconds). `used` and `of_bulk` count the
+    recipients of all and of bulk, by hour."""
+    oldest, (day, part) = oldest_hour(now), limits_of(per_day, reserve, now)
+    total, bulk = (sum(n for hour, n in counts.items() if hour >= oldest) for counts in (used, of_bulk))
+    return max(0, min(part - bulk, day - total))
+
+
 def hour_of(now: float) -> int:
     return int(now) // HOUR
 
 
-def _frees(hour: int) -> int:
+def oldest_hour(now: float) -> int:
+    """Return the oldest hour that counts at `now` (epoch seconds)."""
+    return hour_of(now - _LATEST - _DAY)
+
+
+def frees(hour: int) -> int:
     """When what was granted in an hour stops to count, in epoch seconds."""
     return (hour + 1) * HOUR + _LATEST + _DAY

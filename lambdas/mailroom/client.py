@@ -165,7 +165,7 @@ class Mailroom:
         The content is put into the payload bucket first.
 
         `if_new=False` replaces the item that has the same key. Dispatch does not read a replaced item, so the
-        replacement has an effect only if the message waits for a send_at that was more than 15 minutes ahead.
+        replacement has an effect only if the message waits for a send_at that was more than 2 minutes ahead.
         When that earlier time comes, the new item is used, and waits again if its send_at is later; an
         earlier send_at is ignored. A message with a shorter wait is sent with its previous content, and a
         message that was sent is not sent again.
@@ -272,15 +272,13 @@ class Mailroom:
         item = self._reader.item(status.id, status.event_type) or {}
         callback_url = item.get("callback_url")
         due = epoch(status.scheduled_for) if status.scheduled_for else 0.0
-        # A due message is on its way to the sender, too late to be cancelled. A message that waits with its
-        # content in the queue can be cancelled, even if its item is due.
-        if item and due <= time.time() and not status.waits_with_content:
+        # A message that does not wait any more is on its way to its sender, too late to be cancelled.
+        if not status.waits_for and (status.status != READY or due <= time.time()):
             return
         LedgerTable(self._dynamodb, self._ledger, REMEMBERED_SECONDS).cancel(
             status,
             to=status.to,
             callback_url=callback_url if isinstance(callback_url, str) else None,
-            due=due,
         )
 
 

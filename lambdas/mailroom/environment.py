@@ -13,6 +13,8 @@ DEAD_LETTERS_KEPT_BACK_SECONDS = 10
 """Kept of the time of `dead-letters`, for what has begun and for putting back."""
 COMPOSE_KEPT_BACK_SECONDS = 10
 """Kept of the time of `compose`, for putting what was composed."""
+RELEASE_KEPT_BACK_SECONDS = 15
+"""Seconds of the time of `release` that a round keeps for the messages that it is handing over."""
 Seconds = Annotated[float, Meta(ge=0)]
 T = TypeVar("T", bound=Struct)
 
@@ -45,8 +47,8 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     """Whom the stage may reach: see `AllowedRecipients`. None: everybody."""
     redirect_to: str = ""
     """Who gets the messages to all others; "": they are suppressed."""
-    scheduled_queue_url: str = ""
-    """Where a message waits that the day has no room for; "": the provider has no quota of the day."""
+    contents_table: str = ""
+    """Table with the contents of messages that wait; empty if no message of the channel ever waits."""
     budgets_table: str = ""
     per_day: Sequence[tuple[str, int]] = ()
     """How many recipients the channel may reach a day: see `budget.PerDay`."""
@@ -335,13 +337,12 @@ class IndexSettings(Struct, frozen=True, kw_only=True, rename="upper"):
 
 
 class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
-    """Dispatch's: the queue of each channel and lane, and where schedules go.
-
-    `delayed_routes` names, for a channel whose own queue cannot delay a message, one that can.
-    """
+    """Settings of `dispatch`."""
 
     routes: dict[str, dict[str, str]]
+    """URL of the queue, by channel and lane."""
     delayed_routes: dict[str, str]
+    """By channel whose own queue cannot delay a message, the URL of a queue that can."""
     callback_schemes: Sequence[str]
     callback_ports: Sequence[int]
     default_region: str = ""
@@ -349,17 +350,29 @@ class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Where it stands which published versions of templates count; "": the stage publishes none."""
     unknown: Literal["allow", "refuse"] = "allow"
     """What becomes of an attribute that nobody uses."""
-    schedule_group: str
-    schedule_role_arn: str
-    schedule_target_arn: str
-    schedule_dead_letter_arn: str
 
 
-class DispatchScheduledSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper"):
-    """Dispatch's settings, and the table that scheduled items are read back from."""
+class LineSettings(Struct, frozen=True):
+    """Settings of one channel's line: messages of bulk that wait for the day."""
+
+    per_second: float
+    """Messages that the lane sends in a second."""
+    per_day: Sequence[tuple[str, int]] = ()
+    """Recipients that the channel may reach a day: see `budget.PerDay`."""
+    reserve: float = 0
+    """Part of `per_day` that is never bulk's."""
+
+
+class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper"):
+    """Settings of `release`, which also dispatches the items that it reads back from the mailbox."""
 
     mailbox_table: str
-    queue_url: str
+    contents_table: str
+    budgets_table: str
+    lines: dict[str, LineSettings]
+    """The lines, by channel."""
+    lease_seconds: Seconds
+    """Seconds for which a round has its part of the work for itself."""
 
 
 def read(kind: type[T], variables: Mapping[str, str] = os.environ) -> T:

@@ -43,11 +43,13 @@ class DemoFacts:
 
 @dataclass(frozen=True)
 class DemoPlan:
-    """`again` are second messages to recipients that the first ones put on the suppression list, for when the
-    recipients are there. `suppressed` is the whole list in the end: reasons by recipient and channel."""
+    """`day` are mails for a day that is closed for bulk. `again` are second messages to recipients that the
+    first ones put on the suppression list, for when the recipients are there. `suppressed` is the whole list
+    in the end: reasons by recipient and channel."""
 
     mails: list[Expected]
     others: list[Expected]
+    day: list[Expected]
     again: list[Expected]
     suppressed: Mapping[tuple[str, str], str]
 
@@ -67,6 +69,7 @@ class DemoPlan:
                 *with_callbacks(pushes.pushes(devices, facts.topics), providers),
                 *webhooks(providers),
             ],
+            day=mails.over_the_day(),
             again=[mails.again(), sms.again(), pushes.again(devices)],
             suppressed={
                 (who, channel): why for channel, those in listed.items() for who, why in those.items()

@@ -14,7 +14,9 @@ from rich.text import Text
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
 from mailroom_local.demo.campaign import PREFIX, CampaignRun, has_link
+from mailroom_local.demo.day import DayRun
 from mailroom_local.demo.feedback import FeedbackCheck
+from mailroom_local.demo.load.mails import DAY
 from mailroom_local.demo.plan import DemoFacts
 from mailroom_local.harness.callbacks import different
 from mailroom_local.harness.expected import MESSAGES, Expected, Item
@@ -35,6 +37,7 @@ class Result:
     load: Sequence[Expected]
     facts: DemoFacts
     weekly: CampaignRun
+    day: DayRun
     feedback: FeedbackCheck
     duplicates: int
     mail_seconds: float
@@ -65,6 +68,7 @@ class Result:
             "callbacks": self._callbacks(),
             "feedback": {name: value for name, value in asdict(self.feedback).items() if name != "failures"},
             "campaign": self._campaign(),
+            "day": self._day(),
         }
 
     def as_json(self) -> Figures:
@@ -81,9 +85,9 @@ class Result:
         return {key: row for key, row in rows.items() if key[0].startswith(PREFIX) == campaigns}
 
     def _of(self, wanted: Callable[[Expected], bool]) -> Figures:
-        """The figures of mails, SMS or pushes, without the campaign's."""
+        """The figures of mails, SMS or pushes, without the campaign's and those of the closed day."""
         seen = self.judgement.seen
-        own = [each for each in self.load if wanted(each) and not each.id.startswith(PREFIX)]
+        own = [each for each in self.load if wanted(each) and not each.id.startswith((PREFIX, DAY))]
         found = self.judgement.figures(each.key for each in own)
         rows = {each.id: seen.ledger.get(each.key, {}) for each in own}
         failed = [id_ for id_, row in rows.items() if row.get("status") == "failed"]
@@ -156,6 +160,18 @@ class Result:
             "seconds": round(weekly.seconds, 1),
         }
 
+    def _day(self) -> Figures:
+        """`waited` mails had no room before the day opened, and `meanwhile` codes went out all the same."""
+        figures = self.judgement.figures(message.key for message in self.load if message.id.startswith(DAY))
+        return {
+            "waited": self.day.waited,
+            "meanwhile": self.day.meanwhile,
+            "accepted": figures.accepted,
+            "sent_twice": figures.sent_twice,
+            "lost": figures.lost,
+            "seconds": round(self.day.seconds, 1),
+        }
+
 
 def totals(ledger: Ledger) -> dict[str, dict[str, int]]:
     """How many messages of each channel have each status, both in their usual order."""
@@ -190,6 +206,7 @@ def show(console: Terminal, result: Result) -> None:
     console.print(_table("What came back", _feedback(result.feedback)))
     console.print(totals_table(found["channels"]))
     console.print(_table("Campaign", _campaign(found["campaign"])))
+    console.print(_table("A day that was closed for bulk", _day(found["day"])))
     for failure in result.failures[:SHOWN]:
         console.print(Text(f"WRONG: {failure}", style="red"))
     if len(result.failures) > SHOWN:
@@ -272,6 +289,18 @@ def _campaign(found: Figures) -> Iterator[Row]:
     yield "sent twice", found["sent_twice"], "must be 0"
     yield "lost", found["lost"], "must be 0"
     yield "seconds", f"{found['seconds']:.1f}", "from its start, without the time between the two starts"
+
+
+def _day(figures: Figures) -> Iterator[Row]:
+    yield "waited", figures["waited"], "mails of bulk, in line by the time when they were put"
+    yield "meanwhile", figures["meanwhile"], "codes went out at once, in the normal lane"
+    yield (
+        "accepted",
+        figures["accepted"],
+        f"of both; bulk within {figures['seconds']:.1f} s of the day's opening",
+    )
+    yield "sent twice", figures["sent_twice"], "must be 0"
+    yield "lost", figures["lost"], "must be 0"
 
 
 def _mail(mail: Mapping[str, Any]) -> Panel:

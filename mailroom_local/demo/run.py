@@ -4,6 +4,7 @@ import json
 
 from mailroom_local.demo import campaign, report
 from mailroom_local.demo.campaign import CampaignRun
+from mailroom_local.demo.day import DayRun
 from mailroom_local.demo.feedback import check_feedback
 from mailroom_local.demo.load import faxes, pushes
 from mailroom_local.demo.plan import DemoFacts, DemoPlan
@@ -49,6 +50,10 @@ def _send_and_check(console: Terminal, running: State) -> Result:
         mail_seconds = run.send("mails", plan.mails)
         stage.resume_events()
         duplicates = _repeat(stage, plan.mails)
+        # Before the campaign: what is left of a sender's room would let some of bulk go on a closed day.
+        day = DayRun(stage, plan.day)
+        day.close()
+        run.send("on a closed day", plan.day, disturb=day.disturb)
         store_documents(stage, plan.others, bucket)
         weekly = CampaignRun(stage, bars.bar)
         fax_seconds = run.send("faxes and all else", plan.others, disturb=weekly.disturb)
@@ -59,7 +64,7 @@ def _send_and_check(console: Terminal, running: State) -> Result:
         judgement = run.judge(strict=True)
     judgement.wrong.extend([*left_over(stage), *weekly.unlinked(stage.accepted())])
     feedback = check_feedback(stage.events(), stage.twilio_callbacks(), stage.suppressed(), plan.suppressed)
-    return Result(judgement, run.load, facts, weekly, feedback, duplicates, mail_seconds, fax_seconds)
+    return Result(judgement, run.load, facts, weekly, day, feedback, duplicates, mail_seconds, fax_seconds)
 
 
 def _repeat(stage: StageClient, mails: list[Expected]) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
+BUDGETS = f"mailroom-{STAGE}-budgets"
 SUPPRESSIONS = f"mailroom-{STAGE}-suppressions"
 DEAD_LETTERS = ("-dlq", "-dlq.fifo")
 
@@ -57,11 +58,26 @@ class StageClient:
     def close_day(self, channel: str, until: float) -> None:
         """Let bulk of a channel have nothing until then (epoch seconds), as if the provider took no more."""
         self.dynamodb.update_item(
-            TableName=f"mailroom-{STAGE}-budgets",
+            TableName=BUDGETS,
             Key={"name": {"S": channel}},
             UpdateExpression="SET closed_until = :until",
             ExpressionAttributeValues={":until": {"N": str(int(until))}},
         )
+
+    def open_day(self, channel: str) -> None:
+        """Let bulk of a channel have its part of the day again."""
+        self.dynamodb.update_item(
+            TableName=BUDGETS, Key={"name": {"S": channel}}, UpdateExpression="REMOVE closed_until"
+        )
+
+    def stop_release(self) -> None:
+        """Keep the function from running, so that messages that wait go on waiting."""
+        name = self.output("ReleaseFunctionName")
+        self.functions.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
+
+    def start_release(self) -> None:
+        """Let the function run again."""
+        self.functions.delete_function_concurrency(FunctionName=self.output("ReleaseFunctionName"))
 
     # The producer's side.
 

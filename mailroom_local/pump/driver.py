@@ -1,9 +1,12 @@
-"""Drive the event source mappings that the emulator gets wrong, by AWS's rules.
+"""Drive the event source mappings that the emulator gets wrong, by AWS's rules, and rules of each minute.
 
 The emulator drops failed stream records or retries them for ever, and works a FIFO queue's groups one after
 another. `python -m mailroom_local.pump.driver --emulator URL` disables those mappings in the emulator and
 delivers their records until the process is killed. The pump keeps no checkpoint: after a crash it delivers a
 stream again from the oldest record on, and the ledger refuses what was sent.
+
+A rule that fires each minute fires every few seconds here, so that nobody waits for it. The emulator would
+fire all of them at once, each in a process of its own; the pump fires them one after another.
 """
 
 import argparse
@@ -38,15 +41,19 @@ TROUBLE_SECONDS = 1.0
 PAGE = 1000
 EVENT_BYTES = 6 * 1024 * 1024 - 1024  # Lambda's limit for a synchronous event, less its frame
 STREAMS_SECONDS = 60.0
+EACH_MINUTE = "rate(1 minute)"
+FIRE_SECONDS = 3.0
+"""Pause between two rounds of the rules of each minute."""
 ROOM_BATCHES = 10  # a lane that is this far behind holds up the reader, as a shard does on AWS
 
 
 class Pump:
-    """The mappings of one emulator that the pump takes over."""
+    """The mappings and rules of one emulator that the pump takes over."""
 
     def __init__(self, url: str) -> None:
         session = LocalSession()
         self._lambda = session.client("lambda", endpoint_url=url, config=patient())
+        self._events = session.client("events", endpoint_url=url, config=patient())
         self._sqs = session.client("sqs", endpoint_url=url, config=patient(CONNECTIONS))
         self._url = url
         self._s3 = session.client("s3", endpoint_url=url, config=patient(CONNECTIONS))
@@ -65,11 +72,30 @@ class Pump:
             self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)
         threads = [thread for mapping in streams for thread in self._readers(mapping)]
         threads += [self._poller(mapping) for mapping in queues]
-        print(f"{DRIVING}{len(streams)} stream mappings and {len(queues)} FIFO queues", flush=True)
+        targets = self._targets()
+        threads.append(Thread(target=self._fire, args=(targets,), daemon=True))
+        driven = f"{len(streams)} stream mappings, {len(queues)} FIFO queues and {len(targets)} rules"
+        print(f"{DRIVING}{driven}", flush=True)
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+
+    def _targets(self) -> list[tuple[str, str]]:
+        """The function and the event of each rule of each minute, which the emulator fires no more."""
+        pages = self._events.get_paginator("list_rules").paginate()
+        rules = [rule for page in pages for rule in page["Rules"]]
+        names = [rule["Name"] for rule in rules if rule.get("ScheduleExpression") == EACH_MINUTE]
+        for name in names:
+            self._events.disable_rule(Name=name)
+        listed = [self._events.list_targets_by_rule(Rule=name)["Targets"] for name in names]
+        return [(target["Arn"], target["Input"]) for targets in listed for target in targets]
+
+    def _fire(self, targets: Sequence[tuple[str, str]]) -> None:
+        while True:
+            for function, event in targets:
+                self._functions.invoke(function, event)
+            time.sleep(FIRE_SECONDS)
 
     def _poller(self, mapping: FifoMapping) -> Thread:
         invoke = partial(self._functions.invoke, mapping.function)
@@ -141,8 +167,8 @@ def _iterator(url: str, stream: str, shard: str, last: str) -> str:
 
 
 def ask_streams(url: str, action: str, **parameters: Any) -> dict[str, Any]:
-    """A call of DynamoDB Streams, without boto3, which spends more time on reading records than all else here
-    takes. Functions get the records as they are. Raises OSError and HTTPException."""
+    """Make a call of DynamoDB Streams, without boto3, which spends more time on reading records than all else
+    here takes. Functions get the records unchanged. Raises OSError and HTTPException."""
     headers = {"Content-Type": "application/x-amz-json-1.0", "Authorization": authorization("dynamodb")}
     headers |= {"X-Amz-Target": f"DynamoDBStreams_20120810.{action}"}
     request = urllib.request.Request(url, json.dumps(parameters).encode(), headers)  # noqa: S310 - the emulator
@@ -199,7 +225,8 @@ def object_key(mapping: StreamMapping, shard: str, now: datetime) -> str:
 
 
 def failure_document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetime) -> dict[str, Any]:
-    """What Lambda writes; without `responseContext` if the function never saw the records."""
+    """Return the document that Lambda writes, without `responseContext` if the function never saw the
+    records."""
     records, last = given_up.records, given_up.last
     response = (
         {"executedVersion": "$LATEST", "functionError": last.error, "statusCode": 200} if last else None

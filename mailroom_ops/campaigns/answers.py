@@ -115,6 +115,7 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
 
 _SAID = {
     "under way": "without an outcome yet",
+    "waiting": "of these, for the day, their window or their send_at",
     "accepted": "by the provider",
     "failed": "were not sent",
     "suppressed": "get nothing, or nothing of the topic",

@@ -126,6 +126,8 @@ def stop(
         files.read(name)
         campaigns = DeployedCampaigns(aws_session(), stage)
         found = campaigns.run(name, run)
+        results = ResultsReader(aws_session(), stage).of(found, None)
+        waiting = f", of which {results.waiting:,} wait" if results and results.waiting else ""
         collected = f"with {found.recipients:,} recipients collected"
         confirm(f"Stop run {found.run} of {name} in {stage}, {collected}?", yes=yes)
         stopped = campaigns.stop(name, found.run)
@@ -134,7 +136,7 @@ def stop(
         print_json(run_status(now))
     elif stopped:
         screen.print(
-            f"Stopped. Messages in the mailbox are still sent: {now.composed:,}. To go on: "
+            f"Stopped. Messages in the mailbox are still sent: {now.composed:,}{waiting}. To go on: "
             f"mailroom campaign start {quote(name)} --run {quote(now.run)} --stage {stage}",
             soft_wrap=True,
         )
@@ -173,6 +175,6 @@ def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json
             samples, lambda count: advance(count, name=f"{count:,} recipients counted")
         )
     if day is not None:
-        answer = structs.replace(answer, days=[*day.shares(answer.recipients)])
+        answer = structs.replace(answer, days=day.shares(answer.recipients))
     print_answer(answer, view.print_dry_run, as_json=as_json)
     return 1 if answer.failed or any(each.problem for each in answer.samples) else 0

@@ -1,7 +1,6 @@
 """The day of a campaign's channel, as the function `collect` knows it."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ from mailroom.budget import Budget, Room
 from mailroom.clock import Clock
 from mailroom.environment import DayLimit
 from mailroom_ops import stage as stages
-from mailroom_ops.estimates.days import DayShare, days
+from mailroom_ops.estimates.days import DayShare, days, portions
 
 if TYPE_CHECKING:
     import boto3
@@ -35,6 +34,7 @@ class CampaignDay:
         budget = Budget(dynamodb, table, channel, limit.per_day, limit.reserve, clock)
         return cls(limit, budget.room(), clock())
 
-    def shares(self, messages: int) -> Iterator[DayShare]:
+    def shares(self, messages: int) -> list[DayShare]:
         """On which days so many messages go out."""
-        return days(messages, self.limit.per_day, self.limit.reserve, self.now, self.room.recipients)
+        of_day = (self.limit.per_day, self.limit.reserve)
+        return days(portions(messages, *of_day, self.now, room=self.room.recipients), *of_day)

@@ -29,12 +29,14 @@ class Figure(Struct, frozen=True):
 
 class Results(Struct, frozen=True):
     """How a run's messages ended, each counted as what it is now. `put` are those that were put into the
-    mailbox, `under_way` those of them without an outcome; `suppressed` were left out too, by the campaign or
-    before the submit. `opted_out_since`: of the campaign's topic, since the run's time; None: it has no
+    mailbox, `under_way` those of them without an outcome, and `waiting` those of these that may not be sent
+    yet: for the day, for their window or for their `send_at`; `suppressed` were left out too, by the campaign
+    or before the submit. `opted_out_since`: of the campaign's topic, since the run's time; None: it has no
     topic."""
 
     put: int
     under_way: int
+    waiting: int
     sent: int
     delivered: int
     undelivered: int
@@ -71,6 +73,7 @@ class Results(Struct, frozen=True):
         ]
         others = [
             Figure("under way", self.under_way),
+            Figure("waiting", self.waiting, status="scheduled"),
             Figure("undelivered", self.undelivered, self._rate(self.undelivered), "undelivered"),
             Figure("suppressed", self.suppressed, status="suppressed"),
             Figure("cancelled", self.cancelled, status="cancelled"),
@@ -100,13 +103,14 @@ class ResultsReader:
         if self._tallies is None:
             return None
         tally = self._tallies.of_run(run.campaign, run.run, run.begun_at)
-        ended = {each: tally[each] for each in Results.__struct_fields__[2:-1]}
+        ended = {each: tally[each] for each in Results.__struct_fields__[3:-1]}
         # Who had opted out before got an entry in the ledger, and no message.
         left_out = min(run.opted_out, ended["suppressed"])
         since = int(epoch(run.scheduled_at) * 1000)
         return Results(
             run.composed,
             max(0, run.composed + left_out - sum(ended.values())),
+            tally["scheduled"],
             **ended,
             opted_out_since=self._preferences.opted_out_since(topic, since) if topic else None,
         )

@@ -141,6 +141,7 @@ def _fixed(cost: "Cost") -> Table:
         "dashboard": resources.dashboards,
         "metrics of mappings": resources.mapping_metrics,
         "polling of queues": resources.queues,
+        "rounds of release": resources.rounds,
         "keys": resources.keys,
         "rotation of keys": resources.rotated_keys,
         "secrets": resources.secrets,

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from mailroom.ledger.waits import SHARDS
 from mailroom_ops.cost import parts
 from mailroom_ops.estimates import prices
 from mailroom_stacks.settings.stage import Settings
@@ -12,14 +13,19 @@ ALARMS_BESIDE = {
     "api-5xx": 1,
     "concurrency": 1,
     "webhooks-failing": 1,
+    "release-late": 1,
 }
 """Metrics that alarms watch, by the kinds of alarm: each is paid for."""
 ALARMS_OF_SES = {"ses-bounce-rate": 4, "ses-complaint-rate": 4}
 ALARMS_A_STREAM = {"gave-up": 1, "dropped": 1, "iterator-age": 1}
-FUNCTIONS_BESIDE = ("dispatch", "outcomes", "dead-letters", "messages-api", "unsubscribe")
+FUNCTIONS_BESIDE = ("dispatch", "outcomes", "release", "dead-letters", "messages-api", "unsubscribe")
 """Functions that read no queue."""
 METRICS_A_SENDER, METRICS_BESIDE = 4, 3
 """Custom metrics of a stage where all goes well; each further name costs as much."""
+ROUND_SECONDS, ROUND_MB = 0.05, 512
+"""Assumed seconds of an idle round of `release`, and its usual memory."""
+LEASE_WRITES = 2
+"""Write units of a round: its lease is taken and given back."""
 METRICS_A_MAPPING = 6
 """Metrics of EventCount that Lambda has for a stream, by its developer guide. Each costs what a custom metric
 does; whether Lambda reports them while nothing comes is not documented."""
@@ -40,12 +46,14 @@ class Resources(Struct, frozen=True):
     keys: int
     rotated_keys: int
     secrets: int
+    rounds: int
+    """Rounds of `release` each minute: one for each shard of what is due, and one for each line."""
 
 
 def of_settings(settings: Settings) -> Resources:
     """A stage's as its settings make them. Dead-letter queues are not among the queues: nobody reads them."""
     fax, campaigns = settings.fax is not None, bool(settings.campaigns.enabled)
-    queues = len(list(settings.lane_rows())) + 3 + 2 * fax + 2 * campaigns
+    queues = len(list(settings.lane_rows())) + 2 + 2 * fax + 2 * campaigns
     search = settings.search
     by_resend = settings.mail.provider == "resend"
     functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None) + by_resend + search
@@ -64,6 +72,7 @@ def of_settings(settings: Settings) -> Resources:
         keys=_KEYS,
         rotated_keys=full * _KEYS,
         secrets=2 + search + len(settings.provider_secrets),
+        rounds=SHARDS + len(settings.channels),
     )
 
 
@@ -78,7 +87,8 @@ def dollars(resources: Resources, senders: int) -> dict[str, float]:
     """What they cost a month; `senders` are the functions that have something to send, and so to count."""
     polls = parts.POLLS * parts.DAYS * 86_400 / parts.POLL_SECONDS
     standard = resources.queues - resources.fifo_queues
-    metrics = senders * METRICS_A_SENDER + METRICS_BESIDE if senders else 0
+    # Each round reports its lateness, also if nothing waits.
+    metrics = bool(resources.rounds) + (senders * METRICS_A_SENDER + METRICS_BESIDE if senders else 0)
     return {
         "alarms": max(0, resources.alarm_metrics - prices.FREE_ALARMS) * prices.ALARM,
         "dashboard": resources.dashboards * prices.DASHBOARD,
@@ -86,7 +96,21 @@ def dollars(resources: Resources, senders: int) -> dict[str, float]:
         "metrics of mappings": resources.mapping_metrics * prices.CUSTOM_METRIC,
         "polling of queues": polls
         * (standard * prices.SQS_REQUEST + resources.fifo_queues * prices.SQS_FIFO_REQUEST),
+        "rounds of release": _rounds_cost(resources.rounds),
         "keys": resources.keys * prices.KEY,
         "rotation of keys": resources.rotated_keys * prices.KEY_ROTATIONS * prices.KEY,
         "secrets": resources.secrets * prices.SECRET,
     }
+
+
+def _rounds_cost(rounds: int) -> float:
+    """Return the cost of the rounds of a month in an idle stage. The round of a line reads the day, the depth
+    of the lane's queue and each shard of the line."""
+    lines = max(0, rounds - SHARDS)
+    queries = rounds - lines + lines * SHARDS
+    price = prices.LAMBDA_REQUEST + prices.lambda_time(ROUND_SECONDS, ROUND_MB)
+    price += LEASE_WRITES * prices.WRITE_UNIT
+    log_price = parts.LOG_BYTES / parts.GB * prices.LOGGED_GB
+    reads = (queries * prices.UNREAD + lines) * prices.READ_UNIT
+    a_minute = rounds * (price + log_price) + reads + lines * prices.SQS_REQUEST
+    return a_minute * parts.DAYS * 1440

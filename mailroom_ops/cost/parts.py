@@ -209,6 +209,7 @@ def assumptions(*, forever: bool, callbacks: bool) -> list[str]:
     mail, sms = estimate_of("mail"), estimate_of("sms")
     return [
         "Batches are full, as in a backlog, and every message goes well at the first attempt" + told + ".",
+        "No message waits for its send_at, for the day or for a window.",
         f"An item of the mailbox has {MAILBOX_BYTES:,} bytes and stays {kept}.",
         f"Providers tell {mail.events} events of a mail, {sms.events} of a text message.",
         f"An invocation writes {LOG_BYTES:,} bytes of logs; a fax's PDF has {PDF_BYTES // 1000} KB, in the "

@@ -40,8 +40,8 @@ class DeadQueue(Struct, frozen=True):
         return self.name.removesuffix(".fifo").removesuffix("-dlq")
 
     def holds(self, channel: str) -> bool:
-        """Whether a message of the channel can lie here: in a queue of its channel, or of the schedules."""
-        return self.queue in (channel, "scheduled") or self.queue.startswith(f"{channel}-")
+        """Return whether a message of the channel can lie in this queue."""
+        return self.queue == channel or self.queue.startswith(f"{channel}-")
 
     @property
     def fifo(self) -> bool:

@@ -97,6 +97,7 @@ def take_stock(survey_run: ErasureRun, step: Step) -> Survey:
     found = list(messages.found.values())
     places = [
         ErasurePlace("mailbox", sum(each.mailbox is not None for each in found)),
+        ErasurePlace("contents", sum(each.content for each in found if each.role == "whole")),
         ErasurePlace("ledger", sum(each.ledger is not None for each in found)),
         ErasurePlace("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
         *_beside_messages(survey_run, step),

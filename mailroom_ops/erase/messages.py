@@ -2,7 +2,8 @@
 removed from messages to several, and mentions are removed from messages to others.
 
 The order lets the next run find again what a run that dies has left: what waits is cancelled in the ledger;
-objects of the payload bucket are deleted; the ledger's item is emptied; the mailbox's item is deleted.
+objects of the payload bucket are deleted; the contents of waits are deleted; the ledger's item is emptied;
+the mailbox's item is deleted.
 """
 
 from collections.abc import Iterator
@@ -11,11 +12,12 @@ from http import HTTPStatus
 from msgspec import Struct
 
 from mailroom.aws.dynamo_values import plain
-from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import epoch
 from mailroom.content.payloads import OVERSIZE
-from mailroom.ledger.erasure import ERASED_UNSENT, UNSENT, Erasure
-from mailroom.ledger.items import ERASED_AT, where
+from mailroom.ledger.contents import Contents
+from mailroom.ledger.erasure import ERASED_UNSENT, Erasure
+from mailroom.ledger.items import ERASED_AT, WAIT, where
+from mailroom.ledger.waits import AHEAD_SECONDS, SEND_AT
 from mailroom.mailbox import due
 from mailroom.message.message import Key
 from mailroom_ops.erase.person import (
@@ -33,8 +35,8 @@ from mailroom_ops.erase.stage import ErasurePlace, ErasureRun, ItemChanged, Read
 from mailroom_ops.tables import key_of
 
 _ROLES: tuple[Role, ...] = ("part", "whole")
-AHEAD = MAX_DELAY_SECONDS + 60
-"""Seconds: what is due later lies in no queue, for no queue delays longer; clocks' skew included."""
+AHEAD = AHEAD_SECONDS + 60
+"""Seconds: what is due later was not read back from the mailbox yet; clocks' skew included."""
 _ON_ITS_WAY = "is on its way ({}); run this again when it is over"
 _CHANGED = "was written meanwhile; run this again"
 _NO_END = (
@@ -64,12 +66,13 @@ _FRESH = (
 
 
 class FoundMessage(Struct):
-    """One message, as far as it has to do with the person: its item in each table (None: nothing), and the
-    objects of the payload bucket that it names."""
+    """One message, as far as it has to do with the person: its item in each table (None: nothing), the
+    objects of the payload bucket that it names, and whether it waits with its content."""
 
     mailbox: Role | None = None
     ledger: Role | None = None
     objects: frozenset[str] = frozenset()
+    content: bool = False
 
     @property
     def role(self) -> Role:
@@ -115,7 +118,14 @@ def _of_ledger(messages: FoundMessages, image: Image, data: StageData, person: P
     if role is not None:
         found = messages.found.setdefault(key, FoundMessage())
         found.ledger = role
+        found.content = WAIT in image and not _for_send_at(image)
         found.objects |= frozenset(objects_of(image, data.payloads))
+
+
+def _for_send_at(image: Image) -> bool:
+    """Return whether the mark of a message says that the message waits for its `send_at`."""
+    mark: Image = image.get(WAIT, {}).get("M", {})
+    return mark.get("reason") == {"S": SEND_AT}
 
 
 def objects_of(image: Image, bucket: str) -> Iterator[str]:
@@ -137,6 +147,10 @@ def _named_by_others(data: StageData, objects: set[str], own: set[Key], read: Re
     return shared
 
 
+PLACES = ("mailbox", "contents", "ledger", "payloads", "search")
+"""Places from which messages are erased."""
+
+
 class MessageErasure:
     """Erases the messages that were found. `cancelled` counts those that will not be sent for it."""
 
@@ -145,7 +159,8 @@ class MessageErasure:
         self._data = run.data
         self._erasure = Erasure(run.data.dynamodb, run.data.table("ledger"), run.data.ttl)
         self._clock = run.data.clock
-        self.places = {each: ErasurePlace(each) for each in ("mailbox", "ledger", "payloads", "search")}
+        self._contents = Contents(run.data.dynamodb, run.data.table("contents"), run.data.clock)
+        self.places = {each: ErasurePlace(each) for each in PLACES}
         self.cancelled = 0
 
     def erase(self, messages: FoundMessages, read: Read) -> None:
@@ -166,9 +181,7 @@ class MessageErasure:
         item = self._data.item("ledger", key)
         if item is not None and "completedAt" in item:
             return True
-        request = self._data.item("mailbox", key)
-        send_at = due(request) if request else 0
-        if self._erasure.cancel(key, ERASED_UNSENT, condition=UNSENT, due=send_at):
+        if self._erasure.cancel(key, ERASED_UNSENT):
             self.cancelled += 1
             return True
         item = self._data.item("ledger", key) or {}
@@ -179,6 +192,8 @@ class MessageErasure:
 
     def _whole(self, key: Key) -> None:
         item = self._data.item("ledger", key)
+        # First, for the next run finds the message by its items.
+        self.places["contents"].erased += self._contents.erase(key)
         if item is not None:
             if not self._erasure.empty(key, plain(item), self._data.caller):
                 self._leave("ledger", key, _CHANGED)
@@ -209,17 +224,11 @@ class MessageErasure:
 
     def _waits(self, item: Image, request: Image | None) -> bool:
         """Whether it waits for its `send_at` for a while yet: when that has come, the mailbox's item is read
-        anew. Neither the due time nor a new put updates the ledger."""
-        if item["status"] != {"S": "scheduled"} or item.keys() & {"startedAt", "claim_token", ERASED_AT}:
-            return False
-        if "trouble" in item:  # it waits for the day's quota, with its content
+        anew. A new put does not update the ledger. Whatever else waits has its content elsewhere."""
+        if item["status"] != {"S": "scheduled"} or not _for_send_at(item):
             return False
         ahead = self._clock() + AHEAD
-        try:
-            scheduled = epoch(item["scheduledFor"]["S"])
-        except (KeyError, ValueError):
-            return False
-        return scheduled > ahead and (request is None or due(request) > ahead)
+        return epoch(item["scheduledFor"]["S"]) > ahead and (request is None or due(request) > ahead)
 
     def _mention(self, key: Key) -> None:
         item = self._data.item("ledger", key)

@@ -13,9 +13,13 @@ from dataclasses import dataclass
 from mailroom_ops.estimates.lanes import Assumed, ConfiguredLane, Stages
 from mailroom_ops.estimates.prices import (
     DISPATCHED,
+    HAND_OVER_WRITES,
+    HOLD_WRITES,
     LAMBDA_REQUEST,
     QUEUED,
     READ_UNIT,
+    RELEASE_MB,
+    RELEASE_SECONDS,
     SQS_FIFO_REQUEST,
     SQS_REQUEST,
     UNREAD,
@@ -91,6 +95,22 @@ class Sending:
         if estimate.provider:
             parts[estimate.provider] = estimate.price
         return {name: price * messages for name, price in parts.items() if price}
+
+
+def wait_price(lane: ConfiguredLane, content_kb: int) -> float:
+    """Return the US dollars that one wait costs beside the sending.
+
+    `content_kb` is the size in KB, after compression, of the content that a message waits with: a worker
+    holds such a message, and the message goes through its queue a second time. 0: a message waits for its
+    `send_at`, and `release` reads its item back from the mailbox.
+    """
+    writes = HOLD_WRITES + HAND_OVER_WRITES + 2 * content_kb
+    own = writes * WRITE_UNIT + max(1, math.ceil(content_kb / 4)) * READ_UNIT
+    released = own + lambda_time(RELEASE_SECONDS, RELEASE_MB)
+    if not content_kb:
+        return released
+    request = SQS_FIFO_REQUEST if lane.fifo else SQS_REQUEST
+    return released + (1 / QUEUED + 2 / lane.batch) * request + LAMBDA_REQUEST / lane.batch
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,11 @@ its other events, which are then one write, and where each event comes alone. Co
 SES's events in batches, in any order, some of them twice."""
 BETWEEN = 0.1
 """Seconds from one invocation of a function to its next, where nobody says otherwise."""
+HOLD_WRITES, HAND_OVER_WRITES = 2, 2
+"""Write units of a wait: the ledger's item and its entry in the index `waiting`, once written and once
+removed."""
+RELEASE_SECONDS, RELEASE_MB = 0.010, 512
+"""Seconds of `release` for a message with the usual memory: 3 ms of a whole vCPU, by `bench/waiting.py`."""
 DISPATCHED = 100
 """Items of the mailbox that dispatch takes at once, where there is much to do."""
 QUEUED = 10

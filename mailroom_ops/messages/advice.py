@@ -7,12 +7,13 @@ from msgspec import Struct, structs
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import FORGOTTEN, READY, REMEMBERED_SECONDS, MessageStatus
+from mailroom_ops.messages.waiting import SEND_AT, Turn, place_of
 from mailroom_ops.times import duration, short
 
-LONG_SECONDS = {READY: 120, "sending": 1800, "retrying": 7200}
+LONG_SECONDS = {READY: 120, "scheduled": 1800, "sending": 1800, "retrying": 7200}
 """For how long a message commonly has this status. Longer is no fault yet: it may wait in a long queue."""
 LATE_SECONDS = 900
-"""How late a scheduled message may be: what is due sooner than that waits in a queue."""
+"""Seconds after the time of a message at which it is called late, if it still waits."""
 _FAILED = {
     "invalid": "The item is at fault: correct it, and put it under a new id.",
     "expired": "It came too late for its expires_at: put it with a later one under a new id.",
@@ -26,6 +27,11 @@ _SUPPRESSED = {
     "mailroom.{stage}.recipients.only in cdk.json and deploy, then: {resend}",
 }
 """What to do about a suppressed message, by the code of its error, in the fields of `Steps`."""
+_QUEUED = {
+    "sending": "It is back in its queue, and a worker claims it again.",
+    "scheduled": "It was handed over to its queue, which delivers it at its time.",
+}
+"""Place of a message that no worker has at this moment, by its status."""
 _LISTED = "Why: {suppression}"
 
 
@@ -79,10 +85,16 @@ def buttons(stage: str) -> Steps:
 
 
 def advice(
-    found: MessageStatus, steps: Steps, now: float, since: str | None, *, deleted: bool = False
+    found: MessageStatus,
+    steps: Steps,
+    now: float,
+    since: str | None,
+    *,
+    deleted: bool = False,
+    turn: Turn | None = None,
 ) -> Iterator[str]:
-    """Sentences about it, at `now` (epoch seconds); `since` is when it came to its status. `deleted`: the
-    mailbox does not have its item any more."""
+    """Sentences about a message, at `now` (epoch seconds); `since` is when the message came to its status.
+    `deleted`: the mailbox does not have its item any more. `turn`: see `turn_of`."""
     dead = found.times.get("dead_lettered_at")
     if dead:
         yield (
@@ -96,10 +108,10 @@ def advice(
             "It is in the mailbox, and older than what the ledger remembers: it may have been sent, and "
             "no record is left. If it has to be sent, put it under a new id."
         )
+    elif found.waits_for:
+        yield _waits(found, steps, now, turn, deleted=deleted)
     elif found.status in LONG_SECONDS:
         yield from _under_way(found, steps, now, since)
-    elif found.status == "scheduled":
-        yield _scheduled(found, steps, now, deleted=deleted)
     else:
         yield from _ended(found, steps)
     failed = {name: each for name, each in found.callbacks.items() if each.get("status") == "failed"}
@@ -129,8 +141,8 @@ def _under_way(found: MessageStatus, steps: Steps, now: float, since: str | None
         if code == "no_outcome":
             not_sent = "It may have been sent, and the next worker looks for evidence first"
         yield f"{not_sent}: {message} ({code}). It is tried again."
-    elif found.status == "sending" and "startedAt" not in found.times:
-        yield "It is back in its queue, and a worker claims it again."
+    elif "startedAt" not in found.times and found.status in _QUEUED:
+        yield _QUEUED[found.status]
     changed = found.updated_at or since
     idle = now - epoch(changed) if changed else 0.0
     if idle > LONG_SECONDS[found.status]:
@@ -157,19 +169,20 @@ def _ready(found: MessageStatus, steps: Steps, now: float) -> str:
     )
 
 
-def _scheduled(found: MessageStatus, steps: Steps, now: float, *, deleted: bool) -> str:
-    if found.waits_with_content and found.scheduled_for and epoch(found.scheduled_for) > now - LATE_SECONDS:
-        why = str((found.trouble or {}).get("message", "")).removeprefix("it ")
-        return (
-            f"It {why}, about {short(found.scheduled_for)}. It waits with its content, and is sent even if "
-            f"its item is deleted. To take it back: {steps.cancel}"
-        )
-    if deleted and not found.waits_with_content:
+def _waits(found: MessageStatus, steps: Steps, now: float, turn: Turn | None, *, deleted: bool) -> str:
+    if found.waits_for == SEND_AT and deleted:
         return f"Its item was deleted: at {short(found.scheduled_for)} it ends as cancelled, and is not sent."
-    if found.scheduled_for and now - epoch(found.scheduled_for) > LATE_SECONDS:
-        late = duration(now - epoch(found.scheduled_for))
-        return f"It is {late} late. Requeue it: {steps.repair}"
-    return f"It waits for {short(found.scheduled_for)}. To take it back: {steps.cancel}"
+    late = now - epoch(found.scheduled_for or "")
+    if late > LATE_SECONDS and found.wait is not None and not found.wait.line:
+        return (
+            f"It is {duration(late)} late: release does not hand over what waits; see "
+            "docs/operating/release-late.md. The message is not lost, and needs no repair."
+        )
+    content = " It waits with its content, and is sent even if its item is deleted."
+    return (
+        f"{place_of(found, turn)}.{'' if found.waits_for == SEND_AT else content} To take it back: "
+        f"{steps.cancel}"
+    )
 
 
 def _ended(found: MessageStatus, steps: Steps) -> Iterator[str]:

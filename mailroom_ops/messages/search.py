@@ -16,6 +16,7 @@ from mailroom.message.message import MAX_ID_BYTES
 from mailroom.search.finder import MOST_LOOKED_AT, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
+from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import (
     Refused,
@@ -45,7 +46,9 @@ Status = Annotated[str, typer.Option(help="Only messages with this status, such 
 Template = Annotated[str, typer.Option(help="Only messages of this template.")]
 Campaign = Annotated[
     str,
-    typer.Option(help="Only messages of this campaign; NAME#RUN: of that run, once they have an outcome."),
+    typer.Option(
+        help="Only messages of this campaign; NAME#RUN: of that run, which wait or have an outcome."
+    ),
 ]
 Cursor = Annotated[str, typer.Option(help="Go on with the page after this one; the page before names it.")]
 
@@ -57,6 +60,8 @@ class MessageRow(Struct, frozen=True):
     id: str
     event_type: str
     status: str
+    waits_for: str
+    """Reason of the wait; empty if the message does not wait."""
     template: str | None
     subject: str | None
     to: str | list[str] | None
@@ -68,6 +73,11 @@ class MessageRow(Struct, frozen=True):
         return first_recipient(self.to)
 
     @property
+    def standing(self) -> str:
+        """Status of the message, or what it waits for."""
+        return f"waits for {WAITS_FOR[self.waits_for]}" if self.waits_for else self.status
+
+    @property
     def headline(self) -> str:
         """What people know it by."""
         return self.subject or self.template or self.id
@@ -75,13 +85,15 @@ class MessageRow(Struct, frozen=True):
 
 class FoundAnswer(Struct, frozen=True):
     """The answer of `find` and `list`: the newest first. `more`: there are others; `cursor` then asks for
-    them. `looked_at` is how many were looked at for this page."""
+    them. `looked_at` is how many were looked at for this page. `queued`: about how many messages lie in the
+    queues and are not listed yet. They are counted only if no message was found."""
 
     stage: str
     messages: list[MessageRow]
     more: bool
     cursor: str | None
     looked_at: int
+    queued: int | None
 
 
 def list_(
@@ -96,16 +108,16 @@ def list_(
 ) -> None:
     """Print the newest messages, 50 a page. With a filter, a page looks at 1,000 messages at most.
 
-    A message is in the list once a worker has claimed it, or once it waits for its time.
+    A message is in the list once a worker has claimed it, or once it waits.
 
     Example: mailroom list --status bounced --stage prod
     """
     wanted = Filter(channel, status, template, campaign)
     with aws_faults(stage):
-        finder = finder_of(aws_session(), stage)
+        session = aws_session()
+        finder = finder_of(session, stage)
         with errors.status("reading the ledger"):
-            page = asked(partial(finder.newest, wanted, cursor))
-    answer = _answer(stage, page, [])
+            answer = _answer(session, stage, asked(partial(finder.newest, wanted, cursor)), [])
     print_answer(answer, partial(_show, which=f"in {stage}"), as_json=as_json)
 
 
@@ -125,7 +137,7 @@ def find(
     """Print the messages to somebody, the newest first, 50 a page; or the messages with an id.
 
     All spellings of an address or a number are one recipient. A message is found once a worker has claimed
-    it, or once it waits for its time.
+    it, or once it waits.
 
     Example: mailroom find ada@example.com --stage prod
     """
@@ -135,8 +147,7 @@ def find(
         finder = finder_of(session, stage)
         with errors.status("reading the ledger"):
             by_id = [] if cursor else with_id(session, stage, text, wanted)
-            page = asked(partial(finder.to, text, wanted, cursor))
-    answer = _answer(stage, page, by_id)
+            answer = _answer(session, stage, asked(partial(finder.to, text, wanted, cursor)), by_id)
     print_answer(answer, partial(_show, which=f"to {text} in {stage}"), as_json=as_json)
     raise typer.Exit(0 if answer.messages or answer.more else 1)
 
@@ -190,6 +201,7 @@ def row_of(found: MessageStatus) -> MessageRow:
         found.id,
         found.event_type,
         found.status,
+        found.waits_for,
         found.template,
         found.subject,
         found.to,
@@ -197,16 +209,17 @@ def row_of(found: MessageStatus) -> MessageRow:
     )
 
 
-def _answer(stage: str, page: FoundPage, first: list[MessageStatus]) -> FoundAnswer:
+def _answer(session: "boto3.Session", stage: str, page: FoundPage, first: list[MessageStatus]) -> FoundAnswer:
     known = {(each.id, each.event_type): each for each in (*first, *page.messages)}
     rows = [row_of(each) for each in known.values()]
-    return FoundAnswer(stage, rows, page.cursor is not None, page.cursor, page.looked_at)
+    count = None if rows or page.cursor else queued(session, stage)
+    return FoundAnswer(stage, rows, page.cursor is not None, page.cursor, page.looked_at, count)
 
 
 def _cells(message: MessageRow) -> tuple[str | Text, ...]:
     put_at = short(message.put_at).removesuffix(" UTC") if message.put_at else ""
     lines = dict.fromkeys((message.headline, f"to {message.recipient}", message.id))
-    status = Text(message.status, STYLES.get(message.status, ""))
+    status = Text(message.standing.replace("waits for ", "waits for\n"), STYLES.get(message.status, ""))
     return put_at, message.event_type, status, Text("\n").join(map(plain, lines))
 
 
@@ -218,6 +231,6 @@ def _show(answer: FoundAnswer, *, which: str) -> None:
     said = f"{count} {'message' if len(answer.messages) == 1 else 'messages'} {which}"
     if answer.looked_at >= MOST_LOOKED_AT:
         said += f" among {answer.looked_at:,} that were looked at"
-    screen.print(plain(f"{said}."), soft_wrap=True)
+    screen.print(plain(f"{said}{unlisted(answer.queued)}."), soft_wrap=True)
     if answer.cursor:
         screen.print(plain(f"More: --cursor {answer.cursor}"), soft_wrap=True)

@@ -14,6 +14,7 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader
 from mailroom_ops.messages.items import Rules, attributes_of, pairs, read_item, rules_of
 from mailroom_ops.messages.status import reader_of
+from mailroom_ops.messages.waiting import WAITS_FOR
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import Refused, aws_faults, ended, print_answer, print_line, screen, status
 from mailroom_ops.stage import aws_session, config_for_puts
@@ -38,14 +39,16 @@ _SAID = {
 
 
 class SendAnswer(Struct, frozen=True, kw_only=True):
-    """The answer of `send`. `result` is accepted, existed (the very same was there) or conflict (the id is
-    another message's, which stays). `status` and `error` are the ledger's, where it was waited for."""
+    """The answer of `send`. `result` is accepted, existed (the very same was there) or conflict (another
+    message has the id, and stays). `status`, `error` and `waits_for`, the reason of its wait, come from the
+    ledger, if the command waited for an outcome."""
 
     id: str
     event_type: str
     stage: str
     result: str
     status: str | None = None
+    waits_for: str = ""
     error: str | None = None
     provider_id: str | None = None
     unused: list[str] = []
@@ -130,7 +133,10 @@ def wait_for(
             return sent
         if found.status not in UNDER_WAY or now() + pause > deadline:
             error = found.error["message"] if found.error else None
-            return structs.replace(sent, status=found.status, error=error, provider_id=found.provider_id)
+            status, provider_id = found.status, found.provider_id
+            return structs.replace(
+                sent, status=status, waits_for=found.waits_for, error=error, provider_id=provider_id
+            )
         sleep(pause)
         pause = min(_LONGEST_POLL, pause * 1.5)
 
@@ -201,7 +207,7 @@ def _show(sent: SendAnswer) -> None:
         print_line(f"Nothing uses {', '.join(sent.unused)}: see docs/messages.md.")
     if sent.status is not None:
         words = f"{sent.status}: {sent.error}" if sent.error else sent.status
-        print_line(f"It is {words}")
+        print_line(f"It waits for {WAITS_FOR[sent.waits_for]}" if sent.waits_for else f"It is {words}")
     if sent.status not in GOOD and sent.result != "conflict":
         where = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
         print_line(f"Where it is: {where}")

@@ -17,6 +17,7 @@ from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Templated, parse
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.messages.timeline import timeline
+from mailroom_ops.messages.waiting import SEND_AT, Turn, turn_of
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import (
     Refused,
@@ -48,8 +49,9 @@ STYLES = {
 
 
 class MessageView(Struct, frozen=True, kw_only=True):
-    """One message. Times are ISO 8601 in UTC. `since` is when it came to its status, where that is known;
-    `advice` says what it means and what to do next."""
+    """View of a message. Times are ISO 8601 in UTC. `since` is when it came to its status, if that is known;
+    `waits_for` is the reason of its wait, and empty if it does not wait; `advice` says what the status means
+    and what to do next."""
 
     id: str
     event_type: str
@@ -65,6 +67,7 @@ class MessageView(Struct, frozen=True, kw_only=True):
     template_version: int | None
     subject: str | None
     scheduled_for: str | None
+    waits_for: str
     updated_at: str | None
     times: dict[str, str]
     details: dict[str, Any]
@@ -103,10 +106,18 @@ def status(
         reader = reader_of(session, stage)
         found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
         deleted = {each.event_type for each in found if is_deleted(reader, each)}
+        turns = {each.event_type: turn_of(session, stage, each) for each in found}
         previews = {each.event_type: look(session, stage, reader, each) for each in found}
     now = time.time()
     views = [
-        view_of(each, stage, now, deleted=each.event_type in deleted, preview=previews[each.event_type])
+        view_of(
+            each,
+            stage,
+            now,
+            deleted=each.event_type in deleted,
+            turn=turns[each.event_type],
+            preview=previews[each.event_type],
+        )
         for each in found
     ]
     if as_json:
@@ -138,8 +149,8 @@ def _claimed_soon(found: MessageStatus, now: float) -> bool:
 
 
 def is_deleted(reader: LedgerReader, found: MessageStatus) -> bool:
-    """Whether a message that waits for its time has no item any more."""
-    return found.status == "scheduled" and reader.item(found.id, found.event_type) is None
+    """Whether the item of a message that waits for its `send_at` is deleted."""
+    return found.waits_for == SEND_AT and reader.item(found.id, found.event_type) is None
 
 
 def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
@@ -149,16 +160,22 @@ def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
 
 
 def view_of(
-    found: MessageStatus, stage: str, now: float, *, deleted: bool = False, preview: "Preview | None" = None
+    found: MessageStatus,
+    stage: str,
+    now: float,
+    *,
+    deleted: bool = False,
+    turn: Turn | None = None,
+    preview: "Preview | None" = None,
 ) -> MessageView:
-    """A message with its advice, at `now` (epoch seconds). `deleted`: the mailbox does not have its item.
-    `preview`: see `look`."""
+    """Return a message with the advice on it, at `now` (epoch seconds). `deleted`: the mailbox does not have
+    its item. `turn`: see `turn_of`. `preview`: see `look`."""
     since = _since(found)
-    said = list(advice(found, commands(found, stage), now, since, deleted=deleted))
+    said = list(advice(found, commands(found, stage), now, since, deleted=deleted, turn=turn))
     said += [preview.encoding_reason] if preview and preview.encoding_reason else []
     unused = preview.unused if preview else []
-    known = {**dataclasses.asdict(found), "since": since, "advice": said, "unused": unused}
-    return msgspec.convert(known, MessageView)
+    fields = {"since": since, "waits_for": found.waits_for, "advice": said, "unused": unused}
+    return msgspec.convert({**dataclasses.asdict(found), **fields}, MessageView)
 
 
 def first_recipient(to: str | list[str] | None) -> str:

@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import epoch
 from mailroom.ledger.reader import FORGOTTEN, READY, MessageStatus
+from mailroom_ops.messages.waiting import WAITS_FOR
 
 _GOOD = ("sent", "delivered", "opened", "clicked", "read")
 _BAD = ("failed", "bounced", "complained", "undelivered")
@@ -21,7 +22,7 @@ _SAME_SECONDS = 0.01
 _MEANING = {
     READY: "It is in the mailbox, and no worker has claimed it.",
     FORGOTTEN: "It is in the mailbox, and older than what the ledger remembers.",
-    "scheduled": "It waits for its time.",
+    "scheduled": "Its wait is over, and no worker has claimed it yet.",
     "sending": "A worker has it, or its provider.",
     "retrying": "It is not sent yet, and another attempt follows.",
     "sent": "{provider} accepted it, and has not said more yet.",
@@ -54,6 +55,8 @@ def meaning(found: MessageStatus) -> str:
     """Why a message stands where it stands, in a sentence or two."""
     channel = CHANNELS.get(found.event_type)
     said = channel.sent if channel and found.status == "sent" else _MEANING.get(found.status, "")
+    if found.waits_for:
+        return "It may not be sent yet."
     if (found.error or {}).get("code") == "outcome_unknown":
         said = "Nobody can tell whether it was sent."
     said = said.format(provider=_name(found) or "Its provider")
@@ -79,9 +82,11 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
     times, provider = found.times, _name(found) or "its provider"
     ended = times.get("completedAt")
     # What ended before its time, such as a cancelled message, is not due any more.
-    if found.scheduled_for and not (ended and epoch(ended) < epoch(found.scheduled_for)):
+    in_line = found.wait is not None and found.wait.line
+    if found.scheduled_for and not in_line and not (ended and epoch(ended) < epoch(found.scheduled_for)):
         ahead = epoch(found.scheduled_for) > now
-        yield Step(found.scheduled_for, "due", "by its send_at", "ahead" if ahead else "")
+        detail = f"by {WAITS_FOR[found.waits_for]}" if found.waits_for else "its wait was over"
+        yield Step(found.scheduled_for, "due", detail, "ahead" if ahead else "")
     attempt = max(1, found.attempts + ("completedAt" not in times))
     for name, what, detail, kind in (
         ("startedAt", "claimed", f"by a worker, for attempt {attempt}", ""),

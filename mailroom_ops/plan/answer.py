@@ -4,11 +4,16 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from mailroom_ops.estimates.days import NEXT_DAY_SECONDS, DayShare, days
-from mailroom_ops.estimates.forecast import Forecast
+from mailroom_ops.estimates.days import DayShare, Portion, days, portions
+from mailroom_ops.estimates.forecast import Forecast, wait_price
 from mailroom_ops.estimates.lanes import Assumed, Stages
 from mailroom_ops.estimates.quotas import LEAST_WORKERS, MOST_WORKERS
 from mailroom_stacks.settings.sentences import SettingsError
+
+WAITS = "waits for the day"
+"""Part of the cost: messages that are held until the day has room."""
+CONTENT_KB = 1
+"""Size in KB of a content that waits, compressed; assumed."""
 
 
 class SettingChange(Struct, frozen=True):
@@ -24,9 +29,9 @@ class SettingChange(Struct, frozen=True):
 class PlanOutput(Struct, frozen=True, kw_only=True):
     """A plan for programs: times in seconds, money in US dollars. `bounds`: messages a second that each bound
     would allow without the others; `limits`: the setting or quota that it follows from; `bound` and
-    `next_bound`: the lowest, and the lowest but that. `days`: on which days they go out, where the day has a
-    limit; `seconds` counts those. `provider_priced`: whether `dollars` include the provider's price;
-    `warning`: why so many do not fit; "": they do."""
+    `next_bound`: the lowest, and the lowest but that. `days`: on which days they go out, if some wait for
+    the day's quota; `seconds` counts that wait. `provider_priced`: whether `dollars` include the provider's
+    price; `warning`: why so many do not fit; "": they do."""
 
     stage: str
     channel: str
@@ -51,10 +56,7 @@ def plan_output(stages: Stages, forecast: Forecast, now: float) -> PlanOutput:
     """`now`: when they are put, in epoch seconds."""
     lane, stage = forecast.sending.lane, forecast.stage
     bound, following, *_ = forecast.ranked
-    shares = list(_days(stages, forecast, now))
-    seconds = forecast.seconds
-    if len(shares) > 1:
-        seconds = (len(shares) - 1) * NEXT_DAY_SECONDS + shares[-1].messages / forecast.speed
+    shares, seconds = _days(stages, forecast, now)
     return PlanOutput(
         stage=stage,
         channel=lane.channel,
@@ -68,22 +70,37 @@ def plan_output(stages: Stages, forecast: Forecast, now: float) -> PlanOutput:
         bounds={each.name: round(each.speed, 3) for each in forecast.bounds},
         limits={each.name: each.limit_in(stage) for each in forecast.bounds},
         assumed=forecast.sending.assumed,
-        # A higher rate ends nothing sooner that waits for the next day.
-        changes=[] if len(shares) > 1 else list(_changes(stages, forecast)),
-        dollars={
-            name: round(price, 4) for name, price in forecast.sending.dollars(forecast.messages).items()
-        },
+        # A higher rate ends nothing sooner that waits for the day's quota.
+        changes=[] if shares else list(_changes(stages, forecast)),
+        dollars={name: round(price, 4) for name, price in _dollars(forecast, shares).items()},
         provider_priced=bool(lane.estimate.provider),
         notes=[*_notes(forecast)],
         warning=_warning(forecast),
     )
 
 
-def _days(stages: Stages, forecast: Forecast, now: float) -> Iterator[DayShare]:
-    lane = forecast.sending.lane
+def _days(stages: Stages, forecast: Forecast, now: float) -> tuple[list[DayShare], float]:
+    """Return the days on which the messages go out, if some of them wait for the day's quota, and the
+    seconds until the last."""
+    lane, speed = forecast.sending.lane, forecast.speed
     row = stages.settings(forecast.stage).channels.get(lane.channel)
-    if row is not None and row.days and lane.name == "bulk":
-        yield from days(forecast.messages, row.days, row.lanes["normal"].reserve, now)
+    if row is None or not row.days or lane.name != "bulk":
+        return [], forecast.seconds
+    of_day = (row.days, row.lanes["normal"].reserve)
+    parts: list[Portion] = [*portions(forecast.messages, *of_day, now, speed=speed)]
+    seconds = parts[-1].begins + parts[-1].messages / speed - now
+    if seconds < forecast.seconds + 1:
+        return [], forecast.seconds
+    return days(parts, *of_day), seconds
+
+
+def _dollars(forecast: Forecast, days: list[DayShare]) -> dict[str, float]:
+    """Return what the messages cost, by part. Messages beyond the first day are held."""
+    dollars = forecast.sending.dollars(forecast.messages)
+    if days:
+        waiting = forecast.messages - days[0].messages
+        dollars = {WAITS: waiting * wait_price(forecast.sending.lane, CONTENT_KB), **dollars}
+    return dollars
 
 
 def _changes(stages: Stages, forecast: Forecast) -> Iterator[SettingChange]:

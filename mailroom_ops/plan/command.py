@@ -89,7 +89,7 @@ def _show(output: "PlanOutput", forecast: "Forecast") -> None:
     screen.print(_bounds(forecast))
     speed = f", {speed_of(forecast.speed)} a second."
     screen.print(Text.assemble("Estimated: ", (exactly(output.seconds), "bold"), speed), soft_wrap=True)
-    if len(output.days) > 1:
+    if output.days:
         screen.print(days_table(output.days))
         print_line(
             f"Bounded by the day: mailroom.{output.stage}.channels.{output.channel}.per_day. Within it:"

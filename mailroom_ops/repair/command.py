@@ -43,7 +43,7 @@ FOLLOWS: dict[Word, str] = {
     "failed": "Callbacks follow, and mailroom resend may send it again.",
 }
 SENTENCES: dict[State, str] = {
-    "fine": "on its way, or over; mailroom status says which",
+    "fine": "on its way, waiting for release to hand it over, or over; mailroom status says which",
     "missing": "in the mailbox, and unknown to the ledger: requeued, it is sent once",
     "overdue": "begun, and unchanged for too long: requeued, it is sent once",
     "dead_letter": "a dead letter: fix its cause (mailroom dead-letters show), then put it back by its id, "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from mailroom.clock import epoch, iso
+from mailroom.ledger.items import WAIT
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.mailbox import RESTORED
 from mailroom_ops.requeue.stage import Route, StoredMessage, awaits_queuing
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Item = Mapping[str, Any]
 State = Literal["fine", "missing", "overdue", "dead_letter", "gone", "forgotten", "unknown"]
 Cure = Literal["requeue", "redrive", "end"]
-JUDGED_BY = ("status", "updatedAt", "scheduledFor", "startedAt", "completedAt")
+JUDGED_BY = ("status", "updatedAt", "scheduledFor", "startedAt", "completedAt", WAIT)
 """The attributes of a ledger item that `Judge.overdue` reads, beside its key."""
 
 DAY = 86_400.0
@@ -61,13 +62,13 @@ class Memory(Struct, frozen=True):
 
 
 class Diagnosis(Struct, frozen=True):
-    """What is the matter with a message. fine: it is on its way, or over. missing: the ledger does not know
+    """Diagnosis of a message. fine: it is on its way, waits, or is over. missing: the ledger does not know
     it. overdue: its next step should have happened long ago. dead_letter: it seems to lie in a dead-letter
-    queue. gone: begun, and its item is no longer in the mailbox. forgotten: the ledger may have forgotten it.
-    unknown: neither table has it.
+    queue. gone: begun, and its item is not in the mailbox any more. forgotten: the ledger may have forgotten
+    it. unknown: neither table has it.
 
     `cures`: what can be done, the safe one first. `route`: who requeues it. `not_ended`: why an operator
-    cannot say how it ended ("": they can). `twice`: requeued, it may be sent twice."""
+    cannot say how it ended; empty if they can. `twice`: requeued, it may be sent twice."""
 
     state: State
     cures: tuple[Cure, ...] = ()
@@ -101,10 +102,12 @@ class Judge(Struct, frozen=True):
         """Whether a message without an outcome should have changed before now (epoch seconds)."""
         if "completedAt" in ledger or "status" not in ledger:
             return False
-        if ledger["status"] == "scheduled":
-            return now > epoch(ledger["scheduledFor"]) + self.patience
+        if _waits(ledger):
+            return False
+        # A message is handed over shortly before its time, and its queue delays it.
+        since = max(epoch(ledger[name]) for name in ("updatedAt", "scheduledFor") if name in ledger)
         hidden = 0.0 if awaits_queuing(ledger) or self.older_than is not None else _LONGEST_WAIT_SECONDS
-        return now > epoch(ledger["updatedAt"]) + self.patience + hidden
+        return now > since + self.patience + hidden
 
     def judge(self, message: StoredMessage, now: float) -> Diagnosis:
         """What is the matter with a message, at `now` (epoch seconds)."""
@@ -137,8 +140,8 @@ class Judge(Struct, frozen=True):
         status = str(ledger.get("status", ""))
         if "completedAt" in ledger:
             return f"{status}: it has its outcome; to send it again, use mailroom resend"
-        if status == "scheduled":
-            return "scheduled: it waits for its time; to cancel it, use the API or the console"
+        if _waits(ledger):
+            return "scheduled: it waits, until release hands it over; to take it back, use mailroom cancel"
         begun = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
         until = begun + now - self.free_since(ledger["event_type"], now)
         if until > now:
@@ -155,8 +158,15 @@ class Judge(Struct, frozen=True):
 def _route(message: StoredMessage) -> Route | None:
     """Who requeues a message that the ledger knows; None: its item is gone, and with it what to send."""
     ledger = message.ledger or {}
-    if ledger.get("status") == "scheduled":
-        return "scheduled"
-    if ledger.get("event_type") == "fax":
+    fax = ledger.get("event_type") == "fax"
+    # The ledger has the content of a fax from its first claim on.
+    if fax and (ledger.get("status") != "scheduled" or "claim_token" in ledger):
         return "outcomes"
-    return "queue" if message.mailbox is not None else None
+    if message.mailbox is None:
+        return None
+    return "dispatch" if fax else "queue"
+
+
+def _waits(ledger: Item) -> bool:
+    """Return whether a message waits. `release` hands it over; an alarm rings if `release` does not run."""
+    return ledger.get("status") == "scheduled" and WAIT in ledger

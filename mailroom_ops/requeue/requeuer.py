@@ -1,18 +1,16 @@
 """Puts messages back on their way, by the queues and functions that have them every day. Writes no ledger.
 
-dispatch     a put, as the stream shows it  ─▶ queue, schedule, or failed with a reason
+dispatch     a put, as the stream shows it  ─▶ queue, wait, or failed with a reason
 outcomes     a change of a fax's ledger item ─▶ retry queue
 queue        the mailbox's item and its attempt ─▶ the queue of its channel
-scheduled    its key                        ─▶ the queue that its schedule would have written to
 
 Each route may be repeated, and a message may still be on its way. No route sends twice:
 
-dispatch     The copy has the first attempt's number, and the claim lets one worker have it. A schedule has a
-             name that its message decides, and a refusal is written once.
+dispatch     The copy has the first attempt's number, and the claim lets one worker have it. A wait and a
+             refusal are written once.
 outcomes     The copy has the next attempt's number, which one worker claims. A callback that is repeated has
              the same `webhook-id`.
 queue        The copy has the next attempt's number, which one worker claims.
-scheduled    The function reads the item back and dispatches it, as above.
 """
 
 import json
@@ -90,8 +88,6 @@ class Requeuer:
                     left = self._hand_over("outcomes", map(_change, group))
                 case "queue":
                     left = self._queue(group)
-                case "scheduled":
-                    left = self._schedule(group)
             counts[channel] += len(group) - left
             failed += left
         return +counts, failed
@@ -146,12 +142,6 @@ class Requeuer:
             except Invalid:
                 unfit += 1
         return unfit + len(self.send(entries))
-
-    def _schedule(self, messages: Sequence[StoredMessage]) -> int:
-        queue = self._stage.dispatch.schedule_target_arn.rpartition(":")[2]
-        url = self._stage.sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-        bodies = (encode({"id": each.key.id, "event_type": each.key.event_type}) for each in messages)
-        return len(self.send((url, Entry(str(at), body)) for at, body in enumerate(bodies)))
 
     def _parsed(self, item: Item, attempt: int) -> Message:
         contracts = {name: each for name, each in self._stage.contracts.items() if name in self._routes}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Item = Mapping[str, Any]
 Table = Literal["mailbox", "ledger"]
-Route = Literal["dispatch", "outcomes", "queue", "scheduled"]
+Route = Literal["dispatch", "outcomes", "queue"]
 """Who requeues a message: Requeuer says how."""
 
 

@@ -16,10 +16,11 @@ from msgspec import Struct, structs
 from mailroom.aws.dynamo_batches import UnprocessedKeys
 from mailroom.aws.queues import Entry
 from mailroom.errors import Invalid
-from mailroom.ledger.items import ERASED_AT
+from mailroom.ledger.items import ERASED_AT, WAIT
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.message.message import Key, Message
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
+from mailroom_ops.messages.waiting import WAITS_FOR
 from mailroom_ops.requeue.requeuer import Requeuer, fax_of, next_attempt
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.requeue.stage import DeployedStage, awaits_queuing
@@ -110,8 +111,8 @@ def _under_way(item: Item) -> Judgement:
         return Judgement(go=False, why=f"{status}: it is a dead letter; see mailroom dead-letters")
     if awaits_queuing(item):
         return Judgement(go=True, why="reopened before, and not begun: it is queued again")
-    if status == "scheduled":
-        return Judgement(go=False, why="scheduled: it waits for its send_at")
+    if status == "scheduled" and WAIT in item:
+        return Judgement(go=False, why=f"scheduled: it waits for {WAITS_FOR[item[WAIT]['reason']]}")
     return Judgement(go=False, why=f"{status}: it is on its way; mailroom repair requeues what has stopped")
 
 

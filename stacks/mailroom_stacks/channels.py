@@ -7,7 +7,6 @@ from email.utils import parseaddr
 from typing import Any
 
 from aws_cdk import Annotations, Stack
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from mailroom.environment import PushSender, ResendSender, Sender, SesSender, SmsSender
@@ -59,9 +58,6 @@ class ChannelsStack(StageStack):
             name: NEEDS[name](self) if name in NEEDS else _by_row(name, row, self)
             for name, row in settings.channels.items()
         }
-        # By name, not by reference: the queue's function knows the queues of the channels.
-        scheduled = self.format_arn(service="sqs", resource=settings.name("scheduled"))
-        self.scheduled = sqs.Queue.from_queue_arn(self, "Scheduled", scheduled)
         self.workers: dict[tuple[str, str], Worker] = {}
         for row in settings.lane_rows():
             worker = Worker(self, settings, self._work(row, needs[row.event_type]))
@@ -96,7 +92,7 @@ class ChannelsStack(StageStack):
             rules=row.rules,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [ledger]),
-                *_ledger_beside(row, needs, ledger),
+                *([Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])] if needs.by_number else []),
                 *self._wait(row),
                 # A message of any channel may have its further attributes there.
                 *read_payloads(self, self.settings),
@@ -125,7 +121,8 @@ class ChannelsStack(StageStack):
     def _timing(self, row: LaneRow) -> dict[str, Any]:
         """The fields of `Sender` about the time: where messages wait, the day and the window."""
         days = row.channel.days
-        fields: dict[str, Any] = {"scheduled_queue_url": self.scheduled.queue_url, "bulk": row.lane == "bulk"}
+        contents = self.storage.contents.table_name
+        fields: dict[str, Any] = {"contents_table": contents, "bulk": row.lane == "bulk"}
         if row.lane == "bulk":
             fields["window"] = row.channel.window
         if days:
@@ -136,11 +133,14 @@ class ChannelsStack(StageStack):
         return fields
 
     def _wait(self, row: LaneRow) -> list[Grant]:
-        """Counting in the budget, and letting a message wait in the queue `scheduled`."""
-        grants = [Grant(["sqs:SendMessage"], [self.scheduled.queue_arn])]
+        """Counting in the budget, and holding messages until they may be sent."""
+        grants = [
+            Grant(["dynamodb:BatchWriteItem"], [self.storage.contents.table_arn]),
+            # First holds and, of a batch, first claims are made together, in statements of PartiQL.
+            Grant(["dynamodb:PartiQLInsert"], [self.storage.ledger.table_arn]),
+        ]
         if row.channel.days:
-            actions = ["dynamodb:UpdateItem", *(["dynamodb:GetItem"] if row.lane == "bulk" else [])]
-            grants.append(Grant(actions, [self.storage.budgets.plain_arn]))
+            grants.append(Grant(["dynamodb:UpdateItem"], [self.storage.budgets.plain_arn]))
         return grants
 
 
@@ -357,13 +357,3 @@ def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
             wildcard="Producers choose the keys of payloads and attachments.",
         ),
     ]
-
-
-def _ledger_beside(row: LaneRow, needs: Needs, ledger: str) -> list[Grant]:
-    """What a sender does with the table `ledger` beside one update at a time."""
-    if needs.by_number:
-        return [Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])]
-    if row.channel.on_unknown == "hold":
-        return []
-    # It claims a batch's first attempts together, in statements of PartiQL.
-    return [Grant(["dynamodb:PartiQLInsert"], [ledger])]

@@ -44,6 +44,8 @@ class FaxStack(StageStack):
             polling=Polling(batch_size=1, maximum_concurrency=fax.concurrent_calls),
             rules=rules,
             channel="fax",
+            # A fax that goes on under another group does so once, so the chain ends by itself.
+            recursive=True,
             # It follows a fax until then, and hands it on to the next invocation.
             kept_back_seconds=fax.record_seconds,
             grants=[

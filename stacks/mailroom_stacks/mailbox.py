@@ -6,10 +6,11 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from mailroom.ledger.items import LINES
+from mailroom.ledger.waits import INDEX, PROJECTED
 from mailroom.recipients.choices import TOPICS
 from mailroom_stacks.constructs.search import Search
 from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
-from mailroom_stacks.constructs.storage import PrivateBucket, StreamTable, Table
+from mailroom_stacks.constructs.storage import TTL, PrivateBucket, StreamTable, Table
 from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.stage import Settings
 
@@ -24,6 +25,17 @@ class MailboxStack(StageStack):
         self.ledger = StreamTable(self, "Ledger", settings, dynamodb.StreamViewType.NEW_AND_OLD_IMAGES)
         self.ledger.add_index("failures", "failed_on", "completedAt", ["error", "to", "attempts"])
         self.ledger.add_index(LINES, "line", "submittedAt", ["provider_ids"])
+        self.ledger.add_index(INDEX, "waits_in", "waits_at", PROJECTED)
+        # Apart from the ledger, whose small items change more often than a content does.
+        self.contents = Table(
+            self,
+            "Contents",
+            settings,
+            name="contents",
+            key="message",
+            sort_key="version",
+            time_to_live_attribute=TTL,
+        )
         # Without a stream, and for ever: who bounced or complained stays so until an operator lifts it.
         self.suppressions = Table(
             self, "Suppressions", settings, name="suppressions", key="recipient", sort_key="channel"

@@ -1,71 +1,32 @@
-"""What routes messages from the mailbox's stream and schedules to the channels' queues, and from the ledger's
-stream to callbacks."""
+"""Routing of messages from the mailbox's stream to the channels' queues, also after a wait, and from the
+ledger's stream to callbacks."""
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
 from aws_cdk import Stack
-from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from mailroom.content.versions import CURRENT
 from mailroom.environment import (
-    DispatchScheduledSettings,
     DispatchSettings,
     IndexSettings,
     OutcomesSettings,
 )
 from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
 from mailroom_stacks.channels import ChannelsStack
-from mailroom_stacks.constructs.grants import Grant, scheduler_role
+from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.search import Search
-from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.stage import StageStack
 from mailroom_stacks.constructs.storage import StreamTable
 from mailroom_stacks.constructs.stream import StreamReader, StreamWork
 from mailroom_stacks.constructs.templates import read_templates, templates_bucket
-from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.fax import FaxStack
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.queues import worker_rules
+from mailroom_stacks.release import Release
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.webhook import WebhookStack
-
-
-class Schedules(Construct):
-    """Schedules of this group may send to the `scheduled` queue, or else to its dead-letter queue."""
-
-    def __init__(self, scope: Construct, settings: Settings) -> None:
-        super().__init__(scope, "Schedules")
-        stack = Stack.of(self)
-        scheduler.CfnScheduleGroup(self, "Group", name=settings.name())
-        # By name, not by reference: the queue's function has this role in its environment.
-        target = stack.format_arn(service="sqs", resource=settings.name("scheduled"))
-        dead_letters = stack.format_arn(service="sqs", resource=settings.name("scheduled-dlq"))
-        schedules = stack.format_arn(
-            service="scheduler", resource="schedule", resource_name=f"{settings.name()}/*"
-        )
-        role = scheduler_role(self, settings.name(), [target, dead_letters])
-        self.fields = {
-            "schedule_group": settings.name(),
-            "schedule_role_arn": role.role_arn,
-            "schedule_target_arn": target,
-            "schedule_dead_letter_arn": dead_letters,
-        }
-        """What a function that creates schedules needs to know."""
-        self.create = [
-            Grant(
-                ["scheduler:CreateSchedule"],
-                [schedules],
-                wildcard="A schedule's name is derived from its message; the group is this stage's own.",
-            ),
-            Grant(
-                ["iam:PassRole"],
-                [role.role_arn],
-                conditions={"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}},
-            ),
-        ]
-        """What a function needs to create schedules of this group."""
 
 
 def outcomes(
@@ -164,8 +125,8 @@ def _event_source(settings: Settings) -> str:
 
 
 class RoutingStack(StageStack):
-    """`dispatch` reads the mailbox's stream, `outcomes` the ledger's; `dispatch-scheduled` brings back what
-    had to wait for its `send_at`."""
+    """`dispatch` reads the mailbox's stream, `outcomes` the ledger's; `release` brings back what had to
+    wait."""
 
     def __init__(
         self,
@@ -185,16 +146,13 @@ class RoutingStack(StageStack):
         for (event_type, lane), worker in by_lane.items():
             routes.setdefault(event_type, {})[lane] = worker.queue.queue_url
         reached = [*by_lane.values(), *([fax.retry] if fax else [])]
-        schedules = Schedules(self, settings)
         grants = [
             Grant(["sqs:SendMessage"], [worker.queue.queue_arn for worker in reached]),
-            Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
-            *schedules.create,
+            Grant(["dynamodb:UpdateItem", "dynamodb:PartiQLInsert"], [storage.ledger.table_arn]),
             *read_templates(self, settings, CURRENT),
         ]
         fields: dict[str, Any] = {
             **storage.common,
-            **schedules.fields,
             "routes": routes,
             # For a channel whose queue cannot delay a message, one that can.
             "delayed_routes": {"fax": fax.retry.queue.queue_url} if fax else {},
@@ -218,21 +176,7 @@ class RoutingStack(StageStack):
         if storage.search:
             found = index_messages(settings, storage.search, storage.ledger)
             StreamReader(self, settings, found, self.dispatch.unprocessed)
-        scheduled = Worker(
-            self,
-            settings,
-            Work(
-                queue="scheduled",
-                function="dispatch-scheduled",
-                limits=settings.scheduled,
-                polling=settings.scheduled,
-                rules=worker_rules(settings.scheduled, settings.lease_margin_seconds),
-                grants=[*grants, Grant(["dynamodb:BatchGetItem"], [storage.mailbox.table_arn])],
-                environment=DispatchScheduledSettings(
-                    **fields, mailbox_table=storage.mailbox.table_name, queue_url=""
-                ),
-            ),
-        )
-        self.workers = [*reached, scheduled]
-        """Who works off the channels' queues and `scheduled`."""
-        publish(self, ScheduleGroupName=settings.name())
+        lines = [worker.queue.queue_arn for (_, lane), worker in by_lane.items() if lane == "bulk"]
+        Release(self, settings, storage, fields, grants, lines)
+        self.workers = reached
+        """Workers of the channels' queues."""

@@ -52,7 +52,7 @@ def test_codes_go_out_in_their_usual_time_and_the_campaign_on_the_days_that_have
 def full() -> DayWorld:
     """Make a world with a campaign whose first page will find no room."""
     world = DayWorld(6, [], 10, 0.5)
-    world.budget.ask(5)
+    world.budget().ask(5)
     world.campaign.start()
     return world
 
@@ -66,16 +66,18 @@ def test_a_page_that_finds_no_room_waits_as_a_new_message_and_its_run_has_the_re
     look(world)
     assert {"get_item", "send_message_batch", "update_item"} <= {*world.outside.calls}
     (waiting,) = world.queues.messages[COLLECT]
-    assert (waiting.receives, waiting.visible_at) == (0, world.clock.now + 900)
+    assert (waiting.receives, waiting.visible_at) == (0, world.clock.now + 120)
     assert world.campaign.run().trouble.startswith(
         "it waits for the day's quota of mail, until about 2027-01-"
     )
+    world.clock.now += 2 * DAY
     world.run(start=False)
     assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6))
 
 
 def test_a_page_that_waits_is_collected_once_whatever_stopped_the_look() -> None:
     for world, where in stops(full, look):
+        world.clock.now += 2 * DAY
         world.run(start=False)
         assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6)), where
         assert not any(world.queues.dead.values()), where

@@ -6,7 +6,7 @@ from typing import Any
 
 from mailroom.budget import Budget
 from tests.support.faults.stops import stops
-from tests.support.faults.world import BULK, MAIL, SCHEDULED, World, mail
+from tests.support.faults.world import BULK, MAIL, World, mail
 
 NewWorld = Callable[..., World]
 PER_DAY = (("0001-01-01", 6),)
@@ -28,7 +28,7 @@ def limited(new_world: NewWorld) -> World:
 
 
 def first_round(world: World) -> None:
-    for url in (MAIL, BULK, SCHEDULED):
+    for url in (MAIL, BULK):
         world.deliver(url)
 
 
@@ -53,7 +53,7 @@ def test_bulk_keeps_to_its_part_and_nothing_is_lost_whatever_stops_a_function(ne
     begin = partial(limited, new_world)
     undisturbed = begin()
     first_round(undisturbed)
-    assert {"create_schedule", "get_item"} <= {*undisturbed.outside.calls}
+    assert {"batch_write_item", "batch_execute_statement"} <= {*undisturbed.outside.calls}
     for world, where in stops(begin, first_round):
         world.settle(between=world.send_events)
         doubled = [name for name, times in world.sends().items() if times > 1]

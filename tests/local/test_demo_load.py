@@ -25,7 +25,7 @@ DEVICES = {
 }
 FACTS = DemoFacts(20, 10, {pushes.ANDROID: APPLICATION}, [TOPIC])
 PLAN = DemoPlan.of(FACTS, DEVICES, "http://127.0.0.1:1", "payloads")
-EVERY = [*PLAN.mails, *PLAN.others, *PLAN.again]
+EVERY = [*PLAN.mails, *PLAN.others, *PLAN.day, *PLAN.again]
 SMS = [each for each in PLAN.others if each.channel == "sms"]
 FAXES = [each for each in PLAN.others if each.channel == "fax"]
 CONTRACTS = contracts_of("US")

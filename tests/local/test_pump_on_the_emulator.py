@@ -1,4 +1,5 @@
-"""The pump against the real emulator: a poisoned record ends in S3, whole, and its neighbours go on."""
+"""The pump against the real emulator: a poisoned record ends in S3, whole, and its neighbours go on; rules of
+each minute fire every few seconds."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from mailroom_local.aws import LocalSession, patient
 from mailroom_local.processes import wait_until
 from tests.support.local.emulator import create_function, emulated, functions, pumping
 
-TABLE, FUNCTION, BUCKET = "mailbox", "dispatch", "unprocessed"
+TABLE, FUNCTION, BUCKET, ROUNDS = "mailbox", "dispatch", "unprocessed", "release"
 CODE = """
 import os
 
@@ -22,6 +23,14 @@ def handler(event, context):
     with open(os.environ["SEEN"], "a") as seen:
         seen.writelines(name + "\\n" for name in ids)
 """
+ROUND = """
+import json, os
+
+def handler(event, context):
+    with open(os.environ["FIRED"], "a") as fired:
+        print(json.dumps(event), file=fired)
+"""
+EVENTS = [{"shard": 0}, {"shard": 1}, {"line": "mail"}]
 
 
 @pytest.fixture
@@ -32,10 +41,11 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def seen(url: str, tmp_path: Path) -> Iterator[Path]:
-    """Table, function, mapping and pump; the file that names the records which the function handled."""
+    """Table, functions, mapping, rules and pump; the file that names the records which a function handled."""
     path = tmp_path / "seen"
     path.touch()
     create_mapping(url, create_table(url), path)
+    create_rules(url, tmp_path / "fired")
     with pumping(url, tmp_path):
         yield path
 
@@ -68,6 +78,18 @@ def create_mapping(url: str, stream: str, seen: Path) -> None:
     )
 
 
+def create_rules(url: str, fired: Path) -> None:
+    fired.touch()
+    create_function(url, ROUNDS, ROUND, {"FIRED": str(fired)})
+    arn = functions(url).get_function_configuration(FunctionName=ROUNDS)["FunctionArn"]
+    events = LocalSession().client("events", endpoint_url=url, config=patient())
+    for number, event in enumerate(EVENTS):
+        events.put_rule(Name=f"{number}", ScheduleExpression="rate(1 minute)")
+        events.put_targets(Rule=f"{number}", Targets=[{"Id": "0", "Arn": arn, "Input": json.dumps(event)}])
+    events.put_rule(Name="seldom", ScheduleExpression="rate(5 minutes)")
+    events.put_targets(Rule="seldom", Targets=[{"Id": "0", "Arn": arn}])
+
+
 def put(url: str, name: str, body: str = "") -> None:
     dynamodb = LocalSession().client("dynamodb", endpoint_url=url, config=patient())
     dynamodb.put_item(TableName=TABLE, Item={"id": {"S": name}, "body": {"S": body}})
@@ -90,3 +112,14 @@ def test_a_poisoned_record_ends_whole_in_s3_and_its_neighbours_are_handled(url: 
     assert lost["requestContext"]["condition"] == "RetryAttemptsExhausted"
     (record,) = json.loads(lost["payload"])["Records"]
     assert record["dynamodb"]["NewImage"]["body"] == {"S": "the body of poison"}
+
+
+@pytest.mark.usefixtures("seen")
+def test_rules_of_each_minute_fire_again_and_again_one_after_another_each_with_its_event(
+    tmp_path: Path,
+) -> None:
+    def fired() -> list[Any]:
+        return [json.loads(line) for line in (tmp_path / "fired").read_text().splitlines()]
+
+    assert wait_until(lambda: len(fired()) >= 6, 30), fired()
+    assert fired()[:6] == [*EVENTS, *EVENTS]

@@ -15,7 +15,7 @@ from tests.support.model.replay import Replay
 
 Made = dict[Item | None, list[tuple[Call, Item | None, Answer]]]
 """Calls by the item before; each with the item after and the answer, as the model has them."""
-STARTS = (None, Item("scheduled"))
+STARTS = (None, Item("scheduled", mark=1))
 
 explored = cache(lambda name: explore(CHANNELS[name]))
 

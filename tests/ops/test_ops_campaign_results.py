@@ -22,6 +22,7 @@ def test_how_the_messages_of_a_run_ended_is_told_with_rates_beside_sess_limits(w
     assert results(world) == {
         "put": 40,
         "under_way": 1,
+        "waiting": 0,
         "undelivered": 0,
         "cancelled": 0,
         "opted_out_since": 3,
@@ -37,6 +38,19 @@ def test_how_the_messages_of_a_run_ended_is_told_with_rates_beside_sess_limits(w
         "opted out since 3 of the topic",
     ):
         assert said in shown
+
+
+def test_a_run_and_its_stop_say_how_many_of_its_messages_wait(
+    world: World,
+) -> None:
+    world.collected(recipients=40, composed=40)
+    world.counted(delivered=10, scheduled=2179)
+    shown = " ".join(run("campaign", "status", "weekly").stdout.split())
+    assert "waiting 2,179 of these, for the day, their window or their send_at" in shown
+    page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
+    assert "2,179 waiting" in page.words
+    stopped = run("campaign", "stop", "weekly", "--run", RUN, "--yes")
+    assert "40, of which 2,179 wait." in " ".join(stopped.stdout.split())
 
 
 def test_a_stage_without_search_counts_nothing_and_says_how_far_the_run_is(world: World) -> None:

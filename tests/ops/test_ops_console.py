@@ -70,6 +70,30 @@ def test_a_message_shows_its_life_with_the_time_between(stage: RepairStage, brow
     assert "Its item is gone from the mailbox" in words
 
 
+def test_a_message_that_waits_says_for_what_and_can_be_cancelled(
+    stage: RepairStage, browser: Browser
+) -> None:
+    wait = {"version": "v", "reason": "outside_window"}
+    due = "2099-11-21T09:00:00Z"
+    stage.know("m", status="scheduled", scheduledFor=due, wait=wait, to="ada@example.com")
+    page = message(browser, "m")
+    assert "It may not be sent yet." in page.words
+    assert "It waits until its window opens, 2099-11-21 09:00:00 UTC." in page.words
+    assert ("Cancel …" in page.words, "Repair …" in page.words) == (True, False)
+    stage.know("n", status="scheduled", scheduledFor="2026-11-21T09:00:00Z")
+    page = message(browser, "n")
+    assert ("Cancel …" in page.words, "Repair …" in page.words) == (False, True)
+
+
+def test_an_empty_list_says_how_many_messages_lie_in_queues(stage: RepairStage, browser: Browser) -> None:
+    for url in ("mail", "mail-bulk"):
+        stage.sqs.send_message(QueueUrl=stage.urls[url], MessageBody="{}")
+    said = " so far; 2 messages lie in queues and are not listed yet."
+    assert f"No message{said}" in browser.get("/messages").words
+    nobody = browser.get("/messages", q="ada@example.com").words
+    assert f"No message has that id, and nothing was sent to ada@example.com{said}" in nobody
+
+
 def test_a_failed_message_says_why_and_what_to_do(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
     stage.put(mail("m"))

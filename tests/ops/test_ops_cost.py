@@ -18,14 +18,14 @@ from mailroom_ops.cost.parts import (
     request_parts,
     storage_cost,
 )
-from mailroom_ops.estimates.forecast import Sending
+from mailroom_ops.estimates.forecast import Sending, wait_price
 from mailroom_ops.estimates.lanes import Assumed, Stages
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES
 
 MILLION = 1_000_000
 CONTEXT: dict[str, Any] = STAGES
-NOTHING = fixed.Resources(*[0] * 9)
+NOTHING = fixed.Resources(*[0] * 10)
 
 
 def around(channel: str, lane: str = "normal", stage: str = "prod", **changes: Any) -> MessagePath:
@@ -178,19 +178,25 @@ def test_a_request_of_the_api_beside_its_message() -> None:
 
 
 def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
-    resources = fixed.Resources(8, 1, 14, 93, 12, 1, 3, 2, 4)
+    resources = fixed.Resources(8, 1, 14, 93, 12, 1, 3, 2, 4, 9)
     polls = 5 * 30.4 * 86_400 / 20
     assert fixed.dollars(resources, 0) == {
         "alarms": pytest.approx(8.30),
         "dashboard": 3,
-        "custom metrics": 0,
+        "custom metrics": 0.30,
         "metrics of mappings": pytest.approx(3.60),
         "polling of queues": pytest.approx(polls * (7 * 0.40 + 0.50) / MILLION),
+        # Each minute nine invocations of 0.05 s with 512 MB, their logs, two writes each; of one line an item
+        # is read, a queue's depth, and eight shards of the line beside the eight of what is due.
+        "rounds of release": pytest.approx(
+            30.4 * 1440 * (9 * (0.20 + 0.05 * 0.5 * 13.3334 + 0.5 + 2 * 0.625) + 9 * 0.125 + 0.40) / MILLION,
+            abs=1e-5,
+        ),
         "keys": 3,
         "rotation of keys": 4,
         "secrets": pytest.approx(1.60),
     }
-    assert fixed.dollars(resources, 2)["custom metrics"] == pytest.approx((2 * 4 + 3) * 0.30)
+    assert fixed.dollars(resources, 2)["custom metrics"] == pytest.approx((2 * 4 + 3 + 1) * 0.30)
 
 
 def test_the_first_ten_alarms_are_free() -> None:
@@ -211,6 +217,23 @@ def test_all_is_the_sum_of_its_parts() -> None:
     assert said.fixed.dollars == pytest.approx(sum(said.fixed.parts.values()), abs=0.001)
     assert said.dollars == pytest.approx(sum(each.dollars for each in said.channels) + said.fixed.dollars)
     assert said.dollars_per_1000 == pytest.approx(said.dollars / 1_020_500 * 1000, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("content_kb", "beside"),
+    [
+        (0, 0.0),
+        # The content written and deleted; sent, received and deleted once more, in an invocation more of ten.
+        (1, 2 * 0.625 + (0.1 + 2 / 10) * 0.40 + 0.20 / 10),
+        (3, 6 * 0.625 + (0.1 + 2 / 10) * 0.40 + 0.20 / 10),
+    ],
+)
+def test_a_wait_is_four_writes_a_read_and_what_its_content_takes(content_kb: int, beside: float) -> None:
+    # Held and handed over, each an item and its entry in the index; 0.010 s with 512 MB.
+    one = 4 * 0.625 + 0.125 + 0.010 * 0.5 * 13.3334 + beside
+    lane = Stages(CONTEXT).lane("prod", "mail", "bulk")
+    assert lane.batch == 10
+    assert wait_price(lane, content_kb) * MILLION == pytest.approx(one, abs=1e-5)
 
 
 def test_what_providers_take_is_not_guessed() -> None:

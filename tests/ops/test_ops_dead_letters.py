@@ -30,7 +30,7 @@ def test_each_queue_says_how_many_since_when_and_of_what_causes(stage: Stage) ->
     answer = json.loads(result.stdout)
     assert (answer["stage"], answer["letters"]) == ("dev", 2)
     found = {each["queue"]: each for each in answer["queues"]}
-    assert found.keys() == {"mail", "scheduled", "webhook", "audience", "fax"}
+    assert found.keys() == {"mail", "collect", "webhook", "audience", "fax"}
     assert found["mail"]["letters"] == 2
     assert found["mail"]["causes"] == {"unclaimed": 1, "malformed": 1}
     assert found["mail"]["oldest"].endswith("Z")
@@ -86,7 +86,7 @@ def test_a_queue_may_be_named_in_any_of_its_names(stage: Stage, name: str) -> No
 def test_a_queue_that_is_not_there_exits_with_2_and_names_those_that_are() -> None:
     result = run(app, "list", "--queue", "pigeon")
     assert result.exit_code == 2
-    assert "there are: audience, fax, mail, scheduled, webhook" in result.stderr
+    assert "there are: audience, collect, fax, mail, webhook" in result.stderr
 
 
 @pytest.mark.usefixtures("stage")

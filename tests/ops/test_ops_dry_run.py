@@ -65,7 +65,7 @@ def test_a_dry_run_says_on_which_days_they_go_out_where_the_day_has_a_limit(worl
     assert [(each["begins"][:16], each["messages"], each["left_for_codes"]) for each in found] == [
         ("2026-11-21T14:00", 1_500, 200),
         ("2026-11-22T15:15", 1_800, 200),
-        ("2026-11-23T16:30", 700, 200),
+        ("2026-11-23T16:15", 700, 200),
     ]
     shown = run().stdout
     assert "they go out on several days" in shown

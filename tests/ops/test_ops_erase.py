@@ -9,13 +9,15 @@ import pytest
 from typer import Typer
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import epoch
-from mailroom.message.message import Message
+from mailroom.ledger.contents import Contents, Held
+from mailroom.ledger.waits import Wait, Waits
+from mailroom.message.message import Key, Message, parse
 from mailroom_ops.erase.command import erase
 from tests.support.ops.dead_letters import PAYLOADS, Stage, erasable, run
 
 ADA = "ada@example.com"
 BOB = "bob@example.com"
+NOW = 1_795_251_600.0
 OVER = {
     "status": "sent",
     "startedAt": 1,
@@ -157,8 +159,27 @@ LATER = "2099-12-24T09:00:00.000Z"
 def scheduled(stage: Stage, id_: str, at: str = LATER, send_at: str = LATER, **item: Any) -> None:
     """A mail that waits for its `send_at`; `at` is what the ledger says of that."""
     stage.put("mailbox", id=id_, event_type="mail", send_at=send_at, **item)
-    row = {"status": "scheduled", "scheduledFor": at, "updatedAt": "x"}
+    row = {"status": "scheduled", "scheduledFor": at, "updatedAt": "x", "wait": {"reason": "send_at"}}
     stage.put("ledger", id=id_, event_type="mail", to=item["to"], **row)
+
+
+def waits_with_content(stage: Stage, id_: str, to: object) -> None:
+    """A mail that waits for the day, whose item is gone from the mailbox."""
+    message = plain_mail(id_, to)
+    wait = Wait(message, "day_used_up", NOW, "v1", lines_up=True)
+    assert Waits(stage.dynamodb, "mailroom-dev-ledger", 1e6, lambda: NOW).hold([wait]) == [True]
+    contents(stage).put([(Held(message.key, version), ADA) for version in ("v0", "v1")])
+
+
+def contents(stage: Stage) -> Contents:
+    """The contents of what waits."""
+    return Contents(stage.dynamodb, "mailroom-dev-contents", lambda: NOW)
+
+
+def plain_mail(id_: str, to: object) -> Message:
+    """A mail."""
+    item = {"id": id_, "event_type": "mail", "to": to, "subject": "Hello", "text": f"Hi {ADA}"}
+    return parse(item, CONTRACTS)
 
 
 def test_a_mail_of_which_the_ledger_knows_to_alone_is_not_taken_from_those_in_cc(stage: Stage) -> None:
@@ -225,16 +246,23 @@ def test_what_waits_is_cancelled(stage: Stage, row: dict[str, Any] | None) -> No
     assert ADA not in stage.everything()
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["scheduled", "not dispatched yet"])
-def test_the_ledger_remembers_what_was_erased_for_longer_than_its_schedule_waits(
-    stage: Stage, known: bool
-) -> None:
-    if known:
-        scheduled(stage, "m-1", to=ADA)
-    else:
-        stage.put("mailbox", id="m-1", event_type="mail", to=ADA, send_at=LATER)
-    erased()
-    assert stage.item("ledger", "m-1")["ttl"] > epoch(LATER)
+def test_what_waits_with_its_content_is_cancelled_and_neither_mark_nor_content_stays(stage: Stage) -> None:
+    waits_with_content(stage, "m-1", ADA)
+    waits_with_content(stage, "m-2", BOB)
+    answer = erased()
+    assert (answer["cancelled"], answer["left"]) == (1, 0)
+    assert {each["place"]: (each["found"], each["erased"]) for each in answer["places"]}["contents"] == (1, 2)
+    row = stage.item("ledger", "m-1")
+    assert row["status"] == "cancelled"
+    assert not row.keys() & {"wait", "waits_in", "waits_at", "to"}
+    assert {each["message"] for each in stage.items("contents")} == {"mail#m-2"}
+
+
+def test_a_content_that_release_has_not_deleted_yet_goes_with_a_message_that_is_over(stage: Stage) -> None:
+    sent(stage, "m-1")
+    contents(stage).put([(Held(Key("m-1", "mail"), "v1"), ADA)])
+    assert places(erased(), "erased")["contents"] == 1
+    assert not stage.items("contents")
 
 
 @pytest.mark.parametrize("held", [{"startedAt": 5}, {"provider_id": "f-1"}])
@@ -261,10 +289,10 @@ def test_a_mail_to_several_that_is_on_its_way_is_left_and_goes_with_the_next_run
 
 
 def test_a_mail_to_several_that_waits_with_its_content_is_left_until_it_was_sent(stage: Stage) -> None:
-    several = {"to": [ADA, BOB], "recipients": {ADA: {}, BOB: {}}}
-    held = {"scheduledFor": "2099-01-01T00:00:00.000Z", "trouble": {"code": "day_used_up", "message": ""}}
-    stage.put("ledger", id="m-1", event_type="mail", status="scheduled", updatedAt="x", **several, **held)
+    waits_with_content(stage, "m-1", [ADA, BOB])
+    before = stage.everything()
     assert "is on its way (scheduled)" in erased(code=1)["remains"][0]["why"]
+    assert stage.everything() == before
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`mailroom find` and `mailroom list`: what support asks first."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
 from tests.support.ops.search import index
 
+RUN = "2026-11-21T09:00Z"
 AT = 1_795_251_600_000
 
 
@@ -54,6 +56,7 @@ def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None
                 "id": "m-1",
                 "event_type": "mail",
                 "status": "bounced",
+                "waits_for": "",
                 "template": "welcome",
                 "subject": "Welcome, Ada",
                 "to": "ada@example.com",
@@ -63,6 +66,7 @@ def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None
         "more": False,
         "cursor": None,
         "looked_at": 1,
+        "queued": None,
     }
 
 
@@ -76,6 +80,32 @@ def test_whoever_got_nothing_is_no_success(stage: Stage) -> None:
     result = run("find", "eve@example.com")
     assert result.exit_code == 1
     assert "No messages to eve@example.com in dev." in result.stdout
+
+
+def test_an_empty_answer_says_how_many_messages_lie_in_queues_and_are_not_listed_yet(stage: Stage) -> None:
+    lanes = {}
+    for lane, count in (("normal", 2), ("bulk", 3)):
+        lanes[lane] = stage.sqs.create_queue(QueueName=f"mailroom-dev-mail-{lane}")["QueueUrl"]
+        for _ in range(count):
+            stage.sqs.send_message(QueueUrl=lanes[lane], MessageBody="{}")
+    stage.functions.environments["dispatch"]["ROUTES"] = json.dumps({"mail": lanes})
+    said = "5 messages lie in queues and are not listed yet."
+    assert f"No messages to ada@example.com in dev so far; {said}" in run("find", "ada@example.com").stdout
+    assert f"No messages in dev so far; {said}" in run("list").stdout
+    assert answer(run("list", "--json"))["queued"] == 5
+
+
+@pytest.mark.parametrize("words", [("find", "ada@example.com"), ("list", "--campaign", f"spring#{RUN}")])
+def test_a_message_that_waits_is_listed_with_what_it_waits_for(stage: Stage, words: tuple[str, ...]) -> None:
+    id_ = f"spring#{RUN}#ada#{1_795_251_600:08x}{'0' * 32}"
+    know(
+        stage, id_, status="scheduled", wait={"version": "v", "reason": "day_used_up"}, waits_in="line#mail#1"
+    )
+    index(stage.dynamodb)
+    (message,) = answer(run(*words, "--json"))["messages"]
+    assert (message["id"], message["status"], message["waits_for"]) == (id_, "scheduled", "day_used_up")
+    shown = run(*words).stdout
+    assert ("waits for" in shown, "the day's quota" in shown) == (True, True)
 
 
 def test_the_newest_come_in_pages_by_a_cursor(stage: Stage) -> None:

@@ -54,6 +54,8 @@ def diagnosis(
 # what is stuck
 
 ITEM = mail("a")
+MARK = {"version": "v", "reason": "day_used_up"}
+"""Mark of a message that waits."""
 IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
     "over": (known("sent", 9e6, completedAt=1), FINE),
     "claimed while a queue may hide it": (known("sending", 44_000, startedAt=1), FINE),
@@ -62,20 +64,32 @@ IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
     "a channel that is no more": (known("sending", 44_200, "pigeon"), ("overdue", "queue")),
     "reopened just now": (known("retrying", 800), FINE),
     "reopened and not begun": (known("retrying", 1000), ("overdue", "queue")),
-    "its time is not long past": (known("scheduled", 9e6, scheduledFor=iso(NOW - 800)), FINE),
-    "its time is long past": (
-        known("scheduled", 9e6, scheduledFor=iso(NOW - 1000)),
-        ("overdue", "scheduled"),
+    "it waits, though its time is long past": (
+        known("scheduled", 9e6, scheduledFor=iso(NOW - 9e5), wait=MARK),
+        FINE,
+    ),
+    "handed over while a queue may hide it": (
+        known("scheduled", 44_000, scheduledFor=iso(NOW - 44_000)),
+        FINE,
+    ),
+    "handed over before its time": (known("scheduled", 44_200, scheduledFor=iso(NOW - 44_000)), FINE),
+    "handed over long ago": (
+        known("scheduled", 44_200, scheduledFor=iso(NOW - 44_200)),
+        ("overdue", "queue"),
+    ),
+    "a fax handed over long ago": (
+        known("scheduled", 44_200, "fax", scheduledFor=iso(NOW - 44_200)),
+        ("overdue", "dispatch"),
+    ),
+    "a fax handed over again long ago": (
+        known("scheduled", 44_200, "fax", scheduledFor=iso(NOW - 44_200), claim_token="t"),
+        ("overdue", "outcomes"),
     ),
     "a dead letter": (known("sending", 9e6, dead_lettered_at=1000), ("dead_letter", "queue")),
     "a dead letter that is gone": (known("sending", 9e6, dead_lettered_at=2000), ("overdue", "queue")),
     "a dead fax that is gone": (
         known("sending", 9e6, "fax", dead_lettered_at=2000),
         ("overdue", "outcomes"),
-    ),
-    "a dead schedule that is gone": (
-        known("scheduled", 9e6, scheduledFor=iso(NOW - 1000), dead_lettered_at=2000),
-        ("overdue", "scheduled"),
     ),
     "a fax that waits": (known("retrying", 44_000, "fax", attempts=2, error={"code": "busy"}), FINE),
     "a fax that waited": (
@@ -102,7 +116,9 @@ def test_who_says_after_which_time_waits_for_no_queue() -> None:
 def test_what_was_begun_and_is_gone_from_the_mailbox_cannot_be_put_back_but_a_fax() -> None:
     assert diagnosis(known("sending", 9e6), None).state == "gone"
     assert diagnosis(known("sending", 9e6, "fax"), None).route == "outcomes"
-    assert diagnosis(known("scheduled", 9e6, scheduledFor=iso(NOW - 1e5)), None).route == "scheduled"
+    for event_type in ("mail", "fax"):
+        handed_over = known("scheduled", 9e6, event_type, scheduledFor=iso(NOW - 1e5))
+        assert diagnosis(handed_over, None) == Diagnosis("gone", ("end",), not_ended="")
 
 
 def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it() -> None:
@@ -167,10 +183,20 @@ def test_what_was_begun_is_queued_with_the_attempt_that_its_claim_takes(stage: R
     assert {each["id"]: each["attempt"] for each in stage.bodies("mail")} == {"first": 1, "third": 3}
 
 
-def test_what_waited_for_its_time_is_its_key_on_the_queue_of_schedules(stage: RepairStage) -> None:
-    stage.know("late", status="scheduled", scheduledFor="2026-01-01T00:00:00.000Z")
-    assert scanned("--yes")[1]["repaired"] == {"mail": 1}
-    assert stage.bodies("scheduled") == [{"id": "late", "event_type": "mail"}]
+def test_a_message_that_waits_is_left_to_release_and_one_that_was_handed_over_is_queued(
+    stage: RepairStage,
+) -> None:
+    due = {"status": "scheduled", "scheduledFor": "2026-01-01T00:00:00.000Z"}
+    stage.know("waits", **due, wait=MARK)
+    stage.know("lost", **due)
+    stage.know("gone", **due)
+    stage.put(mail("waits"), mail("lost"))
+    before = stage.ledger("waits")
+    code, answer = scanned("--yes")
+    assert (code, answer["found"]) == (1, {"overdue": {"mail": 1}, "gone": {"mail": 1}})
+    assert [body["id"] for body in stage.bodies("mail")] == ["lost"]
+    assert "waiting for release to hand it over" in run("repair", "waits", "--dry-run").stdout
+    assert stage.ledger("waits") == before
 
 
 def test_a_fax_whose_attempt_is_due_is_told_of_as_its_stream_did(stage: RepairStage) -> None:
@@ -319,11 +345,10 @@ def test_spans_are_read_and_written() -> None:
 # dead letters
 
 
-@pytest.mark.parametrize("holder", ["mail-dlq", "scheduled-dlq"])
-def test_a_dead_letter_is_left_where_it_lies_and_exits_with_1(stage: RepairStage, holder: str) -> None:
+def test_a_dead_letter_is_left_where_it_lies_and_exits_with_1(stage: RepairStage) -> None:
     stage.know("a", status="sending", dead_lettered_at=_ago(HOUR))
     stage.put(mail("a"))
-    stage.sqs.send_message(QueueUrl=stage.urls[holder], MessageBody="{}", DelaySeconds=60)
+    stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody="{}", DelaySeconds=60)
     code, answer = scanned("--yes")
     assert (code, answer["found"], answer["repaired"]) == (1, {"dead_letter": {"mail": 1}}, {})
 
@@ -346,16 +371,6 @@ def test_a_message_whose_letter_is_past_its_retention_goes_back_though_others_li
     stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody="{}")
     assert scanned("--yes")[1]["repaired"] == {"mail": 1}
     assert [each["id"] for each in stage.bodies("mail")] == ["expired"]
-
-
-def test_a_channel_without_dead_letters_of_its_own_may_have_them_among_the_schedules(
-    stage: RepairStage,
-) -> None:
-    stage.know("a", "sms", status="sending", dead_lettered_at=_ago(HOUR))
-    stage.sqs.send_message(QueueUrl=stage.urls["scheduled-dlq"], MessageBody="{}")
-    assert scanned("--yes")[1]["found"] == {"dead_letter": {"sms": 1}}
-    stage.sqs.purge_queue(QueueUrl=stage.urls["scheduled-dlq"])
-    assert scanned("--yes")[1]["found"] == {"gone": {"sms": 1}}
 
 
 def _ago(seconds: float) -> int:

@@ -82,10 +82,11 @@ def test_the_letters_are_moved_to_their_own_queue(stage: Stage) -> None:
 def test_body_attributes_and_group_go_along_but_not_what_the_scheduler_said(stage: Stage) -> None:
     text = {"DataType": "String", "StringValue": "x"}
     attributes = {"channel": text, "ERROR_CODE": text, "ERROR_MESSAGE": text}
-    stage.send("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, MessageAttributes=attributes)
-    assert run(app, "--dead-letters", "scheduled", "--yes").exit_code == 0
-    (moved,) = stage.waiting("scheduled")
-    assert json.loads(moved["Body"]) == {"id": "m-1", "event_type": "mail"}
+    start = {"campaign": "weekly", "scheduled_at": "2026-11-21T14:00:00Z"}
+    stage.send("collect-dlq", start, MessageAttributes=attributes)
+    assert run(app, "--dead-letters", "collect", "--yes").exit_code == 0
+    (moved,) = stage.waiting("collect")
+    assert json.loads(moved["Body"]) == start
     assert moved["MessageAttributes"].keys() == {"channel"}
 
 

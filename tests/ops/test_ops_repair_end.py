@@ -89,7 +89,14 @@ def test_what_a_worker_may_hold_is_refused_until_its_claim_must_be_over(stage: R
     ("item", "why"),
     [
         ({"status": "sent", "completedAt": 1}, "sent: it has its outcome"),
-        ({"status": "scheduled", "scheduledFor": "2026-01-01T00:00:00.000Z"}, "scheduled: it waits"),
+        (
+            {
+                "status": "scheduled",
+                "scheduledFor": "2026-01-01T00:00:00.000Z",
+                "wait": {"version": "v", "reason": "send_at"},
+            },
+            "scheduled: it waits",
+        ),
     ],
 )
 def test_what_has_another_end_is_refused(stage: RepairStage, item: dict[str, Any], why: str) -> None:

@@ -99,7 +99,7 @@ def test_one_that_is_over_leaves_nothing_to_do_and_exits_with_0(stage: RepairSta
     stage.failed("over", status="sent")
     result = run("repair", "over")
     assert result.exit_code == 0
-    assert "over (mail): on its way, or over" in result.stdout
+    assert "over (mail): on its way, waiting for release to hand it over, or over" in result.stdout
     assert "1 named looked at; 0 repaired." in result.stdout
 
 

@@ -105,7 +105,8 @@ def test_a_message_whose_recipient_was_erased_is_refused_force_or_not(stage: Rep
 
 UNDER_WAY: dict[str, tuple[dict[str, Any], str]] = {
     "sending": ({"status": "sending", "startedAt": 1}, "on its way"),
-    "scheduled": ({"status": "scheduled", "scheduledFor": "2030-01-01T00:00:00Z"}, "waits for its send_at"),
+    "scheduled": ({"status": "scheduled", "wait": {"reason": "day_used_up"}}, "waits for the day's quota"),
+    "handed over": ({"status": "scheduled", "scheduledFor": "2026-01-01T00:00:00Z"}, "on its way"),
     "dead": ({"status": "sending", "dead_lettered_at": 1}, "mailroom dead-letters"),
 }
 

@@ -1,5 +1,6 @@
 """`mailroom status`: where a message is, and what to do next."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import of_ledger, of_mailbox
+from mailroom.ledger.waits import REASONS, Waits
 from mailroom_ops.messages.status import reader_of, settled, view_of
+from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
 
 NOW = epoch("2026-11-21T14:00:00Z")
@@ -24,6 +27,15 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 def advice(**item: Any) -> str:
     """What is said of a ledger's item at 14:00."""
     return " ".join(view_of(of_ledger({"id": "m", "event_type": "mail", **item}), "dev", NOW).advice)
+
+
+def mark(reason: str) -> dict[str, Any]:
+    """The mark of a message that waits."""
+    return {"version": "v", "reason": reason}
+
+
+def test_each_reason_of_a_wait_has_words() -> None:
+    assert tuple(WAITS_FOR) == REASONS
 
 
 def test_all_that_the_ledger_knows_is_printed(stage: Stage) -> None:
@@ -128,10 +140,33 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
         ({"status": "sending", "dead_lettered_at": MS}, "mailroom dead-letters show m --stage dev"),
         ({"status": "retrying", "updatedAt": "2026-11-21T13:50:00Z"}, ""),
         ({"status": "retrying", "updatedAt": "2026-11-21T10:00:00Z"}, "Nothing has changed for 4 hours"),
-        ({"status": "scheduled", "scheduledFor": "2026-11-22T14:00:00Z"}, "It waits for 2026-11-22"),
         (
-            {"status": "scheduled", "scheduledFor": "2026-11-21T13:00:00Z"},
-            "60 minutes late. Requeue it: mailroom repair",
+            {"status": "scheduled", "scheduledFor": "2026-11-22T14:00:00Z", "wait": mark("send_at")},
+            "It waits for its send_at, 2026-11-22 14:00:00 UTC. To take it back: mailroom cancel m",
+        ),
+        (
+            {"status": "scheduled", "scheduledFor": "2026-11-22T09:00:00Z", "wait": mark("outside_window")},
+            "It waits until its window opens, 2026-11-22 09:00:00 UTC. It waits with its content",
+        ),
+        (
+            {"status": "scheduled", "scheduledFor": "2026-11-21T14:15:00Z", "wait": mark("day_used_up")},
+            "It waits for the day's quota, and is tried again about 2026-11-21 14:15:00 UTC.",
+        ),
+        (
+            {"status": "scheduled", "scheduledFor": "2026-11-21T14:30:00Z", "wait": mark("provider_refuses")},
+            "It waits until its provider takes messages, and is tried about 2026-11-21 14:30:00 UTC",
+        ),
+        (
+            {"status": "scheduled", "scheduledFor": "2026-11-21T13:00:00Z", "wait": mark("send_at")},
+            "60 minutes late: release does not hand over what waits",
+        ),
+        (
+            {"status": "scheduled", "updatedAt": "2026-11-21T13:59:00Z"},
+            "It was handed over to its queue, which delivers it at its time.",
+        ),
+        (
+            {"status": "scheduled", "updatedAt": "2026-11-21T10:00:00Z"},
+            "Nothing has changed for 4 hours, which is long.",
         ),
         ({"status": "failed", "error": {"code": "invalid"}}, "under a new id"),
         ({"status": "failed", "error": {"code": "expired"}}, "expires_at"),
@@ -187,7 +222,8 @@ def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:
 
 def test_a_scheduled_message_whose_item_is_gone_ends_as_cancelled(stage: Stage) -> None:
     due = "2099-11-21T15:00:00.000Z"
-    stage.put(LEDGER, id="m", event_type="mail", status="scheduled", scheduledFor=due)
+    waits = {"status": "scheduled", "scheduledFor": due, "wait": mark("send_at")}
+    stage.put(LEDGER, id="m", event_type="mail", **waits)
     assert (
         "Its item was deleted: at 2099-11-21 15:00:00 UTC it ends as cancelled" in run("status", "m").stdout
     )
@@ -195,18 +231,52 @@ def test_a_scheduled_message_whose_item_is_gone_ends_as_cancelled(stage: Stage) 
     assert "To take it back: mailroom cancel m --channel mail" in run("status", "m").stdout
 
 
-def test_a_message_that_waits_for_the_days_quota_says_about_when_and_is_no_deleted_one(stage: Stage) -> None:
-    waits = {"code": "day_used_up", "message": "it waits for the day's quota"}
-    due = "2099-11-21T15:00:00.000Z"
-    stage.put(LEDGER, id="m", event_type="mail", status="scheduled", scheduledFor=due, trouble=waits)
-    shown = " ".join(run("status", "m").stdout.split())
-    assert "It waits for the day's quota, about 2099-11-21 15:00:00 UTC" in shown
-    window = {"code": "outside_window", "message": "it waits until its window opens"}
-    stage.put(LEDGER, id="w", event_type="mail", status="scheduled", scheduledFor=due, trouble=window)
-    shown = " ".join(run("status", "w").stdout.split())
-    assert "It waits until its window opens, about 2099-11-21 15:00:00 UTC" in shown
-    assert "quota" not in shown
-    assert "ends as cancelled" not in shown
+def test_a_message_in_the_line_of_the_day_says_behind_how_many_and_until_about_when(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def before(_: Waits, channel: str, place: int) -> int:
+        return {("mail", MS // 1000): ahead[-1]}[channel, place]
+
+    monkeypatch.setattr(Waits, "before", before)
+    variables = {"LEDGER_TABLE": LEDGER, "BUDGETS_TABLE": "budgets"}
+    line = {"per_second": 10, "per_day": [["2026-01-01", 1000]], "reserve": 0.2}
+    found = of_ledger(
+        {
+            "id": "m",
+            "event_type": "mail",
+            "status": "scheduled",
+            "putAt": MS,
+            "scheduledFor": "2026-11-21T13:00:00Z",
+            "wait": mark("day_used_up"),
+            "waits_in": "line#mail#3",
+        }
+    )
+    ahead = [0]
+    assert (
+        place_of(found, turn_of(stage.session, "dev", found, lambda: NOW)) == "It waits for the day's quota"
+    )
+    stage.dynamodb.create_table(
+        TableName="budgets",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
+    )
+    stage.functions.environments["release"] = {**variables, "LINES": json.dumps({"mail": line})}
+    # Bulk has 800 a day. 300 of them were granted at 11:00, and count until 12:15 tomorrow.
+    hour = int(NOW) // 3600 - 3
+    budget = {"oldest": hour - 30, "used": 300, "bulk": 300, f"used_{hour}": 300, f"bulk_{hour}": 300}
+    stage.put("budgets", name="mail", line_at=MS // 1000, **budget)
+    for count, said in (
+        (450, "behind 450 others, until about 2026-11-21 14:00:00 UTC"),
+        (700, "behind 700 others, until about 2026-11-22 12:15:00 UTC"),
+        (2179, "behind 2,179 others, until about 2026-11-24 12:15:00 UTC"),
+        (10_000, "behind 10,000+ others, beyond about 2026-12-03 14:00:00 UTC"),
+    ):
+        ahead.append(count)
+        turn = turn_of(stage.session, "dev", found, lambda: NOW)
+        assert place_of(found, turn) == f"It waits for the day's quota, {said}"
+        (advised,) = view_of(found, "dev", NOW, turn=turn).advice
+        assert advised.startswith(f"It waits for the day's quota, {said}. It waits with its content")
 
 
 def test_what_was_put_just_now_is_looked_for_again_before_anything_is_said(stage: Stage) -> None:

@@ -138,6 +138,8 @@ def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None
     assert of("sending", trouble=trouble) == "A worker has it, or its provider. slow down (throttled)"
     assert of("sent", provider="ses") == "SES accepted it, and has not said more yet."
     assert of("sent", "fax", provider="telnyx") == "Telnyx says that it went through."
+    assert of("scheduled", wait={"version": "v", "reason": "send_at"}) == "It may not be sent yet."
+    assert of("scheduled") == "Its wait is over, and no worker has claimed it yet."
     assert of("a status of a later version") == ""
 
 

@@ -106,7 +106,7 @@ def test_the_bad_ones_of_a_day_are_found_by_the_index_of_failures(burst: Burst, 
     assert found >= {item["id"] for item in burst.bad.values() if item["event_type"] == "mail"}
 
 
-@pytest.mark.parametrize("queue", ["Mail", "MailBulk", "Scheduled", "Webhook"])
+@pytest.mark.parametrize("queue", ["Mail", "MailBulk", "Webhook"])
 def test_no_bad_item_is_a_dead_letter(burst: Burst, pipeline: Pipeline, queue: str) -> None:
     dead = "".join(pipeline.dead_letters(pipeline.output(f"{queue}DlqUrl")))
     assert not [item["id"] for item in burst.bad.values() if item["id"] in dead]

@@ -122,11 +122,13 @@ def test_the_documented_deploy_makes_every_stack(deployed: str) -> None:
 
 def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promises(deployed: str) -> None:
     dynamodb = LocalSession().client("dynamodb", endpoint_url=deployed, config=patient())
-    tables = ("mailbox", "ledger", "suppressions", "preferences", "dead-letters", "budgets", "search")
-    assert set(dynamodb.list_tables()["TableNames"]) == {f"mailroom-dev-{name}" for name in tables}
+    tables = ("mailbox", "ledger", "suppressions", "preferences", "dead-letters", "budgets", "contents")
+    assert set(dynamodb.list_tables()["TableNames"]) == {
+        f"mailroom-dev-{name}" for name in (*tables, "search")
+    }
     sqs = LocalSession().client("sqs", endpoint_url=deployed, config=patient())
     queues = {each.rpartition("/")[2] for each in sqs.list_queues()["QueueUrls"]}
-    names = ("mail", "mail-bulk", "sms", "scheduled", "fax-retry", "webhook", "feedback")
+    names = ("mail", "mail-bulk", "sms", "fax-retry", "webhook", "feedback")
     fifo = {f"mailroom-dev-fax{end}.fifo" for end in ("", "-dlq")}
     assert queues == fifo | {f"mailroom-dev-{name}{end}" for name in names for end in ("", "-dlq")}
     cloudwatch = LocalSession().client("cloudwatch", endpoint_url=deployed, config=patient())
@@ -135,7 +137,7 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     rings = {f"mailroom-dev-{name}-{why}" for name in (*names, "fax") for why in RINGS}
     functions = (
         *("send-mail", "send-mail-bulk", "send-sms", "send-fax", "retry-fax", "send-webhook", "feedback"),
-        *("dispatch", "outcomes", "index-messages", "dispatch-scheduled", "dead-letters"),
+        *("dispatch", "outcomes", "index-messages", "release", "dead-letters"),
         *("messages-api", "unsubscribe", "twilio-callbacks"),
     )
     fails = {f"mailroom-dev-{name}-{why}" for name in functions for why in FAILS}
@@ -143,9 +145,8 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     late = {f"mailroom-dev-{name}-{why}" for name in readers for why in LATE}
     rates = (f"ses-{of}-rate{end}" for of in ("bounce", "complaint") for end in ("", "-warning"))
     days = ("mail-day-used-up", "mail-day-used-up-warning")
-    others = {
-        f"mailroom-dev-{name}" for name in ("api-5xx", "webhooks-failing", "concurrency", *rates, *days)
-    }
+    single = ("api-5xx", "webhooks-failing", "concurrency", "release-late", *rates, *days)
+    others = {f"mailroom-dev-{name}" for name in single}
     assert found == rings | fails | late | others
     boards = cloudwatch.list_dashboards()["DashboardEntries"]
     assert [each["DashboardName"] for each in boards] == ["mailroom-dev"]

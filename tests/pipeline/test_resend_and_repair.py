@@ -1,8 +1,6 @@
 """`resend` and `repair`, as real processes, on a stage that runs."""
 
-import hashlib
 import json
-import math
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,9 +10,8 @@ from mailroom_local.harness.stage_client import typed
 from mailroom_local.stage.workspace import LEDGER, MAILBOX
 from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.items import correlation, mail
-from tests.support.pipeline.shared import Accepted, Pipeline, until
+from tests.support.pipeline.shared import Accepted, Pipeline
 
-SCHEDULES = "mailroom-local"
 LONG_AGO = iso(time.time() - 86_400)
 
 
@@ -57,32 +54,26 @@ def test_a_fax_that_was_given_up_is_faxed_again_by_resend(pipeline: Pipeline) ->
 
 
 def test_what_nobody_is_on_is_found_by_a_scan_and_sent_once(pipeline: Pipeline) -> None:
-    strand(pipeline, "lost-schedule")
-    pipeline.dynamodb.update_item(
-        TableName=LEDGER,
-        Key=typed({"id": "lost-schedule", "event_type": "mail"}),
-        UpdateExpression="SET scheduledFor = :past",
-        ExpressionAttributeValues=typed({":past": LONG_AGO}),
-    )
+    strand(pipeline, "lost-wait")
     strand(pipeline, "never-begun")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "never-begun", "event_type": "mail"}))
     know(
         pipeline, "lost-fax", "fax", status="sending", to="+13125550161", pdf_url="https://example.com/g.pdf"
     )
-    stuck = {"lost-schedule": "overdue", "never-begun": "missing", "lost-fax": "overdue"}
+    stuck = {"lost-wait": "overdue", "never-begun": "missing", "lost-fax": "overdue"}
     looked = told(pipeline, "repair", *stuck, "--older-than", "2s", "--dry-run", code=1)
     assert states(looked) == stuck
     assert not pipeline.ledger("never-begun")
     answer = told(pipeline, "repair", "--scan", "--older-than", "2s", "--yes", code=None)
     assert answer["repaired"]["mail"] >= 2
     assert answer["repaired"]["fax"] >= 1
-    pipeline.until_ended("lost-schedule", "never-begun")
+    pipeline.until_ended("lost-wait", "never-begun")
     pipeline.until_ended("lost-fax", event_type="fax")
     assert pipeline.ledger("lost-fax", "fax")["status"] == "sent"
     told(pipeline, "repair", "--scan", "--older-than", "2s", "--yes", code=None)
     after = told(pipeline, "repair", *stuck, "--older-than", "2s", "--dry-run")
     assert states(after) == dict.fromkeys(stuck, "fine")
-    assert [len(mails(pipeline, id_)) for id_ in ("lost-schedule", "never-begun")] == [1, 1]
+    assert [len(mails(pipeline, id_)) for id_ in ("lost-wait", "never-begun")] == [1, 1]
 
 
 def test_a_message_that_is_named_to_repair_goes_back_at_once_and_is_sent_once(pipeline: Pipeline) -> None:
@@ -106,10 +97,15 @@ def know(pipeline: Pipeline, id_: str, event_type: str, **attributes: object) ->
 
 
 def strand(pipeline: Pipeline, id_: str) -> None:
-    """A mail that waits for a schedule which is no more, and whose time has come since."""
-    due = (datetime.now(UTC) + timedelta(minutes=20)).replace(microsecond=0)
+    """A mail that waited, whose mark is gone and whose time has come since."""
+    due = datetime.now(UTC) + timedelta(minutes=20)
     pipeline.put(mail(id_, send_at=due.isoformat()))
-    until(lambda: pipeline.ledger(id_), 20, lambda: "no ledger item")
-    name = hashlib.sha256(f"mail\0{id_}\0{math.ceil(due.timestamp())}".encode()).hexdigest()
-    pipeline.scheduler.delete_schedule(GroupName=SCHEDULES, Name=name)
+    pipeline.until_waits("send_at", id_)
+    pipeline.dynamodb.update_item(
+        TableName=LEDGER,
+        Key=typed({"id": id_, "event_type": "mail"}),
+        UpdateExpression="SET scheduledFor = :past, updatedAt = :past REMOVE #wait, waits_in, waits_at",
+        ExpressionAttributeNames={"#wait": "wait"},
+        ExpressionAttributeValues=typed({":past": LONG_AGO}),
+    )
     pipeline.dynamodb.put_item(TableName=MAILBOX, Item=typed(mail(id_)))

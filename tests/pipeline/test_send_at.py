@@ -1,40 +1,26 @@
-"""Messages that wait for their time: by the queue's delay, or by a schedule."""
+"""Messages that wait for their time: in their queue for two minutes, before that in the ledger."""
 
-import hashlib
 import json
-import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mailroom.clock import iso
 from mailroom_local.harness.expected import Item
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
-
-GROUP = "mailroom-local"
 
 
 def ahead(**spans: float) -> datetime:
     return datetime.now(UTC) + timedelta(**spans)
 
 
-def schedule_name(id_: str, send_at: str) -> str:
-    due = math.ceil(datetime.fromisoformat(send_at).timestamp())
-    return hashlib.sha256(f"mail\0{id_}\0{due}".encode()).hexdigest()
-
-
-def schedule(pipeline: Pipeline, item: Item) -> str:
-    """Put a message that waits; its schedule's own Input."""
+def put_waiting(pipeline: Pipeline, id_: str, **attributes: object) -> Item:
+    """Put a mail for twenty minutes ahead, and wait until it waits."""
+    item = mail(id_, **({"send_at": ahead(minutes=20).isoformat()} | attributes))
     pipeline.put(item)
-    until(lambda: pipeline.ledger(item["id"]), 20, lambda: "no ledger item")
-    name = schedule_name(item["id"], item["send_at"])
-    made = pipeline.scheduler.get_schedule(GroupName=GROUP, Name=name)
-    return made["Target"]["Input"]
-
-
-def schedules(pipeline: Pipeline) -> set[str]:
-    """The names of all that stand."""
-    return {each["Name"] for each in pipeline.scheduler.list_schedules(GroupName=GROUP)["Schedules"]}
+    pipeline.until_waits("send_at", id_)
+    return item
 
 
 @pytest.mark.parametrize("seconds", [2.4, 2.9])
@@ -45,50 +31,45 @@ def test_a_mail_is_not_sent_before_a_send_at_a_few_seconds_ahead(pipeline: Pipel
     assert due <= accepted < due + timedelta(seconds=60)
 
 
-def test_a_send_at_twenty_minutes_ahead_makes_a_schedule_with_the_key_alone(pipeline: Pipeline) -> None:
+def test_a_send_at_twenty_minutes_ahead_waits_in_the_ledger_without_its_content(pipeline: Pipeline) -> None:
     due = ahead(minutes=20).replace(microsecond=0)
-    pipeline.put(mail("later", send_at=due.isoformat()))
-    until(lambda: pipeline.ledger("later"), 20, lambda: "no ledger item")
+    put_waiting(pipeline, "later", send_at=due.isoformat())
     row = pipeline.ledger("later")
-    assert (row["status"], row["scheduledFor"]) == ("scheduled", f"{due:%Y-%m-%dT%H:%M:%S}.000Z")
-    made = pipeline.scheduler.get_schedule(GroupName=GROUP, Name=schedule_name("later", due.isoformat()))
-    assert made["ScheduleExpression"] == f"at({due:%Y-%m-%dT%H:%M:%S})"
-    assert made["ScheduleExpressionTimezone"] == "UTC"
-    assert made["ActionAfterCompletion"] == "DELETE"
-    assert made["Target"]["Arn"] == pipeline.output("ScheduledQueueArn")
-    assert made["Target"]["DeadLetterConfig"]["Arn"] == pipeline.output("ScheduledDlqArn")
-    assert ":role/" in made["Target"]["RoleArn"]
-    assert json.loads(made["Target"]["Input"]) == {"id": "later", "event_type": "mail"}
+    assert (row["scheduledFor"], int(row["waits_at"])) == (iso(due.timestamp()), due.timestamp())
+    assert row["waits_in"].startswith("due#")
+    assert pipeline.contents("later") == 0
     assert not pipeline.mails("later")
 
 
-def test_when_its_time_comes_a_scheduled_mail_is_sent_once_however_often_it_comes(pipeline: Pipeline) -> None:
-    item = mail("due", send_at=ahead(minutes=20).isoformat(), lane="bulk")
-    due = schedule(pipeline, item)
-    pipeline.put(item | {"send_at": ahead(seconds=-1).isoformat()})  # its time has come
-    pipeline.send(pipeline.output("ScheduledQueueUrl"), [due, due])
+def test_when_its_time_comes_a_mail_is_sent_once_also_if_a_copy_comes(pipeline: Pipeline) -> None:
+    item = put_waiting(pipeline, "due", lane="bulk")
+    pipeline.put(item | {"send_at": ahead(seconds=-1).isoformat()})
+    pipeline.come_due("due")
     pipeline.one_mail("due")
-    pipeline.send(pipeline.output("ScheduledQueueUrl"), [due])
-    sender = pipeline.output("SendMailBulkFunctionName")
-    pipeline.until_logged(sender, "already done", '"due"')
+    assert not {"wait", "waits_in", "waits_at"} & pipeline.ledger("due").keys()
+    pipeline.send(pipeline.output("MailBulkQueueUrl"), [json.dumps(item)])
+    pipeline.until_logged(pipeline.output("SendMailBulkFunctionName"), "already done", '"due"')
     assert pipeline.one_mail("due")
 
 
 def test_a_mail_whose_send_at_was_moved_on_waits_again(pipeline: Pipeline) -> None:
-    item = mail("moved", send_at=ahead(minutes=20).isoformat())
-    first, later = schedule(pipeline, item), ahead(minutes=40).isoformat()
-    pipeline.put(item | {"send_at": later})
-    pipeline.send(pipeline.output("ScheduledQueueUrl"), [first])
-    second = schedule_name("moved", later)
-    until(lambda: second in schedules(pipeline), 20, lambda: "it does not wait again")
-    assert pipeline.ledger("moved")["status"] == "scheduled"
+    item, later = put_waiting(pipeline, "moved"), ahead(minutes=40).replace(microsecond=0)
+    pipeline.put(item | {"send_at": later.isoformat()})
+    pipeline.come_due("moved")
+    waiting = ("scheduled", iso(later.timestamp()))
+
+    def stands() -> tuple[str, str]:
+        row = pipeline.ledger("moved")
+        return row["status"], row["scheduledFor"]
+
+    until(lambda: stands() == waiting, 20, lambda: f"it does not wait again: {stands()}")
     assert not pipeline.mails("moved")
 
 
-def test_a_scheduled_mail_that_is_deleted_before_its_time_is_cancelled(pipeline: Pipeline) -> None:
-    due = schedule(pipeline, mail("taken-back", send_at=ahead(hours=48).isoformat()))
+def test_a_mail_that_is_deleted_before_its_time_is_cancelled(pipeline: Pipeline) -> None:
+    put_waiting(pipeline, "taken-back", send_at=ahead(hours=48).isoformat())
     pipeline.delete("taken-back")
-    pipeline.send(pipeline.output("ScheduledQueueUrl"), [due])
+    pipeline.come_due("taken-back")
     pipeline.until_ended("taken-back")
     row = pipeline.ledger("taken-back")
     assert (row["status"], row["error"]["code"]) == ("cancelled", "cancelled")
@@ -96,12 +77,9 @@ def test_a_scheduled_mail_that_is_deleted_before_its_time_is_cancelled(pipeline:
     assert not pipeline.mails("taken-back")
 
 
-def test_a_scheduled_mail_that_expires_before_it_is_sent_fails(pipeline: Pipeline) -> None:
-    send_at, expires_at = ahead(minutes=20), ahead(minutes=30)
-    item = mail("too-late", send_at=send_at.isoformat(), expires_at=expires_at.isoformat())
-    due = schedule(pipeline, item)
-    pipeline.put(
-        item | {"expires_at": ahead(seconds=-1).isoformat(), "send_at": ahead(minutes=-1).isoformat()}
-    )
-    pipeline.send(pipeline.output("ScheduledQueueUrl"), [due])
+def test_a_mail_that_expires_while_it_waits_fails(pipeline: Pipeline) -> None:
+    item = put_waiting(pipeline, "too-late", expires_at=ahead(minutes=30).isoformat())
+    past = {"expires_at": ahead(seconds=-1).isoformat(), "send_at": ahead(minutes=-1).isoformat()}
+    pipeline.put(item | past)
+    pipeline.come_due("too-late")
     assert pipeline.failure("too-late").startswith("expires_at: ")

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
+from mailroom.aws.dynamo_values import image_of
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
 from mailroom_local.aws import ACCOUNT, REGION, STAGE
@@ -29,6 +30,7 @@ COMMANDS = (
     ("find", WHO),
     ("list",),
     ("status", "for-support"),
+    ("status", "in-line"),
     ("failures", "--since", "1h"),
     ("suppressions", "show", WHO),
     ("preferences", "show", WHO),
@@ -52,6 +54,12 @@ PAGES = (
 def asked(pipeline: Pipeline, tmp_path: Path) -> set[Request]:
     """What IAM was asked for the commands and the console's pages."""
     pipeline.put(mail("for-support", email=WHO))
+    # Of a shard that release does not have, so that it stays in the line.
+    waits = {"status": "scheduled", "putAt": 1, "waits_in": "line#mail#none"}
+    mark = {"wait": {"version": "v", "reason": "day_used_up"}, "waits_at": 1, "ttl": 9_999_999_999}
+    mark |= {"scheduledFor": iso(time.time()), "updatedAt": iso(time.time())}
+    item = image_of({"id": "in-line", "event_type": "mail", **waits, **mark})
+    pipeline.dynamodb.put_item(TableName=f"mailroom-{STAGE}-ledger", Item=item)
     runs = Runs(pipeline.dynamodb, pipeline.output("RunsTableName"))
     runs.begin(CAMPAIGN, "for-support", "start", iso(time.time()))
     pipeline.until_ended("for-support")

@@ -25,7 +25,7 @@ def at_rest(pipeline: Pipeline, request: pytest.FixtureRequest) -> Pipeline:
     last = f"last-on-{request.param}"
     pipeline.put(mail(last))
     pipeline.one_mail(last)
-    names = ("Mail", "MailBulk", "Scheduled", "Fax", "FaxRetry", "Webhook")
+    names = ("Mail", "MailBulk", "Fax", "FaxRetry", "Webhook")
     urls = [pipeline.output(f"{queue}QueueUrl") for queue in names]
     until(
         lambda: all(map(pipeline.queue_is_empty, urls)),

@@ -35,6 +35,8 @@ MAILS, RATE = 80, 40.0
 """How many mails go with all of the demo's other messages, and how many messages a second are put: for longer
 than the deployment takes."""
 PATIENCE_SECONDS = 60.0
+REMOVED = {"mailroom-local-dispatch-scheduled"}
+"""Functions that BASE has and this code does not: `release` hands over what waits."""
 MISSING = (
     f"the commit {BASE[:8]} of tests/release/base is not in this clone, so no update was tried; fetch it by "
     f"`git fetch --depth 1 origin {BASE}`"
@@ -144,8 +146,8 @@ def hashes(stage: StageClient) -> dict[str, str]:
 
 def test_every_function_gets_its_new_code_while_messages_are_on_their_way(updated: Updated) -> None:
     before, after = updated.code
-    assert before.keys() <= after.keys()
-    assert not {name for name in before if before[name] == after[name]}
+    assert before.keys() - after.keys() == REMOVED
+    assert not {name for name in before.keys() & after.keys() if before[name] == after[name]}
     assert updated.put[1] < len(updated.load)  # the deployment was over before the last message was put
     assert {event_type for _, event_type in (each.key for each in updated.load)} == {
         "mail",

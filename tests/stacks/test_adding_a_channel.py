@@ -169,7 +169,7 @@ def test_the_dashboard_shows_it(templates: dict[str, Template]) -> None:
         assert re.search(rf"{STAGE}-{name}\W", shown), name
 
 
-@pytest.mark.parametrize("function", ["dispatch", "dispatch-scheduled"])
+@pytest.mark.parametrize("function", ["dispatch", "release"])
 def test_dispatch_knows_where_it_goes_and_may_send_there(
     templates: dict[str, Template], function: str
 ) -> None:

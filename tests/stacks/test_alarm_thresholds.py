@@ -15,14 +15,13 @@ from tests.support.stacks.variants import up_to, variant
 AT_LEAST = "GreaterThanOrEqualToThreshold"
 ALONE = {"messages-api", "unsubscribe", "twilio-callbacks", "dead-letters"}
 """Functions whose failures nothing redelivers."""
-SHORT_DELAY = 900
-"""Seconds that a message may lie delayed in a standard queue, by SQS."""
+SHORT_DELAY = 120
+"""Seconds before its time at which a message may lie delayed in its own queue."""
 WAITING = {
-    "mail": 30,
+    "mail": 17,
     "mail-bulk": 720,
-    "sms": 30,
+    "sms": 17,
     "feedback": 15,
-    "scheduled": 30,
     "webhook": 60,
     "collect": 60,
     "fax-retry": 60,
@@ -48,7 +47,7 @@ def test_a_message_may_wait_for_as_long_as_its_queue_is_for(
 def test_a_setting_says_for_how_long_a_queues_messages_may_wait() -> None:
     settings = accepted("monitoring", {"waiting_minutes": {"mail": 5, "fax-retry": 2}})
     assert (waiting_seconds(settings, "mail"), waiting_seconds(settings, "fax-retry")) == (300, 120)
-    assert waiting_seconds(settings, "sms") == 1_800
+    assert waiting_seconds(settings, "sms") == 1_020
 
 
 def test_a_fax_that_waits_for_its_next_attempt_rings_nothing() -> None:
@@ -60,7 +59,7 @@ def test_a_fax_that_waits_for_its_next_attempt_rings_nothing() -> None:
 
 def test_a_webhook_that_waits_for_its_next_try_rings_nothing() -> None:
     slow = accepted("webhook.delays_seconds", [1_800, 1_800, 3_600, 7_200])
-    assert waiting_seconds(slow, "webhook") == 900 + 1_800 + 1_800 + 3_600 + 900
+    assert waiting_seconds(slow, "webhook") == SHORT_DELAY + 1_800 + 1_800 + 3_600 + 900
 
 
 def test_a_message_that_lies_delayed_in_its_own_queue_until_its_send_at_rings_nothing() -> None:
@@ -233,16 +232,23 @@ def test_where_a_silence_says_nothing_an_alarm_stays_as_it_was(whole: Templates,
 
 
 def test_everything_else_that_reports_nothing_is_idle(whole: Templates) -> None:
-    kinds = ("dlq-not-empty", "gave-up", "-dropped", "-rate", "-rate-warning")
+    kinds = ("dlq-not-empty", "gave-up", "-dropped", "-rate", "-rate-warning", "release-late")
     others = [each.properties for each in alarms(whole) if not each.name.endswith(kinds)]
     assert len(others) > 60
     assert {each["TreatMissingData"] for each in others} == {"notBreaching"}
 
 
+def test_an_alarm_rings_if_release_is_late_or_silent_for_five_minutes(whole: Templates) -> None:
+    rings = alarm(whole, "mailroom-dev-release-late")
+    assert (rings["MetricName"], rings["Statistic"], rings["Period"]) == ("ReleaseLate", "Maximum", 60)
+    assert (rings["Threshold"], rings["EvaluationPeriods"]) == (300_000, 5)
+    assert rings["TreatMissingData"] == "breaching"
+
+
 def test_thresholds_are_settings() -> None:
     stage = variant({"monitoring": {"waiting_minutes": {"sms": 3}, "concurrency_quota": 3_000}})
     rings = {each.name.removeprefix("mailroom-dev-"): each.properties["Threshold"] for each in alarms(stage)}
-    assert (rings["sms-waiting-long"], rings["mail-waiting-long"]) == (180, 1_800)
+    assert (rings["sms-waiting-long"], rings["mail-waiting-long"]) == (180, 1_020)
     assert rings["dispatch-iterator-age"] == 300_000
     assert (rings["dispatch-slow"], rings["concurrency"]) == (57_000, 2_400)
     assert rings["send-mail-slow"] == 57_500  # until then a sender may run by design

@@ -115,16 +115,6 @@ def test_a_campaign_without_a_schedule_is_started_by_hand_alone(by_hand: Templat
     assert by_hand.one("SQS::Queue", QueueName=COLLECT)
 
 
-def test_only_the_function_that_feeds_its_own_queue_may_go_round_in_a_loop(whole: Templates) -> None:
-    looping = {
-        function["FunctionName"]: function["RecursiveLoop"]
-        for stack in whole.stacks.values()
-        for function in stack.all("Lambda::Function")
-        if "RecursiveLoop" in function
-    }
-    assert looping == {COLLECT: "Allow"}
-
-
 def test_runs_are_found_by_campaign_and_forgotten_by_ttl(weekly: Template) -> None:
     table = weekly.one("DynamoDB::Table", TableName="mailroom-dev-campaign-runs")
     assert table["KeySchema"] == [

@@ -99,7 +99,7 @@ def test_from_top_to_bottom_it_goes_from_what_to_why(dev: Templates) -> None:
     titles = [markdown.splitlines()[0] for _, markdown in sorted(texts)]
     assert titles == [
         "# Mailroom, stage dev",
-        *("## Promises", "## Channels", "## Queues", "## Functions", "## Streams", "## Outside"),
+        *("## Promises", "## Channels", "## Queues", "## Waits", "## Functions", "## Streams", "## Outside"),
     ]
 
 
@@ -163,6 +163,7 @@ def test_thresholds_are_drawn_where_alarms_ring(dev: Templates) -> None:
     assert drawn["mail: in flight"] == {"alarm": 100_000, "SQS's limit": 120_000}
     assert drawn["send-fax: duration, ms"] == {"alarm": 895_000, "time-out": 900_000}
     assert drawn["SES: bounce rate"] == {"warning": 0.02, "alarm": 0.05}
+    assert drawn["release: late, ms"] == {"alarm": 300_000}
     assert drawn["dispatch: behind, ms"] == {"alarm": 300_000}
     assert drawn["The account's concurrency"] == {"alarm": 800, "quota": 1_000}
     rings = {each.name: each.properties["Threshold"] for each in alarms(dev)}

@@ -21,7 +21,7 @@ def test_every_dead_letter_queue_of_the_stage_is_looked_at_under_its_short_name(
         for queue in stack.all("SQS::Queue")
     }
     assert looked.keys() == {name for name in made if "-dlq" in name}
-    assert {"mail-dlq", "fax-dlq.fifo", "fax-retry-dlq", "scheduled-dlq", "feedback-dlq"} < looked.keys()
+    assert {"mail-dlq", "fax-dlq.fifo", "fax-retry-dlq", "feedback-dlq"} < looked.keys()
     for name, url in looked.items():
         short = "".join(map(str.capitalize, name.partition("-dlq")[0].split("-")))
         assert re.search(f":ExportsOutputRef{short}DeadLetters", url)
@@ -41,7 +41,7 @@ def test_it_receives_and_puts_back_and_may_delete_nothing(dev: Templates) -> Non
         *("dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"),
     }
     for action in look:
-        assert len(may[action]) == 8
+        assert len(may[action]) == 7
         assert all(re.search("ExportsOutputFnGetAtt[A-Za-z]+DeadLetters", each) for each in may[action])
     assert may["dynamodb:PutItem"] == may["dynamodb:BatchGetItem"] == {"<DeadLettersBBF8BAAB.Arn>"}
     (ledger,) = may["dynamodb:UpdateItem"]
@@ -78,7 +78,7 @@ def test_the_pattern_fits_every_dead_letter_alarm_and_no_other(dev: Templates) -
     alarms = {each["AlarmName"] for stack in dev.stacks.values() for each in stack.all("CloudWatch::Alarm")}
     fit = {name for name in alarms if pattern.fullmatch(name)}
     assert fit == {name for name in alarms if "dlq" in name}
-    assert len(fit) == 8
+    assert len(fit) == 7
     assert not pattern.fullmatch("mailroom-devil-mail-dlq-not-empty")
 
 
@@ -117,5 +117,5 @@ def test_another_channel_is_looked_at_without_further_ado(changed: Template) -> 
     given = changed.environment("mailroom-dev-dead-letters")
     assert json.loads(given["DEAD_LETTER_QUEUES"]).keys() == {
         *("mail-dlq", "mail-bulk-dlq", "sms-dlq", "push-dlq"),
-        *("webhook-dlq", "scheduled-dlq", "feedback-dlq"),
+        *("webhook-dlq", "feedback-dlq"),
     }

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from mailroom_stacks.settings.load import load
-from mailroom_stacks.settings.queues import DAY, Waits, worker_rules
+from mailroom_stacks.settings.queues import DAY, Waits
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
 from tests.support.stacks.refusals import STAGES
@@ -85,11 +85,3 @@ def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
     # Half of 5 + 10 + 20 … + 640 covers 637.5 s, 31 half waits of 900 s the rest of 4 hours.
     assert mail.rules.max_receives == 1 + 8 + 31 + 5
     assert (mail.pace, bulk.pace) == (2 / (1 * 0.5), 2 / (1 * 0.5))
-
-
-def test_a_scheduled_record_waits_out_its_visibility_between_receives() -> None:
-    dev = load(STAGES, "dev")
-    rules = worker_rules(dev.scheduled, dev.lease_margin_seconds)
-    assert rules.visibility == 360
-    assert rules.max_receives == 1 + 3_600 // (360 // 2) + 5
-    assert rules.longest_stay == 360 * rules.max_receives

@@ -28,7 +28,7 @@ FUNCTIONS = [
     ("routing", "dispatch", "dispatch", environment.DispatchSettings),
     ("routing", "outcomes", "outcomes", environment.OutcomesSettings),
     ("routing", "index-messages", "index_messages", environment.IndexSettings),
-    ("routing", "dispatch-scheduled", "dispatch_scheduled", environment.DispatchScheduledSettings),
+    ("routing", "release", "release", environment.ReleaseSettings),
 ]
 TELEMETRY = {
     "MAILROOM_STAGE",
@@ -80,7 +80,7 @@ def test_the_mail_sender_gets_the_numbers_derived_for_its_lane(dev: Templates) -
     assert given["CONFIGURATION_SET"] == "mailroom-dev"
 
 
-@pytest.mark.parametrize("name", ["dispatch", "dispatch-scheduled"])
+@pytest.mark.parametrize("name", ["dispatch", "release"])
 def test_dispatch_knows_the_queue_of_each_lane_of_each_channel(dev: Templates, name: str) -> None:
     routes = json.loads(dev["routing"].environment(f"mailroom-dev-{name}")["ROUTES"])
     assert {event_type: set(lanes) for event_type, lanes in routes.items()} == {
@@ -95,7 +95,7 @@ def test_dispatch_knows_the_queue_of_each_lane_of_each_channel(dev: Templates, n
     assert re.search("WebhookQueue", routes["webhook"]["normal"])
 
 
-@pytest.mark.parametrize("name", ["dispatch", "dispatch-scheduled"])
+@pytest.mark.parametrize("name", ["dispatch", "release"])
 def test_dispatch_knows_where_a_fax_waits_and_what_callbacks_may_be(dev: Templates, name: str) -> None:
     given = dev["routing"].environment(f"mailroom-dev-{name}")
     delayed = json.loads(given["DELAYED_ROUTES"])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom_stacks.constructs.grants import Grant
-from tests.support.stacks.templates import Templates, allowed, text
+from tests.support.stacks.templates import Templates, allowed
 
 ACCOUNT = "eu-central-1:111122223333"
 CONSUME = {
@@ -27,17 +27,15 @@ def logical(stage: Templates, stack: str, kind: str, **properties: str) -> str:
     return name
 
 
-@pytest.mark.parametrize(
-    ("function", "queue", "asks"),
-    [("send-mail", "mail", set()), ("send-mail-bulk", "mail-bulk", {"dynamodb:GetItem"})],
-)
+@pytest.mark.parametrize(("function", "queue"), [("send-mail", "mail"), ("send-mail-bulk", "mail-bulk")])
 def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_links_and_sends(
-    dev: Templates, function: str, queue: str, asks: set[str]
+    dev: Templates, function: str, queue: str
 ) -> None:
     may = dev["channels"].policy(f"mailroom-dev-{function}")
     own = logical(dev, "channels", "SQS::Queue", QueueName=f"mailroom-dev-{queue}")
-    assert may.keys() == CONSUME | LOG | asks | {
+    assert may.keys() == CONSUME | LOG | {
         "dynamodb:BatchGetItem",
+        "dynamodb:BatchWriteItem",
         "dynamodb:PartiQLInsert",
         "dynamodb:UpdateItem",
         "ses:SendEmail",
@@ -45,13 +43,12 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_li
         "s3:GetObject",
         "s3:ListBucket",
         "secretsmanager:GetSecretValue",
-        "sqs:SendMessage",
     }
     assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
-    assert may["sqs:SendMessage"] == {f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-scheduled"}
     budgets = {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-budgets"}
     assert budgets < may["dynamodb:UpdateItem"]
-    assert all(may[action] == budgets for action in asks)
+    (contents,) = may["dynamodb:BatchWriteItem"]
+    assert "ExportsOutputFnGetAttContents" in contents
     for writes in (may["dynamodb:PartiQLInsert"], may["dynamodb:UpdateItem"] - budgets):
         assert all("ExportsOutputFnGetAttLedger" in each for each in writes)
     preferences, suppressions = sorted(may["dynamodb:BatchGetItem"])
@@ -87,20 +84,18 @@ def test_mail_may_be_sent_from_the_stages_senders_alone(dev: Templates) -> None:
         assert each["Condition"] == {"StringEqualsIgnoreCase": {"ses:FromAddress": ["mailroom@example.com"]}}
 
 
-def test_dispatch_reads_the_stream_sends_to_the_channels_and_makes_schedules(dev: Templates) -> None:
+def test_dispatch_reads_the_stream_sends_to_the_channels_and_writes_the_ledger(dev: Templates) -> None:
     may = dev["routing"].policy("mailroom-dev-dispatch")
     bucket = logical(dev, "routing", "S3::Bucket")
     stream = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}
     assert may.keys() == LOG | stream | {
         "dynamodb:ListStreams",
+        "dynamodb:PartiQLInsert",
         "dynamodb:UpdateItem",
-        "iam:PassRole",
         "s3:ListBucket",
         "s3:PutObject",
-        "scheduler:CreateSchedule",
         "sqs:SendMessage",
     }
-    assert may["scheduler:CreateSchedule"] == {f"arn:aws:scheduler:{ACCOUNT}:schedule/mailroom-dev/*"}
     assert may["dynamodb:ListStreams"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-mailbox/stream/*"}
     assert may["s3:PutObject"] == {f"<{bucket}.Arn>/*"}
     sent_to = {re.search("ExportsOutputFnGetAtt(.*)Queue", each) for each in may["sqs:SendMessage"]}
@@ -179,44 +174,36 @@ def test_outcomes_reads_the_ledgers_stream_and_sends_to_the_webhook_and_retry_qu
     assert "ExportsOutputFnGetAttWebhookQueue" in webhook
 
 
-def test_the_schedules_role_may_be_passed_to_the_scheduler_alone(dev: Templates) -> None:
-    passing = [
-        each
-        for role in dev["routing"].all("IAM::Role")
-        for each in statements(role)
-        if each["Action"] == "iam:PassRole"
-    ]
-    assert len(passing) == 2  # dispatch, and dispatch-scheduled for a time that was moved on
-    for each in passing:
-        assert each["Condition"] == {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
+def test_release_reads_waits_items_and_contents_and_sends_to_the_queues_of_messages_alone(
+    dev: Templates,
+) -> None:
+    may = dev["routing"].policy("mailroom-dev-release")
+    dynamodb = {"BatchGetItem", "BatchWriteItem", "GetItem", "PartiQLInsert", "Query", "UpdateItem"}
+    queues = {"sqs:GetQueueAttributes", "sqs:SendMessage"}
+    assert may.keys() >= LOG | queues | {f"dynamodb:{action}" for action in dynamodb}
+    assert not [action for action in may if action.startswith(("scheduler:", "iam:"))]
+    assert tables(may["dynamodb:BatchGetItem"]) == {"Mailbox", "Contents"}
+    assert tables(may["dynamodb:BatchWriteItem"]) == {"Contents"}
+    assert tables(may["dynamodb:UpdateItem"]) == {"Ledger", "Budgets"}
+    (index,) = may["dynamodb:Query"]
+    assert index.endswith("/index/waiting")
+    (lane,) = may["sqs:GetQueueAttributes"]
+    assert "MailBulk" in lane
+    assert {lane} < may["sqs:SendMessage"]
 
 
-def test_dispatch_scheduled_reads_items_back_from_the_mailbox(dev: Templates) -> None:
-    may = dev["routing"].policy("mailroom-dev-dispatch-scheduled")
-    schedules = {"scheduler:CreateSchedule", "iam:PassRole"}
-    tables = {"dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
-    assert may.keys() == CONSUME | LOG | schedules | tables | {"sqs:SendMessage"}
-    assert all("ExportsOutputFnGetAttMailbox" in each for each in may["dynamodb:BatchGetItem"])
-    assert all("ExportsOutputFnGetAttLedger" in each for each in may["dynamodb:UpdateItem"])
+def tables(arns: set[str]) -> set[str]:
+    """The tables of the stack `mailbox` that are named."""
+    return {name for arn in arns for name in re.findall("ExportsOutputFnGetAtt([A-Z][a-z]+)", arn)}
 
 
-def test_a_schedule_may_send_to_its_queue_or_that_queues_dlq_and_only_for_this_group(dev: Templates) -> None:
-    (role,) = (
-        each
-        for each in dev["routing"].all("IAM::Role")
-        if "scheduler" in str(each["AssumeRolePolicyDocument"])
-    )
-    scheduled = f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-scheduled"
-    assert allowed(role) == {"sqs:SendMessage": {scheduled, f"{scheduled}-dlq"}}
-    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
-    conditions = trust["Condition"]["StringEquals"]
-    assert text(conditions["aws:SourceArn"]) == f"arn:aws:scheduler:{ACCOUNT}:schedule-group/mailroom-dev"
-    assert text(conditions["aws:SourceAccount"]) == "111122223333"
+def test_messages_wait_without_a_schedule(dev: Templates) -> None:
+    assert not dev["routing"].all("Scheduler::ScheduleGroup")
 
 
 def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_ours(dev: Templates) -> None:
     roles = [role for stack in dev.stacks.values() for role in stack.all("IAM::Role")]
-    assert len(roles) == 16
+    assert len(roles) == 15
     for role in roles:
         assert "ManagedPolicyArns" not in role
         for action, resources in allowed(role).items():

@@ -1,5 +1,7 @@
 """The tables and the payload bucket."""
 
+import json
+
 import pytest
 
 from tests.support.stacks.templates import Template, Templates, text
@@ -34,7 +36,7 @@ def test_failures_are_listed_by_day_with_what_an_operator_needs(dev: Templates) 
 
 def test_a_lines_faxes_are_listed_by_their_submission_with_the_providers_ids(dev: Templates) -> None:
     ledger = dev["mailbox"].one("DynamoDB::Table", TableName="mailroom-dev-ledger")
-    assert ledger["GlobalSecondaryIndexes"][1:] == [
+    assert ledger["GlobalSecondaryIndexes"][1:2] == [
         {
             "IndexName": "lines",
             "KeySchema": [
@@ -46,6 +48,40 @@ def test_a_lines_faxes_are_listed_by_their_submission_with_the_providers_ids(dev
     ]
     assert {"AttributeName": "line", "AttributeType": "S"} in ledger["AttributeDefinitions"]
     assert {"AttributeName": "submittedAt", "AttributeType": "N"} in ledger["AttributeDefinitions"]
+
+
+def test_messages_that_wait_are_listed_by_time_or_place_with_what_release_decides_by(dev: Templates) -> None:
+    ledger = dev["mailbox"].one("DynamoDB::Table", TableName="mailroom-dev-ledger")
+    assert ledger["GlobalSecondaryIndexes"][2:] == [
+        {
+            "IndexName": "waiting",
+            "KeySchema": [
+                {"AttributeName": "waits_in", "KeyType": "HASH"},
+                {"AttributeName": "waits_at", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["status", "putAt", "wait"]},
+        }
+    ]
+    assert {"AttributeName": "waits_at", "AttributeType": "N"} in ledger["AttributeDefinitions"]
+
+
+def test_the_contents_of_messages_that_wait_are_apart_and_forgotten_by_ttl(dev: Templates) -> None:
+    contents = dev["mailbox"].one("DynamoDB::Table", TableName="mailroom-dev-contents")
+    assert contents["KeySchema"] == [
+        {"AttributeName": "message", "KeyType": "HASH"},
+        {"AttributeName": "version", "KeyType": "RANGE"},
+    ]
+    assert contents["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+    assert contents["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert "StreamSpecification" not in contents
+
+
+def test_release_is_invoked_each_minute_for_each_shard_and_each_line(dev: Templates) -> None:
+    rules = [
+        rule for rule in dev["routing"].all("Events::Rule") if rule["ScheduleExpression"] == "rate(1 minute)"
+    ]
+    parts = [json.loads(target["Input"]) for rule in rules for target in rule["Targets"]]
+    assert parts == [*({"shard": shard} for shard in range(8)), {"line": "mail"}, {"line": "sms"}]
 
 
 def test_a_suppressed_recipient_is_found_by_channel_and_stays_for_ever(dev: Templates) -> None:
@@ -84,7 +120,7 @@ def test_prod_outlives_mistakes(prod: Templates) -> None:
         for each in stack.body["Resources"].values()
         if each["Type"] in kept
     ]
-    assert len(data) == 14
+    assert len(data) == 15
     # What else becomes of them: test_deploy_protection.py.
     assert {each["UpdateReplacePolicy"] for each in data} == {"Retain"}
     for table in (*prod["mailbox"].all("DynamoDB::Table"), *prod["dead-letters"].all("DynamoDB::Table")):

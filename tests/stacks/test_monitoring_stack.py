@@ -152,7 +152,7 @@ def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:
         variant({"monitoring.waiting_minutes": {"mial": 5}})
     assert str(refused.value) == (
         "mailroom.dev.monitoring.waiting_minutes.mial: is not a queue of this stage; use one of fax, "
-        "fax-retry, feedback, mail, mail-bulk, scheduled, sms, webhook."
+        "fax-retry, feedback, mail, mail-bulk, sms, webhook."
     )
 
 

@@ -147,11 +147,6 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "channels.mail.lanes.normal: is missing; a message without a lane goes there.",
         ),
         (
-            "channels.scheduled",
-            MAIL,
-            "channels.scheduled: its queue 'scheduled' exists already; give it another name.",
-        ),
-        (
             "channels.fax",
             MAIL,
             "channels.fax: is not a row of channels; set it in the stage's own section 'fax'.",

@@ -91,7 +91,8 @@ def test_an_sms_sender_for_twilio_reads_its_secret_payloads_and_the_suppression_
     may = beside(dev["channels"], "mailroom-dev-send-sms")
     assert may.keys() == {
         *("secretsmanager:GetSecretValue", "s3:GetObject", "s3:ListBucket"),
-        *("dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:Query", "sqs:SendMessage"),
+        *("dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+        *("dynamodb:BatchWriteItem", "dynamodb:PartiQLInsert"),
     }
     (index,) = may["dynamodb:Query"]
     assert index.endswith("/index/lines")
@@ -123,7 +124,8 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
     may = beside(aws, "mailroom-dev-send-sms")
     assert may.keys() == {
         *("sms-voice:SendTextMessage", "sms-voice:SendMediaMessage", "s3:GetObject", "s3:ListBucket"),
-        *("dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:Query", "sqs:SendMessage"),
+        *("dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+        *("dynamodb:BatchWriteItem", "dynamodb:PartiQLInsert"),
     }
     assert may["sms-voice:SendTextMessage"] == {f"{SMS_VOICE}:phone-number/*", CONFIGURATION_SET}
     assert may["sms-voice:SendMediaMessage"] == may["sms-voice:SendTextMessage"]
@@ -177,7 +179,7 @@ def test_a_push_sender_publishes_to_its_applications_endpoints_and_its_topics_al
     may = beside(push, "mailroom-dev-send-push")
     assert may.keys() == {
         *("sns:Publish", "sns:CreatePlatformEndpoint", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"),
-        *("dynamodb:PartiQLInsert", "s3:GetObject", "s3:ListBucket", "sqs:SendMessage"),
+        *("dynamodb:BatchWriteItem", "dynamodb:PartiQLInsert", "s3:GetObject", "s3:ListBucket"),
     }
     sns = "arn:aws:sns:eu-central-1:111122223333"
     assert may["sns:Publish"] == {f"{sns}:endpoint/APNS/shop/*", f"{sns}:endpoint/GCM/shop/*", NEWS}
@@ -220,10 +222,3 @@ def test_without_sms_nothing_knows_of_sms() -> None:
         for each in stack.all("Lambda::Function")
         if "sms" in each["FunctionName"] or "twilio" in each["FunctionName"]
     ]
-
-
-def test_a_sender_that_holds_what_it_does_not_know_claims_each_message_alone() -> None:
-    held = {"channels.mail.on_unknown": "hold"}
-    may = beside(up_to("channels", held)["channels"], "mailroom-dev-send-mail")
-    assert "dynamodb:PartiQLInsert" not in may
-    assert "dynamodb:UpdateItem" in may

@@ -10,12 +10,12 @@ import boto3
 import pytest
 from moto import mock_aws
 from moto.s3.models import s3_backends
-from moto.scheduler.models import scheduler_backends
 from moto.sqs.models import sqs_backends
 
 from mailroom import telemetry
 from mailroom.aws import clients
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.waits import INDEX, PROJECTED
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.unit.consequences import outcomes as outcomes
 from tests.support.unit.dispatching import dispatcher as dispatcher
@@ -26,10 +26,11 @@ from tests.support.unit.fax_post import fax_queues as fax_queues
 from tests.support.unit.functions import load as load
 from tests.support.unit.functions import outbox as outbox
 from tests.support.unit.post import post as post
+from tests.support.unit.releasing import waiting as waiting
 from tests.support.unit.shared import (
     BUCKET,
     BUDGETS,
-    GROUP,
+    CONTENTS,
     LEASE,
     LEDGER,
     MAILBOX,
@@ -87,7 +88,6 @@ def _world() -> Iterator[Aws]:
             boto3.client("sqs"),
             boto3.client("s3"),
             boto3.client("sesv2"),
-            boto3.client("scheduler"),
         )
         _make(aws)
         yield aws
@@ -96,7 +96,7 @@ def _world() -> Iterator[Aws]:
 def _make(aws: Aws) -> None:
     keys: Any = [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "event_type")]
     aws.dynamodb.create_table(TableName=MAILBOX, AttributeDefinitions=keys, **_KEYS)
-    index: Any = {
+    failures: Any = {
         "IndexName": "failures",
         "KeySchema": [
             {"AttributeName": "failed_on", "KeyType": "HASH"},
@@ -112,15 +112,29 @@ def _make(aws: Aws) -> None:
         ],
         "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["provider_ids"]},
     }
+    waiting: Any = {
+        "IndexName": INDEX,
+        "KeySchema": [
+            {"AttributeName": "waits_in", "KeyType": "HASH"},
+            {"AttributeName": "waits_at", "KeyType": "RANGE"},
+        ],
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(PROJECTED)},
+    }
     keys += [
         {"AttributeName": "failed_on", "AttributeType": "S"},
         {"AttributeName": "completedAt", "AttributeType": "N"},
         {"AttributeName": "line", "AttributeType": "S"},
         {"AttributeName": "submittedAt", "AttributeType": "N"},
+        {"AttributeName": "waits_in", "AttributeType": "S"},
+        {"AttributeName": "waits_at", "AttributeType": "N"},
     ]
     aws.dynamodb.create_table(
-        TableName=LEDGER, AttributeDefinitions=keys, GlobalSecondaryIndexes=[index, lines], **_KEYS
+        TableName=LEDGER,
+        AttributeDefinitions=keys,
+        GlobalSecondaryIndexes=[failures, lines, waiting],
+        **_KEYS,
     )
+    aws.dynamodb.create_table(TableName=CONTENTS, **_keyed("message", "version"))
     aws.dynamodb.create_table(TableName=SUPPRESSIONS, **_keyed("recipient", "channel"))
     aws.dynamodb.create_table(TableName=PREFERENCES, **_keyed("recipient", "topic"))
     aws.dynamodb.create_table(TableName=RUNS, **_keyed("campaign", "run"))
@@ -137,7 +151,6 @@ def _make(aws: Aws) -> None:
         aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
     for bucket in (BUCKET, TEMPLATES):
         aws.s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
-    aws.scheduler.create_schedule_group(Name=GROUP)
     aws.sesv2.create_email_identity(EmailIdentity=SENDER.split("<")[1].rstrip(">"))
 
 
@@ -150,8 +163,6 @@ def aws(_world: Aws) -> Aws:
         queue._messages.clear()
         queue.pending_messages.clear()
     s3_backends["123456789012"]["aws"].buckets[TEMPLATES].keys.clear()
-    for group in scheduler_backends["123456789012"][REGION].schedule_groups.values():
-        group.schedules.clear()
     return _world
 
 
@@ -208,7 +219,6 @@ def _fresh_clients() -> Iterator[None]:
         clients.dynamodb_once,
         clients.sqs,
         clients.s3,
-        clients.scheduler,
         clients.secretsmanager,
     )
     for make in (*made, clients.sesv2, clients.sms, clients.sns):

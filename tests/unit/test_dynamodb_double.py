@@ -388,6 +388,39 @@ def test_an_index_has_its_own_order_and_only_what_it_projects(tables: InMemoryDy
     assert pages[0]["Items"][0].keys() == {"id", "kind", "day", "at", "word"}
 
 
+def test_an_index_is_counted_page_by_page(tables: InMemoryDynamoDB) -> None:
+    several(tables)
+    request: dict[str, Any] = {
+        "IndexName": "days",
+        "KeyConditionExpression": "#day = :day AND #at < :at",
+        "ExpressionAttributeNames": {"#day": "day", "#at": "at"},
+        "ExpressionAttributeValues": {":day": {"S": "monday"}, ":at": {"N": "100"}},
+        "Select": "COUNT",
+        "PaginationConfig": {"PageSize": 4},
+    }
+    pages = list(tables.get_paginator("query").paginate(TableName="t", **request))
+    assert [(page["Count"], "Items" in page) for page in pages] == [(4, False), (2, False)]
+
+
+def test_an_item_that_loses_a_key_of_an_index_leaves_the_index(tables: InMemoryDynamoDB) -> None:
+    several(tables, count=1)
+    moved = {"id": {"S": "many"}, "kind": {"S": "k0"}}
+    tables.update_item(
+        TableName="t",
+        Key=moved,
+        UpdateExpression="REMOVE #day",
+        ExpressionAttributeNames={"#day": "day"},
+    )
+    page = tables.query(
+        TableName="t",
+        IndexName="days",
+        KeyConditionExpression="#day = :day",
+        ExpressionAttributeNames={"#day": "day"},
+        ExpressionAttributeValues={":day": {"S": "monday"}},
+    )
+    assert page["Items"] == []
+
+
 def test_a_consistent_read_of_an_index_is_refused(tables: InMemoryDynamoDB) -> None:
     asked = {"KeyConditionExpression": "#d = :d", "ExpressionAttributeNames": {"#d": "day"}}
     values = {"ExpressionAttributeValues": {":d": {"S": "monday"}}}
@@ -531,6 +564,19 @@ LARGE: Item = {**OTHER, "word": {"S": "x" * 410_000}}
 def write_batch(tables: InMemoryDynamoDB, *items: Item) -> Any:
     puts = [{"PutRequest": {"Item": each}} for each in items]
     return tables.batch_write_item(RequestItems={"t": puts})
+
+
+def test_a_batch_deletes_and_puts_and_minds_no_item_that_there_is_not(tables: InMemoryDynamoDB) -> None:
+    requests = [{"DeleteRequest": {"Key": KEY}}, {"DeleteRequest": {"Key": OTHER}}]
+    tables.batch_write_item(RequestItems={"t": [*requests, {"PutRequest": {"Item": NEW}}]})
+    assert tables.scan(TableName="t")["Items"] == [NEW]
+
+
+def test_a_batch_deletes_no_key_twice(tables: InMemoryDynamoDB) -> None:
+    requests = [{"PutRequest": {"Item": NEW}}, *[{"DeleteRequest": {"Key": KEY}}] * 2]
+    with pytest.raises(ClientError, match=DUPLICATES):
+        tables.batch_write_item(RequestItems={"t": requests})
+    assert tables.scan(TableName="t")["Items"] == [STANDING]
 
 
 def transact(tables: InMemoryDynamoDB, *items: Item, **last: Any) -> Any:

@@ -9,7 +9,14 @@ import pytest
 from msgspec.inspect import is_struct_type
 
 from mailroom import environment
-from mailroom.environment import DispatchScheduledSettings, DispatchSettings, SesSender, read, variables_of
+from mailroom.environment import (
+    DispatchSettings,
+    LineSettings,
+    ReleaseSettings,
+    SesSender,
+    read,
+    variables_of,
+)
 from tests.support import ROOT
 
 COMMON = {"LEDGER_TABLE": "ledger", "LEDGER_TTL_SECONDS": "7776000", "PAYLOAD_BUCKET": "payloads"}
@@ -20,10 +27,6 @@ DISPATCH = {
     "DELAYED_ROUTES": "{}",
     "CALLBACK_SCHEMES": '["https"]',
     "CALLBACK_PORTS": "[443]",
-    "SCHEDULE_GROUP": "mailroom-test",
-    "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/schedules",
-    "SCHEDULE_TARGET_ARN": "arn:aws:sqs:eu-central-1:123456789012:mailroom-test-scheduled",
-    "SCHEDULE_DEAD_LETTER_ARN": "arn:aws:sqs:eu-central-1:123456789012:mailroom-test-scheduled-dlq",
 }
 SEND_MAIL = {
     **COMMON,
@@ -61,9 +64,15 @@ def test_a_mail_senders_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_routes_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, **DISPATCH, MAILBOX_TABLE="mailbox", QUEUE_URL="https://sqs/scheduled")
+    put(monkeypatch, **DISPATCH)
     assert read(DispatchSettings).routes == ROUTES
-    assert read(DispatchScheduledSettings).mailbox_table == "mailbox"
+
+
+def test_the_lines_of_release_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = {"mail": {"per_second": 2.5, "per_day": [["2026-11-21", 1000]], "reserve": 0.1}}
+    tables = {"MAILBOX_TABLE": "mailbox", "CONTENTS_TABLE": "contents", "BUDGETS_TABLE": "budgets"}
+    put(monkeypatch, **DISPATCH, **tables, LINES=json.dumps(lines), LEASE_SECONDS="120")
+    assert read(ReleaseSettings).lines == {"mail": LineSettings(2.5, [("2026-11-21", 1000)], 0.1)}
 
 
 def test_what_a_stack_fills_is_what_the_function_reads() -> None:

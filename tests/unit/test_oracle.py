@@ -9,7 +9,11 @@ from tests.support.dynamodb import InMemoryDynamoDB
 from tests.support.unit.shared import FakeClock
 
 CALLS = 2_000
-READS = {"callbacks", "ids_on_line"}
+BESIDE_MESSAGES = {
+    *("callbacks", "ids_on_line", "rows", "contents", "lease", "lease, back"),
+    *("budget, ask", "budget, join", "budget, move_line", "budget, close_line"),
+}
+"""Verbs that read messages, or write other tables."""
 
 
 def compared(other: InMemoryDynamoDB) -> tuple[str, Comparison]:
@@ -23,10 +27,10 @@ def compared(other: InMemoryDynamoDB) -> tuple[str, Comparison]:
     return "", comparison
 
 
-def test_every_verb_that_writes_changes_some_messages() -> None:
+def test_every_verb_that_writes_messages_changes_some() -> None:
     differs, comparison = compared(InMemoryDynamoDB())
     assert not differs
-    assert {verb for verb in VERBS if not comparison.changed[verb]} == READS
+    assert {verb for verb in VERBS if not comparison.changed[verb]} == BESIDE_MESSAGES
 
 
 def test_an_engine_that_writes_whatever_the_condition_says_is_told() -> None:

@@ -207,9 +207,6 @@ called("sesv2", "send_email", **mail, Content=text)
 called("secretsmanager", "get_secret_value", SecretId="arn:secret")
 called("sns", "publish", TopicArn="arn:topic", Message="secret words")
 called("sns", "create_platform_endpoint", PlatformApplicationArn="arn:app", Token="secret words")
-target = {"Arn": "arn:queue", "RoleArn": "arn:role", "Input": "secret words"}
-named = {"GroupName": "mailroom-local", "Name": "n", "ScheduleExpression": "x"}
-called("scheduler", "create_schedule", **named, FlexibleTimeWindow={"Mode": "OFF"}, Target=target)
 event = {"EventBusName": "shop", "Detail": "{}", "DetailType": "secret words", "Source": "x"}
 called("events", "put_events", Entries=[event])
 """
@@ -254,8 +251,6 @@ def test_every_call_of_a_process_is_recorded_once_by_names_and_becomes_what_iam_
             ("secretsmanager:GetSecretValue", "arn:secret", ()),
             ("sns:Publish", "arn:topic", ()),
             ("sns:CreatePlatformEndpoint", "arn:app", ()),
-            ("scheduler:CreateSchedule", arn("scheduler", "schedule/mailroom-local/n"), ()),
-            ("iam:PassRole", "arn:role", (("iam:PassedToService", "scheduler.amazonaws.com"),)),
             ("events:PutEvents", arn("events", "event-bus/shop"), ()),
         )
     ]

@@ -4,7 +4,6 @@ looked up: where they are. Messages taken back, while they wait for their time."
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from mailroom.api.answers import ApiError, Checked, EntryAnswer, Result, entry_o
 from mailroom.api.callers import ANYBODY, Caller
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import Clock, epoch
+from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed, lies_too_deep
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
@@ -242,28 +241,23 @@ class States(Struct, frozen=True):
 
     def _cancel(self, status: MessageStatus) -> None:
         key = Key(status.id, status.event_type)
-        cancel = partial(self.ledger.cancel, key)
-        if status.waits_with_content:
-            cancelled = cancel(due=epoch(status.scheduled_for or ""))
-        elif (item := self.reader.item(key.id, key.event_type)) is None:
-            # Its producer took it back: that counts at its time, and may as well count now.
-            cancelled = cancel()
+        item = self.reader.item(key.id, key.event_type)
+        if not self.can_cancel(status, item):
+            raise _past(status)
+        message = None if item is None else self.waiting(item)
+        if message is None:
+            cancelled = self.ledger.cancel(key)
         else:
-            message = self.waiting(item)
-            if message is None:
-                raise _past(status)
-            cancelled = cancel(
-                to=message.recipient, callback_url=message.callback_url, due=message.due() or 0
-            )
+            cancelled = self.ledger.cancel(key, to=message.recipient, callback_url=message.callback_url)
         if cancelled:
             logger.info("cancelled", extra=about(key))
             count("Cancelled")
 
     def can_cancel(self, status: MessageStatus, item: Mapping[str, Any] | None) -> bool:
         """Whether it can be taken back still; `item` is the mailbox's."""
-        if status.status not in WAITING:
-            return False
-        return status.waits_with_content or item is None or self.waiting(item) is not None
+        if status.status == READY:
+            return item is not None and self.waiting(item) is not None
+        return bool(status.waits_for)
 
     def waiting(self, item: Mapping[str, Any]) -> Message | None:
         """The message of an item whose time lies ahead. One that is wrong waits for nothing: dispatch refuses

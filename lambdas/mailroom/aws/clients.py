@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from types_boto3_events import EventBridgeClient
     from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client
     from types_boto3_s3 import S3Client
-    from types_boto3_scheduler import EventBridgeSchedulerClient
     from types_boto3_secretsmanager import SecretsManagerClient
     from types_boto3_sesv2 import SESV2Client
     from types_boto3_sns import SNSClient
@@ -92,13 +91,6 @@ def secretsmanager() -> "SecretsManagerClient":
     The client gives up quickly, because a secret is read within the time of a submit.
     """
     return boto3.client("secretsmanager", config=_config(read_seconds=2, attempts=2))
-
-
-@cache
-def scheduler() -> "EventBridgeSchedulerClient":
-    """Return the EventBridge Scheduler client. Mailroom chooses the names of schedules, so a repeated request
-    is refused as a conflict."""
-    return boto3.client("scheduler", config=_REPEATABLE)
 
 
 @cache

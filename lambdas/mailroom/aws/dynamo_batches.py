@@ -1,4 +1,4 @@
-"""Calls of DynamoDB for many items: batches of reads, puts and inserts."""
+"""Calls of DynamoDB for many items: batches of reads, puts, deletes and inserts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MAX_STATEMENTS = 25
 """Maximum number of statements in one BatchExecuteStatement."""
 MAX_PUTS = 25
-"""Maximum number of items in one BatchWriteItem."""
+"""Maximum number of writes in one BatchWriteItem."""
 MAX_KEYS = 100
 """Maximum number of keys in one BatchGetItem, over all tables."""
 _CALLS = 4
@@ -55,11 +55,23 @@ def batch_put(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> No
 
     Raises UnprocessedKeys.
     """
-    for first in range(0, len(items), MAX_PUTS):
-        puts: Any = {table: [{"PutRequest": {"Item": item}} for item in items[first : first + MAX_PUTS]]}
+    _write(client, table, [{"PutRequest": {"Item": item}} for item in items])
+
+
+def batch_delete(client: "DynamoDBClient", table: str, keys: Sequence[Sets]) -> None:
+    """Delete items, in as few calls as possible. All keys must be different; a missing item is skipped.
+
+    Raises UnprocessedKeys.
+    """
+    _write(client, table, [{"DeleteRequest": {"Key": key}} for key in keys])
+
+
+def _write(client: "DynamoDBClient", table: str, requests: Sequence[Any]) -> None:
+    for first in range(0, len(requests), MAX_PUTS):
+        unwritten: Any = {table: requests[first : first + MAX_PUTS]}
         for _ in range(_CALLS):
-            puts = client.batch_write_item(RequestItems=puts).get("UnprocessedItems")
-            if not puts:
+            unwritten = client.batch_write_item(RequestItems=unwritten).get("UnprocessedItems")
+            if not unwritten:
                 break
         else:
             raise UnprocessedKeys(f"{table} could not be written whole: DynamoDB throttles")

@@ -25,8 +25,9 @@ after the receive, and the function may have used 15 minutes of that time."""
 PUT_AT = "put_at"
 """Name of the message attribute with the time when the message's item was put into the mailbox, in whole
 epoch seconds from the stream."""
-IN_LINE = "in_line"
-"""Name of the message attribute that marks a message which has waited for the day's quota."""
+DUE_AT = "due_at"
+"""Name of the message attribute of a message that has waited: the time from which its delay counts, in whole
+epoch seconds."""
 AT_ONCE = 0.0
 """Visibility time-out in seconds of a message that waiting cannot fix. The message is received again at once,
 so that it soon becomes a dead letter and does not lock its message group meanwhile."""
@@ -166,9 +167,25 @@ def put_at(record: Mapping[str, Any]) -> float | None:
 
     None if the record has neither time.
     """
-    text = record.get("messageAttributes", {}).get(PUT_AT, {}).get("stringValue")
+    if text := _attribute(record, PUT_AT):
+        return _moment(text)
+    return _moment(record.get("attributes", {}).get("SentTimestamp", ""), parts=1000)
+
+
+def due_at(record: Mapping[str, Any]) -> float | None:
+    """Return the time in epoch seconds from which the delay of a message that has waited counts; None for a
+    message that has not waited."""
+    return _moment(_attribute(record, DUE_AT))
+
+
+def _attribute(record: Mapping[str, Any], name: str) -> str:
+    return str(record.get("messageAttributes", {}).get(name, {}).get("stringValue", ""))
+
+
+def _moment(text: str, parts: int = 1) -> float | None:
+    """Read a time in epoch seconds, or in so many parts of a second."""
     try:
-        seconds = int(text) if text else int(record["attributes"]["SentTimestamp"]) / 1000
-    except (KeyError, ValueError, OverflowError):  # programs other than Mailroom may write to the queue
+        seconds = int(text) / parts
+    except (ValueError, OverflowError):  # programs other than Mailroom may write to the queue
         return None
     return seconds if 0 <= seconds < END_OF_TIME else None

@@ -4,7 +4,6 @@ An invocation never has more than a page of people, however many there are. The 
 itself, so Lambda's loop detection is off for this function.
 """
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,7 +22,7 @@ from mailroom.campaigns.audience import Audience, Connections, Cursor, Fault, Pa
 from mailroom.campaigns.bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
 from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import expiry
-from mailroom.campaigns.room import PageRoom
+from mailroom.campaigns.room import LOOK_AGAIN_SECONDS, PageRoom
 from mailroom.campaigns.runs import (
     MAX_FAULTS,
     PageClaim,
@@ -215,8 +214,7 @@ class Collector(Struct, frozen=True):
 
     def _wait(self, definition: Definition, claim: PageClaim, asked: Next, again: float) -> None:
         """Let a page wait that the day has no room for: as a new message, so that no receive counts."""
-        delay = min(queues.MAX_DELAY_SECONDS, max(1, math.ceil(again - self.clock())))
-        self._send_next(claim.run, asked.page, asked.cursor, delay)
+        self._send_next(claim.run, asked.page, asked.cursor, LOOK_AGAIN_SECONDS)
         about = f"{iso(again)[:16]}Z"
         self.runs.release(claim, f"it waits for the day's quota of {definition.channel}, until about {about}")
         logger.info("the day has no room for the page", page=asked.page, again=about)

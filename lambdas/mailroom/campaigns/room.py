@@ -11,8 +11,8 @@ from mailroom.campaigns.definition import Definition
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
-LOOK_AGAIN_SECONDS = 900
-"""When a page looks again that has no room because of what is on its way."""
+LOOK_AGAIN_SECONDS = 120
+"""Seconds after which a page without room looks again. A limit may have changed meanwhile."""
 
 
 class PageRoom(Struct, frozen=True):
@@ -24,16 +24,16 @@ class PageRoom(Struct, frozen=True):
     audience_url: str
 
     def again(self, definition: Definition, now: float) -> float | None:
-        """When a page of the campaign may find room (epoch seconds); None: it has room now.
+        """Return about when a page of the campaign finds room (epoch seconds); None if it may be collected
+        now.
 
-        What is on its way counts by the queues' depths, which are approximate: what is put too much gets
-        slots of its own.
+        A page takes what there is: its first messages are sent today, and the others wait in the line. So it
+        waits only if today has no room beside what is on its way, which counts by the queues' depths. They
+        are approximate.
         """
-        # A page that is larger than a whole day goes when the day is empty.
-        wanted = min(definition.page_size, self.budget.part())
-        left, again = self.budget.room(wanted)
-        if left < wanted:
-            return max(again, now + 1)
+        left, again = self.budget.room()
+        if left <= 0:
+            return max(again, now + LOOK_AGAIN_SECONDS)
         composing = queues.depth(self.sqs, self.audience_url) * definition.recipients_per_message
         on_its_way = composing + queues.depth(self.sqs, self.lane_url)
-        return None if left - on_its_way >= wanted else now + LOOK_AGAIN_SECONDS
+        return None if left > on_its_way else now + LOOK_AGAIN_SECONDS

@@ -10,7 +10,7 @@ from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Malformed
 from mailroom.feedback.values import decoded
-from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of, scheduled
+from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of
 
 _DEEP = 5
 """Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""
@@ -37,11 +37,7 @@ def subject_of(dead_letter: DeadLetter) -> Subject:
         if (read := _campaign_reader(dead_letter.queue)) is not None:
             part = read(dead_letter.body)
             return Subject("campaign", detail=f"{part.campaign:.60}, run {part.run:.60}")
-        body = (
-            scheduled(dead_letter.body)
-            if dead_letter.queue.startswith("scheduled-")
-            else decode(dead_letter.body)
-        )
+        body = decode(dead_letter.body)
         # In other queues these are names like any other, and an item may have them.
         if dead_letter.queue.startswith("webhook-") and "webhook_id" in body:
             return Subject("callback", key_of(body), detail=str(body.get("name", ""))[:100])
@@ -116,10 +112,6 @@ class Cause(Struct, frozen=True):
     message: str
 
 
-_UNDISPATCHED = Cause(
-    "undispatched",
-    "its time came and it was not dispatched; see the log of dispatch-scheduled, then put it back",
-)
 _UNRECORDED = Cause(
     "unrecorded", "a provider's event did not get into the ledger; see the log of feedback, then put it back"
 )
@@ -168,7 +160,7 @@ def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:
             return _of_campaign(dead_letter, subject)
         case "callback":
             return _of_callback(subject.detail, item)
-    return _settled(subject, item) or _of_message(dead_letter, item)
+    return _settled(subject, item) or _of_message(item)
 
 
 def _settled(subject: Subject, item: Item) -> Cause | None:
@@ -187,12 +179,8 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
     return None
 
 
-def _of_message(dead_letter: DeadLetter, item: Item) -> Cause:
+def _of_message(item: Item) -> Cause:
     trouble = item.get("trouble")
-    if dead_letter.undelivered:
-        return _undelivered(dead_letter)
-    if dead_letter.queue.startswith("scheduled-"):
-        return _UNDISPATCHED
     code = str(trouble.get("code")) if isinstance(trouble, Mapping) else ""
     # Any other trouble kept a later try from being sent, and says nothing of the one in doubt.
     if ("startedAt" in item or "unsettled_tries" in item) and code not in _TROUBLES_IN_DOUBT:

@@ -108,6 +108,5 @@ def account_for(account: str, redirected_to: str | None) -> str:
 
 
 def _is_new(message: Message, record: QueueRecord) -> bool:
-    """Return whether a claim is probably the first write of a message's item. A message that has waited for
-    its `send_at` already has an item."""
-    return record.receives == 1 and message.attempt == 1 and message.send_at is None
+    """Return whether a claim is probably the first write of a message's item."""
+    return record.fresh and message.attempt == 1 and message.send_at is None

@@ -16,7 +16,8 @@ from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecor
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid, NotSent, OutcomeUnknown
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
-from mailroom.message.message import DAY_USED_UP, Message, parse
+from mailroom.ledger.waits import DAY_USED_UP
+from mailroom.message.message import Message, parse
 from mailroom.message.outcome import (
     ANY_ACCOUNT,
     Conflict,
@@ -193,7 +194,9 @@ class Delivery(Generic[M, R]):
         claim = claim.after(evidence)
         # 3. Decision: may the message be submitted now? 4. Request: the last step that may refuse the
         # message.
-        request = self._decision(claim, message, evidence) or self._request(claim, message, evidence, record)
+        request = self._decision(claim, message, evidence, record) or self._request(
+            claim, message, evidence, record
+        )
         if isinstance(request, Result):
             return request
         # 5. Submit the message, and 6. record the outcome.
@@ -282,19 +285,29 @@ class Delivery(Generic[M, R]):
             other_ids = self._ledger.ids_on_line(message.line, since - self._line_seconds * 1000)
         return session.look_up(message, since, other_ids)
 
-    def _decision(self, claim: Claimed, message: M, evidence: Evidence) -> Result | None:
+    def _decision(self, claim: Claimed, message: M, evidence: Evidence, record: QueueRecord) -> Result | None:
         """Fail, hold or postpone a message that must not be submitted now. Returns None if the message may be
-        submitted."""
+        submitted. Time is asked only if no try is in doubt."""
         if message.expired(self._tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
             return self._fail(claim, "expired", reason, metric="Expired")
+        if not claim.unsettled:
+            return self._hold_unsent(claim, message, record)
         # An identical request with the same idempotency key does not send the message a second time.
-        if not claim.unsettled or isinstance(evidence, Repeatable):
+        if isinstance(evidence, Repeatable):
             return None
         if self._settings.on_unknown == "hold":
             return self._hold(claim, _HELD.format("on_unknown: hold"))
         # By a redrive an operator decides to send the message once more.
         return None if claim.redriven else self._resend_later(claim)
+
+    def _hold_unsent(self, claim: Claimed, message: M, record: QueueRecord) -> Result | None:
+        """Hold a message that was claimed because it might have been sent, and that has to wait for its time.
+        Returns None if the message may be sent now."""
+        if not self._timing.must_wait(message.key):
+            return None
+        self._ledger.release(claim)
+        return self._timing.hold_unsent(message.key, record)
 
     def _resend_later(self, claim: Claimed) -> Result | None:
         """Postpone the resend of a message whose outcome is unknown. Returns None if the message is resent
@@ -417,7 +430,8 @@ class Delivery(Generic[M, R]):
         that record.
         """
         if record.put_at is not None and message.attempt == 1:
-            seconds = self._tools.clock() - max(record.put_at, message.due() or 0.0)
+            due = max(message.due() or 0.0, record.due_at or 0.0)
+            seconds = self._tools.clock() - max(record.put_at, due)
             self._tally.waits.append(max(0.0, seconds))
 
     def _not_ready(self, claim: Claimed, message: M, reason: NotReady, record: QueueRecord) -> Result:

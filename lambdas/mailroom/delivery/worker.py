@@ -64,8 +64,15 @@ class QueueRecord(Struct, frozen=True):
     """Function that returns the remaining time of the invocation in milliseconds."""
     put_at: float | None = None
     """Time in epoch seconds when the message was put into the mailbox, if that time is known."""
-    in_line: bool = False
-    """Whether the record has waited for the day's quota."""
+    due_at: float | None = None
+    """Time in epoch seconds from which the delay of a message that has waited counts; None if the message has
+    not waited."""
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the ledger probably lacks an item of the message: it is received for the first time, and
+        has not waited."""
+        return self.receives == 1 and self.due_at is None
 
 
 class ChannelDelivery(Protocol[T]):
@@ -204,6 +211,8 @@ class Tools:
     large_message_lock: Lock = field(default_factory=Lock)
     """Lock that a worker holds for a message with objects in the payload bucket: memory has room for one
     message of this kind at a time."""
+    once: "DynamoDBClient | None" = None
+    """Client for writes that must not be repeated, such as a hold; `dynamodb` if it is missing."""
 
     @classmethod
     def of(cls, settings: Sender) -> "Tools":
@@ -217,6 +226,7 @@ class Tools:
             time.time,
             time.sleep,
             random.random,
+            once=clients.dynamodb_once(),
         )
 
 
@@ -289,10 +299,8 @@ class Worker:
             return None
         attributes = record["attributes"]
         receives, group = int(attributes["ApproximateReceiveCount"]), attributes.get("MessageGroupId")
-        in_line = queues.IN_LINE in record.get("messageAttributes", {})
-        return Read(
-            message, QueueRecord(item, key, receives, group, remaining, queues.put_at(record), in_line)
-        )
+        times = queues.put_at(record), queues.due_at(record)
+        return Read(message, QueueRecord(item, key, receives, group, remaining, *times))
 
     def _work_on(self, batch: Iterable[Read | None]) -> list[Result]:
         if self._at_once == 1:

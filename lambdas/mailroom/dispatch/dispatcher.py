@@ -3,19 +3,17 @@
 First each item is validated: by its channel's contract, by the stage's settings and by the time.
 """
 
-import hashlib
 import math
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from mailroom.aws import clients, queues
-from mailroom.aws.queues import MAX_DELAY_SECONDS, Entry
+from mailroom.aws.queues import Entry
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
@@ -23,13 +21,14 @@ from mailroom.content.versions import CurrentVersions, versions_of
 from mailroom.environment import DispatchSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
+from mailroom.ledger.contents import fits
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.waits import AHEAD_SECONDS, SEND_AT, Wait, Waits
 from mailroom.mailbox import DAY, NEEDED_AFTER, RESTORED
-from mailroom.message.message import HELD, MAX_AHEAD_SECONDS, Held, Key, Message, encode, parse
+from mailroom.message.message import MAX_AHEAD_SECONDS, Message, encode, parse
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
-    from types_boto3_scheduler import EventBridgeSchedulerClient
     from types_boto3_sqs import SQSClient
 
 
@@ -97,10 +96,10 @@ class Validator:
 
 
 def _check_ttl(message: Message, now: float) -> None:
-    """Raise Invalid where an outage of ours could outlast the item. What is due so soon that it gets no
-    schedule travels as a whole, and needs its item no more."""
+    """Raise Invalid where an outage of ours could outlast the item. What is due so soon that it need not
+    wait travels as a whole, and needs its item no more."""
     due = message.due() or 0.0
-    if message.ttl is None or due - now <= MAX_DELAY_SECONDS:
+    if message.ttl is None or due - now <= AHEAD_SECONDS:
         return
     least = math.ceil(due + NEEDED_AFTER)
     if message.ttl < least:
@@ -109,55 +108,6 @@ def _check_ttl(message: Message, now: float) -> None:
             f"{message.ttl} is under {NEEDED_AFTER // DAY} days after send_at; the item may be gone before "
             f"it is read back, should that be late; use {least} or more, or leave it out",
         )
-
-
-def name_of(key: Key, due: int) -> str:
-    """The schedule's name: the same for the same message and time, in the 64 characters that there are."""
-    return hashlib.sha256(f"{key.event_type}\0{key.id}\0{due}".encode()).hexdigest()
-
-
-_CONTEXT = "<aws.scheduler."
-"""How the words begin that EventBridge Scheduler replaces in what it sends: no message may change so."""
-MAX_INPUT = 256 * 1024 - 1024
-"""Bytes that a schedule may send (EventBridge Scheduler's quota "Invocation payload size"), with room for the
-call around them."""
-
-
-class ScheduleWriter(Struct, frozen=True):
-    """Makes schedules in one group. They send the message's key to `target_arn`, a queue; or the message with
-    its content, where nothing may be read back from the mailbox.
-
-    What cannot be sent there for a day goes to `dead_letter_arn`, that queue's dead-letter queue.
-    """
-
-    client: "EventBridgeSchedulerClient"
-    group: str
-    role_arn: str
-    target_arn: str
-    dead_letter_arn: str
-
-    def put(self, key: Key, due: float, body: str | None = None) -> None:
-        """Make the message's schedule for `due` (epoch seconds), unless it stands already. `body` is what it
-        sends, of MAX_INPUT bytes at most; None: the message's key."""
-        second = math.ceil(due)  # an expression holds whole seconds
-        moment = datetime.fromtimestamp(second, UTC)
-        try:
-            self.client.create_schedule(
-                Name=name_of(key, second),
-                GroupName=self.group,
-                ScheduleExpression=f"at({moment:%Y-%m-%dT%H:%M:%S})",
-                ScheduleExpressionTimezone="UTC",
-                FlexibleTimeWindow={"Mode": "OFF"},
-                ActionAfterCompletion="DELETE",
-                Target={
-                    "Arn": self.target_arn,
-                    "RoleArn": self.role_arn,
-                    "DeadLetterConfig": {"Arn": self.dead_letter_arn},
-                    "Input": body or encode({"id": key.id, "event_type": key.event_type}),
-                },
-            )
-        except self.client.exceptions.ConflictException:
-            return  # an earlier try made it
 
 
 class Dispatcher(Struct, frozen=True):
@@ -170,7 +120,7 @@ class Dispatcher(Struct, frozen=True):
     routes: Mapping[str, Mapping[str, str]]
     validator: Validator
     ledger: Ledger
-    schedules: ScheduleWriter
+    waits: Waits
     sqs: "SQSClient"
     clock: Clock = time.time
     delayed_routes: Mapping[str, str] = MappingProxyType({})
@@ -191,12 +141,8 @@ class Dispatcher(Struct, frozen=True):
                 strict=settings.unknown == "refuse",
             ),
             ledger=Ledger.of(settings),
-            schedules=ScheduleWriter(
-                clients.scheduler(),
-                settings.schedule_group,
-                role_arn=settings.schedule_role_arn,
-                target_arn=settings.schedule_target_arn,
-                dead_letter_arn=settings.schedule_dead_letter_arn,
+            waits=Waits(
+                clients.dynamodb_once(), settings.ledger_table, settings.ledger_ttl_seconds, time.time
             ),
             sqs=clients.sqs(),
             delayed_routes=settings.delayed_routes,
@@ -214,64 +160,41 @@ class Dispatcher(Struct, frozen=True):
         """
         failed: set[str] = set()
         entries: dict[str, list[Entry]] = defaultdict(list)
+        waits: dict[str, Wait] = {}
         for reference, item in items:
             try:
-                routed = self._route(reference, item, put_at.get(reference))
+                match self._route(reference, item, put_at.get(reference)):
+                    case Wait() as wait:
+                        waits[reference] = wait
+                    case (url, entry):
+                        entries[url].append(entry)
             except Exception:  # noqa: BLE001 - logged, and the caller keeps the record
                 logger.exception("not dispatched; it is tried again", extra=_mentioned(item))
                 failed.add(reference)
-                continue
-            if routed is not None:
-                url, entry = routed
-                entries[url].append(entry)
+        failed |= self._hold(waits)
         for url, batch in entries.items():
             refused = queues.send(self.sqs, url, batch)
             failed |= refused
             count("Dispatched", len(batch) - len(refused))
         return failed
 
-    def dispatch_held(self, messages: Iterable[tuple[str, Held]], queue_url: str) -> set[str]:
-        """Take messages that wait for their slot nearer to it: into a schedule, and at last into their lane.
-        What a schedule cannot send as it is stays in the queue `queue_url`, a quarter of an hour at a time.
-        Each has the caller's reference; the references of those to be tried again."""
-        failed: set[str] = set()
-        entries: dict[str, list[Entry]] = defaultdict(list)
-        for reference, each in messages:
-            try:
-                url, entry = self._held(reference, each, queue_url)
-            except Invalid as fault:
-                self._refuse(each.item, fault)
-            except Exception:  # noqa: BLE001 - logged, and the caller keeps the record
-                logger.exception("not held until its slot; it is tried again", extra=_mentioned(each.item))
-                failed.add(reference)
-            else:
-                entries[url] += [] if entry is None else [entry]
-        for url, batch in entries.items():
-            failed |= queues.send(self.sqs, url, batch)
-        return failed
-
-    def _held(self, reference: str, held: Held, queue_url: str) -> tuple[str, Entry | None]:
-        message = self.validator.read(held.item)
-        wait = math.ceil(held.due - self.clock())
-        if wait > 0:
-            self.ledger.schedule(message, held.due, held.code, HELD[held.code], held.put_at)
-        if wait <= MAX_DELAY_SECONDS:
-            attributes = {"channel": message.event_type, "type": message.kind}
-            if held.put_at is not None:
-                attributes[queues.PUT_AT] = str(int(held.put_at))
-            if held.in_line:
-                attributes[queues.IN_LINE] = "true"
-            return self._queued(reference, message, encode(held.item), max(0, wait), attributes)
-        body = held.body
-        if len(body.encode()) > MAX_INPUT or _CONTEXT in body:
-            return queue_url, Entry(reference, body, delay=MAX_DELAY_SECONDS)
-        self.schedules.put(message.key, held.due, body)
-        return queue_url, None
+    def _hold(self, waits: Mapping[str, Wait]) -> set[str]:
+        """Let messages wait for their `send_at`, and return the references of those to be tried again: all,
+        if the ledger cannot be written."""
+        if not waits:
+            return set()
+        try:
+            # A message that cannot be held was claimed or has ended, so that nothing is to be done for it.
+            count("Scheduled", sum(self.waits.hold([*waits.values()])))
+        except Exception:  # noqa: BLE001 - logged, and the caller keeps the records
+            logger.exception("not held until their send_at; they are tried again", messages=len(waits))
+            return {*waits}
+        return set()
 
     def _route(
         self, reference: str, item: Mapping[str, Any], put_at: float | None
-    ) -> tuple[str, Entry] | None:
-        """The queue and entry of an item, or None where it is settled without one."""
+    ) -> tuple[str, Entry] | Wait | None:
+        """Return the queue and the entry of an item, or its wait; None if it is settled without them."""
         if RESTORED in item and item[RESTORED] == item.get("id"):
             logger.warning("put back; its message is not queued again", extra=_mentioned(item))
             count("Restored")
@@ -287,9 +210,9 @@ class Dispatcher(Struct, frozen=True):
             return None
         due = message.due() or 0.0
         wait = due - self.clock()
-        if wait > queues.MAX_DELAY_SECONDS:
-            self._wait(message, due, put_at)
-            return None
+        if wait > AHEAD_SECONDS:
+            version = self.ledger.new_token()
+            return Wait(message, SEND_AT, due, version, put_at, new=message.attempt == 1)
         attributes = {"channel": message.event_type, "type": message.kind}
         if put_at is not None:
             attributes[queues.PUT_AT] = str(int(put_at))
@@ -313,14 +236,13 @@ class Dispatcher(Struct, frozen=True):
     def _read(self, item: Mapping[str, Any]) -> tuple[Message, str]:
         message = self.validator.validate(item)
         body = encode(item if self.versions is None else self.versions.bound(message, item))
-        if len(body.encode()) > queues.MAX_BYTES - 1024:
+        encoded = body.encode()
+        if len(encoded) > queues.MAX_BYTES - 1024:
             raise Invalid("item", "is over 1 MiB as JSON; put the content in the payload bucket")
+        if not fits(encoded):
+            large = "is over 380 KB as JSON, even compressed"
+            raise Invalid("item", f"{large}; put the content in the payload bucket")
         return message, body
-
-    def _wait(self, message: Message, due: float, put_at: float | None) -> None:
-        self.schedules.put(message.key, due)
-        self.ledger.schedule(message, due, put_at=put_at)
-        count("Scheduled")
 
     def _refuse(self, item: Mapping[str, Any], fault: Invalid, put_at: float | None = None) -> None:
         field = fault.attribute(self.validator.names(item))

@@ -12,13 +12,8 @@ from mailroom.aws.dynamo_updates import ConditionFailed, Update, update
 from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.clock import milliseconds
 from mailroom.ledger.items import ERASED_AT, MessageKey, error_of, where
-from mailroom.ledger.table import NO_OUTCOME, LedgerTable
+from mailroom.ledger.table import LedgerTable
 
-UNSENT = f"""attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_tries)
-    AND attribute_not_exists(provider_id) AND {NO_OUTCOME}"""
-"""Condition: the message has not ended, and was certainly not sent. No worker holds the message or crashed
-while holding it, and no provider has accepted the message. A worker may have claimed and released the
-message."""
 ERASED = "erased"
 """Text that replaces any text that named the person."""
 ERASED_UNSENT = "its recipient was erased before it was sent"
@@ -37,7 +32,7 @@ _HISTORY_FIELDS = ("at", "status", "code")
 
 
 class Erasure(LedgerTable):
-    """Ledger writes of an erasure: `cancel` with the condition UNSENT, then `empty`."""
+    """Ledger writes of an erasure: `cancel`, then `empty`."""
 
     def empty(self, key: MessageKey, item: Mapping[str, Any], by: str = "") -> bool:
         """Remove the attributes about the person from an item (in plain Python) of a message that has ended.

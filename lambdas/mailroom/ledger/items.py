@@ -34,6 +34,11 @@ item cannot be sent again."""
 REDIRECTED_TO = "redirected_to"
 """Attribute with the recipient to whom the stage's settings redirected a message, instead of its
 recipients."""
+WAIT = "wait"
+"""Attribute of a message that may not be sent yet: why, in which lane, and for how many recipients. It counts
+while the message's status is `scheduled`."""
+MARK = (WAIT, "waits_in", "waits_at")
+"""Attributes of a message that may not be sent yet; the index `waiting` is by the last two."""
 LINES = "lines"
 """Name of the index of messages by line (such as a telephone number) and time of submission."""
 

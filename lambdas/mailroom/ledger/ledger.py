@@ -33,7 +33,17 @@ from mailroom.ledger.items import (
     trouble_of,
     where,
 )
-from mailroom.ledger.table import NO_OUTCOME, TRY_NOTES, UNCLAIMED, LedgerTable
+from mailroom.ledger.table import (
+    FIRST,
+    NEXT,
+    NO_OUTCOME,
+    TRY_NOTES,
+    UNCLAIMED,
+    UNSENT,
+    WAITS,
+    LedgerTable,
+    waits_as,
+)
 from mailroom.message.message import Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
 
@@ -48,10 +58,6 @@ if TYPE_CHECKING:
 NOT_HELD = "(attribute_not_exists(startedAt) OR startedAt <= :lease_over)"
 """Condition: no worker holds the message, or the holder's lease is over, so that the holder must have
 crashed."""
-FIRST = "(attribute_not_exists(attempts) OR attempts = :ended)"
-"""Condition for a first attempt: no attempt has ended yet, or the message is not in the ledger yet."""
-NEXT = "attempts = :ended"
-"""Condition for a later attempt: the attempt before it has ended, and no later attempt has."""
 OWN = f"claim_token = :own AND {NO_OUTCOME}"
 """Condition: the caller's claim is the latest, and no event of the provider has ended the message
 meanwhile."""
@@ -339,14 +345,24 @@ class Ledger(LedgerTable):
         this queue record must be delivered again later.
         """
         sets = {**error_of(code, message, field), **addressing_of_any(item)}
-        stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at=put_at)
+        stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at)
         return stored is None or "completedAt" in stored
 
-    def lose(self, key: Key, message: str) -> bool:
-        """Record that a waiting message has failed, because its content was deleted before the message was
-        due. Returns False if the message does not wait any more."""
-        code, condition = "content_gone", f"{UNCLAIMED} AND {KNOWN}"
-        return self._end_unclaimed(key, "failed", code, error_of(code, message), condition) is None
+    def lose(self, key: Key, version: str, message: str) -> bool:
+        """Record that a message which waits as `version` has failed, because it cannot be released: its
+        content is gone. The attempt counts as ended, as after `cancel`. Returns False if the message does
+        not wait like that any more."""
+        lost = Update(
+            sets={**self.outcome(key, "failed"), **error_of("content_gone", message)},
+            adds={"attempts": _ONE},
+            removes=TRY_NOTES,
+        )
+        values = waits_as(version)
+        try:
+            self.write(key, lost, f"{UNSENT} AND {WAITS}", values, entry="failed", code="content_gone")
+        except ConditionFailed:
+            return False
+        return True
 
     def leave_out(
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
@@ -362,44 +378,20 @@ class Ledger(LedgerTable):
         status: Status,
         code: str,
         sets: Sets,
-        condition: str = UNCLAIMED,
         put_at: float | None = None,
     ) -> dict[str, Any] | None:
-        """End a message that was never claimed. Returns None after the write; or the present item, if
-        `condition` is false for that item."""
+        """End a message that was never claimed. Returns None after the write; or the present item, if the
+        message has been claimed or has ended."""
         ending = Update(
             sets={**self.outcome(key, status), **sets},
             once=self.first_values(sets, put_at),
             removes=TRY_NOTES,
         )
         try:
-            self.write(key, ending, condition, entry=status, code=code)
+            self.write(key, ending, UNCLAIMED, entry=status, code=code)
         except ConditionFailed as failed:
             return failed.item
         return None
-
-    def schedule(
-        self, message: Message, due: float, code: str = "", reason: str = "", put_at: float | None = None
-    ) -> bool:
-        """Record that the message waits until `due` (epoch seconds). `code` and `reason` are the cause, if
-        that is not the message's `send_at`; `put_at`: see `NewClaim`. Returns False if the message has been
-        claimed or has ended."""
-        description = about_of(message)
-        waiting = Update(
-            sets={
-                "status": string("scheduled"),
-                "scheduledFor": string(iso(due)),
-                "ttl": self.ttl_after(due),
-                **description,
-                **trouble_of(code, reason),
-            },
-            once=self.first_values(description, put_at),
-        )
-        try:
-            self.write(message.key, waiting, UNCLAIMED)
-        except ConditionFailed:
-            return False
-        return True
 
     def reopen(self, key: Key, snapshot: Mapping[str, Any], by: str = "") -> int | None:
         """Clear the outcome of a message, so that an operator can resend the message. Returns the number of

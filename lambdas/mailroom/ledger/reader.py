@@ -17,9 +17,6 @@ item has a `send_at`, `expires_at` or `ttl`, that time is less than REMEMBERED_S
 times, the message may also have been sent so long ago that its ledger item has expired."""
 FORGOTTEN = "forgotten"
 """Status of a message that may have been sent so long ago that its ledger item has expired."""
-WAITS_WITH_CONTENT = ("day_used_up", "outside_window", "provider_refuses")
-"""Codes of the `trouble` of messages that wait together with their content: the same codes as in `HELD` of
-message.py, which needs packages that producers may lack."""
 REMEMBERED_SECONDS = 90 * 86_400
 """Seconds for which every ledger remembers a message, whatever the stage's settings are or were: the minimum
 of `retention.ledger_days`."""
@@ -45,6 +42,19 @@ DETAILS = (
 
 
 @dataclass(frozen=True)
+class MarkedWait:
+    """Reason and place of a message that may not be sent yet."""
+
+    reason: str
+    """`send_at`, `outside_window`, `day_used_up` or `provider_refuses`."""
+    version: str
+    line: str = ""
+    """Channel in whose line it waits for the day; empty if it waits for its time."""
+    place: int = 0
+    """Time in epoch seconds when it was put, which orders the line."""
+
+
+@dataclass(frozen=True)
 class MessageStatus:
     """Status of a message. Times are ISO 8601 in UTC. No field is a copy of the message's body."""
 
@@ -64,6 +74,9 @@ class MessageStatus:
     template_version: int | None = None
     subject: str | None = None
     scheduled_for: str | None = None
+    """Time before which the message is not sent."""
+    wait: MarkedWait | None = None
+    """Mark of a message that may not be sent yet. It counts while the status is `scheduled`."""
     updated_at: str | None = None
     times: dict[str, str] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
@@ -75,10 +88,9 @@ class MessageStatus:
     """Outcomes of several recipients, by address."""
 
     @property
-    def waits_with_content(self) -> bool:
-        """Whether the message waits for the day's quota or for its window. Such a message waits together with
-        its content, so its item in the mailbox is not read again."""
-        return self.status == "scheduled" and (self.trouble or {}).get("code") in WAITS_WITH_CONTENT
+    def waits_for(self) -> str:
+        """Reason of the message's wait; empty if it does not wait."""
+        return self.wait.reason if self.wait is not None and self.status == "scheduled" else ""
 
 
 class LedgerReader:
@@ -183,6 +195,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("template_version"),
         item.get("subject"),
         item.get("scheduledFor"),
+        _wait(item),
         item.get("updatedAt"),
         times={name: _moment(item[name]) for name in TIMES if name in item} | _in_doubt(item),
         details={name: item[name] for name in DETAILS if name in item},
@@ -190,6 +203,14 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         callbacks=_entries(item.get("callbacks")),
         recipients=_entries(item.get("recipients")),
     )
+
+
+def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
+    if "wait" not in item:
+        return None
+    kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
+    mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
+    return MarkedWait(mark["reason"], mark["version"], channel if kind == "line" else "", place)
 
 
 def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:

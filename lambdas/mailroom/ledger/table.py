@@ -22,6 +22,20 @@ NO_OUTCOME = "attribute_not_exists(completedAt)"
 UNCLAIMED = f"attribute_not_exists(startedAt) AND attribute_not_exists(claim_token) AND {NO_OUTCOME}"
 """Condition: the message has not ended, and no worker has ever claimed it. A claim's token stays after the
 claim's release."""
+UNSENT = f"""attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_tries)
+    AND attribute_not_exists(provider_id) AND {NO_OUTCOME}"""
+"""Condition: the message has not ended, and was certainly not sent. No worker holds the message or crashed
+while holding it, and no provider has accepted the message. A worker may have claimed and released the
+message."""
+FIRST = "(attribute_not_exists(attempts) OR attempts = :ended)"
+"""Condition for a first attempt: no attempt has ended yet, or the message is not in the ledger yet."""
+NEXT = "attempts = :ended"
+"""Condition for a later attempt: the attempt before it has ended, and no later attempt has."""
+STANDS = "#wait.version = :version"
+"""Condition: the message is marked as waiting by the hold that the caller knows. Each hold has a new
+version."""
+WAITS = f"#status = :waits AND {STANDS}"
+"""Condition: the message waits as the caller knows. A mark counts only while the status is `scheduled`."""
 _ROOM = "(attribute_not_exists(history) OR size(history) < :room)"
 """Condition: `history` has fewer entries than its maximum."""
 TRY_NOTES = ("trouble", "dead_lettered_at")
@@ -75,37 +89,36 @@ class LedgerTable:
         key: MessageKey,
         message: str = TAKEN_BACK,
         *,
-        condition: str = UNCLAIMED,
         since: float | None = None,
+        version: str = "",
         to: str | list[str] | None = None,
         callback_url: str | None = None,
-        due: float = 0,
     ) -> bool:
         """End a message before it is sent, even if the message is not in the ledger yet. Workers then drop
         its queue records.
 
-        `message` is the reason in a sentence for people. Either this write or a worker's claim succeeds,
-        never both. With `since` (epoch seconds), the message must have an item that is scheduled for that
-        time or later. The item gets `to` and `callback_url`. Its `ttl` is counted from `due`, the time of the
-        message's schedule in epoch seconds: the schedule is not deleted, and would send a message whose
-        ledger item has expired.
+        `message` is the reason in a sentence for people. The message must be certainly unsent. Either this
+        write or a worker's claim succeeds, never both. A cancelled attempt counts as ended, so that its
+        copies in queues stay dropped if an operator resends the message. With `since` (epoch seconds), the
+        message must be scheduled for that time or later, and still wait as `version`. The item gets `to` and
+        `callback_url`.
 
-        Returns False if `condition` is false, or the condition that `since` adds.
+        Returns False if the message has ended or may have been sent, or if it does not wait like that.
         """
-        moment = self._clock()
         addressing = addressing_of(to, callback_url)
-        values: Sets = {}
+        condition, values = UNSENT, Sets()
         if since is not None:
-            condition, values = f"{condition} AND scheduledFor >= :since", {":since": string(iso(since))}
+            condition = f"{UNSENT} AND scheduledFor >= :since AND {WAITS}"
+            values = {":since": string(iso(since)), **waits_as(version)}
         cancelled = Update(
             sets={
                 "status": string("cancelled"),
-                "completedAt": number(milliseconds(moment)),
-                "ttl": self.ttl_after(max(due, moment)),
+                "completedAt": number(milliseconds(self._clock())),
                 **error_of("cancelled", message),
                 **addressing,
             },
             once=self.first_values(addressing),
+            adds={"attempts": number(1)},
             removes=TRY_NOTES,
         )
         try:
@@ -134,6 +147,11 @@ class LedgerTable:
     def ttl_after(self, moment: float) -> Value:
         """Return the `ttl` of an item that is needed until `moment` (epoch seconds)."""
         return number(moment + self._ttl)
+
+
+def waits_as(version: str) -> Sets:
+    """Return the values of WAITS."""
+    return {":waits": string("scheduled"), ":version": string(version)}
 
 
 def _entry(moment: float, status: "Status", code: str | None) -> Value:

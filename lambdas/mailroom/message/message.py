@@ -66,15 +66,6 @@ Shorter names are exempt, because `topics`, `emails` and `texts` are everyday va
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
 
 
-DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES = "day_used_up", "outside_window", "provider_refuses"
-HELD = {
-    DAY_USED_UP: "it waits for the day's quota",
-    OUTSIDE_WINDOW: "it waits until its window opens",
-    PROVIDER_REFUSES: "it waits until the provider takes messages of this lane again; see its dead letters",
-}
-"""Reasons why a message waits together with its content: the code and the sentence of `trouble`."""
-
-
 _OF_RUN = re.compile(r"[^#]+#[^#]+#.+#([0-9a-f]{8})[0-9a-f]{32}", re.ASCII)
 
 
@@ -604,44 +595,6 @@ def scheduled(text: str) -> dict[str, Any]:
     body = decode(text)
     inner = body.get("MessageBody")
     return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
-
-
-class Held(Struct, frozen=True):
-    """A message that waits together with its content, in the queue `scheduled` or in a schedule. The mailbox
-    is not read again, because a message that was due at once may have lost its item by then."""
-
-    item: dict[str, Any]
-    """Whole item of the message."""
-    due: float
-    """End of the wait, in epoch seconds."""
-    put_at: float | None = None
-    """Time from which the delay of the message counts, in epoch seconds, if known."""
-    in_line: bool = False
-    """True for a message that waits for the day's quota. It is sent before messages that were put later."""
-    code: str = DAY_USED_UP
-    """Reason of the wait: a key of `HELD`."""
-
-    @property
-    def body(self) -> str:
-        """Body for the queue, with the message's key at the top level, like the queue's other bodies."""
-        key = {name: self.item[name] for name in ("id", "event_type")}
-        return encode(key | structs.asdict(self))
-
-
-def held(body: Mapping[str, Any]) -> Held | None:
-    """Read a message with its content from a body of the queue `scheduled`, or return None for a body that
-    holds only a key. Raises Malformed."""
-    if "item" not in body:
-        return None
-    try:
-        message = msgspec.convert(body, Held)
-    except msgspec.ValidationError as fault:
-        raise Malformed(f"not a message that waits: {fault}") from None
-    if message.code not in HELD:
-        raise Malformed(f"not a message that waits: its code is {message.code!r:.60}")
-    if key_of(message.item) != key_of(body):
-        raise Malformed("not a message that waits: its key is not its item's")
-    return message
 
 
 def decode(text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A campaign's results: how many messages of a run ended how, each counted once.
+"""A campaign's results: how many messages of a run wait or ended how, each counted once.
 
 A run's row of a message says as what the message is counted. The row and the run's tally change in one
 transaction, under the condition that the row is as it was read. The row is read first, and then the ledger:
@@ -25,8 +25,9 @@ from mailroom.search.rows import Row, run_row
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-UNDER_WAY = ("scheduled", "sending", "retrying")
-"""Statuses that are not counted: the message has no outcome yet, or none any more."""
+UNDER_WAY = ("sending", "retrying")
+"""Statuses that are not counted: a worker has the message, or soon will. A message that waits is counted, so
+that it is listed among those of its run."""
 SLOTS = 8
 """Items of a tally. Workers share them by chance, so two that count at once mostly do not meet."""
 KEPT_SECONDS = 2 * 3650 * 86_400

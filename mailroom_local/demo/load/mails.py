@@ -14,6 +14,8 @@ from mailroom_local.providers.ses_events import SIMULATOR_DOMAIN
 RECIPIENTS = Path(__file__).with_name("recipients.csv")
 BIG_BODY_BYTES = 300 * 1024
 HARD = {"bounce_type": "Permanent", "bounce_subtype": "General"}
+DAY = "day-"
+"""How the ids of mails begin that are put while the day is closed."""
 BOUNCES = 3
 """The first so many returning mails, which bounce and have no callback in between."""
 
@@ -55,6 +57,13 @@ def returning() -> list[Expected]:
         _returning("told-early", at("complaint", "early"), "complained"),
         _returning("to-several", several, "bounced", recipients=outcomes),
     ]
+
+
+def over_the_day() -> list[Expected]:
+    """Mails of bulk and codes, put while the day is closed for bulk: bulk waits, and codes do not."""
+    bulk = [_mail(f"{DAY}bulk-{n}") | {"to": f"bulk-{n}@example.com", "lane": "bulk"} for n in range(20)]
+    codes = [_mail(f"{DAY}code-{n}") | {"to": f"code-{n}@example.com"} for n in range(5)]
+    return [Expected(item) for item in (*bulk, *codes)]
 
 
 def suppressed() -> dict[str, str]:

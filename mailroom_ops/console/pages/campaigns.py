@@ -129,7 +129,7 @@ def _row(site: Site, run: Run, topic: str | None) -> RunRow:
 def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:
     """On which days the messages would go out; []: the day has no limit."""
     day = CampaignDay.of(site.session, site.stage, channel, site.clock)
-    return [] if day is None else [*day.shares(recipients)]
+    return [] if day is None else day.shares(recipients)
 
 
 def _price(site: Site, channel: str, answer: DryRunAnswer) -> dict[str, float | None]:

@@ -13,7 +13,7 @@ from mailroom.api.messages import WAITING, States
 from mailroom.channels.contracts import CHANNELS
 from mailroom.content.payloads import Payloads
 from mailroom.content.versions import DEPLOYED
-from mailroom.ledger.reader import LedgerReader, MessageStatus
+from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
 from mailroom_ops.console.pages.messages import deployed_at
@@ -24,6 +24,7 @@ from mailroom_ops.messages.items import rules_of
 from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import reader_of, titled, view_of
 from mailroom_ops.messages.timeline import meaning, timeline
+from mailroom_ops.messages.waiting import turn_of
 from mailroom_ops.repair.command import FOLLOWS, SENTENCES
 from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure, Diagnosis
 from mailroom_ops.repair.repairs import Repairs, Word
@@ -35,7 +36,7 @@ from mailroom_ops.stage import function_variables, name
 
 RENDERED = tuple(name for name, each in CHANNELS.items() if each.rendered)
 """Channels whose content is made of the item; the others send what it says."""
-UNDER_WAY = ("sending", "retrying")
+UNDER_WAY = ("scheduled", "sending", "retrying")
 Action = Literal["resend", "repair", "cancel"]
 _BUTTONS: dict[Cure, dict[str, str]] = {
     "requeue": {"requeue": "Requeue it"},
@@ -64,6 +65,7 @@ def show(site: Site, asked: Asked) -> Answer:
     (message,) = found
     item = _reader(site).item(message.id, message.event_type)
     now = site.clock()
+    turn = turn_of(site.session, site.stage, message, site.clock)
     view = view_of(message, site.stage, now, deleted=item is None)
     row = row_of(message)
     return Shown(
@@ -74,7 +76,7 @@ def show(site: Site, asked: Asked) -> Answer:
             "headline": row.headline,
             "recipients": _recipients(message),
             "campaign": run_of(message.id)[0],
-            "advice": advice(message, buttons(site.stage), now, view.since, deleted=item is None),
+            "advice": advice(message, buttons(site.stage), now, view.since, deleted=item is None, turn=turn),
             "listed": _recipients(message)[:3] if message.status in _LISTED else [],
             "verbs": _VERBS,
             "meaning": meaning(message),
@@ -205,7 +207,7 @@ def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) 
         return None
     try:
         # What is not queued yet gets the version that counts then.
-        version = None if message.status in WAITING else message.template_version or DEPLOYED
+        version = message.template_version or (None if message.status in WAITING else DEPLOYED)
         rules = site.kept("rules", lambda: rules_of(site.session, site.stage))
         payloads = Payloads(site.client("s3"), rules.payload_bucket)
         return Samples(rules.previews(site.client("s3")), rules.default_region, payloads).render(
@@ -275,7 +277,7 @@ def _seen(deployed: DeployedStage, asked: Asked) -> str:
 
 def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None) -> list[Action]:
     """What may help; each looks for itself whether it can be done."""
-    if message.status in WAITING:
+    if message.status == READY or message.waits_for:
         return ["cancel"] if _states(site).can_cancel(message, item) else []
     if message.status in UNDER_WAY:
         return ["repair", "resend"]

@@ -9,6 +9,7 @@ from mailroom.search.finder import ANY, Filter, Finder, FoundPage
 from mailroom_ops.console.site import Answer, Asked, Shown, Site
 from mailroom_ops.messages.search import asked as answered
 from mailroom_ops.messages.search import finder_of, row_of, search_of, with_id
+from mailroom_ops.messages.waiting import queued, unlisted
 from mailroom_ops.requeue.stage import DeployedStage
 
 _NOTHING = FoundPage([], None, 0)
@@ -24,6 +25,7 @@ def show(site: Site, asked: Asked) -> Answer:
         ask = partial(finder.to, text) if text else finder.newest
         page = answered(partial(ask, wanted, cursor))
     by_id = with_id(site.session, site.stage, text, wanted) if text and not cursor else []
+    empty = not (by_id or page.messages or page.cursor)
     known = {(each.id, each.event_type): each for each in (*by_id, *page.messages)}
     return Shown(
         template="messages.html",
@@ -34,6 +36,7 @@ def show(site: Site, asked: Asked) -> Answer:
             "looked_at": page.looked_at,
             "filtered": wanted != ANY,
             "off": finder is None,
+            "unlisted": unlisted(queued(site.session, site.stage) if empty else None),
             "person": bool(text) and not by_id,
             "statuses": [*get_args(Status)],
             "channels": list(CONTRACTS),

@@ -79,8 +79,8 @@ class FunctionSpec:
     network: Network | None = None
     """Where in a VPC the function stands; None: in none."""
     comes_back_seconds: int = 0
-    """Seconds until the function gets again what it failed at, from a queue or a stream: then only repeated
-    failures mean something. 0: nobody tries again; the caller sees the failure, and the first one counts."""
+    """Seconds until the function gets again what it failed at, from a queue, stream or rule. Only repeated
+    failures mean something then. 0: nobody tries again; the caller sees the failure, and the first counts."""
     kept_back_seconds: float = 0
     """How much of its time-out an invocation keeps to finish in: until then it may run by design."""
     remedy: str = ""

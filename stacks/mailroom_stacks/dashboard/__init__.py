@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from mailroom_stacks.constructs.function import FunctionSpec
 from mailroom_stacks.constructs.stream import StreamWork
 from mailroom_stacks.constructs.worker import Work
-from mailroom_stacks.dashboard.details import campaigns, channels, functions, outside, queues, streams
+from mailroom_stacks.dashboard.details import campaigns, channels, functions, outside, queues, streams, waits
 from mailroom_stacks.dashboard.promises import top
 from mailroom_stacks.dashboard.widgets import placed
 from mailroom_stacks.settings.stage import Settings
@@ -23,6 +23,7 @@ def dashboard(settings: Settings, specs: Sequence[FunctionSpec], alarms: Mapping
         *top(settings, reading, alarms),
         *channels(settings, reading),
         *queues(settings, reading),
+        *waits(settings),
         *functions(settings, specs),
         *streams(settings, [each.function for each in specs if isinstance(each, StreamWork)]),
         *outside(settings),

@@ -7,6 +7,7 @@ from mailroom_stacks.constructs.http_api import access_log
 from mailroom_stacks.constructs.worker import IN_FLIGHT_MANY, IN_FLIGHT_MOST, Work
 from mailroom_stacks.dashboard.promises import NOBODYS, alarm_arn, both_queues, counted, times
 from mailroom_stacks.dashboard.widgets import Widget, expression, found, graph, heading, metric, ringing
+from mailroom_stacks.release import FUNCTION, LATE_SECONDS
 from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.settings.waiting import waiting_seconds
@@ -37,6 +38,14 @@ def queues(settings: Settings, reading: Sequence[Work]) -> Iterator[Widget]:
     yield heading("Queues", "What waits, the age of the oldest, what is in flight, and the dead letters.")
     for queue in reading:
         yield from _queue(settings, queue)
+
+
+def waits(settings: Settings) -> Iterator[Widget]:
+    """The widgets on whether messages that wait are handed over in time."""
+    yield heading("Waits", "How late `release` hands messages over, and how many.")
+    lateness = [counted(settings, FUNCTION, "ReleaseLate")]
+    yield graph("release: late, ms", lateness, stat="Maximum", marks={"alarm": LATE_SECONDS * 1000})
+    yield graph("release: handed over", [counted(settings, FUNCTION, "Released")], stat="Sum")
 
 
 def functions(settings: Settings, specs: Sequence[FunctionSpec]) -> Iterator[Widget]:

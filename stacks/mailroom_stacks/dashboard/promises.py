@@ -19,7 +19,7 @@ ALARMS_A_WIDGET = 100
 HIDDEN = {"visible": False}
 URGENT = (
     *("dlq-not-empty", "waiting-long", "backlog-old", "gave-up", "dropped", "iterator-age", "api-5xx"),
-    *("ses-bounce-rate", "ses-complaint-rate", "day-used-up"),
+    *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
 )
 """Kinds of alarms after which messages wait, something is lost, or sending ends, if nobody acts: those that
 docs/operating says to page somebody for."""

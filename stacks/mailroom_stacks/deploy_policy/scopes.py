@@ -119,14 +119,8 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
                 account=False,
             ),
         ),
-        ("scheduler", "schedule"): (
-            arn("scheduler", f"schedule/{own}/*"),
-            arn("scheduler", f"schedule/{group}/*"),
-        ),
-        ("scheduler", "schedule-group"): (
-            arn("scheduler", f"schedule-group/{own}"),
-            arn("scheduler", f"schedule-group/{group}"),
-        ),
+        ("scheduler", "schedule"): (arn("scheduler", f"schedule/{own}/*"),),
+        ("scheduler", "schedule-group"): (arn("scheduler", f"schedule-group/{own}"),),
         ("secretsmanager", "secret"): (arn("secretsmanager", f"secret:{own}"),),
         ("ses", "configuration-set"): tuple(arn("ses", f"configuration-set/{name}") for name in sets),
         ("sms-voice", "configurationset"): tuple(

@@ -154,9 +154,9 @@ def lane_rows(channels: Mapping[str, Channel], lease_margin: int) -> Iterator[La
 
 OWN_SECTIONS = ("fax", "webhook")
 """Event types that are no row: each has a stack and a section of its own."""
-QUEUES = {"scheduled", "fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
+QUEUES = {"fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
 FUNCTIONS = {
-    *("dispatch", "dispatch-scheduled", "outcomes", "index-messages", "send-fax", "retry-fax"),
+    *("dispatch", "release", "outcomes", "index-messages", "send-fax", "retry-fax"),
     *("send-webhook", "feedback", "twilio-callbacks", "dead-letters", "collect", "compose"),
     *("messages-api", "unsubscribe", "resend-events"),
 }

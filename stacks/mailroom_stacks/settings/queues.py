@@ -12,11 +12,12 @@ from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom_stacks.settings.sections import Backoff, Function, QueueWorker, Redelivery, Section, fixed
 
 
-class Scheduled(QueueWorker):
-    """The queue on which EventBridge schedules bring back messages whose `send_at` has come."""
+class Release(Function):
+    """The function that hands over what waited, each minute for each part of it."""
 
-    maximum_concurrency: int = Field(default=2, ge=2, le=1000)
-    """Functions at once: how fast what is due in one minute gets into its queues."""
+    timeout_seconds: int = fixed(60)
+    memory_mb: int = Field(default=512, ge=256, le=1769)
+    """Memory, and with it the CPU: how fast what is due in one minute gets into its queues."""
 
 
 class Stream(Function):

@@ -17,7 +17,7 @@ from mailroom_stacks.settings.feedback import Feedback, feedback_faults
 from mailroom_stacks.settings.monitoring import Monitoring
 from mailroom_stacks.settings.outcomes import Outcomes, outcomes_faults
 from mailroom_stacks.settings.push import Push, push_faults
-from mailroom_stacks.settings.queues import Retention, Scheduled, Stream, retention_faults
+from mailroom_stacks.settings.queues import Release, Retention, Stream, retention_faults
 from mailroom_stacks.settings.recipients import Recipients, recipients_faults
 from mailroom_stacks.settings.sections import DatabaseName, EventType, Section, fixed
 from mailroom_stacks.settings.sms import Sms, sms_faults
@@ -48,7 +48,7 @@ class Settings(Section):
     outcomes: Outcomes = Outcomes()
     search: bool = True
     """Whether messages are found by their recipients and by time; else by their ids alone."""
-    scheduled: Scheduled = Scheduled()
+    release: Release = Release()
     feedback: Feedback = Feedback()
     api: Api = Api()
     campaigns: Campaigns = Campaigns()

@@ -2,6 +2,7 @@
 
 import math
 
+from mailroom.ledger.waits import AHEAD_SECONDS
 from mailroom_stacks.settings.stage import Settings
 
 USUAL = 15
@@ -17,9 +18,9 @@ MINUTES = {
     "audience": 720,
 }
 """Minutes by queue; the others have USUAL."""
-LONGEST_DELAY = 900
-"""SQS's, in seconds. A message whose time is as near lies delayed in its own queue, and one that waits and is
-too large for a schedule in `scheduled`. Whether the age counts that time is not documented."""
+LONGEST_DELAY = AHEAD_SECONDS
+"""Longest delay of a message in its own queue, in seconds. Whether the age counts that time is not
+documented."""
 COUNTED_RECEIVES = 3
 """SQS leaves a message that was received as often, and not deleted, out of the age of the oldest."""
 
@@ -41,5 +42,5 @@ def _meant(settings: Settings, queue: str) -> float:
     if queue == "webhook":
         return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
     # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.
-    delayed = {"scheduled", *(row.queue for row in settings.lane_rows())}
+    delayed = {row.queue for row in settings.lane_rows()}
     return LONGEST_DELAY if queue in delayed else 0

@@ -8,3 +8,4 @@ ends the test by `pytest.fail`, which no `except Exception` of the product catch
 from tests.support.dynamodb.client import InMemoryDynamoDB as InMemoryDynamoDB
 from tests.support.dynamodb.client import in_memory_client as in_memory_client
 from tests.support.dynamodb.client import in_memory_dynamodb as in_memory_dynamodb
+from tests.support.dynamodb.client import paginator as paginator

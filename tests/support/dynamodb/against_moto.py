@@ -20,6 +20,7 @@ from tests.support.dynamodb.client import InMemoryDynamoDB
 from tests.support.dynamodb.values import Item, Refusal
 
 _READS = ("Query", "Scan", "BatchGetItem")
+_BATCH = "BatchWriteItem"
 _WRITES = ("GetItem", "PutItem", "UpdateItem", "DeleteItem")
 _COMPARED = ("Item", "Attributes", "Items", "Count", "ScannedCount", "LastEvaluatedKey", "Responses")
 _VALUES = ("TableName", "Key", "Item", "ExpressionAttributeValues", "ExclusiveStartKey", "RequestItems")
@@ -41,7 +42,7 @@ def compared() -> Iterator[list[str]]:
     answer = InMemoryDynamoDB._make_api_call
 
     def call(double: InMemoryDynamoDB, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        before = _item(double, request) if name in _WRITES else {}
+        before = _written(double, name, request)
         error: ClientError | None = None
         reply: dict[str, Any] = {}
         try:
@@ -50,7 +51,7 @@ def compared() -> Iterator[list[str]]:
             error, reply = raised, dict(raised.response)
         with _lock:
             if _is_new(name, request, reply):
-                items = before if name in _WRITES else _items(double, request)
+                items = _items(double, request) if name in _READS else before
                 differences.extend(_differences(double, name, request, items, reply))
         if error is not None:
             raise error
@@ -64,15 +65,29 @@ def compared() -> Iterator[list[str]]:
 
 
 def _is_new(name: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> bool:
-    if name not in (*_READS, *_WRITES) or "Segment" in request:  # which items are in one is DynamoDB's own
+    if (
+        name not in (*_READS, *_WRITES, _BATCH) or "Segment" in request
+    ):  # which items are in one is DynamoDB's own
+        return False
+    if name == _BATCH and "Error" in reply:  # moto writes what DynamoDB refuses as a whole
         return False
     shape = {option: value for option, value in request.items() if option not in _VALUES}
-    inner = [sorted(each.keys()) for each in request.get("RequestItems", {}).values()]
+    inner = [
+        sorted(each) if name == "BatchGetItem" else [sorted(entry) for entry in each]
+        for each in request.get("RequestItems", {}).values()
+    ]
     look = repr((name, shape, inner, reply.get("Error", {}).get("Code"), sorted(reply)))
     if look in _seen:
         return False
     _seen.add(look)
     return True
+
+
+def _written(double: InMemoryDynamoDB, name: str, request: Mapping[str, Any]) -> Images:
+    """The items where a request writes; none for a request that reads."""
+    if name == _BATCH:
+        return _items(double, request)
+    return _item(double, request) if name in _WRITES else {}
 
 
 def _item(double: InMemoryDynamoDB, request: Mapping[str, Any]) -> Images:
@@ -106,7 +121,8 @@ def _differences(
             return  # moto breaks on an alias that nobody has defined
     if _said(reply) != _said(theirs):
         yield f"{name} {dict(request)} answers {_said(reply)}; moto: {_said(theirs)}"
-    if name in _WRITES and _comparable(after := _item(double, request)) != _comparable(left):
+    after = _written(double, name, request)
+    if after and _in_order(after) != _in_order(left):
         yield f"{name} {dict(request)} leaves {after}; moto: {left}"
 
 
@@ -134,6 +150,10 @@ def _said(reply: Mapping[str, Any]) -> Any:
     """What counts of an answer; of an error its code, for moto's sentences are no promise of DynamoDB's."""
     compared = {name: reply[name] for name in _COMPARED if name in reply}
     return reply.get("Error", {}).get("Code"), _comparable(compared)
+
+
+def _in_order(images: Images) -> Any:
+    return {table: sorted(map(_comparable, items), key=repr) for table, items in images.items()}
 
 
 def _comparable(value: Any) -> Any:

@@ -40,19 +40,23 @@ Operation = Callable[..., dict[str, Any]]
 
 @dataclass(frozen=True)
 class Write:
-    """A put or an update that is right by itself, before anything is written."""
+    """A put, an update or a deletion that is right by itself, before anything is written."""
 
     table: "Table"
     position: Position
-    make: Callable[[Item | None], Item]
-    """The new item, of the one that stands there. Raises Refusal where that one stands in the way."""
+    make: Callable[[Item | None], Item | None]
+    """The new item, of the one that stands there; None for a deletion. Raises Refusal where that one stands
+    in the way."""
 
-    def made(self) -> Item:
+    def made(self) -> Item | None:
         """The new item, of what stands there now. Raises Refusal."""
         return self.make(self.table.items.get(self.position))
 
-    def store(self, item: Item) -> None:
-        self.table.items[self.position] = item
+    def store(self, item: Item | None) -> None:
+        if item is None:
+            self.table.items.pop(self.position, None)
+        else:
+            self.table.items[self.position] = item
 
 
 class Table:
@@ -250,19 +254,30 @@ class InMemoryDynamoDB:
 
     @_operation("RequestItems")
     def batch_write_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Puts alone, no key twice."""
+        """Puts and deletions, no key twice."""
         asked = request["RequestItems"]
         if not 1 <= sum(map(len, asked.values())) <= BATCH_STATEMENTS:
             raise Refusal("Too many items requested for the BatchWriteItem call")
         writes = [
-            self._put({"TableName": name, **put["PutRequest"]})
-            for name, each in asked.items()
-            for put in each
+            self._written(kind, {"TableName": name, **each})
+            for name, entries in asked.items()
+            for entry in entries
+            for kind, each in entry.items()
         ]
         _refuse_doubles(writes, "Provided list of item keys contains duplicates")
         for write in writes:
             write.store(write.made())
         return {"UnprocessedItems": {}}
+
+    def _written(self, kind: str, entry: Mapping[str, Any]) -> Write:
+        """An entry of a batch. Raises Refusal for what is wrong whatever stands there."""
+        match kind:
+            case "PutRequest":
+                return self._put(entry)
+            case "DeleteRequest":
+                table = self._table(entry)
+                return Write(table, table.position(entry["Key"]), lambda _: None)
+        return unknown(f"a batch's {kind}")
 
     @_operation("TransactItems")
     def transact_write_items(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -273,7 +288,7 @@ class InMemoryDynamoDB:
             raise Refusal("Member must have length between 1 and 100")
         writes = [self._entry(kind, each) for kind, each in asked]
         _refuse_doubles(writes, "Transaction request cannot include multiple operations on one item")
-        items, reasons = list[Item](), list[dict[str, Any]]()
+        items, reasons = list[Item | None](), list[dict[str, Any]]()
         for write in writes:
             try:
                 items.append(write.made())
@@ -409,21 +424,38 @@ class InMemoryDynamoDB:
 
     def get_paginator(self, operation: str) -> Any:
         """boto3's paginator, as far as a loop over its pages goes."""
-
-        def pages(**request: Any) -> Iterator[dict[str, Any]]:
-            while True:
-                page = getattr(self, operation)(**request)
-                yield page
-                if "LastEvaluatedKey" not in page:
-                    return
-                request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
-
-        return SimpleNamespace(paginate=pages)
+        return paginator(getattr(self, operation))
 
     def _table(self, request: Mapping[str, Any]) -> Table:
         if request["TableName"] not in self.tables:
             raise Refusal("Requested resource not found", "ResourceNotFoundException")
         return self.tables[request["TableName"]]
+
+
+def paginator(call: Callable[..., dict[str, Any]]) -> Any:
+    """boto3's paginator of an operation that `call` makes."""
+
+    def pages(
+        *,
+        PaginationConfig: Mapping[str, int] | None = None,  # noqa: N803 - boto3's name
+        **request: Any,
+    ) -> Iterator[dict[str, Any]]:
+        request |= _limit(PaginationConfig or {})
+        while True:
+            page = call(**request)
+            yield page
+            if "LastEvaluatedKey" not in page:
+                return
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    return SimpleNamespace(paginate=pages)
+
+
+def _limit(config: Mapping[str, int]) -> dict[str, int]:
+    """The option of each call that a paginator's configuration asks for."""
+    if config.keys() - {"PageSize"}:
+        unknown(f"PaginationConfig {config}")
+    return {"Limit": config["PageSize"]} if config else {}
 
 
 _INNER_CODES = {"ValidationException": "ValidationError"}

@@ -7,7 +7,7 @@ from mailroom.budget import Budget
 from mailroom.campaigns.definition import Definition, Module
 from mailroom.campaigns.room import PageRoom
 from tests.support.faults.campaign_world import AUDIENCE, COLLECT, CampaignWorld, People
-from tests.support.faults.world import BULK, MAIL, SCHEDULED, World, mail
+from tests.support.faults.world import BULK, World, mail
 from tests.support.unit.fakes import Meddler
 
 DAY = 86_400
@@ -21,7 +21,6 @@ class DayWorld(World):
         self.pace = 0.1
         limit = [("0001-01-01", per_day)]
         self.day = {"budgets_table": "budgets", "per_day": limit, "reserve": reserve}
-        self.budget = Budget(self.dynamodb, "budgets", "mail", limit, reserve, self.clock)
         self.campaign = self._campaign(people)
         self.begun = self.clock.now
         self._codes = [(self.begun + at, f"code-{number}") for number, at in enumerate(codes)]
@@ -67,24 +66,18 @@ class DayWorld(World):
         if start:
             self.campaign.start()
         while True:
-            times = [
-                self.queues.next_visible(),
-                self.scheduler.next_due(),
-                *(at for at, _ in self._codes[:1]),
-            ]
+            times = [self.next_due(), *(at for at, _ in self._codes[:1])]
             due = min((each for each in times if each is not None), default=None)
             if due is None:
                 return
             self.clock.now = max(self.clock.now, due)
-            self.scheduler.fire(self.clock.now)
             while self._codes and self._codes[0][0] <= self.clock.now:
                 self._put.append(mail(self._codes.pop(0)[1]))
             self._dispatch()
             self.campaign.deliver(COLLECT, 1)
             self.campaign.deliver(AUDIENCE)
             self._dispatch()
-            for url in (SCHEDULED, MAIL, BULK):
-                self.deliver(url)
+            self.step()
 
     def accepted(self) -> list[tuple[float, str]]:
         """When SES accepted what, in seconds from the start."""

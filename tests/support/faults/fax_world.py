@@ -22,6 +22,7 @@ from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo
 from tests.support.faults.outside import NO_BUCKET, Bus, Clock, Outside, Queues, Stopped
 from tests.support.faults.stream import Recording
+from tests.support.faults.world import create_ledger
 
 FUNCTION_SECONDS = 60.0
 OURS, GIVEN_UP = "+12025550123", "+12025550124"
@@ -260,23 +261,4 @@ def _settings(max_attempts: int) -> FaxSender:
         clock_skew_seconds=60,
         callback_schemes=["https"],
         callback_ports=[443],
-    )
-
-
-def create_ledger(client: Any) -> None:
-    types = {"id": "S", "event_type": "S", "line": "S", "submittedAt": "N"}
-    keys = [("id", "HASH"), ("event_type", "RANGE")]
-    line = [("line", "HASH"), ("submittedAt", "RANGE")]
-    client.create_table(
-        TableName="ledger",
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
-        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "lines",
-                "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in line],
-                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["provider_ids"]},
-            }
-        ],
     )

@@ -1,11 +1,10 @@
 """The outside world of the functions, with every call to it counted and any call a place to stop.
 
-DynamoDB is the double in memory, which is held against moto. Queues, schedules and SES are small models on a
+DynamoDB is the double in memory, which is held against moto. Queues and SES are small models on a
 virtual clock: they keep what a test has to judge, and nothing sleeps.
 """
 
 import json
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +13,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from botocore.exceptions import ClientError, ReadTimeoutError
-
-from mailroom.clock import epoch
 
 Side = Literal["before", "after"]
 
@@ -229,35 +226,3 @@ class Bus:
                 return {"ErrorCode": "ThrottlingException", "ErrorMessage": "Rate exceeded"}
         self.details.append(detail)
         return {"EventId": f"e{len(self.details)}"}
-
-
-class Scheduler:
-    """EventBridge Scheduler: one-off schedules that send their input to a queue."""
-
-    class exceptions:  # noqa: N801 - as boto3 has it
-        class ConflictException(Exception):
-            """The name is taken."""
-
-    def __init__(self, queues: Queues) -> None:
-        self._queues = queues
-        self.schedules: dict[str, dict[str, Any]] = {}
-
-    def create_schedule(self, **request: Any) -> None:
-        if request["Name"] in self.schedules:
-            raise self.exceptions.ConflictException
-        self.schedules[request["Name"]] = request
-
-    def fire(self, until: float = math.inf) -> None:
-        """The schedules that are due by then (all) each send their input and are gone."""
-        for name, schedule in [*self.schedules.items()]:
-            if _due(schedule) <= until:
-                self._queues.put(schedule["Target"]["Arn"], schedule["Target"]["Input"])
-                del self.schedules[name]
-
-    def next_due(self) -> float | None:
-        """When the next schedule is due; None: there is none."""
-        return min(map(_due, self.schedules.values()), default=None)
-
-
-def _due(schedule: Mapping[str, Any]) -> float:
-    return epoch(schedule["ScheduleExpression"].removeprefix("at(").removesuffix(")"))

@@ -25,7 +25,7 @@ from mailroom_ops.resend.resender import Resender, ResentMessage
 from tests.support.faults import fax_world
 from tests.support.faults.fax_world import FaxWorld
 from tests.support.faults.outside import Outside, Stopped
-from tests.support.faults.world import BULK, MAIL, SCHEDULED, World
+from tests.support.faults.world import BULK, MAIL, World
 
 OLDER_THAN = 900.0
 LONGEST_FAX = 900.0
@@ -85,7 +85,7 @@ class Sqs:
         return self
 
     def paginate(self, **_: Any) -> list[dict[str, Any]]:
-        return [{"QueueUrls": [f"{url}-dlq" for url in (MAIL, BULK, SCHEDULED)]}]
+        return [{"QueueUrls": [f"{url}-dlq" for url in (MAIL, BULK)]}]
 
     def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Iterable[str]) -> dict[str, Any]:  # noqa: N803
         name = QueueUrl.rpartition("/")[2]
@@ -155,10 +155,6 @@ def _stage(
         delayed_routes={},
         callback_schemes=["https"],
         callback_ports=[443],
-        schedule_group="mailroom",
-        schedule_role_arn="role",
-        schedule_target_arn=f"arn:aws:sqs:us-east-1:123456789012:{SCHEDULED.rpartition('/')[2]}",
-        schedule_dead_letter_arn="dead",
     )
     watched = outside.watch(dynamodb, "update_item", "scan", "batch_get_item")
     functions: Any = outside.watch(Functions(handlers), "invoke")

@@ -1,12 +1,14 @@
 """The functions in their world: what AWS would do between them, on a virtual clock."""
 
-import base64
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from mailroom.aws.dynamo_values import image_of, plain
+from mailroom.budget import Budget
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.rendering import MailRenderer
 from mailroom.channels.mail.resend import ResendMail
@@ -15,17 +17,20 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
-from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
-from mailroom.dispatch.due import DueDispatcher, Mailbox
-from mailroom.environment import SesSender
+from mailroom.dispatch.dispatcher import Dispatcher, Validator
+from mailroom.dispatch.release import Lease, Mailbox, Release
+from mailroom.environment import LineSettings, SesSender
 from mailroom.http.url_policy import UrlPolicy
+from mailroom.ledger.contents import Contents
+from mailroom.ledger.items import LINES
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
+from mailroom.ledger.waits import AHEAD_SECONDS, INDEX, PROJECTED, Waits
 from mailroom.message.message import Key, Reference
 from mailroom.recipients.choices import Suppressions
 from tests.support import ROOT
 from tests.support.dynamodb import in_memory_client
-from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
+from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Ses, Stopped
 from tests.support.faults.resend import Resend
 from tests.support.told import told
 
@@ -33,7 +38,11 @@ FUNCTION_SECONDS = 60.0
 LEASE = FUNCTION_SECONDS + 60
 VISIBILITY = 6 * FUNCTION_SECONDS
 MAX_RECEIVES = 12
-MAIL, BULK, SCHEDULED = "https://sqs/mail", "https://sqs/mail-bulk", "https://sqs/scheduled"
+MAIL, BULK = "https://sqs/mail", "https://sqs/mail-bulk"
+LINE = "line#mail"
+MINUTE, HOUR = 60, 3600
+CALLS = ("update_item", "get_item", "batch_get_item", "batch_write_item", "batch_execute_statement")
+"""Calls of DynamoDB that are places to stop at."""
 TEMPLATES = ROOT / "templates" / "mail"
 
 Item = dict[str, Any]
@@ -56,7 +65,6 @@ class World:
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self.ses = Ses(self.clock)
         self.resend = Resend(self.clock) if keyed else None
-        self.scheduler = Scheduler(self.queues)
         self.on_unknown = on_unknown
         self.reachable: Item = {}
         """Whom the stage may reach, as its senders' settings say it; {}: everybody."""
@@ -64,26 +72,28 @@ class World:
         """Seconds between two submits of a worker."""
         self.day: Item = {}
         """The limit of the day, as the senders' settings say it; {}: there is none."""
+        self._released_at = -math.inf
+        self.put_at = self.clock.now
         self.dynamodb = in_memory_client()
-        for table in ("ledger", "mailbox"):
-            create_table(self.dynamodb, table)
+        create_ledger(self.dynamodb)
+        create_table(self.dynamodb, "mailbox")
+        create_table(self.dynamodb, "contents", "message", "version")
         create_table(self.dynamodb, "suppressions", "recipient", "channel")
         create_table(self.dynamodb, "preferences", "recipient", "topic")
         create_table(self.dynamodb, "budgets", "name", None)
-        watched = self.outside.watch(
-            self.dynamodb, "update_item", "get_item", "batch_get_item", "batch_execute_statement"
-        )
+        watched = self.outside.watch(self.dynamodb, *CALLS)
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.suppressions = Suppressions(watched, "suppressions", self.clock)
         # Another function's writes: they are no place for this one to stop.
         self._feedback = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
-        self._mailbox = Mailbox(watched, "mailbox")
+        self.waits = Waits(watched, "ledger", 1e6, self.clock)
+        self.contents = Contents(watched, "contents", self.clock)
         self._sqs = self.outside.watch(self.queues, "send_message_batch", "change_message_visibility_batch")
         self._payloads = Payloads(NO_BUCKET, "payloads")
 
     def put(self, *items: Item) -> None:
         """What producers put, kept for those that are read back later."""
-        self.items = list(items)
+        self.items, self.put_at = list(items), self.clock.now
         for item in items:
             self.dynamodb.put_item(TableName="mailbox", Item=image_of(item))
 
@@ -121,7 +131,9 @@ class World:
             configuration_set="mailroom",
             max_attachment_bytes=1000,
             **self.reachable,
-            **(self.day and {**self.day, "scheduled_queue_url": SCHEDULED, "bulk": url == BULK}),
+            contents_table="contents",
+            bulk=url == BULK,
+            **self.day,
         )
         adapter = self._adapter(settings)
         tools = Tools(
@@ -155,23 +167,72 @@ class World:
             routes,
             Validator(CONTRACTS, routes, payloads=self._payloads, callbacks=UrlPolicy(), clock=self.clock),
             ledger=self.ledger,
-            schedules=ScheduleWriter(
-                self.outside.watch(self.scheduler, "create_schedule"),
-                "mailroom",
-                role_arn="role",
-                target_arn=SCHEDULED,
-                dead_letter_arn="dead",
-            ),
+            waits=self.waits,
             sqs=self._sqs,
             clock=self.clock,
         )
+
+    def releaser(self) -> Release:
+        """A new process's `release`."""
+        watched, per_day = self.suppressions.client, self.day.get("per_day", ())
+        line = LineSettings(1 / self.pace if self.pace else 1000, per_day, self.day.get("reserve", 0))
+        return Release(
+            self.dispatcher(),
+            self.waits,
+            self.contents,
+            Mailbox(watched, "mailbox"),
+            self.ledger,
+            Lease(watched, "budgets", LEASE, self.clock),
+            {"mail": line},
+            self.clock,
+        )
+
+    def release(self) -> None:
+        """Make one round for each shard and line in which a message waits, as a rule does each minute. A
+        crash costs one round."""
+        for part in sorted(self.parts()):
+            self.round(part)
+        self._released_at = self.clock.now
+
+    def round(self, part: str) -> None:
+        """Make one round of `release`."""
+        kind, _, name = part.partition("#")
+        event = {"line": name} if kind == "line" else {"shard": int(name)}
+        with suppress(Stopped):
+            self.releaser().handle(event, lambda: int(FUNCTION_SECONDS * 1000))
+
+    def parts(self) -> dict[str, float]:
+        """The shards and the line that have something to do, and when. A limit may change, so a line is
+        looked at every hour."""
+        parts: dict[str, float] = {}
+        room_at = min(self.budget().room().again, self._released_at + HOUR)
+        for item in self.dynamodb.tables["ledger"].items.values():
+            if "waits_in" in item:
+                name, at = item["waits_in"]["S"], float(item["waits_at"]["N"]) - AHEAD_SECONDS
+                if name.startswith(LINE):
+                    name, at = LINE, room_at
+                parts[name] = min(at, parts.get(name, math.inf))
+        if LINE not in parts and self.budget().line().at < math.inf:
+            parts[LINE] = self.clock.now
+        return parts
+
+    def budget(self) -> Budget:
+        per_day = self.day.get("per_day", (("0001-01-01", 10**12),))
+        return Budget(self.dynamodb, "budgets", "mail", per_day, self.day.get("reserve", 0), self.clock)
+
+    def next_due(self) -> float | None:
+        """When something is to be done next; None: nothing waits, and every queue is empty."""
+        times = [max(at, self._released_at + MINUTE) for at in self.parts().values()]
+        visible = self.queues.next_visible()
+        return min([*times, *([] if visible is None else [visible])], default=None)
 
     def stream(self) -> None:
         """The mailbox's stream invokes dispatch, again and again, until the batch is through."""
         items = self.items
         while items:
+            entries = {str(at): item for at, item in enumerate(items)}
             try:
-                failed = self.dispatcher().dispatch((str(at), item) for at, item in enumerate(items))
+                failed = self.dispatcher().dispatch(entries.items(), dict.fromkeys(entries, self.put_at))
             except Stopped:
                 continue
             items = items[min(map(int, failed)) :] if failed else []
@@ -181,46 +242,45 @@ class World:
         records = self.queues.receive(url)
         if not records:
             return
-        handlers: Mapping[str, Callable[[Any], dict[str, Any]]] = {
-            **dict.fromkeys(
-                (MAIL, BULK),
-                lambda event: self.worker(url).handle(event, lambda: int(FUNCTION_SECONDS * 1000)),
-            ),
-            SCHEDULED: lambda event: DueDispatcher(
-                self.dispatcher(), self._mailbox, self.ledger, self._sqs, SCHEDULED, self.clock
-            ).handle(event),
-        }
         try:
-            self.queues.settle(url, records, handlers[url]({"Records": records}))
+            answer = self.worker(url).handle({"Records": records}, lambda: int(FUNCTION_SECONDS * 1000))
+            self.queues.settle(url, records, answer)
         except Stopped:
             return
 
-    def settle(self, between: Callable[[], None] = lambda: None) -> None:
-        """Deliver, and let time pass, until every queue is empty. With a limit of the day, schedules fire
-        when they are due; else a test fires them."""
-        for _ in range(400):
-            times = [self.queues.next_visible(), self.scheduler.next_due() if self.day else None]
-            due = min((each for each in times if each is not None), default=None)
-            if due is None:
+    def settle(self, between: Callable[[], None] = lambda: None, until: float = math.inf) -> None:
+        """Deliver, release, and let time pass, until nothing waits and every queue is empty, or until
+        `until`."""
+        for _ in range(4000):
+            due = self.next_due()
+            if due is None or due > until:
                 return
             self.clock.now = max(self.clock.now, due)
-            if self.day:
-                self.scheduler.fire(self.clock.now)
-            for url in (SCHEDULED, MAIL, BULK):
-                self.deliver(url)
+            self.step()
             between()
-        raise AssertionError(f"not settled: {self.queues.messages}")
+        raise AssertionError(f"not settled: {self.queues.messages}, {self.parts()}")
+
+    def step(self) -> None:
+        """Do what is due now."""
+        if self.clock.now >= self._released_at + MINUTE and self.parts():
+            self.release()
+        for url in (MAIL, BULK):
+            self.deliver(url)
 
     def send_events(self) -> None:
         """The provider tells of every mail that it accepted, as feedback will record it."""
-        for id_ in self.accepted_ids():
-            observe(self._feedback, [told(Key(id_, "mail"), "sent")])
+        for each in self.accepted_references():
+            observe(self._feedback, [told(Key(each.id, "mail"), "sent", attempt=each.attempt)])
 
     def accepted_ids(self) -> list[str]:
         """The ids of the messages that the provider accepted, in order."""
+        return [each.id for each in self.accepted_references()]
+
+    def accepted_references(self) -> list[Reference]:
+        """The messages that the provider accepted, in order, with the numbers of their attempts."""
         if self.resend is None:
-            return [_id(request) for request in self.ses.accepted]
-        return [Reference.read(mail["headers"]["X-Correlation-ID"]).id for mail in self.resend.accepted]
+            return [_reference(request) for request in self.ses.accepted]
+        return [Reference.read(mail["headers"]["X-Correlation-ID"]) for mail in self.resend.accepted]
 
     def sends(self) -> Counter[str]:
         """How often the provider accepted each message."""
@@ -241,17 +301,42 @@ class World:
         return f"{item['status']}: {code}" if code else str(item["status"])
 
 
-def _id(request: Mapping[str, Any]) -> str:
+def _reference(request: Mapping[str, Any]) -> Reference:
     headers = {each["Name"]: each["Value"] for each in request["Content"]["Simple"]["Headers"]}
-    text = headers["X-Correlation-ID"]
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    return Reference.read(headers["X-Correlation-ID"])
 
 
 def create_table(client: Any, table: str, partition: str = "id", sort: str | None = "event_type") -> None:
-    keys = {partition: "HASH"} | ({} if sort is None else {sort: "RANGE"})
+    keys = [partition] if sort is None else [partition, sort]
     client.create_table(
         TableName=table,
         BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+        KeySchema=_schema(*keys),
         AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
     )
+
+
+def create_ledger(client: Any) -> None:
+    """Create the ledger's table with its indexes."""
+    types = {"id": "S", "event_type": "S", "line": "S", "submittedAt": "N", "waits_in": "S", "waits_at": "N"}
+    client.create_table(
+        TableName="ledger",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
+        KeySchema=_schema("id", "event_type"),
+        GlobalSecondaryIndexes=[
+            _index(LINES, ("line", "submittedAt"), ("provider_ids",)),
+            _index(INDEX, ("waits_in", "waits_at"), PROJECTED),
+        ],
+    )
+
+
+def _index(name: str, keys: tuple[str, str], others: tuple[str, ...]) -> Item:
+    projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*others]}
+    return {"IndexName": name, "KeySchema": _schema(*keys), "Projection": projection}
+
+
+def _schema(*keys: str) -> list[dict[str, str]]:
+    return [
+        {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+    ]

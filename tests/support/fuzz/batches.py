@@ -27,11 +27,12 @@ from mailroom.content.templates import Templates
 from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import ChannelDelivery, Tools, Worker
-from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
-from mailroom.dispatch.due import DueDispatcher, Mailbox
+from mailroom.dispatch.dispatcher import Dispatcher, Validator
+from mailroom.dispatch.release import Lease, Mailbox, Release
 from mailroom.environment import (
     FaxSender,
     FeedbackSettings,
+    LineSettings,
     OutcomesSettings,
     SuppressingSender,
     WebhookSender,
@@ -39,8 +40,10 @@ from mailroom.environment import (
 from mailroom.errors import Invalid, Malformed
 from mailroom.feedback.consumer import Feedback
 from mailroom.http.url_policy import UrlPolicy
+from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import decode, key_of, scheduled
+from mailroom.ledger.waits import DAY_USED_UP, Wait, Waits
+from mailroom.message.message import decode, key_of
 from mailroom.outcomes import EventBus, Outcomes
 from mailroom.recipients.choices import Suppressions
 from tests.support.faults.campaign_world import RUN, CampaignWorld, People
@@ -50,14 +53,14 @@ from tests.support.unit import push, sms, unsubscribing
 from tests.support.unit.api_requests import Api
 from tests.support.unit.consequences import change
 from tests.support.unit.dead_letter_office import TABLE as DEAD_LETTERS
-from tests.support.unit.dispatching import ROLE, TARGET
 from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fax import FAX_SETTINGS, FakeLine, fax_body
 from tests.support.unit.feedback_words import TOPICS
 from tests.support.unit.post import SETTINGS, TABLES, tools_of
 from tests.support.unit.shared import (
     BUCKET,
-    GROUP,
+    BUDGETS,
+    CONTENTS,
     LEDGER,
     MAILBOX,
     SENDER,
@@ -67,7 +70,6 @@ from tests.support.unit.shared import (
     FakeClock,
     Item,
     claimed,
-    image,
     mail,
 )
 from tests.support.unit.shelf import OURS
@@ -92,6 +94,9 @@ class Taking:
         return {}
 
     def change_message_visibility_batch(self, **_: Any) -> Item:
+        return {}
+
+    def get_queue_attributes(self, **_: Any) -> Item:
         return {}
 
     @property
@@ -144,27 +149,14 @@ def _empty(aws: Aws) -> None:
 # Dispatch: items as DynamoDB's stream has them.
 
 
-class Schedules:
-    """EventBridge Scheduler that makes every schedule."""
-
-    def __init__(self) -> None:
-        self.made: list[Item] = []
-        self.exceptions = SimpleNamespace(ConflictException=KeyError)
-
-    def create_schedule(self, **asked: Any) -> None:
-        self.made.append(asked)
-
-
-def _dispatcher(aws: Aws, sqs: Any, schedules: Any, ledger: Ledger) -> Dispatcher:
+def _dispatcher(aws: Aws, sqs: Any, ledger: Ledger) -> Dispatcher:
     s3: Any = NoObjects()
     routes = {channel: {"normal": "https://sqs/q", "bulk": "https://sqs/b"} for channel in CONTRACTS}
     return Dispatcher(
         routes,
         Validator(CONTRACTS, routes, payloads=Payloads(s3, BUCKET), callbacks=UrlPolicy(), clock=FakeClock()),
         ledger=ledger,
-        schedules=ScheduleWriter(
-            schedules, GROUP, role_arn=ROLE, target_arn=TARGET, dead_letter_arn=TARGET + "-dlq"
-        ),
+        waits=Waits(aws.dynamodb, LEDGER, TTL, FakeClock()),
         sqs=sqs,
         clock=FakeClock(),
     )
@@ -187,54 +179,49 @@ def _held(item: Item) -> bool:
 def _dispatch(aws: Aws) -> Run:
     def run(bad: Item) -> Ended:
         _empty(aws)
-        sqs, schedules = Taking(), Schedules()
+        sqs = Taking()
         items = [{"id": id_, "event_type": "mail", **RIGHT["mail"]} for id_ in GOOD]
         batch = [(f"r-{at}", plain(image_of(each))) for at, each in enumerate(_between(items, bad))]
-        back = _dispatcher(aws, sqs, schedules, _ledger(aws, FakeClock())).dispatch(batch)
+        back = _dispatcher(aws, sqs, _ledger(aws, FakeClock())).dispatch(batch)
         done = {each["id"] for each in sqs.bodies} & {*GOOD}
         key = key_of(bad)
         queued = any(each.get("id") == key.id for each in sqs.bodies)
-        kept = queued or bool(schedules.made) or bool(aws.item(key.id, key.event_type))
+        kept = queued or bool(aws.item(key.id, key.event_type))
         # What lies in a table is whole: nothing that it says may hold up its shard.
         return Ended(done, "r-0" in back or "r-2" in back, False, kept and "r-1" not in back)
 
     return run
 
 
-def _due(aws: Aws) -> Run:
+def _release(aws: Aws) -> Run:
     def run(bad: str) -> Ended:
         _empty(aws)
-        for id_ in GOOD:
-            aws.dynamodb.put_item(
-                TableName=MAILBOX,
-                Item=image(id=id_, event_type="mail", to="a@b.example", subject="a", text="b"),
-            )
-        sqs, clock = Taking(), FakeClock()
+        sqs, clock, dynamodb = Taking(), FakeClock(), aws.dynamodb
+        waits, contents = Waits(dynamodb, LEDGER, TTL, clock), Contents(dynamodb, CONTENTS, clock)
+        good = [json.dumps({"id": id_}) for id_ in GOOD]
+        for place, (id_, body) in enumerate(zip(_between(GOOD, "bad"), _between(good, bad), strict=True)):
+            message = mail(id_, lane="bulk")
+            contents.put([(Held(message.key, id_), body)])
+            wait = Wait(message, DAY_USED_UP, clock.now, id_, clock.now - 60 + place, lines_up=True)
+            assert waits.hold([wait]) == [True]
         ledger = _ledger(aws, clock)
-        client: Any = sqs
-        due = DueDispatcher(
-            _dispatcher(aws, sqs, Schedules(), ledger),
-            Mailbox(aws.dynamodb, MAILBOX),
+        release = Release(
+            _dispatcher(aws, sqs, ledger),
+            waits,
+            contents,
+            Mailbox(dynamodb, MAILBOX),
             ledger,
-            client,
-            "https://sqs/due",
+            Lease(dynamodb, BUDGETS, 75, clock),
+            {"mail": LineSettings(per_second=10)},
             clock,
         )
-        good = [json.dumps({"id": id_, "event_type": "mail"}) for id_ in GOOD]
-        back = failures(due.handle(sqs_event(*_between(good, bad))))
-        done = {each["id"] for each in sqs.bodies} & {*GOOD}
-        return Ended(done, bool({*back} & {"r-0", "r-2"}), "r-1" in back, _names_a_key(bad))
+        release.handle({"line": "mail"}, plenty)
+        sent = [each["MessageBody"] for each in sqs.sent]
+        done = {id_ for id_, body in zip(GOOD, good, strict=True) if body in sent}
+        waiting = {id_ for id_ in (*GOOD, "bad") if "wait" in aws.item(id_)}
+        return Ended(done, bool(waiting & {*GOOD}), "bad" in waiting, bad in sent)
 
     return run
-
-
-def _names_a_key(body: str) -> bool:
-    """Whether a schedule's message names an item: one that is gone leaves no trace."""
-    try:
-        key_of(scheduled(body))
-    except Malformed:
-        return False
-    return True
 
 
 # Senders: real adapters, with clients that accept everything.
@@ -580,7 +567,7 @@ def _any_item() -> st.SearchStrategy[Item]:
 
 BATCHES: Mapping[str, Batch] = {
     "dispatch": Batch(_any_item(), _dispatch),
-    "dispatch-scheduled": Batch(bodies([{"id": "m-1", "event_type": "mail"}, *CAMPAIGN]), _due),
+    "release": Batch(_senders("mail"), _release),
     "send-mail": Batch(_senders("mail"), _sender("mail", _mails)),
     "send-sms": Batch(_senders("sms"), _sender("sms", _texts)),
     "send-push": Batch(_senders("push"), _sender("push", _pushes)),

@@ -13,7 +13,18 @@ CHANNELS = {
         Channel("mail, reopened by two", operator="reopen", operators=2, crashes=0),
         Channel("mail, held, reopened", on_unknown="hold", operator="reopen", crashes=1),
         Channel("mail, settled", operator="settle", crashes=1),
-        Channel("mail, taken back", producer=True, scheduled=True),
+        Channel("mail, taken back", producer=True, scheduled=True, workers=2, crashes=1, holds=1),
+        Channel("mail, waits", workers=2, crashes=0, holds=2),
+        Channel("mail, waits, release dies", workers=2, crashes=1, holds=1),
+        Channel(
+            "mail, waits, reopened",
+            operator="reopen",
+            workers=1,
+            crashes=0,
+            producer=True,
+            holds=2,
+            stale=0,
+        ),
         Channel("mail by key", keyed=True),
         Channel("mail by key, held", on_unknown="hold", keyed=True),
         Channel("mail by key, held, another account", on_unknown="hold", keyed=True, accounts=2, crashes=1),
@@ -24,5 +35,6 @@ CHANNELS = {
         _FAX._replace(name="fax, reopened", operator="reopen"),
         _FAX._replace(name="fax, settled", operator="settle", workers=2),
         _FAX._replace(name="fax, taken back", producer=True),
+        _FAX._replace(name="fax, waits", workers=1, producer=True, holds=1),
     )
 }

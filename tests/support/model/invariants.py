@@ -1,7 +1,7 @@
 """What always holds: of each world, and of each step."""
 
 from mailroom.message.outcome import rank
-from tests.support.model.ledger import Call, Item
+from tests.support.model.ledger import HALF, Call, Item
 from tests.support.model.world import Channel, Step, World
 
 ONCE = "never twice, but at `resend` after a crash between submit and record"
@@ -12,8 +12,11 @@ HELD = "a claim's holder alone writes"
 SURE = "who is sure that nothing was sent is right"
 FORWARD = "a status only moves forward"
 COUNTED = "an attempt ends once, with its outcome"
+SEEN = "a wait that cannot be released ends as it was read"
+OLD = "what was cancelled never goes, also after it is resent"
+ROWS = "an entry of the index has its mark"
 JUDGED = "an operator's word is written where it is still right"
-ENDS = ("complete", "fail", "suppress", "settle")
+ENDS = ("complete", "fail", "suppress", "settle", "cancel", "cancel_scheduled", "lose")
 
 
 def broken_in(world: World, channel: Channel) -> str:
@@ -30,11 +33,16 @@ def broken_in(world: World, channel: Channel) -> str:
         for each in world.workers
     ):
         return SURE
-    if not (item and item.completed) and not world.queue and not world.workers:
+    waits = item is not None and item.mark and item.status == "scheduled"
+    if not (item and item.completed) and not world.queue and not world.workers and not waits:
         return KEPT
+    if item and item.status == "scheduled" and accepted[item.attempts]:
+        return SURE
+    if item and item.mark == HALF:
+        return ROWS
     if item and item.completed:
         sent = rank(item.status) >= rank("sent")
-        if (sent and not accepted[item.attempts - 1]) or (item.status == "cancelled" and any(accepted)):
+        if (sent or item.status == "cancelled") and sent != bool(accepted[item.attempts - 1]):
             return TRUE
     return ""
 
@@ -42,8 +50,12 @@ def broken_in(world: World, channel: Channel) -> str:
 def broken_by(world: World, step: Step) -> str:
     """The promise that a step breaks."""
     call, before, after = step.call, world.item, step.after.item
-    if call is None:
-        return ""
+    if step.after.accepted[: world.cancelled] != world.accepted[: world.cancelled]:
+        return OLD
+    return "" if call is None else _broken_by_call(world, step, call, before, after)
+
+
+def _broken_by_call(world: World, step: Step, call: Call, before: Item | None, after: Item | None) -> str:
     if call.verb in ("claim", "claim_new"):
         if step.answer and step.answer.kind == "Claimed" and before and before.completed:
             return OPEN
@@ -51,14 +63,19 @@ def broken_by(world: World, step: Step) -> str:
         return HELD
     if before != after and not _right(world, call):
         return JUDGED
-    if before is None or after is None:
+    if before is None or after is None or before == after:
         return ""
+    waited = (before.status, before.mark) == ("scheduled", call.version)
+    if call.verb in ("lose", "cancel_scheduled") and not waited:
+        return SEEN
     return _broken_between(before, after, call)
 
 
 def _rightful(world: World, step: Step) -> bool:
     """Whether a claim's holder writes, or somebody else while there is no holder, or whoever knows more."""
-    if isinstance(step.who, int):
+    if step.call and step.call.verb in ("hand_over", "drop", "move"):
+        return True  # nobody else's attributes change
+    if isinstance(step.who, int) and step.call and step.call.verb != "hold":
         return world.workers[step.who].holds
     return step.who in ("provider", "operator") or not any(each.holds for each in world.workers)
 
@@ -81,6 +98,8 @@ def _broken_between(before: Item, after: Item, call: Call) -> str:
     if after.attempts - before.attempts != int(ended or again):
         return COUNTED
     if call.verb == "reopen" or (call.verb == "claim" and before.status == "retrying"):
+        return ""
+    if call.verb == "hold" and not before.completed:
         return ""
     moved = before.status != after.status
     if rank(after.status) < rank(before.status) or (moved and before.completed and call.verb != "observe"):

@@ -17,6 +17,11 @@ Kind = Literal[
     "release",
     "hand_back",
     "retry_later",
+    "hold",
+    "hand_over",
+    "drop",
+    "move",
+    "lose",
     "cancel",
     "cancel_scheduled",
     "refuse",
@@ -31,7 +36,8 @@ class Item(NamedTuple):
     """What of a ledger's item decides what a verb does. `started` is `startedAt`, by its lease; `since` is
     `unsettled_since`, by whether the present claim or an earlier one began it; `submitted`: there is a
     `provider_id`. The accounts of `unsettled_tries`: `at` has that of the present claim, `tries` those of
-    earlier ones."""
+    earlier ones. `mark` is the version of its wait: 0 without one, HALF if only a place in the index is
+    left."""
 
     status: Status
     started: Literal["", "live", "over"] = ""
@@ -43,6 +49,7 @@ class Item(NamedTuple):
     tries: str = ""
     at: str = ""
     generation: int = 0
+    mark: int = 0
 
 
 class Call(NamedTuple):
@@ -56,6 +63,7 @@ class Call(NamedTuple):
     word: str = ""
     seen: Item | None = None
     doubt: bool = False
+    version: int = 0
 
 
 class Answer(NamedTuple):
@@ -67,6 +75,7 @@ class Answer(NamedTuple):
     tries: str = ""
 
 
+HALF = -1
 DONE, LOST, YES, NO, NOT_CERTAIN = map(Answer, ("done", "ClaimLost", "True", "False", "not certain"))
 
 
@@ -101,13 +110,17 @@ class LedgerModel:
             case "claim_new":
                 new = self._if("claim_new: there is no item", item is None)
                 return (self._claimed(None, call.word), Answer("Claimed")) if new else (item, NOT_CERTAIN)
-            case "cancel" | "cancel_scheduled" | "refuse":
-                return self._unclaimed(item, call)
+            case "refuse":
+                return self._refuse(item)
+            case "cancel":
+                return self._ended_unsent(item, call, "cancelled")
+            case "hold":
+                return self._hold(item, call)
         if item is None:
             return None, Answer("Foreign") if call.verb == "observe" else LOST
         return self._existing(item, call)
 
-    def _existing(self, item: Item, call: Call) -> tuple[Item, Answer]:
+    def _existing(self, item: Item, call: Call) -> tuple[Item | None, Answer]:
         match call.verb:
             case "observe":
                 return self._observe(item, call)
@@ -115,6 +128,10 @@ class LedgerModel:
                 return self._reopen(item, call)
             case "settle":
                 return self._settle(item, call)
+            case "cancel_scheduled" | "lose":
+                return self._given_up(item, call)
+            case "hand_over" | "drop" | "move":
+                return self._of_row(item, call)
             case "lease_ends":
                 return item._replace(started="over"), DONE
         return self._own(item, call)
@@ -184,16 +201,51 @@ class LedgerModel:
         submitted = item.submitted or call.verb == "complete"
         return item._replace(status=status[call.verb], completed=True, attempts=counted, submitted=submitted)
 
-    def _unclaimed(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
-        """The ends of a message that no worker has had. `cancel_scheduled` needs an item."""
-        had, verb = item or Item("sending"), call.verb
-        free = self._if(f"{verb}: nobody has it", had.started == "")
-        unended = self._if(f"{verb}: no outcome", not had.completed)
-        untouched = self._if(f"{verb}: nobody ever had it", not had.token)
-        there = verb != "cancel_scheduled" or self._if("cancel_scheduled: there is an item", item is not None)
-        if free and unended and untouched and there:
-            return had._replace(status="failed" if verb == "refuse" else "cancelled", completed=True), YES
-        return item, YES if verb == "refuse" and had.completed else NO
+    def _refuse(self, item: Item | None) -> tuple[Item | None, Answer]:
+        """The end of a message that no worker has had."""
+        had = item or Item("sending")
+        free = self._if("refuse: nobody has it", had.started == "")
+        unended = self._if("refuse: no outcome", not had.completed)
+        if free and unended and self._if("refuse: nobody ever had it", not had.token):
+            return had._replace(status="failed", completed=True), YES
+        return item, YES if had.completed else NO
+
+    def _unsent(self, item: Item, verb: str) -> bool:
+        """Whether a message has not ended, and was certainly not sent."""
+        free = self._if(f"{verb}: nobody has it", item.started == "")
+        settled = self._if(f"{verb}: no try may have sent it", item.since == "")
+        untaken = self._if(f"{verb}: no provider has it", not item.submitted)
+        return self._if(f"{verb}: no outcome", not item.completed) and free and settled and untaken
+
+    def _hold(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+        had = item or Item("scheduled")
+        following = self._if("hold: the attempt before has ended", had.attempts == call.attempt - 1)
+        if self._unsent(had, "hold") and following:
+            return had._replace(status="scheduled", mark=call.version), YES
+        return item, NO
+
+    def _ended_unsent(self, item: Item | None, call: Call, status: Status) -> tuple[Item | None, Answer]:
+        had = item or Item("sending")
+        if not self._unsent(had, call.verb):
+            return item, NO
+        counted = had.attempts + self.has(f"{call.verb}: the attempt counts as ended")
+        return had._replace(status=status, completed=True, attempts=counted), YES
+
+    def _given_up(self, item: Item, call: Call) -> tuple[Item | None, Answer]:
+        """The end of a message that cannot be released."""
+        stands = self._if(f"{call.verb}: its mark stands", item.mark == call.version)
+        if not (stands and self._if(f"{call.verb}: it waits", item.status == "scheduled")):
+            return item, NO
+        return self._ended_unsent(item, call, "failed" if call.verb == "lose" else "cancelled")
+
+    def _of_row(self, item: Item, call: Call) -> tuple[Item, Answer]:
+        """What is done for an entry of the index; `drop` is `hand_over` of one that does not wait."""
+        stands = self._if(f"{call.verb}: its mark stands", item.mark == call.version)
+        if not stands:
+            return item, NO
+        if call.verb == "move":
+            return item if item.mark else item._replace(mark=HALF), YES
+        return item._replace(mark=0), YES
 
     def _reopen(self, item: Item, call: Call) -> tuple[Item, Answer]:
         ended = self._if("reopen: there is an outcome", item.completed)
@@ -206,6 +258,7 @@ class LedgerModel:
             submitted=submitted,
             token=True,
             generation=item.generation + 1,
+            mark=item.mark,
         ), YES
 
     def _settle(self, item: Item, call: Call) -> tuple[Item, Answer]:

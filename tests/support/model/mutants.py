@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """Take away one condition, or one effect: the channel with the shortest way to a broken promise, and the
-    steps of that way."""
+    """Take away one condition, or one effect: a channel in which a promise is broken then, and the steps of
+    the shortest way there."""
 
     without: str
     channel: str
@@ -17,24 +17,21 @@ class Mutant(NamedTuple):
 
 MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "a status only moves forward": (
-        Mutant("cancel_scheduled: no outcome", "fax, taken back", 2),
+        Mutant("hold: no outcome", "fax, waits", 2),
         Mutant("observe: the status moves forward", "mail, reopened by two", 4),
         Mutant("refuse: no outcome", "fax, taken back", 2),
         Mutant("retry_later: no outcome", "fax, taken back", 5),
-        Mutant("cancel: no outcome", "fax, taken back", 2),
     ),
     "a claim's holder alone writes": (
-        Mutant("cancel_scheduled: nobody ever had it", "fax, taken back", 3),
         Mutant("checkpoint: the token is the caller's", "fax, reopened", 6),
         Mutant("complete: the token is the caller's", "mail, reopened by two", 6),
         Mutant("fail: the token is the caller's", "mail, reopened by two", 5),
         Mutant("hand_back: the token is the caller's", "fax, taken back", 6),
-        Mutant("refuse: nobody ever had it", "fax, taken back", 3),
         Mutant("release: the token is the caller's", "mail, claimed together", 3),
+        Mutant("retry_later: still claimed", "fax, taken back", 5),
         Mutant("reopen: the token is new", "mail, reopened by two", 5),
         Mutant("retry_later: the token is the caller's", "fax, taken back", 6),
         Mutant("suppress: the token is the caller's", "mail, reopened by two", 5),
-        Mutant("cancel: nobody ever had it", "fax, taken back", 3),
     ),
     "who gets a claim finds no outcome": (
         Mutant("claim repeated: no outcome meanwhile", "mail, held", 7),
@@ -47,6 +44,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("claim: the first unsettled start stays", "mail, held", 6),
         Mutant("claim_new: there is no item", "mail, claimed together", 3),
         Mutant("deliver: evidence is asked for", "mail", 5),
+        Mutant("hold: no provider has it", "fax, waits", 5),
+        Mutant("hold: no try may have sent it", "mail, waits, release dies", 8),
         Mutant("deliver: not found counts where all was tried", "text, another account", 7),
         Mutant("deliver: what is not certain is claimed alone", "mail, claimed together", 3),
         Mutant("deliver: what was submitted is followed", "fax, taken back", 5),
@@ -55,6 +54,11 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("release: an earlier try stays in doubt", "mail", 8),
     ),
     "an attempt ends once, with its outcome": (
+        Mutant("cancel: no outcome", "fax, waits", 2),
+        Mutant("refuse: nobody ever had it", "fax, taken back", 6),
+        Mutant("cancel: the attempt counts as ended", "fax, waits", 2),
+        Mutant("cancel_scheduled: the attempt counts as ended", "mail, taken back", 1),
+        Mutant("lose: the attempt counts as ended", "fax, waits", 2),
         Mutant("complete: no outcome", "mail, reopened by two", 4),
         Mutant("complete: the attempt counts as ended", "mail, reopened by two", 3),
         Mutant("fail: no outcome", "mail, reopened by two", 3),
@@ -74,8 +78,18 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     ),
     "nothing is lost": (
         Mutant("queue: what is not done comes back", "mail", 3),
-        Mutant("retry_later: still claimed", "fax, taken back", 7),
+        Mutant("deliver: a hold is not repeated", "mail, waits", 5),
+        Mutant("drop: its mark stands", "mail, waits", 3),
+        Mutant("hand_over: its mark stands", "mail, waits", 4),
+        Mutant("hold: the attempt before has ended", "mail, waits, reopened", 8),
     ),
+    "a wait that cannot be released ends as it was read": (
+        Mutant("cancel_scheduled: it waits", "mail, taken back", 3),
+        Mutant("cancel_scheduled: its mark stands", "fax, waits", 4),
+        Mutant("lose: it waits", "fax, waits", 4),
+        Mutant("lose: its mark stands", "fax, waits", 4),
+    ),
+    "an entry of the index has its mark": (Mutant("move: its mark stands", "fax, waits", 3),),
     "an operator's word is written where it is still right": (
         Mutant("reopen: attempt and generation are those seen", "mail, reopened by two", 8),
         Mutant("reopen: the status is the one seen", "mail, reopened by two", 6),
@@ -85,22 +99,30 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("settle: the provider's id is the one seen", "fax, settled", 6),
     ),
     "sent is what was accepted, cancelled what was not": (
+        Mutant("cancel: no provider has it", "fax, waits", 5),
+        Mutant("cancel: no try may have sent it", "mail, taken back", 8),
         Mutant("reopen: the provider's id goes", "mail, reopened by two", 7),
         Mutant("retry_later: the provider's id goes", "fax, taken back", 6),
     ),
 }
 """By the promise that breaks."""
 SECOND_PROTECTION = {
-    "cancel_scheduled: nobody has it": (
-        "A claim leaves a token, and the token stays: `nobody ever had it` says it as well. So do the"
-        " next two."
+    "refuse: nobody has it": (
+        "A claim leaves a token, and the token stays: `nobody ever had it` says it as well."
     ),
-    "refuse: nobody has it": "See above.",
-    "cancel: nobody has it": "See above.",
-    "cancel_scheduled: there is an item": (
-        "Cancelling a message that the ledger does not know is what `cancel` does. In the code "
-        "`scheduledFor >= :since` says it as well."
+    "cancel: nobody has it": (
+        "Whoever holds the message has a try: `no try may have sent it` says it as well. In the code a claim "
+        "without an account has no try."
     ),
+    "hold: nobody has it": "See above.",
+    "cancel_scheduled: nobody has it": "`it waits` says it as well. So it is with the next seven.",
+    "cancel_scheduled: no try may have sent it": "See above.",
+    "cancel_scheduled: no provider has it": "See above.",
+    "cancel_scheduled: no outcome": "See above.",
+    "lose: nobody has it": "See above.",
+    "lose: no try may have sent it": "See above.",
+    "lose: no provider has it": "See above.",
+    "lose: no outcome": "See above.",
     "checkpoint: no outcome": (
         "An event proved acceptance meanwhile. The id that `checkpoint` writes is right, and an "
         "outcome stays an outcome."

@@ -8,9 +8,10 @@ from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed, Try
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
+from mailroom.ledger.waits import OUTSIDE_WINDOW, Wait, WaitingRow, Waits
 from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
-from tests.support.model.ledger import DONE, LOST, NOT_CERTAIN, Answer, Call, Item
+from tests.support.model.ledger import DONE, HALF, LOST, NOT_CERTAIN, Answer, Call, Item
 from tests.support.told import told
 from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, FakeClock, image, mail
 
@@ -39,11 +40,13 @@ class Replay:
             self._client, LEDGER, lease=LEASE, ttl=TTL, clock=self._clock, new_token=lambda: next(tokens)
         )
 
+        self._waits = Waits(self._client, LEDGER, TTL, self._clock)
+
     def begin(self, item: Item | None) -> None:
         """There is nothing, or a message that waits for its time."""
         self._client.delete_item(TableName=LEDGER, Key=_WHERE)
         if item is not None:
-            self._ledger.schedule(mail(), self._clock.now + 3600)
+            self._waited(Call("hold", attempt=1, version=1))
 
     def snapshot(self) -> tuple[float, Found | None]:
         """The time, and what stands in the ledger."""
@@ -75,6 +78,7 @@ class Replay:
             _joined(account for began, account in _tries(found) if began != str(started)),
             _joined(account for began, account in _tries(found) if began == str(started)),
             found.get("generation", 0),
+            _mark(found),
         )
 
     def call(self, call: Call) -> Answer:
@@ -89,6 +93,8 @@ class Replay:
             case "lease_ends":
                 self._clock.advance(LEASE)
                 return DONE
+            case "hold" | "hand_over" | "drop" | "move" | "lose":
+                return Answer(str(self._waited(call)))
             case "cancel" | "cancel_scheduled" | "refuse" | "reopen" | "settle":
                 return Answer(str(self._decided(call)))
         return self._own(call)
@@ -127,12 +133,27 @@ class Replay:
             return LOST
         return DONE
 
+    def _waited(self, call: Call) -> bool:
+        version, now = f"v{call.version}", self._clock.now
+        if call.verb == "hold":
+            message = mail(attempt=call.attempt)
+            new = call.attempt == 1 and not call.own
+            (held,) = self._waits.hold([Wait(message, OUTSIDE_WINDOW, now + 3600, version, new=new)])
+            return held
+        if call.verb == "lose":
+            return self._ledger.lose(KEY, version, "its content is gone")
+        waits = call.verb != "drop"
+        row = WaitingRow(
+            KEY, version, "normal", OUTSIDE_WINDOW, int(now), int(now), 1, None, lines_up=False, waits=waits
+        )
+        return self._waits.move(row, now + 60) if call.verb == "move" else self._waits.hand_over(row)
+
     def _decided(self, call: Call) -> bool:
         match call.verb:
             case "cancel":
                 return self._ledger.cancel(KEY)
             case "cancel_scheduled":
-                return self._ledger.cancel(KEY, "taken back", since=0)
+                return self._ledger.cancel(KEY, "taken back", since=0, version=f"v{call.version}")
             case "refuse":
                 return self._ledger.refuse({"id": KEY.id, "event_type": KEY.event_type}, "invalid", "no")
         assert call.seen is not None
@@ -154,6 +175,12 @@ class Replay:
 
     def _found(self) -> Found:
         return plain(self._client.get_item(TableName=LEDGER, Key=_WHERE).get("Item", {}))
+
+
+def _mark(found: Found) -> int:
+    if "wait" in found:
+        return int(found["wait"]["version"][1:])
+    return HALF if "waits_in" in found else 0
 
 
 def _tries(found: Found) -> list[list[str]]:

@@ -8,7 +8,7 @@ from tests.support.model.ledger import Answer, Call, Item, Kind, LedgerModel
 
 EVENTS: tuple[Status, ...] = ("sent", "delivered", "bounced")
 ATTEMPTS = 2
-DIES = "dies"
+DIES, RELEASE = "dies", "release"
 Phase = Literal[
     "claim",
     "insert",
@@ -24,6 +24,8 @@ Phase = Literal[
     "release",
     "hand_back",
     "retry_later",
+    "let_go",
+    "hold",
 ]
 
 
@@ -41,7 +43,11 @@ class Channel(NamedTuple):
     operator: Literal["", "reopen", "settle"] = ""
     operators: int = 1
     producer: bool = False
+    holds: int = 0
+    """How often the message may have to wait. With `scheduled`, it waits already."""
     scheduled: bool = False
+    stale: int = 1
+    """How often `release` may read an entry of the index that is not there any more."""
     keyed: bool = False
     """The provider knows a request by its key for a day, and answers the identical one as the first."""
 
@@ -49,7 +55,8 @@ class Channel(NamedTuple):
 class Worker(NamedTuple):
     """A worker with a copy of the message, for `attempt`. `phase` is what it does next. `own`: its token is
     the item's. `holds` says the same by what happened, and no step of a worker depends on it. `doubt`: an
-    earlier try may have been accepted, and nobody knows. `repeats`: it makes that try's request again."""
+    earlier try may have been accepted, and nobody knows. `repeats`: it makes that try's request again.
+    `version`: the wait that it makes."""
 
     attempt: int
     phase: Phase
@@ -58,6 +65,7 @@ class Worker(NamedTuple):
     holds: bool = False
     doubt: bool = False
     repeats: bool = False
+    version: int = 0
 
 
 class World(NamedTuple):
@@ -67,7 +75,12 @@ class World(NamedTuple):
 
     `keys` has the requests that the provider knows by the key of each attempt, as `1a`: at account 1, made
     of a. `altered`: they are made of b now. `day`: a day has passed, and `aged`: the item's first unsettled
-    try was before that."""
+    try was before that.
+
+    `waits` has the attempt of each wait that was begun, by its version, and `contents` the versions whose
+    content is there. `sent` is the version that `release` has sent, and whose mark it has not removed yet.
+    `stale` is how many old entries of the index may still be read. `cancelled`: so many attempts must never
+    go."""
 
     item: Item | None
     queue: tuple[int, ...]
@@ -82,6 +95,11 @@ class World(NamedTuple):
     altered: bool = False
     day: bool = False
     aged: bool = False
+    waits: tuple[int, ...] = ()
+    contents: tuple[int, ...] = ()
+    sent: tuple[int, ...] = ()
+    stale: int = 0
+    cancelled: int = 0
 
 
 class Step(NamedTuple):
@@ -96,14 +114,20 @@ class Step(NamedTuple):
 
     @property
     def of_workers(self) -> bool:
-        """Whether it happens by itself, sooner or later: a worker works, time passes."""
-        return self.who == "time" or (isinstance(self.who, int) and self.does != DIES)
+        """Whether it happens by itself, sooner or later: a worker or `release` works, time passes."""
+        return self.who == "time" or (
+            (isinstance(self.who, int) or self.who == RELEASE) and self.does != DIES
+        )
 
 
 def first(channel: Channel) -> World:
-    """Two copies of the message in its queue, and nothing done."""
-    item = Item("scheduled") if channel.scheduled else None
-    return World(item, (1, 1), crashes=channel.crashes, orders=channel.operators if channel.operator else 0)
+    """Two copies of the message in its queue, and nothing done; one of a message that may have to wait."""
+    orders = channel.operators if channel.operator else 0
+    copies = (1,) if channel.holds else (1, 1)
+    world = World(None, copies, crashes=channel.crashes, orders=orders, stale=channel.stale)
+    if not channel.scheduled:
+        return world
+    return world._replace(item=Item("scheduled", mark=1), queue=(1,), waits=(1,), contents=(1,))
 
 
 class Steps:
@@ -125,6 +149,8 @@ class Steps:
         yield from self._events(world)
         yield from self._operated(world)
         yield from self._produced(world)
+        if self._channel.holds:
+            yield from self._released(world)
         if int(world.account) < self._channel.accounts:
             yield Step(
                 "settings", "name another account", world._replace(account=str(int(world.account) + 1))
@@ -141,17 +167,17 @@ class Steps:
             worker = Worker(attempt, phase, world.account)
             taken = world._replace(queue=tuple(queue), workers=(*world.workers, worker))
             yield from self._worked(taken, len(world.workers), worker)
+            if len(world.waits) < self._channel.holds:
+                yield from self._holds(_waiting(taken, len(world.workers)), len(world.workers))
 
     def _worked(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
         match worker.phase:
-            case "claim":
+            case "claim" | "uncertain":
                 yield from self._claims(world, at, worker)
-            case "uncertain":
-                yield from self._claims(world, at, worker)
-                # No time is left: what may be a claim is given back.
-                yield from self._records(world, at, worker._replace(phase="release"))
             case "insert":
                 yield from self._inserts(world, at, worker)
+            case "hold":
+                yield from self._holds(world, at)
             case "ask" | "doubt":
                 yield self._asks(world, at, worker)
             case "ready":
@@ -173,6 +199,8 @@ class Steps:
             yield Step(at, "claims, and the answer is lost", _now(after, at, "claim"), call, answer)
             begun = _now(after, at, self._begins(worker, answer))
             yield Step(at, "claims: Claimed", begun, call, answer)
+        if worker.phase == "uncertain":  # no time is left: what may be a claim is given back
+            yield from self._records(world, at, worker._replace(phase="release"))
 
     def _inserts(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
         yield Step(at, "claims with others: the ledger is too busy", _now(world, at, "uncertain"))
@@ -181,6 +209,23 @@ class Steps:
         yield Step(at, "claims with others: nothing is certain", _now(after, at, "uncertain"), call, answer)
         if answer.kind == "Claimed" or not self._model.has("deliver: what is not certain is claimed alone"):
             yield Step(at, "claims with others: Claimed", _now(after, at, "ready"), call, answer)
+
+    def _holds(self, world: World, at: int) -> Iterator[Step]:
+        """The content is there already. Whoever has had a claim does not claim again."""
+        worker = world.workers[at]
+        call = Call("hold", attempt=worker.attempt, version=worker.version)
+        after, answer = self._called(world, at, call)
+        repeats = not self._model.has("deliver: a hold is not repeated")
+        lost = after if repeats else self._back(after, at)
+        yield Step(at, "hold: the answer is lost", lost, call, answer)
+        if answer.kind == "True":
+            yield Step(at, "hold: True, the copy is deleted", _without(after, at), call, answer)
+            return
+        after = _without_content(after, worker.version)
+        if worker.own:
+            yield Step(at, "hold: False, the copy goes back", self._back(after, at), call, answer)
+        else:
+            yield Step(at, "hold: False, goes on to its claim", _now(after, at, "claim"), call, answer)
 
     def _begins(self, worker: Worker, answer: Answer) -> Phase:
         """What a worker does with its claim."""
@@ -232,6 +277,8 @@ class Steps:
         taken = _keyed(world, worker, made) if self._channel.keyed else world
         after = _now(taken, at, self._taken())._replace(accepted=tuple(accepted))
         yield Step(at, f"submits attempt {worker.attempt}: accepted", after)
+        if not worker.doubt and len(world.waits) < self._channel.holds:
+            yield from self._records(world, at, worker._replace(phase="let_go"))
         ends: tuple[Phase, ...] = ("release", "fail", "suppress")
         for phase in ends:
             yield from self._records(world, at, worker._replace(phase=phase))
@@ -245,11 +292,14 @@ class Steps:
 
     def _records(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
         """One write as the claim's holder. After it the copy is deleted, or goes back."""
-        verb: Kind = worker.phase  # type: ignore[assignment] # such a phase has the verb's name
+        phase = "release" if worker.phase == "let_go" else worker.phase
+        verb: Kind = phase  # type: ignore[assignment] # such a phase has the verb's name
         call = Call(verb, worker.own, doubt=worker.doubt and verb == "release")
         after, answer = self._called(world, at, call)
         yield Step(at, f"{verb}: the answer is lost", _now(after, at, worker.phase), call, answer)
-        if answer.kind == "ClaimLost" or verb in ("release", "hand_back"):
+        if worker.phase == "let_go" and answer.kind != "ClaimLost":
+            yield Step(at, "release: done, and has to wait", _waiting(after, at), call, answer)
+        elif answer.kind == "ClaimLost" or verb in ("release", "hand_back"):
             yield Step(at, f"{verb}: {answer.kind}, the copy goes back", self._back(after, at), call, answer)
         elif verb == "checkpoint":
             yield Step(at, "checkpoint: done", _now(after, at, "follow"), call, answer)
@@ -259,6 +309,8 @@ class Steps:
     def _called(self, world: World, at: int, call: Call) -> tuple[World, Answer]:
         """A call of a worker's. A claim that is not a repeat takes the token from everybody else."""
         item, answer = self._model.apply(world.item, call)
+        if call.verb in ("release", "hand_back", "retry_later") and item != world.item:
+            world = _with(world, at, world.workers[at]._replace(holds=False))
         repeated = call.own and item == world.item
         if answer.kind == "Claimed" and not repeated:
             world = world._replace(
@@ -327,13 +379,56 @@ class Steps:
                 does = f"tells that attempt {at + 1} is {status}: {answer.kind}"
                 yield Step("provider", does, world._replace(item=item), call, answer)
 
+    def _released(self, world: World) -> Iterator[Step]:
+        """`release` reads an entry of the index, maybe one of before, and does what it says at any time
+        later. What was sent to the queue loses its mark, and then its content."""
+        item = world.item
+        for version in range(1, len(world.waits) + 1) if item else ():
+            waits = item is not None and item.status == "scheduled"
+            there = item is not None and item.mark == version
+            written = not any(each.phase == "hold" and each.version == version for each in world.workers)
+            old = world._replace(stale=world.stale - 1) if world.stale and written else None
+            over = None if there and waits else old  # a wait that is over does not come back
+            if read := world if there and not waits else over:
+                dropped = self._rowed(_reader(world, read), read, version, "drop")
+                yield dropped._replace(after=_without_content(dropped.after, version))
+            if read := world if there and waits else old:
+                yield from self._handed_over(_reader(world, read), read, version)
+        for version in world.sent:
+            sent = world._replace(sent=())
+            handed = self._rowed(RELEASE, sent, version, "hand_over")
+            yield handed._replace(after=_without_content(handed.after, version))
+            if world.crashes:
+                yield Step(RELEASE, DIES, sent._replace(crashes=world.crashes - 1))
+
+    def _handed_over(self, who: str, world: World, version: int) -> Iterator[Step]:
+        """A round sends one message after the other. Of one that cannot be sent, its item or its content is
+        gone, or its lane is not set up any more; its mark goes too."""
+        yield self._rowed(who, world, version, "move")
+        if world.sent:
+            return
+        if version in world.contents:
+            queue = tuple(sorted((*world.queue, world.waits[version - 1])))
+            yield Step(who, f"sends {version}", world._replace(queue=queue, sent=(version,)))
+        verbs: tuple[Kind, ...] = ("lose", "cancel_scheduled") if self._channel.producer else ("lose",)
+        for verb in verbs:
+            step = self._rowed(who, world, version, verb)
+            yield step._replace(after=step.after._replace(sent=(version,)))
+
+    def _rowed(self, who: str, world: World, version: int, verb: Kind) -> Step:
+        call = Call(verb, version=version)
+        item, answer = self._model.apply(world.item, call)
+        after = _ended(world._replace(item=item), call, answer)
+        return Step(who, f"{verb} {version}: {answer.kind}", after, call, answer)
+
     def _produced(self, world: World) -> Iterator[Step]:
         """The message is taken back, or a bad copy of it refused."""
-        verbs: tuple[Kind, ...] = ("cancel", "cancel_scheduled", "refuse")
+        verbs: tuple[Kind, ...] = ("cancel", "refuse")
         for verb in verbs if self._channel.producer else ():
             call = Call(verb)
             item, answer = self._model.apply(world.item, call)
-            yield Step("producer", f"{verb}: {answer.kind}", world._replace(item=item), call, answer)
+            after = _ended(world._replace(item=item), call, answer)
+            yield Step("producer", f"{verb}: {answer.kind}", after, call, answer)
 
     def _operated(self, world: World) -> Iterator[Step]:
         """Operators read the item, judge, and later say their word."""
@@ -387,14 +482,42 @@ def _keyed(world: World, worker: Worker, made: str) -> World:
 def _now(
     world: World, at: int, phase: Phase, doubt: bool | None = None, *, repeats: bool | None = None
 ) -> World:
-    workers = list(world.workers)
-    before = workers[at]
-    workers[at] = before._replace(
+    before = world.workers[at]
+    after = before._replace(
         phase=phase,
         doubt=before.doubt if doubt is None else doubt,
         repeats=before.repeats if repeats is None else repeats,
     )
-    return world._replace(workers=tuple(workers))
+    return _with(world, at, after)
+
+
+def _with(world: World, at: int, worker: Worker) -> World:
+    return world._replace(workers=(*world.workers[:at], worker, *world.workers[at + 1 :]))
+
+
+def _waiting(world: World, at: int) -> World:
+    """The worker has written the content of a new wait."""
+    version = len(world.waits) + 1
+    worker = world.workers[at]._replace(phase="hold", version=version)
+    return _with(world, at, worker)._replace(
+        waits=(*world.waits, worker.attempt),
+        contents=(*world.contents, version),
+    )
+
+
+def _without_content(world: World, version: int) -> World:
+    return world._replace(contents=tuple(each for each in world.contents if each != version))
+
+
+def _reader(world: World, read: World) -> str:
+    return RELEASE if world == read else "release by an old index"
+
+
+def _ended(world: World, call: Call, answer: Answer) -> World:
+    """After a cancel, nothing that was written before it may go."""
+    if answer.kind != "True" or call.verb not in ("cancel", "cancel_scheduled") or world.item is None:
+        return world
+    return world._replace(cancelled=world.item.attempts)
 
 
 def _without(world: World, at: int) -> World:

@@ -23,6 +23,7 @@ STAGE = "dev"
 TABLES = {
     "mailbox": ("id", "event_type"),
     "ledger": ("id", "event_type"),
+    "contents": ("message", "version"),
     "suppressions": ("recipient", "channel"),
     "preferences": ("recipient", "topic"),
     "campaign-runs": ("campaign", "run"),
@@ -100,7 +101,7 @@ class Stage(boto3.Session):
         for bucket in (PAYLOADS, UNPROCESSED):
             self.s3.create_bucket(Bucket=bucket)
         self.urls: dict[str, str] = {}
-        for name in ("mail", "scheduled", "webhook", "audience"):
+        for name in ("mail", "collect", "webhook", "audience"):
             self._queue(name)
             self._queue(f"{name}-dlq")
         for name in ("fax.fifo", "fax-dlq.fifo"):

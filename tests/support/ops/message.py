@@ -59,7 +59,7 @@ class FakeFunctions:
 
     def __init__(self) -> None:
         self.environment = dict(ENVIRONMENT)
-        self.environments: dict[str, dict[str, str]] = {}
+        self.environments: dict[str, dict[str, str]] = {"dispatch": {"ROUTES": "{}"}}
 
     def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803
         there = {"messages-api": self.environment, **self.environments}

@@ -27,8 +27,8 @@ from tests.support.ops.search import make_search
 from tests.support.ops.shared import REGION
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
-QUEUES = ("mail", "mail-bulk", "sms", "webhook", "scheduled", "fax-retry")
-DEAD = ("mail", "scheduled")
+QUEUES = ("mail", "mail-bulk", "sms", "webhook", "fax-retry")
+DEAD = ("mail",)
 """Of the queues, those that have a dead-letter queue."""
 DAY = 86_400
 Item = dict[str, Any]
@@ -214,10 +214,6 @@ class RepairStage:
             "CALLBACK_SCHEMES": '["https"]',
             "CALLBACK_PORTS": "[443]",
             "DEFAULT_REGION": "US",
-            "SCHEDULE_GROUP": "mailroom-dev",
-            "SCHEDULE_ROLE_ARN": "role",
-            "SCHEDULE_TARGET_ARN": f"arn:aws:sqs:{REGION}:123456789012:mailroom-dev-scheduled",
-            "SCHEDULE_DEAD_LETTER_ARN": "dead",
         }
         outcomes = {
             "WEBHOOK_QUEUE_URL": self.urls["webhook"],

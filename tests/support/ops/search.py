@@ -15,6 +15,8 @@ from tests.support.unit.searching import record
 LEDGER, SEARCH, SEARCH_KEY = "mailroom-dev-ledger", "mailroom-dev-search", "mailroom-dev-search-key"
 VARIABLES = {"SEARCH_TABLE": SEARCH, "SEARCH_KEY_NAME": SEARCH_KEY}
 """What the API's function knows of it."""
+CAMPAIGNS = ["spring"]
+"""Campaigns whose messages are counted."""
 
 
 def make_search(dynamodb: Any) -> None:
@@ -32,7 +34,9 @@ def make_search(dynamodb: Any) -> None:
 
 def index(dynamodb: Any) -> None:
     """Make findable what the ledger has."""
-    settings = IndexSettings(ledger_table=LEDGER, search_table=SEARCH, search_key_name=SEARCH_KEY)
+    settings = IndexSettings(
+        ledger_table=LEDGER, search_table=SEARCH, search_key_name=SEARCH_KEY, campaigns=CAMPAIGNS
+    )
     secrets = boto3.client("secretsmanager", region_name=REGION)
     rows = Rows(CachedSecret(secrets, SEARCH_KEY, time.time))
     items = dynamodb.scan(TableName=LEDGER)["Items"]

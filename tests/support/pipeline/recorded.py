@@ -57,7 +57,7 @@ UNUSED = (
             "*-templates-*",
             _MISSING,
         )
-        for function in ("send-*", "dispatch*", "collect", "messages-api")
+        for function in ("send-*", "dispatch", "release", "collect", "messages-api")
     ),
     Row(
         "send-mail*",
@@ -74,6 +74,12 @@ UNUSED = (
             "A database's secret may be named with or without the six characters that end its ARN",
         )
         for function in ("collect", "compose")
+    ),
+    Row(
+        "release",
+        "sqs:SendMessage",
+        "*",
+        "It puts messages into the queues of all channels in the same way; the tests let a few wait",
     ),
     Row(
         "dead-letters",

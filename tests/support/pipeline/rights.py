@@ -165,13 +165,7 @@ def _of_sns(operation: str, names: Mapping[str, Any]) -> Asked:
 
 
 def _of_scheduler(operation: str, names: Mapping[str, Any]) -> Asked:
-    if operation == "ListSchedules":
-        return [("scheduler:ListSchedules", "*", ())]
-    if operation != "CreateSchedule":
-        return []
-    schedule = arn("scheduler", f"schedule/{names['GroupName']}/{names['Name']}")
-    passed = (("iam:PassedToService", "scheduler.amazonaws.com"),)
-    return [("scheduler:CreateSchedule", schedule, ()), ("iam:PassRole", names["RoleArn"], passed)]
+    return [("scheduler:ListSchedules", "*", ())] if operation == "ListSchedules" else []
 
 
 def _of_events(operation: str, names: Mapping[str, Any]) -> Asked:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.channels.webhook.standard_webhooks import host_key
+from mailroom.clock import iso
 from mailroom.http.url_policy import host_of
-from mailroom_local.aws import LocalSession, patient
+from mailroom_local.aws import STAGE, LocalSession, patient
 from mailroom_local.harness import callbacks
 from mailroom_local.harness.callbacks import ReceivedCallback
 from mailroom_local.harness.expected import Item
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from types_boto3_logs import CloudWatchLogsClient
-    from types_boto3_scheduler import EventBridgeSchedulerClient
 
+CONTENTS = f"mailroom-{STAGE}-contents"
 POLL_SECONDS = 0.05
 ENDED_SECONDS = 20.0
 LEASE_SECONDS = 15.0
@@ -58,9 +59,6 @@ class Pipeline(StageClient):
         super().__init__(running)
         session, url = LocalSession(), running.endpoints.aws
         self.workspace = workspace
-        self.scheduler: EventBridgeSchedulerClient = session.client(
-            "scheduler", endpoint_url=url, config=patient()
-        )
         self._logs: CloudWatchLogsClient = session.client("logs", endpoint_url=url, config=patient())
         self._lines: dict[str, set[str]] = {}
         self._read_until: dict[str, int] = {}
@@ -93,6 +91,46 @@ class Pipeline(StageClient):
         request = {"Keys": keys, "ProjectionExpression": "id, completedAt", "ConsistentRead": True}
         reply = self.dynamodb.batch_get_item(RequestItems={LEDGER: request})  # type: ignore[dict-item]
         return {image["id"]["S"] for image in reply["Responses"][LEDGER] if "completedAt" in image}
+
+    def until_waits(self, reason: str, *ids: str, event_type: str = "mail") -> None:
+        """Wait until the ledger says of each message that it waits, and for what."""
+
+        def others() -> dict[str, Item]:
+            rows = {id_: self.ledger(id_, event_type) for id_ in ids}
+            return {
+                id_: row
+                for id_, row in rows.items()
+                if row.get("status") != "scheduled" or row.get("wait", {}).get("reason") != reason
+            }
+
+        until(lambda: not others(), ENDED_SECONDS, lambda: f"do not wait for {reason}: {others()}")
+
+    def come_due(self, id_: str, event_type: str = "mail") -> None:
+        """Let the time come that a message waits for."""
+        now = time.time()
+        self.dynamodb.update_item(
+            TableName=LEDGER,
+            Key=typed({"id": id_, "event_type": event_type}),
+            UpdateExpression="SET waits_at = :now, scheduledFor = :time",
+            ExpressionAttributeValues=typed({":now": int(now), ":time": iso(now)}),
+        )
+
+    @contextmanager
+    def release_stopped(self) -> "Iterator[None]":
+        """Nothing that waits is released, until the block ends."""
+        self.stop_release()
+        try:
+            yield
+        finally:
+            self.start_release()
+
+    def contents(self, id_: str, event_type: str = "mail") -> int:
+        """How many contents are put by for a message that waits."""
+        return self.dynamodb.query(
+            TableName=CONTENTS,
+            KeyConditionExpression="message = :key",
+            ExpressionAttributeValues={":key": {"S": f"{event_type}#{id_}"}},
+        )["Count"]
 
     def inbox(self) -> list[Accepted]:
         """What SES accepted, newest last."""

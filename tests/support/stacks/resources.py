@@ -25,6 +25,9 @@ def of_templates(templates: Iterable[Mapping[str, Any]]) -> Resources:
         keys=len(keys),
         rotated_keys=sum(bool(each.get("EnableKeyRotation")) for each in keys),
         secrets=len(by_type.get("AWS::SecretsManager::Secret", [])),
+        rounds=sum(
+            each.get("ScheduleExpression") == "rate(1 minute)" for each in by_type["AWS::Events::Rule"]
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import LEASE, LEDGER, TTL, Aws, FakeClock
 
 TABLE = "mailroom-test-dead-letters"
-QUEUES = ("mail-dlq", "scheduled-dlq", "webhook-dlq", "feedback-dlq", "fax-dlq.fifo")
+QUEUES = ("mail-dlq", "mail-bulk-dlq", "collect-dlq", "webhook-dlq", "feedback-dlq", "fax-dlq.fifo")
 Call = Callable[..., Any]
 
 

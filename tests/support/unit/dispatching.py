@@ -9,15 +9,14 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from mailroom.content.payloads import Payloads
 from mailroom.content.versions import CurrentVersions
-from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
+from mailroom.dispatch.dispatcher import Dispatcher, Validator
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.shared import BUCKET, GROUP, LEDGER, NOW, TTL, Aws, FakeClock, Item
+from mailroom.ledger.waits import Waits
+from tests.support.unit.shared import BUCKET, LEDGER, NOW, TTL, Aws, FakeClock, Item
 
 Log = Callable[[], list[dict[str, Any]]]
 Counted = Callable[[], dict[str, float]]
-ROLE = "arn:aws:iam::123456789012:role/mailroom-test-schedules"
-TARGET = "arn:aws:sqs:eu-central-1:123456789012:mailroom-test-scheduled"
 
 
 def made(
@@ -26,7 +25,6 @@ def made(
     *,
     sqs: Any = None,
     dynamodb: Any = None,
-    scheduler: Any = None,
     lanes: str = "both",
     versions: CurrentVersions | None = None,
 ) -> Dispatcher:
@@ -43,13 +41,7 @@ def made(
             clock=clock,
         ),
         ledger=Ledger(dynamodb or aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
-        schedules=ScheduleWriter(
-            scheduler or aws.scheduler,
-            GROUP,
-            role_arn=ROLE,
-            target_arn=TARGET,
-            dead_letter_arn=TARGET + "-dlq",
-        ),
+        waits=Waits(dynamodb or aws.dynamodb, LEDGER, TTL, clock),
         sqs=sqs or aws.sqs,
         clock=clock,
         versions=versions,

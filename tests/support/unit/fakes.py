@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from mailroom.channels.mail.contract import Mail
 from mailroom.message.outcome import ANY_ACCOUNT, Evidence, NotReady, Outcome, Refusal, Unknowable
+from tests.support.dynamodb import paginator
 
 
 class Meddler:
@@ -30,6 +31,10 @@ class Meddler:
             return change(real, **arguments) if change else real(**arguments)
 
         return call
+
+    def get_paginator(self, operation: str) -> Any:
+        """Return a paginator whose calls pass through `changes` as well."""
+        return paginator(getattr(self, operation))
 
     def names(self) -> list[str]:
         return [name for name, _ in self.calls]

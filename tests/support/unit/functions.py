@@ -12,7 +12,8 @@ from moto.ses.models import ses_backends
 from tests.support import ROOT
 from tests.support.unit.shared import (
     BUCKET,
-    GROUP,
+    BUDGETS,
+    CONTENTS,
     LEDGER,
     MAILBOX,
     PREFERENCES,
@@ -24,7 +25,7 @@ from tests.support.unit.shared import (
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 Load = Callable[[str], Handler]
-HANDLERS = ("dispatch", "dispatch_scheduled", "send_mail")
+HANDLERS = ("dispatch", "release", "send_mail")
 LOADED = (*HANDLERS, "collect", "compose")
 REPOSITORY = ROOT
 
@@ -46,10 +47,9 @@ def environment(aws: Aws) -> dict[str, str]:
         "DELAYED_ROUTES": "{}",
         "CALLBACK_SCHEMES": '["https"]',
         "CALLBACK_PORTS": "[443]",
-        "SCHEDULE_GROUP": GROUP,
-        "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/mailroom-test-schedules",
-        "SCHEDULE_TARGET_ARN": f"arn:aws:sqs:{REGION}:123456789012:mailroom-test-scheduled",
-        "SCHEDULE_DEAD_LETTER_ARN": f"arn:aws:sqs:{REGION}:123456789012:mailroom-test-scheduled-dlq",
+        "CONTENTS_TABLE": CONTENTS,
+        "BUDGETS_TABLE": BUDGETS,
+        "LINES": json.dumps({"mail": {"per_second": 10}}),
         "CHANNEL": "mail",
         "QUEUE_URL": aws.urls["mail"],
         "LEASE_SECONDS": "120",

@@ -1,11 +1,12 @@
 """A worker whose adapter returns given outcomes."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from mailroom.aws.queues import IN_LINE
+from mailroom.aws.queues import DUE_AT, PUT_AT
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import Delivery, to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
@@ -17,6 +18,7 @@ from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fakes import FakeAdapter, Meddler
 from tests.support.unit.shared import (
     BUCKET,
+    CONTENTS,
     LEASE,
     LEDGER,
     PREFERENCES,
@@ -44,7 +46,7 @@ SETTINGS: dict[str, Any] = {
     "submit_seconds": 10,
     "record_seconds": 5,
 }
-TABLES = {"suppressions_table": SUPPRESSIONS, "preferences_table": PREFERENCES}
+TABLES = {"contents_table": CONTENTS, "suppressions_table": SUPPRESSIONS, "preferences_table": PREFERENCES}
 
 
 def tools_of(
@@ -106,18 +108,19 @@ class WorkerPost:
         *bodies: str | Item,
         receives: int | Sequence[int] = 1,
         remaining: Callable[[], int] = plenty,
-        in_line: Collection[str] = (),
+        waited: Mapping[str, float] = MappingProxyType({}),
     ) -> dict[str, int]:
         """Handle a batch, and return the records that come back, with their visibilities in seconds.
 
-        `receives`: number of receives of all records, or of each. `in_line`: ids of the messages that have
-        waited for their slot of the day.
+        `receives`: number of receives of all records, or of each. `waited`: places of the messages that have
+        waited (when they were put, in epoch seconds), by their id.
         """
         self._sqs.calls.clear()
         event = sqs_event(*bodies, receives=receives)
         for record, body in zip(event["Records"], bodies, strict=True):
-            if isinstance(body, dict) and body.get("id") in in_line:
-                record["messageAttributes"] = {IN_LINE: {"stringValue": "true", "dataType": "String"}}
+            if isinstance(body, dict) and body.get("id") in waited:
+                place = {"stringValue": str(int(waited[body["id"]])), "dataType": "String"}
+                record["messageAttributes"] = {PUT_AT: place, DUE_AT: place}
         returned = failures(self._worker.handle(event, remaining))
         assert list(self._sqs.waits) == returned
         return self._sqs.waits

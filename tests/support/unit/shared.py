@@ -20,7 +20,6 @@ from tests.support.dynamodb import InMemoryDynamoDB
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_s3 import S3Client
-    from types_boto3_scheduler import EventBridgeSchedulerClient
     from types_boto3_sesv2 import SESV2Client
     from types_boto3_sqs import SQSClient
 
@@ -52,6 +51,9 @@ RUNS = "mailroom-test-campaign-runs"
 BUDGETS = "mailroom-test-budgets"
 
 
+CONTENTS = "mailroom-test-contents"
+
+
 SEARCH, SEARCH_KEY = "mailroom-test-search", "mailroom-test-search-key"
 
 
@@ -61,10 +63,7 @@ BUCKET = "mailroom-test-payloads-123456789012-eu-central-1"
 TEMPLATES = "mailroom-test-templates-123456789012-eu-central-1"
 
 
-QUEUES = ("mail", "mail-bulk", "scheduled", "collect", "audience")
-
-
-GROUP = "mailroom-test"
+QUEUES = ("mail", "mail-bulk", "collect", "audience")
 
 
 SENDER = "Mailroom <post@mailroom.example>"
@@ -105,7 +104,6 @@ class Aws:
     sqs: "SQSClient"
     s3: "S3Client"
     sesv2: "SESV2Client"
-    scheduler: "EventBridgeSchedulerClient"
     urls: dict[str, str] = field(default_factory=dict)
 
     def item(self, id_: str = "m-1", event_type: str = "mail", table: str = LEDGER) -> Item:

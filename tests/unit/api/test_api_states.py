@@ -7,6 +7,7 @@ import pytest
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.table import LedgerTable
+from mailroom.ledger.waits import DAY_USED_UP, SHARDS
 from tests.support.unit.api_requests import Api
 from tests.support.unit.shared import (
     KEY,
@@ -14,13 +15,13 @@ from tests.support.unit.shared import (
     MAILBOX,
     NOW,
     NOW_MS,
-    TTL,
     Aws,
     FakeClock,
     claimed,
     item,
     mail,
 )
+from tests.support.unit.waiting import hold, waits_of
 
 LATER = iso(NOW + 3600)
 
@@ -141,42 +142,38 @@ def test_what_waits_for_its_time_is_cancelled_and_stays_so(api: Api, aws: Aws, l
     assert type(ledger.claim(mail())).__name__ != "Claimed"
 
 
-def test_what_is_cancelled_is_remembered_for_longer_than_its_schedule_waits(
-    api: Api, aws: Aws, ledger: Ledger
-) -> None:
-    due = NOW + 300 * 86400
-    scheduled = mail(send_at=iso(due))
-    ledger.schedule(scheduled, due)
-    aws.put(MAILBOX, **item(send_at=iso(due)))
-    assert api.cancel("/messages/m-1/cancel").status == 200
-    # The item still lies in the mailbox when the schedule comes for it.
-    assert aws.item()["ttl"] == due + TTL
-
-
-def test_what_was_scheduled_is_cancelled_too(api: Api, aws: Aws, ledger: Ledger) -> None:
+def test_what_waits_for_its_send_at_is_cancelled_too(api: Api, aws: Aws, ledger: Ledger) -> None:
     aws.put(MAILBOX, **item(send_at=LATER))
-    ledger.schedule(mail(), NOW + 3600)
+    hold(ledger)
     assert api.get("/messages/m-1").json["status"] == "scheduled"
     assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
 
 
 def test_what_its_producer_took_back_already_is_cancelled_at_once(api: Api, ledger: Ledger) -> None:
-    ledger.schedule(mail(), NOW + 3600)
+    hold(ledger)
     assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
 
 
 @pytest.mark.parametrize("deleted", [True, False])
-def test_what_waits_for_the_days_quota_with_its_content_is_cancelled_as_well(
-    api: Api, aws: Aws, ledger: Ledger, deleted: bool
+@pytest.mark.parametrize("claimed_before", [True, False])
+def test_what_waits_with_its_content_is_cancelled_as_well(
+    api: Api, aws: Aws, ledger: Ledger, deleted: bool, claimed_before: bool
 ) -> None:
     if not deleted:
         aws.put(MAILBOX, **item(lane="bulk"))
-    slot = NOW + 300 * 86400
-    ledger.schedule(mail(), slot, "day_used_up", "it waits for the day's quota")
-    assert api.get("/messages/m-1").json["trouble"]["message"] == "it waits for the day's quota"
+    if claimed_before:  # its provider took no more
+        ledger.release(claimed(ledger))
+    hold(ledger, mail(lane="bulk"), NOW, DAY_USED_UP, lines_up=True)
     assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
-    assert aws.item()["ttl"] == slot + TTL
     assert type(ledger.claim(mail())).__name__ != "Claimed"
+
+
+def test_what_was_handed_over_to_its_queue_is_not_cancelled(api: Api, aws: Aws, ledger: Ledger) -> None:
+    hold(ledger, due=NOW)
+    (row,) = [row for shard in range(SHARDS) for row in waits_of(ledger).due(shard, NOW)]
+    assert waits_of(ledger).hand_over(row)
+    answer = api.cancel("/messages/m-1/cancel")
+    assert (answer.status, answer.json["message_status"]) == (409, "scheduled")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from mailroom.aws import clients
 
 Make = Callable[[], Any]
-REPEATABLE: list[Make] = [clients.dynamodb, clients.sqs, clients.s3, clients.scheduler]
+REPEATABLE: list[Make] = [clients.dynamodb, clients.sqs, clients.s3]
 SUBMITTING: list[Make] = [lambda: clients.sesv2(9.0), lambda: clients.sms(9.0), lambda: clients.sns(9.0)]
 
 

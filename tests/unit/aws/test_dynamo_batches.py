@@ -1,10 +1,10 @@
-"""Batches of reads have at most a hundred keys, and a key that DynamoDB leaves out is read again."""
+"""Batches have as many keys as DynamoDB takes, and what it leaves out is asked for again."""
 
 from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo_batches import UnprocessedKeys, batch_get
+from mailroom.aws.dynamo_batches import UnprocessedKeys, batch_delete, batch_get
 from mailroom.aws.dynamo_values import Sets
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import LEDGER, MAILBOX, Aws, image
@@ -52,3 +52,26 @@ def test_a_batch_read_that_remains_throttled_raises_instead_of_returning_some_it
     with pytest.raises(UnprocessedKeys, match=f"{LEDGER} could not be read whole"):
         batch_get(client, {LEDGER: keys(1)})
     assert len(client.calls) == 4
+
+
+def test_deletions_that_dynamodb_returns_as_unprocessed_are_made_again(aws: Aws) -> None:
+    def one_at_most(real: Any, RequestItems: Any) -> Any:  # noqa: N803 - the name of boto3
+        first, *following = RequestItems[LEDGER]
+        real(RequestItems={LEDGER: [first]})
+        return {"UnprocessedItems": {LEDGER: following} if following else {}}
+
+    for key in keys(3):
+        aws.dynamodb.put_item(TableName=LEDGER, Item=key)
+    client: Any = Meddler(aws.dynamodb, batch_write_item=one_at_most)
+    batch_delete(client, LEDGER, keys(3))
+    assert aws.dynamodb.scan(TableName=LEDGER)["Items"] == []
+    assert client.names() == ["batch_write_item"] * 3
+
+
+def test_deletions_that_remain_throttled_raise(aws: Aws) -> None:
+    def throttled(_real: Any, RequestItems: Any) -> Any:  # noqa: N803 - the name of boto3
+        return {"UnprocessedItems": RequestItems}
+
+    client: Any = Meddler(aws.dynamodb, batch_write_item=throttled)
+    with pytest.raises(UnprocessedKeys, match=f"{LEDGER} could not be written whole"):
+        batch_delete(client, LEDGER, keys(1))

@@ -1,6 +1,6 @@
 """The day's budget: what bulk gets, what is left for codes, and when more comes free."""
 
-from itertools import pairwise
+import math
 from random import Random
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mailroom.budget import CLOSED_SECONDS, HOUR, Budget, PerDay
 from mailroom.errors import Contention
 from tests.support.unit.fakes import Meddler, asked_twice
-from tests.support.unit.shared import BUDGETS, Aws, FakeClock
+from tests.support.unit.shared import BUDGETS, NOW, Aws, FakeClock
 
 DAY = 86_400
 LATEST = 900
@@ -25,8 +25,8 @@ def budget(aws: Aws, clock: FakeClock, per_day: PerDay = ALWAYS, client: Any = N
     return Budget(client or aws.dynamodb, BUDGETS, "mail", per_day, RESERVE, clock)
 
 
-def granted(of: Budget, wanted: int, *, in_line: bool = False) -> int:
-    return of.ask(wanted, in_line=in_line).recipients
+def granted(of: Budget, wanted: int, place: float = 0) -> int:
+    return of.ask(wanted, place).recipients
 
 
 def test_bulk_gets_what_the_reserve_leaves_and_no_more(aws: Aws, clock: FakeClock) -> None:
@@ -135,60 +135,99 @@ def test_a_day_that_the_provider_has_closed_is_closed_for_bulk_for_an_hour(
     assert granted(mails, 1) == 1
 
 
-def test_who_waits_for_a_slot_goes_before_who_comes_later(aws: Aws, clock: FakeClock) -> None:
+def test_while_others_wait_a_message_that_was_put_later_gets_nothing_and_an_earlier_one_its_part(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
-    mails.ask(PART)
-    slots = mails.line_up([10, 20, 30])
-    assert slots == sorted(slots)
-    clock.now = slots[0]
-    assert granted(mails, 10) == 0
-    assert [granted(mails, n, in_line=True) for n in (10, 20, 30)] == [10, 20, 30]
-    clock.now = slots[-1] + 1
-    assert granted(mails, 200) == PART - 60
+    mails.join(NOW)
+    later = mails.ask(10, NOW)  # in the same second, of which nobody knows the order
+    assert (later.recipients, later.line_at) == (0, NOW - 1)
+    assert granted(mails, 10, NOW - 1) == 10
+    assert mails.spent() == (10, 10)
 
 
-def test_a_later_question_for_slots_goes_behind_the_earlier_ones(aws: Aws, clock: FakeClock) -> None:
+def test_who_joins_an_open_line_does_not_move_it(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
-    mails.ask(PART)
-    (first,), (second,) = mails.line_up([1]), mails.line_up([1])
-    assert second > first
+    for place in (NOW, NOW + 60, NOW - 60):
+        mails.join(place)
+    assert granted(mails, 1, NOW - 1) == 1
+    assert granted(mails, 1, NOW) == 0
 
 
-def test_a_thousand_that_wait_come_back_one_after_the_other(aws: Aws, clock: FakeClock) -> None:
-    mails = budget(aws, clock, [("0001-01-01", 1_200)])
-    assert granted(mails, 1_000) == 1_000
-    mails.ask(80)
-    slots = mails.line_up([1] * 1_000)
-    gaps = {round(later - earlier, 1) for earlier, later in pairwise(slots)}
-    assert gaps == {round(HOUR / 1_080, 1)}
-    assert slots[0] > clock.now + DAY
-
-
-def test_more_than_a_day_has_room_for_waits_for_the_day_after(aws: Aws, clock: FakeClock) -> None:
+def test_a_line_that_is_moved_lets_those_ask_who_were_put_up_to_its_place(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
-    mails.ask(PART)
-    *_, last = mails.line_up([PART, PART])
-    assert last > clock.now + 2 * DAY
+    mails.join(NOW)
+    mails.move_line(NOW + 60)
+    assert granted(mails, 1, NOW + 60.9) == 1
+    assert granted(mails, 1, NOW + 61) == 0
 
 
-def test_slots_begin_after_the_hour_for_which_the_day_is_closed(aws: Aws, clock: FakeClock) -> None:
+def test_whoever_asks_without_a_place_is_never_in_a_line(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
+    mails.join(NOW)
+    assert granted(mails, 1) == 1
+
+
+def test_a_line_has_the_room_of_now_and_says_from_which_place_on_messages_wait(
+    aws: Aws, clock: FakeClock
+) -> None:
+    mails = budget(aws, clock)
+    assert mails.line() == (PART, math.inf, 0)
     mails.ask(30)
+    mails.join(NOW)
+    assert mails.line() == (60, NOW - 1, 1)
+    assert mails.room().recipients == 0, "what is left belongs to those who wait"
     mails.close()
-    first, last = mails.line_up([1, 59])
-    opens = clock.now + CLOSED_SECONDS
-    assert opens < first < last <= opens + HOUR
-    assert mails.line_up([1])[0] > clock.now + DAY  # what bulk has sent itself comes free by then
+    assert mails.line() == (0, NOW - 1, 1)
 
 
-def test_who_comes_while_the_line_ends_goes_behind_it_and_not_a_day_later(aws: Aws, clock: FakeClock) -> None:
+def test_a_line_is_closed_unless_somebody_has_joined_meanwhile(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
-    mails.ask(5)  # of these nothing comes free today
-    mails.close()
-    *_, last = mails.line_up([1] * 10)
-    clock.now = last - 1  # the day is open again, and one still waits for its slot
-    (behind,) = mails.line_up([1])
-    assert last <= behind < last + HOUR
+    mails.join(NOW)
+    seen = mails.line().joined
+    mails.join(NOW)
+    assert not mails.close_line(seen)
+    assert granted(mails, 1, NOW) == 0
+    assert mails.close_line(mails.line().joined)
+    assert granted(mails, 1, NOW) == 1
+
+
+def test_the_first_to_join_a_line_that_was_moved_before_keeps_it_open(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.move_line(NOW)
+    seen = mails.line().joined
+    mails.join(NOW)
+    assert not mails.close_line(seen)
+
+
+def test_a_limit_that_is_corrected_counts_at_the_next_question(aws: Aws, clock: FakeClock) -> None:
+    """50,000 was meant, 500 was deployed, and thousands wait in the line by then."""
+    wrong = budget(aws, clock, [("0001-01-01", 500)])
+    assert granted(wrong, 5_000) == 450
+    wrong.join(NOW)
+    clock.advance(HOUR)
+    right = budget(aws, clock, [("0001-01-01", 50_000)])
+    assert right.line().recipients == 45_000 - 450
+    assert granted(right, 4_550, NOW - 1) == 4_550
+    assert granted(wrong, 1, NOW - 1) == 0
+
+
+def test_a_question_for_all_or_nothing_takes_nothing_if_there_is_less(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    assert mails.ask(PART + 1, whole=True).recipients == 0
+    assert mails.ask(PART, whole=True).recipients == PART
+
+
+def test_bulks_part_of_today_does_not_depend_on_what_was_sent(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.ask(50)
+    assert mails.part() == PART
+
+
+def test_bulk_that_was_sent_without_asking_counts_as_bulk(aws: Aws, clock: FakeClock) -> None:
+    mails = budget(aws, clock)
+    mails.count(5, bulk=True)
+    assert (mails.spent(), granted(mails, 200)) == ((5, 5), PART - 5)
 
 
 @pytest.mark.parametrize(("days", "left"), [(-30, 45), (0, 45), (1, 45), (2, 90), (9, 180)])
@@ -219,7 +258,7 @@ Step = tuple[str, int, int]
 """What is done, how many recipients or seconds it is about, and which of three workers does it."""
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["bulk", "bulk", "bulk", "code", "line", "later", "day"]),
+        st.sampled_from(["bulk", "bulk", "bulk", "code", "turn", "later", "day"]),
         st.integers(1, 60),
         st.integers(0, 2),
     ),
@@ -234,12 +273,14 @@ def walked(aws: Aws, steps: list[Step]) -> list[tuple[float, int]]:
     workers = [budget(aws, clock) for _ in range(3)]
     for what, many, who in steps:
         match what:
-            case "bulk" | "line":
-                got = granted(workers[who], many, in_line=what == "line")
+            case "bulk" | "turn":
+                if what == "turn":
+                    workers[who].move_line(clock.now)
+                got = granted(workers[who], many, clock.now)
                 # Its batch may take as long as a function lives.
                 sent.append((clock.now + LATEST * (many / 60), got))
-                if got < many and what == "bulk":
-                    workers[who].line_up([many - got])
+                if got < many:
+                    workers[who].join(clock.now)
             case "code":
                 workers[who].count(many)
             case "later":
@@ -261,7 +302,7 @@ def test_in_no_24_hours_bulk_sends_more_than_its_part(aws: Aws, steps: list[Step
 
 def walk(seed: int) -> list[Step]:
     """The same steps for the same seed."""
-    random, kinds = Random(seed), ("bulk", "bulk", "bulk", "code", "line", "later", "day")
+    random, kinds = Random(seed), ("bulk", "bulk", "bulk", "code", "turn", "later", "day")
     return [(random.choice(kinds), random.randint(1, 60), random.randrange(3)) for _ in range(60)]
 
 
@@ -302,10 +343,10 @@ def sends_while_the_day_is_closed(mails: Budget, _: FakeClock) -> bool:
     return granted(mails, 1) == 1
 
 
-def overtakes_who_waits(mails: Budget, clock: FakeClock) -> bool:
-    mails.ask(PART)
-    clock.now, _ = mails.line_up([10, 10])
-    return granted(mails, 1) == 1
+def overtakes_who_waits(mails: Budget, _: FakeClock) -> bool:
+    mails.count(1)
+    mails.join(NOW)
+    return granted(mails, 1, NOW) == 1
 
 
 def keeps_every_hour(mails: Budget, clock: FakeClock) -> bool:
@@ -318,8 +359,8 @@ def keeps_every_hour(mails: Budget, clock: FakeClock) -> bool:
 @pytest.mark.parametrize(
     ("name", "weaker", "broken"),
     [
-        ("_OPEN", "attribute_exists(#oldest)", sends_while_the_day_is_closed),
-        ("_NO_LINE", "attribute_exists(#oldest)", overtakes_who_waits),
+        ("_OPEN", "(attribute_exists(#oldest) OR closed_until <= :now)", sends_while_the_day_is_closed),
+        ("_TURN", "(attribute_exists(#oldest) OR line_at >= :place)", overtakes_who_waits),
         ("_SUMS", "attribute_exists(#oldest) AND NOT :oldest = #bulk", keeps_every_hour),
     ],
     ids=["closed", "line", "sums"],

@@ -26,15 +26,27 @@ def test_a_page_that_has_room_goes_now(room: PageRoom) -> None:
     assert room.again(PAGE, NOW) is None
 
 
-def test_a_page_without_room_looks_again_when_something_comes_free(room: PageRoom) -> None:
-    room.budget.ask(60)
-    assert room.budget.room().recipients == 30
-    assert room.again(PAGE, NOW) == room.budget.room(40).again
-    assert NOW + 86_400 < room.budget.room(40).again < NOW + 91_000
+def test_a_page_takes_what_there_is_and_its_others_wait_in_the_line(room: PageRoom) -> None:
+    room.budget.ask(89)
+    assert room.again(PAGE, NOW) is None
+
+
+def test_a_page_without_any_room_waits_until_something_comes_free(room: PageRoom) -> None:
+    room.budget.ask(90)
+    again = room.again(PAGE, NOW)
+    assert again == room.budget.room().again
+    assert NOW + 86_400 < again < NOW + 91_000
+
+
+def test_a_page_waits_while_other_messages_wait_for_the_day(room: PageRoom) -> None:
+    room.budget.join(NOW)
+    assert room.again(PAGE, NOW) == NOW + LOOK_AGAIN_SECONDS
+    assert room.budget.close_line(1)
+    assert room.again(PAGE, NOW) is None
 
 
 @pytest.mark.parametrize(
-    ("mails", "chunks", "again"), [(50, 0, False), (51, 0, True), (0, 5, False), (1, 5, True)]
+    ("mails", "chunks", "again"), [(89, 0, False), (90, 0, True), (0, 8, False), (80, 1, True)]
 )
 def test_what_is_on_its_way_takes_room_already(
     room: PageRoom, aws: Aws, mails: int, chunks: int, again: bool
@@ -44,8 +56,7 @@ def test_what_is_on_its_way_takes_room_already(
     assert room.again(PAGE, NOW) == (NOW + LOOK_AGAIN_SECONDS if again else None)
 
 
-def test_a_page_that_is_larger_than_a_day_goes_when_the_day_is_empty(room: PageRoom) -> None:
+def test_a_page_that_is_larger_than_a_day_goes_beside_a_trickle_of_other_bulk(room: PageRoom) -> None:
     large = Definition("weekly", "mail", Module(), page_size=1_000)
-    assert room.again(large, NOW) is None
     room.budget.ask(1)
-    assert room.again(large, NOW) == room.budget.room(90).again
+    assert room.again(large, NOW) is None

@@ -39,7 +39,7 @@ def test_a_plan_has_all_kills_and_each_trouble_of_each_provider_in_the_order_of_
     providers = trouble.PROVIDERS.keys() - {"resend"}
     counts = Counter(fault.kind for fault in faults)
     each = len(providers) * len(trouble.KINDS)
-    once = {"pump": 1, "deploy": DEPLOYMENTS, "day": DAYS}
+    once = {"pump": 1, "deploy": DEPLOYMENTS, "day": DAYS, "stop": 1, "start": 1}
     assert counts == {"kill": 50, **once, "trouble": each, "calm": each}
     assert [fault.at for fault in faults] == sorted(fault.at for fault in faults)
     assert all(0 <= fault.at <= 1000 for fault in faults)
@@ -53,6 +53,16 @@ def test_a_provider_has_one_trouble_at_a_time() -> None:
         mail = "resend" if provider == "resend" else "ses"
         kinds = [fault.kind for fault in plan(3, 1000, 0, mail) if fault.provider == provider]
         assert kinds == ["trouble", "calm"] * len(trouble.KINDS)
+
+
+def test_release_is_stopped_while_messages_wait_for_the_day_and_starts_again() -> None:
+    at = {
+        kind: [fault.at for fault in plan(3, 1000, 0) if fault.kind == kind]
+        for kind in ("day", "stop", "start")
+    }
+    (stopped,), (started,) = at["stop"], at["start"]
+    assert stopped == at["day"][0]
+    assert started == stopped + 100
 
 
 def test_a_kill_knows_an_order_of_all_functions() -> None:

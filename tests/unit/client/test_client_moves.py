@@ -5,15 +5,16 @@ from typing import Any
 import pytest
 
 from mailroom.client import Mailroom
-from mailroom.clock import iso
-from mailroom.dispatch.due import DueDispatcher, Mailbox
+from mailroom.dispatch.release import Lease, Mailbox, Release
+from mailroom.ledger.contents import Contents
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.waits import AHEAD_SECONDS, SHARDS
 from tests.support.unit.dispatching import at, made, numbered
-from tests.support.unit.events import failures, lambda_context, sqs_event, stream_event
+from tests.support.unit.events import lambda_context, plenty, stream_event
 from tests.support.unit.functions import Load
-from tests.support.unit.shared import GROUP, MAILBOX, NOW, Aws, FakeClock, image, item
+from tests.support.unit.shared import BUDGETS, CONTENTS, MAILBOX, NOW, Aws, FakeClock, image, item
+from tests.support.unit.waiting import waits_of
 
-KEYS = {"id": "m-1", "event_type": "mail"}
 HOUR = 3600
 
 
@@ -24,8 +25,17 @@ class Waiting:
         self._aws, self._clock = aws, clock
         self._mailroom = Mailroom("test")
         self._dispatcher = made(aws, clock)
-        mailbox = Mailbox(aws.dynamodb, MAILBOX)
-        self._due = DueDispatcher(self._dispatcher, mailbox, ledger, aws.sqs, aws.urls["mail"], clock)
+        self._waits = waits_of(ledger)
+        self._release = Release(
+            self._dispatcher,
+            self._waits,
+            Contents(aws.dynamodb, CONTENTS, clock),
+            Mailbox(aws.dynamodb, MAILBOX),
+            ledger,
+            Lease(aws.dynamodb, BUDGETS, 60, clock),
+            lines={},
+            clock=clock,
+        )
 
     def send(self, seconds: float) -> None:
         new = item(send_at=at(seconds), text="old")
@@ -35,18 +45,17 @@ class Waiting:
     def move(self, seconds: float) -> None:
         assert self._mailroom.send(item(send_at=at(seconds), text="new"), if_new=False).ok
 
-    def fire(self, seconds: float) -> list[str]:
-        """Move the clock to the time of the schedule, and return the texts in the queue."""
+    def release(self, seconds: float) -> list[str]:
+        """Move the clock and let a round release what is due. Returns the texts in the queue."""
         self._clock.now = NOW + seconds
-        assert failures(self._due.handle(sqs_event(KEYS))) == []
+        for shard in range(SHARDS):
+            self._release.handle({"shard": shard}, plenty)
         return [body["text"] for body in self._aws.bodies()]
 
-    def times(self) -> list[str]:
-        """Return the times of the existing schedules."""
-        scheduler = self._aws.scheduler
-        names = [entry["Name"] for entry in scheduler.list_schedules(GroupName=GROUP)["Schedules"]]
-        schedules = [scheduler.get_schedule(Name=name, GroupName=GROUP) for name in names]
-        return sorted(schedule["ScheduleExpression"] for schedule in schedules)
+    def times(self) -> list[float]:
+        """Return the times of the waits, in seconds from the start."""
+        rows = [row for shard in range(SHARDS) for row in self._waits.due(shard, NOW + 10 * HOUR)]
+        return [row.at - NOW for row in rows]
 
 
 @pytest.fixture
@@ -54,30 +63,26 @@ def waiting(aws: Aws, clock: FakeClock, ledger: Ledger) -> Waiting:
     return Waiting(aws, clock, ledger)
 
 
-def schedule(seconds: float) -> str:
-    return f"at({iso(NOW + seconds)[:19]})"
-
-
-def test_a_message_moved_to_a_later_send_at_is_rescheduled_when_its_old_schedule_fires(
+def test_a_message_moved_to_a_later_send_at_waits_again_when_its_old_wait_is_over(
     waiting: Waiting, aws: Aws
 ) -> None:
     waiting.send(HOUR)
     waiting.move(2 * HOUR)
-    assert waiting.times() == [schedule(HOUR)]
-    assert waiting.fire(HOUR) == []
-    assert waiting.times() == [schedule(HOUR), schedule(2 * HOUR)]  # a schedule is deleted after it has fired
+    assert waiting.times() == [HOUR]
+    assert waiting.release(HOUR) == []
+    assert waiting.times() == [2 * HOUR]
     assert aws.item()["scheduledFor"] == at(2 * HOUR)
-    assert waiting.fire(2 * HOUR) == ["new"]
+    assert waiting.release(2 * HOUR) == ["new"]
 
 
 def test_a_message_moved_to_an_earlier_send_at_is_sent_at_the_old_time(waiting: Waiting) -> None:
     waiting.send(2 * HOUR)
     waiting.move(HOUR)
-    assert waiting.times() == [schedule(2 * HOUR)]
-    assert waiting.fire(2 * HOUR) == ["new"]
+    assert waiting.release(HOUR) == []
+    assert waiting.release(2 * HOUR) == ["new"]
 
 
-@pytest.mark.parametrize("seconds", [0, 600, 900])
+@pytest.mark.parametrize("seconds", [0, 60, AHEAD_SECONDS])
 def test_a_message_already_in_its_queue_is_sent_with_the_old_content_and_time(
     aws: Aws, clock: FakeClock, waiting: Waiting, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
@@ -104,4 +109,4 @@ def test_dispatch_ignores_the_replacement_of_a_mailbox_item(
     waiting.move(seconds)
     change = stream_event(image(**aws.item(table=MAILBOX)), name="MODIFY")
     assert load("dispatch")(change, lambda_context()) == {"batchItemFailures": []}
-    assert (waiting.times(), aws.receive()) == ([schedule(HOUR)], [])
+    assert (waiting.times(), aws.receive()) == ([HOUR], [])

@@ -88,13 +88,9 @@ def test_the_cause_of_an_unsent_dead_letter_has_the_recorded_error_and_the_next_
     assert cause({"status": "sending", "trouble": trouble}) == Cause(trouble["code"], sentence)
 
 
-def test_an_unfinished_message_in_the_scheduled_dead_letter_queue_has_the_cause_undispatched() -> None:
-    assert cause({"status": "scheduled"}, queue="scheduled-dlq").code == "undispatched"
-    assert cause({"status": "sent", "completedAt": 1}, queue="scheduled-dlq").code == "completed"
-
-
-def test_the_cause_of_a_letter_that_eventbridge_scheduler_could_not_send_has_the_error() -> None:
-    failed = cause({"status": "scheduled"}, queue="scheduled-dlq", undelivered="AccessDenied: no")
+def test_the_cause_of_a_start_that_eventbridge_scheduler_could_not_send_has_the_error() -> None:
+    start = Subject("campaign", detail="weekly, run 2026-11-18T13:00Z")
+    failed = cause({}, start, queue="collect-dlq", undelivered="AccessDenied: no")
     assert failed.code == "undelivered"
     assert "AccessDenied: no; fix that" in failed.message
 

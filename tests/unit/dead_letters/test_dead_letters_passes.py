@@ -155,7 +155,7 @@ def test_a_dead_letter_queue_is_read_until_a_receive_returns_no_letter(
 def test_a_schedulers_error_attribute_is_ignored_if_the_letter_came_from_a_queue(
     office: Office, log: Log
 ) -> None:
-    source = {"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:123456789012:mailroom-test-scheduled"}
+    source = {"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:123456789012:mailroom-test-collect"}
 
     def receive(real: Callable[..., Any], **arguments: Any) -> Any:
         reply = real(**arguments)
@@ -164,15 +164,16 @@ def test_a_schedulers_error_attribute_is_ignored_if_the_letter_came_from_a_queue
         return reply
 
     error = {"ERROR_CODE": {"DataType": "String", "StringValue": "AccessDenied"}}
-    office.put("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, MessageAttributes=error)
+    start = {"scheduled_at": "2026-11-18T13:00:00Z"}
+    office.put("collect-dlq", {"campaign": "weekly", **start}, MessageAttributes=error)
     office.meddle(receive_message=receive)
     office.look()
     office.meddle()
     source.clear()
-    office.put("scheduled-dlq", {"id": "m-2", "event_type": "mail"}, MessageAttributes=error)
+    office.put("collect-dlq", {"campaign": "monthly", **start}, MessageAttributes=error)
     office.look()
-    causes = {line["id"]: line["cause"]["code"] for line in logged(log)}
-    assert causes == {"m-1": "undispatched", "m-2": "undelivered"}
+    causes = [line["cause"]["code"] for line in logged(log)]
+    assert causes == ["uncollected", "undelivered"]
 
 
 def test_a_dead_letter_mark_in_the_ledger_leaves_the_messages_other_details_unchanged(

@@ -60,12 +60,12 @@ def test_dead_letters_whose_table_entries_cannot_be_read_are_handled_by_the_next
     office: Office, log: Log
 ) -> None:
     office.put("mail-dlq", item())
-    office.put("scheduled-dlq", item(id="s-1"))
+    office.put("mail-bulk-dlq", item(id="s-1"))
     office.meddle(batch_get_item=failing(DOWN))
     with pytest.raises(Unfinished):
         office.look()
     assert len(logged(log)) == 1
-    assert (office.visible("mail-dlq"), office.visible("scheduled-dlq")) == (1, 1)
+    assert (office.visible("mail-dlq"), office.visible("mail-bulk-dlq")) == (1, 1)
     office.look()
     assert sorted(logged(log)) == ["m-1", "s-1"]
 
@@ -105,7 +105,7 @@ def test_a_queue_that_cannot_be_read_does_not_prevent_the_check_of_other_queues(
         return real(**arguments)
 
     office.put("mail-dlq", item())
-    office.put("scheduled-dlq", item(id="s-1"))
+    office.put("mail-bulk-dlq", item(id="s-1"))
     office.meddle(receive_message=refuse)
     with pytest.raises(Unfinished):
         office.look()
@@ -161,10 +161,10 @@ def test_a_queue_with_many_dead_letters_does_not_prevent_the_check_of_other_queu
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(60)))
     office.put("webhook-dlq", *({"id": f"w-{number}", "event_type": "webhook"} for number in range(3)))
-    office.put("scheduled-dlq", *({"id": f"s-{number}", "event_type": "mail"} for number in range(50)))
+    office.put("mail-bulk-dlq", *({"id": f"s-{number}", "event_type": "mail"} for number in range(50)))
     counts = office.look(remaining=ticking(DEAD_LETTERS_KEPT_BACK_SECONDS + 90, 1))
     assert counts["webhook-dlq"]["new"] == 3
-    assert counts["scheduled-dlq"]["new"] > 0
+    assert counts["mail-bulk-dlq"]["new"] > 0
     assert counts["mail-dlq"]["new"] > 0
 
 

@@ -12,7 +12,7 @@ from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Invalid
-from mailroom.ledger.erasure import ERASED_UNSENT, UNSENT, Erasure
+from mailroom.ledger.erasure import ERASED_UNSENT, Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import of_ledger
 from mailroom.message.outcome import (
@@ -164,7 +164,7 @@ def test_erase_does_not_cancel_a_message_that_may_have_been_sent(
 ) -> None:
     released_in_doubt(post, ledger, clock)
     erasure = Erasure(aws.dynamodb, LEDGER, TTL, clock)
-    assert not erasure.cancel(KEY, ERASED_UNSENT, condition=UNSENT), aws.item()["error"]
+    assert not erasure.cancel(KEY, ERASED_UNSENT), aws.item()["error"]
 
 
 def test_a_dead_letter_with_a_try_of_unknown_outcome_has_the_cause_outcome_unknown(

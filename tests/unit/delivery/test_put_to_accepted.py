@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.queues import PUT_AT, put_at
+from mailroom.aws.queues import DUE_AT, PUT_AT, due_at, put_at
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.clock import iso
 from mailroom.delivery.delivery import Delivery
 from tests.support.unit.dispatching import made, numbered
-from tests.support.unit.events import lambda_context, sqs_record, stream_event
+from tests.support.unit.events import lambda_context, plenty, sqs_record, stream_event
 from tests.support.unit.fakes import Meddler, client_error
 from tests.support.unit.fax import FakeLine, entry, fax_body
 from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.functions import Load
 from tests.support.unit.post import Make
-from tests.support.unit.shared import NOW, Aws, FakeClock, image, item
+from tests.support.unit.shared import NOW, NOW_MS, Aws, FakeClock, image, item
 
 Timed = Callable[[], dict[str, list[float]]]
 
@@ -29,6 +29,13 @@ def record(put: object = None, **attributes: str) -> dict[str, Any]:
         record["messageAttributes"] = {PUT_AT: {"stringValue": put, "dataType": "String"}}
     record["attributes"] |= attributes
     return record
+
+
+def released(put: float, due: float) -> dict[str, Any]:
+    """Return the record of a message that has waited."""
+    waited = record(str(int(put)))
+    waited["messageAttributes"][DUE_AT] = {"stringValue": str(int(due)), "dataType": "String"}
+    return waited
 
 
 def attributes_of(aws: Aws) -> dict[str, str]:
@@ -44,6 +51,11 @@ def test_the_time_of_the_mailbox_put_is_read_from_the_attribute_of_the_queue_rec
 
 def test_the_time_when_a_record_was_queued_is_used_if_the_put_at_attribute_is_missing() -> None:
     assert put_at(record(SentTimestamp="1795251600250")) == 1795251600.25
+
+
+def test_a_message_that_has_waited_has_a_time_from_which_its_delay_counts() -> None:
+    assert due_at(released(NOW - 60, NOW - 7)) == NOW - 7
+    assert due_at(record(str(int(NOW)), SentTimestamp=str(NOW_MS))) is None
 
 
 @pytest.mark.parametrize("text", ["soon", "1.5", "nan", "inf", "-1", "9" * 12, "9" * 400, "9" * 5000])
@@ -92,6 +104,16 @@ def test_the_time_to_acceptance_of_a_scheduled_message_is_measured_from_its_send
     clock.advance(600)
     post().handle(item(send_at=iso(NOW + 598)))
     assert timed() == {"PutToAccepted": [2000]}
+
+
+@pytest.mark.parametrize(("due", "delay"), [(NOW, 2_000), (NOW - 3_600, 3_602_000)])
+def test_the_time_to_acceptance_of_a_message_that_has_waited_is_measured_from_its_due_at(
+    post: Make, clock: FakeClock, timed: Timed, due: float, delay: int
+) -> None:
+    """A wait for a window ends when it opens; a wait for a provider is a delay from the put on."""
+    clock.advance(2)
+    post()._worker.handle({"Records": [released(NOW - 3_600, due)]}, plenty)
+    assert timed() == {"PutToAccepted": [delay]}
 
 
 def test_a_sender_whose_clock_is_behind_measures_zero_instead_of_a_negative_time(

@@ -13,15 +13,16 @@ from msgspec import structs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.sms.twilio import reason_of
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter, Validator
+from mailroom.dispatch.dispatcher import Dispatcher, Validator
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.waits import Waits
 from mailroom.telemetry import masked, redact
 from tests.support.fuzz.inputs import PIECES
 from tests.support.fuzz.work import assert_linear_time, lines_of
-from tests.support.unit.dispatching import ROLE, TARGET, Log
-from tests.support.unit.shared import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item
+from tests.support.unit.dispatching import Log
+from tests.support.unit.shared import BUCKET, LEDGER, TTL, Aws, FakeClock, Item
 
 SIZE = 100_000
 Shape = Callable[[str, int], object]
@@ -78,9 +79,7 @@ def dispatcher(aws: Aws, clock: FakeClock) -> Dispatcher:
         routes,
         Validator(CONTRACTS, routes, payloads=Payloads(aws.s3, BUCKET), callbacks=UrlPolicy(), clock=clock),
         ledger=Ledger(aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
-        schedules=ScheduleWriter(
-            aws.scheduler, GROUP, role_arn=ROLE, target_arn=TARGET, dead_letter_arn=TARGET + "-dlq"
-        ),
+        waits=Waits(aws.dynamodb, LEDGER, TTL, clock),
         sqs=queue,
         clock=clock,
     )

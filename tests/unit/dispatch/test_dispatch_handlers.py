@@ -1,18 +1,20 @@
-"""dispatch and dispatch_scheduled, as Lambda runs them."""
+"""dispatch and release, as Lambda runs them."""
 
 import time
 
 import msgspec
 import pytest
 
+from mailroom.budget import Budget
 from mailroom.clock import iso
-from tests.support.unit.events import failures, lambda_context, sqs_event, stream_event
+from mailroom.ledger.waits import SHARDS
+from tests.support.unit.events import failures, lambda_context, stream_event
 from tests.support.unit.functions import HANDLERS, Load
-from tests.support.unit.shared import GROUP, MAILBOX, Aws, image, item
+from tests.support.unit.shared import BUDGETS, LEDGER, MAILBOX, Aws, image, item
 
 
 @pytest.mark.parametrize(
-    ("name", "variable"), [*zip(HANDLERS, ("ROUTES", "MAILBOX_TABLE", "QUEUE_URL"), strict=True)]
+    ("name", "variable"), [*zip(HANDLERS, ("ROUTES", "CONTENTS_TABLE", "QUEUE_URL"), strict=True)]
 )
 def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
     load: Load, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
@@ -65,19 +67,29 @@ def test_dispatch_takes_every_type_that_a_stream_can_bring(load: Load, aws: Aws)
     assert aws.bodies()[0]["b"] == "AP8="
 
 
-def test_dispatch_scheduled_queues_what_is_due_and_cancels_what_is_gone(load: Load, aws: Aws) -> None:
+def test_release_queues_what_is_due_and_cancels_what_is_gone(load: Load, aws: Aws) -> None:
     send_at = iso(time.time() + 3600)
     event = stream_event(*(image(**item(id=each, send_at=send_at)) for each in ("a", "b")))
     load("dispatch")(event, lambda_context())
     assert [aws.item(each)["status"] for each in ("a", "b")] == ["scheduled", "scheduled"]
+    due = image(due=int(time.time()) - 1)["due"]
+    for each in ("a", "b"):
+        aws.dynamodb.update_item(
+            TableName=LEDGER,
+            Key=image(id=each, event_type="mail"),
+            UpdateExpression="SET waits_at = :due",
+            ExpressionAttributeValues={":due": due},
+        )
     aws.put(MAILBOX, **item(id="a", send_at=iso(time.time() - 1)))  # its time has come
-    bodies = [
-        _input(aws, each["Name"]) for each in aws.scheduler.list_schedules(GroupName=GROUP)["Schedules"]
-    ]
-    assert failures(load("dispatch_scheduled")(sqs_event(*bodies, "no"), lambda_context())) == ["r-2"]
+    release = load("release")
+    for shard in range(SHARDS):
+        release({"shard": shard}, lambda_context())
     assert [each["id"] for each in aws.bodies()] == ["a"]
     assert aws.item("b")["status"] == "cancelled"
 
 
-def _input(aws: Aws, name: str) -> str:
-    return aws.scheduler.get_schedule(Name=name, GroupName=GROUP)["Target"]["Input"]
+def test_release_works_off_the_line_of_a_channel(load: Load, aws: Aws) -> None:
+    Budget(aws.dynamodb, BUDGETS, "mail", [("0001-01-01", 1)]).join(time.time())
+    load("release")({"line": "mail"}, lambda_context())
+    (found,) = [each for each in aws.dynamodb.scan(TableName=BUDGETS)["Items"] if each["name"]["S"] == "mail"]
+    assert "line_at" not in found

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo_values import plain
-from mailroom.dispatch.dispatcher import Dispatcher, name_of
-from tests.support.unit.dispatching import Counted, at, made, numbered
+from mailroom.dispatch.dispatcher import Dispatcher
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.dispatching import Counted, Log, at, made, numbered
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import (
-    GROUP,
     KEY,
+    LEDGER,
     NOW,
     Aws,
     FakeClock,
@@ -102,8 +103,8 @@ def test_a_message_of_300_kilobytes_is_dispatched_like_any_other(dispatcher: Dis
     assert len(aws.receive()) == 4
 
 
-@pytest.mark.parametrize(("wait", "delay"), [(-3600, 0), (0, 0), (1, 1), (60, 60), (899, 899), (900, 900)])
-def test_a_send_at_within_fifteen_minutes_is_a_delay_of_the_queue(
+@pytest.mark.parametrize(("wait", "delay"), [(-3600, 0), (0, 0), (1, 1), (60, 60), (119, 119), (120, 120)])
+def test_a_send_at_within_two_minutes_is_a_delay_of_the_queue(
     aws: Aws, clock: FakeClock, wait: float, delay: int
 ) -> None:
     client = Meddler(aws.sqs)
@@ -113,14 +114,17 @@ def test_a_send_at_within_fifteen_minutes_is_a_delay_of_the_queue(
     assert aws.item() == {}
 
 
-@pytest.mark.parametrize("wait", [901, 86_400, 365 * 86_400])
-def test_a_later_send_at_is_a_schedule_and_says_so_in_the_ledger(
+@pytest.mark.parametrize("wait", [121, 86_400, 365 * 86_400])
+def test_a_message_with_a_later_send_at_waits_in_the_ledger_and_in_no_queue(
     dispatcher: Dispatcher, aws: Aws, counted: Counted, wait: float
 ) -> None:
-    assert dispatcher.dispatch(numbered(item(send_at=at(wait)))) == set()
-    schedule = aws.scheduler.get_schedule(Name=name_of(KEY, math.ceil(NOW + wait)), GroupName=GROUP)
-    assert schedule["ScheduleExpression"] == f"at({at(wait)[:19]})"
-    assert (aws.item()["status"], aws.item()["scheduledFor"]) == ("scheduled", at(wait))
+    assert dispatcher.dispatch(numbered(item(send_at=at(wait))), {"100": NOW - 5}) == set()
+    found = aws.item()
+    assert (found["status"], found["scheduledFor"], found["wait"]["reason"]) == (
+        *("scheduled", at(wait)),
+        "send_at",
+    )
+    assert (found["waits_at"], found["putAt"]) == (math.ceil(NOW + wait), int((NOW - 5) * 1000))
     assert aws.receive() == []
     assert counted() == {"Scheduled": 1}
 
@@ -129,7 +133,7 @@ def test_a_later_send_at_is_a_schedule_and_says_so_in_the_ledger(
     "times",
     [
         {"send_at": at(3600), "ttl": int(NOW) + 3600 + 15 * 86_400},
-        {"send_at": at(900), "ttl": int(NOW) + 901},
+        {"send_at": at(120), "ttl": int(NOW) + 121},
         {"ttl": int(NOW) + 1},
     ],
     ids=["kept for long enough", "in its queue as a whole", "sent at once"],
@@ -141,19 +145,37 @@ def test_a_ttl_matters_where_the_item_is_read_back_at_its_time(
     assert "Refused" not in counted()
 
 
-def test_a_schedule_made_twice_is_one(dispatcher: Dispatcher, aws: Aws) -> None:
+def test_messages_of_a_batch_begin_to_wait_in_one_call_for_every_twenty_five(
+    aws: Aws, clock: FakeClock, counted: Counted
+) -> None:
+    client = Meddler(aws.dynamodb)
+    items = numbered(*(item(id=f"m-{number}", send_at=at(3600)) for number in range(60)))
+    assert made(aws, clock, dynamodb=client).dispatch(items) == set()
+    assert client.names() == ["batch_execute_statement"] * 3
+    assert counted() == {"Scheduled": 60}
+
+
+def test_a_message_that_is_dispatched_twice_waits_once(dispatcher: Dispatcher, aws: Aws) -> None:
     for _ in range(2):
         assert dispatcher.dispatch(numbered(item(send_at=at(3600)))) == set()
-    assert len(aws.scheduler.list_schedules(GroupName=GROUP)["Schedules"]) == 1
+    (found,) = aws.dynamodb.scan(TableName=LEDGER)["Items"]
+    assert found["waits_at"] == {"N": str(int(NOW) + 3600)}
 
 
-def test_a_schedule_that_cannot_be_made_sends_its_record_back_and_no_other(
-    aws: Aws, clock: FakeClock
+def test_a_message_that_was_cancelled_does_not_wait_again_when_its_record_comes_again(
+    dispatcher: Dispatcher, aws: Aws, ledger: Ledger
 ) -> None:
-    scheduler = Meddler(
-        aws.scheduler, create_schedule=failing(client_error("ThrottlingException", status=429))
-    )
+    assert ledger.cancel(KEY)
+    assert dispatcher.dispatch(numbered(item(send_at=at(3600)))) == set()
+    assert (aws.item()["status"], "wait" in aws.item()) == ("cancelled", False)
+
+
+def test_a_ledger_that_is_down_sends_the_records_back_that_are_to_wait_and_no_others(
+    aws: Aws, clock: FakeClock, log: Log
+) -> None:
+    down = Meddler(aws.dynamodb, batch_execute_statement=failing(client_error("ThrottlingException")))
     items = numbered(item(id="a"), item(id="b", send_at=at(3600)), item(id="c"))
-    assert made(aws, clock, scheduler=scheduler).dispatch(items) == {"101"}
+    assert made(aws, clock, dynamodb=down).dispatch(items) == {"101"}
     assert sorted(each["id"] for each in aws.bodies()) == ["a", "c"]
     assert aws.item("b") == {}
+    assert [line["message"] for line in log()] == ["not held until their send_at; they are tried again"]

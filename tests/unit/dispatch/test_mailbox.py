@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from mailroom.dispatch.due import Mailbox
+from mailroom.dispatch.release import Mailbox
 from mailroom.message.message import Key
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import MAILBOX, Aws

@@ -6,14 +6,16 @@ import pytest
 
 from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.claims import Completed
-from mailroom.ledger.erasure import ERASED_UNSENT, KEPT, UNSENT, Erasure
+from mailroom.ledger.erasure import ERASED_UNSENT, KEPT, Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Outdated, observe
+from mailroom.ledger.waits import SHARDS
 from mailroom.message.message import MAX_AHEAD_SECONDS, Key
 from mailroom.message.outcome import Event
 from mailroom.outcomes import callback_of, retry_of
 from tests.support.told import told
 from tests.support.unit.shared import LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, mail
+from tests.support.unit.waiting import hold, waits_of
 
 KEY = Key("m-1", "mail")
 ADA = "ada@example.com"
@@ -24,8 +26,8 @@ def erasure(aws: Aws, clock: FakeClock) -> Erasure:
     return Erasure(aws.dynamodb, LEDGER, TTL, clock)
 
 
-def cancelled(erasure: Erasure, due: float = 0) -> bool:
-    return erasure.cancel(KEY, ERASED_UNSENT, condition=UNSENT, due=due)
+def cancelled(erasure: Erasure) -> bool:
+    return erasure.cancel(KEY, ERASED_UNSENT)
 
 
 def sent(ledger: Ledger) -> None:
@@ -39,7 +41,7 @@ def unknown(ledger: Ledger) -> None:
 
 
 def scheduled(ledger: Ledger) -> None:
-    ledger.schedule(mail(to=ADA), NOW + 86_400)
+    hold(ledger, mail(to=ADA))
 
 
 def released(ledger: Ledger) -> None:
@@ -82,16 +84,15 @@ def test_erasing_does_not_cancel_a_message_that_may_have_been_sent(
     assert aws.item() == before
 
 
-def test_the_ledger_item_of_an_erased_scheduled_message_expires_a_full_ttl_after_the_send_time(
-    erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
+def test_a_message_that_was_erased_while_it_waited_is_in_no_list_of_waits(
+    erasure: Erasure, ledger: Ledger, aws: Aws
 ) -> None:
-    due = clock() + MAX_AHEAD_SECONDS
-    ledger.schedule(mail(to=ADA), due)
-    assert cancelled(erasure, due)
+    due = NOW + MAX_AHEAD_SECONDS
+    hold(ledger, mail(to=ADA), due)
+    assert cancelled(erasure)
     assert erasure.empty(KEY, aws.item())
-    assert aws.item()["ttl"] == due + TTL
-    clock.now = due
-    assert isinstance(ledger.claim(mail(to=ADA)), Completed)
+    assert [row for shard in range(SHARDS) for row in waits_of(ledger).due(shard, due)] == []
+    assert not hold(ledger, mail(to=ADA), due, version="a copy in a queue")
 
 
 def test_an_erased_ledger_item_keeps_its_status_and_times_and_loses_all_personal_attributes(
@@ -145,7 +146,7 @@ def test_erasing_a_ledger_item_causes_no_callback_and_no_retry(
 def test_a_message_cancelled_by_erasing_still_causes_its_callback_without_personal_data(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    ledger.schedule(mail(to=ADA, callback_url="https://producer.example/cb"), clock() + 86_400)
+    hold(ledger, mail(to=ADA, callback_url="https://producer.example/cb"))
     old = aws.item()
     cancelled(erasure)
     callback = callback_of(LedgerChange(old, aws.item()), 20)

@@ -9,7 +9,8 @@ from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.fax import FAX_KEY, FAX_LEASE, TOLD, entry, fax, fax_item
-from tests.support.unit.shared import LEDGER, NOW, TTL, Aws, FakeClock
+from tests.support.unit.shared import LEDGER, TTL, Aws, FakeClock
+from tests.support.unit.waiting import hold
 
 DELIVERED = {"status": string("delivered"), "code": number(200)}
 REFUSED = {"status": string("failed"), "code": number(500)}
@@ -74,10 +75,10 @@ def test_the_claim_of_the_next_attempt_keeps_the_results_of_earlier_callbacks(
     "write",
     [
         lambda ledger: ledger.refuse(fax_item(callback_url=TOLD), "invalid", "to: no"),
-        lambda ledger: ledger.schedule(fax(callback_url=TOLD), NOW + 3600),
+        lambda ledger: hold(ledger, fax(callback_url=TOLD)),
         lambda ledger: ledger.claim(fax(callback_url=TOLD)),
     ],
-    ids=["refuse", "schedule", "claim"],
+    ids=["refuse", "hold", "claim"],
 )
 def test_a_callbacks_result_can_be_stored_after_any_kind_of_first_ledger_write_of_the_message(
     fax_ledger: Ledger, aws: Aws, write: Any

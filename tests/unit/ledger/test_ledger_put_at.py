@@ -9,19 +9,20 @@ from mailroom.channels.sms.contract import Sms
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.message.message import Message
 from tests.support.unit.shared import KEY, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
+from tests.support.unit.waiting import hold
 
 EARLIER = NOW - 60
 FIRST: list[Callable[[Ledger], object]] = [
     lambda ledger: ledger.claim(mail(), put_at=EARLIER),
     lambda ledger: ledger.claim_new([NewClaim(mail(), None, None, "t", EARLIER)]),
-    lambda ledger: ledger.schedule(mail(), NOW + 3600, put_at=EARLIER),
+    lambda ledger: hold(ledger, put_at=EARLIER),
     lambda ledger: ledger.refuse(item(), "invalid", "no", "to", EARLIER),
 ]
 UNNOTED: list[Callable[[Ledger], object]] = [
     lambda ledger: ledger.claim(mail()),
     lambda ledger: ledger.cancel(KEY),
     lambda ledger: ledger.leave_out(KEY, "ada@example.com", "news", "opted_out", "no"),
-    lambda ledger: ledger.schedule(mail(), NOW + 3600, "outside_window", "waits", NOW + 3600),
+    lambda ledger: hold(ledger, put_at=NOW + 3600),
 ]
 
 
@@ -45,7 +46,7 @@ def test_an_unknown_time_of_the_mailbox_put_is_replaced_by_the_time_of_the_first
 def test_later_ledger_writes_keep_the_time_of_the_mailbox_put(
     ledger: Ledger, aws: Aws, clock: FakeClock, write: Callable[[Ledger], object]
 ) -> None:
-    ledger.schedule(mail(), NOW + 3600, put_at=EARLIER)
+    hold(ledger, put_at=EARLIER)
     clock.advance(7200)
     write(ledger)
     assert aws.item()["putAt"] == NOW_MS - 60_000

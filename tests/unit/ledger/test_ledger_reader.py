@@ -1,12 +1,28 @@
 """Status of a message, read from the ledger and the mailbox."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from mailroom.clock import iso
-from mailroom.ledger.reader import LedgerReader, of_ledger, of_mailbox
-from tests.support.unit.shared import LEDGER, MAILBOX, NOW, NOW_MS, Aws, FakeClock, Item, item
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.reader import LedgerReader, MarkedWait, of_ledger, of_mailbox
+from mailroom.ledger.waits import DAY_USED_UP, SEND_AT
+from tests.support.unit.shared import (
+    KEY,
+    LEDGER,
+    MAILBOX,
+    NOW,
+    NOW_MS,
+    Aws,
+    FakeClock,
+    Item,
+    claimed,
+    item,
+    mail,
+)
+from tests.support.unit.waiting import HOUR, hold
 
 
 @pytest.fixture
@@ -89,3 +105,25 @@ def test_a_status_can_be_read_even_if_send_at_is_outside_the_supported_years(
 ) -> None:
     item = {"id": "m", "event_type": "mail", "send_at": send_at}
     assert of_mailbox(item, NOW).scheduled_for == due
+
+
+def test_a_status_says_why_a_message_waits_and_in_which_line(
+    reader: LedgerReader, ledger: Ledger, clock: FakeClock
+) -> None:
+    hold(ledger, mail(lane="bulk"), NOW, DAY_USED_UP, lines_up=True, put_at=NOW - 60)
+    (status,) = reader.find("m-1")
+    assert status.waits_for == DAY_USED_UP
+    assert status.wait == MarkedWait(DAY_USED_UP, "v-1", "mail", int(NOW) - 60)
+    hold(ledger, mail("m-2"))
+    (status,) = reader.find("m-2")
+    assert (status.wait, status.scheduled_for) == (MarkedWait(SEND_AT, "v-1", "", int(NOW)), iso(NOW + HOUR))
+
+
+@pytest.mark.parametrize("end", [claimed, lambda ledger: ledger.cancel(KEY)])
+def test_a_message_that_was_claimed_or_has_ended_waits_no_more(
+    reader: LedgerReader, ledger: Ledger, end: Callable[[Ledger], object]
+) -> None:
+    hold(ledger)
+    end(ledger)
+    (status,) = reader.find("m-1")
+    assert status.waits_for == ""

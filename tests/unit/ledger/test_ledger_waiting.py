@@ -1,25 +1,34 @@
-"""Verbs before a claim and after an outcome: refuse, schedule, cancel, lose, reopen."""
+"""Verbs before a claim and after an outcome: refuse, hold, cancel, lose, reopen."""
 
 import pytest
 
 from mailroom.errors import Malformed
-from mailroom.ledger.claims import Completed
+from mailroom.ledger.claims import Completed, Superseded
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.message.message import Message
+from mailroom.ledger.waits import SHARDS, WaitingRow
+from mailroom.message.message import MAX_AHEAD_SECONDS, Message
 from tests.support.told import told
 from tests.support.unit.shared import (
     KEY,
+    LEASE,
     LEDGER,
     NOW,
     NOW_MS,
     TTL,
     Aws,
+    FakeClock,
     claimed,
     item,
     mail,
 )
 from tests.support.unit.verbs import OWN_VERBS
+from tests.support.unit.waiting import hold, waits_of
+
+
+def waiting(ledger: Ledger) -> list[WaitingRow]:
+    """Return the marked messages that are due within a day."""
+    return [row for shard in range(SHARDS) for row in waits_of(ledger).due(shard, NOW + 86_400)]
 
 
 def test_an_invalid_item_is_recorded_as_failed_with_the_reason_and_indexed(ledger: Ledger, aws: Aws) -> None:
@@ -59,60 +68,100 @@ def test_a_long_event_type_is_cut_in_the_key_of_the_index_of_failures(ledger: Le
     assert aws.item(event_type="x" * 900)["failed_on"] == "2026-11-21#" + "x" * 40
 
 
-def test_the_ledger_item_of_a_scheduled_message_expires_a_full_ttl_after_the_send_time(
-    ledger: Ledger, aws: Aws
-) -> None:
-    assert ledger.schedule(mail(), NOW + 86400)
+def test_the_ledger_item_of_a_message_that_waits_outlives_any_wait(ledger: Ledger, aws: Aws) -> None:
+    assert hold(ledger, due=NOW + 86400)
     stored = aws.item()
     assert (stored["status"], stored["scheduledFor"]) == ("scheduled", "2026-11-22T09:00:00.000Z")
-    assert stored["ttl"] == int(NOW + 86400 + TTL)
+    assert stored["ttl"] == int(NOW + 86400 + MAX_AHEAD_SECONDS + TTL)
 
 
-def test_a_message_that_was_scheduled_twice_can_be_claimed(ledger: Ledger) -> None:
-    assert ledger.schedule(mail(), NOW + 86400)
-    assert ledger.schedule(mail(), NOW + 86400)
+def test_a_message_that_is_held_twice_waits_once_and_can_be_claimed(ledger: Ledger) -> None:
+    assert hold(ledger)
+    assert hold(ledger, due=NOW + 60, version="v-2")
+    assert [row.version for row in waiting(ledger)] == ["v-2"]
     assert claimed(ledger).unsettled == ()
 
 
 def test_a_cancelled_message_has_a_reason_and_cannot_be_claimed(ledger: Ledger, aws: Aws) -> None:
-    ledger.schedule(mail(), NOW + 86400)
+    hold(ledger)
     assert ledger.cancel(KEY, "the item was deleted")
     stored = aws.item()
     assert (stored["status"], stored["completedAt"]) == ("cancelled", NOW_MS)
     assert stored["error"] == {"code": "cancelled", "message": "the item was deleted"}
     assert "failed_on" not in stored
     assert ledger.claim(mail()) == Completed()
+    assert [row.waits for row in waiting(ledger)] == [False]
+
+
+def test_copies_of_a_cancelled_message_stay_dropped_after_it_was_reopened_for_a_resend(
+    ledger: Ledger, aws: Aws
+) -> None:
+    hold(ledger)
+    ledger.cancel(KEY)
+    assert ledger.reopen(KEY, aws.item()) == 2
+    assert ledger.claim(mail()) == Superseded()
+    assert not hold(ledger, version="of the copy")
+    assert hold(ledger, mail(attempt=2), version="of the resend")
 
 
 def test_a_due_message_whose_mailbox_item_was_deleted_fails_as_content_gone_instead_of_cancelled(
     ledger: Ledger, aws: Aws
 ) -> None:
-    ledger.schedule(mail(), NOW)
-    assert not ledger.cancel(KEY, "the item was deleted", since=NOW + 0.001)
-    assert ledger.lose(KEY, "the item is gone")
+    hold(ledger, due=NOW)
+    assert not ledger.cancel(KEY, "the item was deleted", since=NOW + 0.001, version="v-1")
+    assert ledger.lose(KEY, "v-1", "the item is gone")
     stored = aws.item()
     assert (stored["status"], stored["completedAt"]) == ("failed", NOW_MS)
     assert stored["error"] == {"code": "content_gone", "message": "the item is gone"}
     assert ledger.claim(mail()) == Completed()
 
 
+def test_a_message_that_was_held_again_is_neither_cancelled_nor_lost_by_its_earlier_wait(
+    ledger: Ledger, aws: Aws
+) -> None:
+    hold(ledger)
+    hold(ledger, version="v-2")
+    before = aws.item()
+    assert not ledger.cancel(KEY, "the item was deleted", since=0, version="v-1")
+    assert not ledger.lose(KEY, "v-1", "the item is gone")
+    assert aws.item() == before
+    assert ledger.cancel(KEY, "the item was deleted", since=0, version="v-2")
+
+
 def test_cancelling_or_failing_an_unknown_message_creates_no_ledger_item(ledger: Ledger, aws: Aws) -> None:
-    assert not ledger.cancel(KEY, "the item was deleted", since=0)
-    assert not ledger.lose(KEY, "the item is gone")
+    assert not ledger.cancel(KEY, "the item was deleted", since=0, version="v-1")
+    assert not ledger.lose(KEY, "v-1", "the item is gone")
     assert aws.item() == {}
 
 
-@pytest.mark.parametrize("verb", ["doubt", "release", "retry_later", "complete"])
-def test_a_message_that_was_ever_claimed_cannot_be_cancelled_scheduled_or_failed_as_content_gone(
+@pytest.mark.parametrize("verb", ["doubt", "complete", "checkpoint", ""])
+def test_a_message_that_may_have_been_sent_cannot_be_cancelled_held_or_failed_as_content_gone(
     ledger: Ledger, aws: Aws, verb: str
 ) -> None:
-    ledger.schedule(mail(), NOW + 3600)
-    OWN_VERBS[verb](ledger, claimed(ledger))
+    hold(ledger)
+    claim = claimed(ledger)
+    if verb in OWN_VERBS:
+        OWN_VERBS[verb](ledger, claim)
     before = aws.item()
     assert not ledger.cancel(KEY, "the item was deleted")
-    assert not ledger.lose(KEY, "the item is gone")
-    assert not ledger.schedule(mail(), NOW + 3600)
+    assert not ledger.lose(KEY, "v-1", "the item is gone")
+    assert not hold(ledger, version="v-2")
     assert aws.item() == before
+
+
+def test_a_message_that_was_claimed_and_not_sent_can_be_held_and_cancelled(ledger: Ledger) -> None:
+    ledger.release(claimed(ledger), "day_used_up", "no more today")
+    assert hold(ledger)
+    assert ledger.cancel(KEY)
+
+
+def test_a_message_with_a_try_in_doubt_is_not_held(ledger: Ledger, clock: FakeClock) -> None:
+    claimed(ledger)
+    clock.advance(LEASE)
+    claim = claimed(ledger)
+    assert claim.unsettled
+    ledger.release(claim)
+    assert not hold(ledger)
 
 
 def test_a_message_reopened_for_a_resend_can_be_sent_again_by_its_next_attempt(
@@ -169,5 +218,5 @@ def test_messages_with_the_same_id_but_different_channels_have_separate_ledger_i
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    assert ledger.schedule(Message(id="m-1", event_type="sms"), NOW + 3600)
+    assert hold(ledger, Message(id="m-1", event_type="sms"))
     assert aws.item()["status"] == "sent"

@@ -23,6 +23,7 @@ from tests.support.unit.shared import (
     claimed,
     mail,
 )
+from tests.support.unit.waiting import hold
 
 ADA = "ada@example.com"
 
@@ -143,9 +144,9 @@ def test_a_page_with_a_filter_looks_at_a_thousand_messages_says_so_and_goes_on(
 def test_a_row_that_was_left_over_shows_nothing(
     search: Search, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    ledger.schedule(mail(to=ADA), NOW + 3600)
+    hold(ledger, mail(to=ADA))
     search.index()
-    ledger.schedule(mail(to="bob@example.com"), NOW + 3600)  # its producer has changed whom it is for
+    hold(ledger, mail(to="bob@example.com"))  # its producer has changed whom it is for
     search.index()
     assert (search.to(ADA), search.to("bob@example.com")) == ([], ["m-1"])
     claim = claimed(ledger, mail(to="bob@example.com"))

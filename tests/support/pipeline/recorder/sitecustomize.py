@@ -14,7 +14,7 @@ from typing import Any
 from botocore.client import BaseClient
 
 NAMES = (
-    *("TableName", "IndexName", "QueueUrl", "Bucket", "Key", "SecretId", "GroupName", "Name"),
+    *("TableName", "IndexName", "QueueUrl", "Bucket", "Key", "SecretId"),
     *("FunctionName", "TopicArn", "TargetArn", "PlatformApplicationArn"),
     *("FromEmailAddress", "ConfigurationSetName"),
 )
@@ -37,8 +37,6 @@ def _names(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if "Statements" in parameters:
         # PartiQL up to its table, such as `INSERT INTO "mailroom-local-ledger`.
         found["Statements"] = sorted({_up_to_table(each["Statement"]) for each in parameters["Statements"]})
-    if "Target" in parameters:
-        found["RoleArn"] = parameters["Target"]["RoleArn"]
     # Of EventBridge's events; a queue's entries name no bus.
     buses = {each["EventBusName"] for each in parameters.get("Entries", ()) if "EventBusName" in each}
     return found | ({"EventBuses": sorted(buses)} if buses else {})

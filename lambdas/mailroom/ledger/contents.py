@@ -1,0 +1,89 @@
+"""Contents of messages that wait: a table apart from the ledger, whose small items change more often.
+
+A message that was to be sent at once waits together with its content, because its item in the mailbox may be
+deleted meanwhile. Only `release` reads the content, when the message goes to its queue.
+"""
+
+import zlib
+from base64 import b64decode
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+
+from mailroom.aws.dynamo_batches import batch_delete, batch_get, batch_put
+from mailroom.aws.dynamo_values import Sets, number, string
+from mailroom.clock import Clock
+from mailroom.ledger.items import MessageKey
+from mailroom.message.message import MAX_AHEAD_SECONDS
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+_SPARE_SECONDS = 30 * 86_400
+"""Seconds for which a content outlives the longest wait. DynamoDB then deletes a content that a crashed
+function has left behind."""
+
+
+_MOST_BYTES = 380_000
+"""Maximum number of bytes of a compressed body: DynamoDB's items have 400 KB."""
+
+
+def fits(body: bytes) -> bool:
+    """Whether the body of a queue message can be stored, so that the message can wait."""
+    return len(body) <= _MOST_BYTES or len(zlib.compress(body)) <= _MOST_BYTES
+
+
+class Held(NamedTuple):
+    """Name of the content of one wait."""
+
+    key: MessageKey
+    version: str
+
+
+class Contents(Struct, frozen=True):
+    """Contents of the messages that wait, by message and by wait."""
+
+    client: "DynamoDBClient"
+    table: str
+    clock: Clock
+
+    def put(self, contents: Sequence[tuple[Held, str]]) -> None:
+        """Write the bodies of queue messages. Raises UnprocessedKeys and the client's errors."""
+        ttl = number(int(self.clock()) + MAX_AHEAD_SECONDS + _SPARE_SECONDS)
+        items: list[Sets] = [
+            {**_key(name), "body": {"B": zlib.compress(body.encode())}, "ttl": ttl} for name, body in contents
+        ]
+        batch_put(self.client, self.table, items)
+
+    def get(self, names: Iterable[Held]) -> dict[str, str]:
+        """Return the bodies that still exist, by version. Raises UnprocessedKeys."""
+        keys = [_key(name) for name in names]
+        items = batch_get(self.client, {self.table: keys}, consistent=True)[self.table]
+        return {item["version"]: zlib.decompress(b64decode(item["body"])).decode() for item in items}
+
+    def delete(self, names: Iterable[Held]) -> None:
+        """Delete contents that are not needed any more. Raises UnprocessedKeys."""
+        batch_delete(self.client, self.table, [_key(name) for name in names])
+
+    def erase(self, key: MessageKey) -> int:
+        """Delete all contents of a message, and return their number."""
+        query: Any = {
+            "TableName": self.table,
+            "KeyConditionExpression": "message = :message",
+            "ExpressionAttributeValues": {":message": string(_message(key))},
+            "ProjectionExpression": "message, version",
+            "ConsistentRead": True,
+        }
+        pages = self.client.get_paginator("query").paginate(**query)
+        keys: Any = [item for page in pages for item in page["Items"]]
+        batch_delete(self.client, self.table, keys)
+        return len(keys)
+
+
+def _key(name: Held) -> Sets:
+    return {"message": string(_message(name.key)), "version": string(name.version)}
+
+
+def _message(key: MessageKey) -> str:
+    return f"{key.event_type}#{key.id}"

@@ -1,0 +1,234 @@
+"""Waits of messages that have to be sent later: marks in their ledger items, and an index of marked items.
+
+A message waits while its status is `scheduled` and its mark stands. So it has an outcome or a wait by one
+write. A verb that ends or claims the message only changes the status; `release` removes the mark of such a
+message later.
+"""
+
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from mailroom.aws import clients
+from mailroom.aws.dynamo_batches import insert
+from mailroom.aws.dynamo_updates import ConditionFailed, Update, try_update
+from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
+from mailroom.clock import Clock, iso
+from mailroom.environment import Common
+from mailroom.ledger.items import MARK, WAIT, about_of, where
+from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, LedgerTable
+from mailroom.message.message import MAX_AHEAD_SECONDS, Key, Message
+from mailroom.message.window import Window
+
+INDEX = "waiting"
+"""Name of the sparse index of messages that wait: by list (`waits_in`), then by time or by place
+(`waits_at`)."""
+PROJECTED = ("status", "putAt", "wait")
+"""Attributes of the ledger item that the index has beside its keys."""
+SHARDS = 8
+"""Number of parts of each list. One partition of DynamoDB takes 1,000 writes a second
+(https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html)."""
+PAGE = 250
+"""Number of rows that one call reads."""
+MOST_COUNTED = 10_000
+"""Highest number of messages that `before` counts."""
+AHEAD_SECONDS = 120
+"""Seconds before the due time at which a message goes to its queue. SQS delays the message to the second. A
+message that is due sooner goes to the queue at once."""
+
+SEND_AT, OUTSIDE_WINDOW = "send_at", "outside_window"
+DAY_USED_UP, PROVIDER_REFUSES = "day_used_up", "provider_refuses"
+REASONS = (SEND_AT, OUTSIDE_WINDOW, DAY_USED_UP, PROVIDER_REFUSES)
+"""Reasons of a wait."""
+
+
+class Wait(Struct, frozen=True):
+    """A message that may not be sent yet."""
+
+    message: Message
+    reason: str
+    """Reason of the wait, an entry of REASONS."""
+    due: float
+    """Time in epoch seconds before which the message is not sent."""
+    version: str
+    """Name of this wait, a new one for each hold."""
+    put_at: float | None = None
+    """Time in epoch seconds when the message was put into the mailbox, if that time is known."""
+    window: Window | None = None
+    """Window of the message, with the time zone that counts."""
+    lines_up: bool = False
+    """Whether the message needs a part of the day before it is sent. Such a message waits in the line of its
+    channel, by the time when it was put, as soon as its window is open."""
+    new: bool = False
+    """Whether the ledger probably lacks an item of the message."""
+
+
+class WaitingRow(Struct, frozen=True):
+    """Entry of the index: a marked item, without the content of its message."""
+
+    key: Key
+    version: str
+    lane: str
+    reason: str
+    at: int
+    """Position in the list, in epoch seconds: the due time, or the place in a line."""
+    place: int
+    """Time in epoch seconds when the message was put into the mailbox."""
+    recipients: int
+    window: Window | None
+    lines_up: bool
+    waits: bool
+    """Whether the message waits. False if it was claimed or has ended since, and only its mark is left."""
+
+
+class Waits(LedgerTable):
+    """Marks of waits in the ledger's items."""
+
+    @classmethod
+    def of(cls, settings: Common, clock: Clock) -> Self:
+        """Create the marks of a function's stage from its settings."""
+        return cls(clients.dynamodb(), settings.ledger_table, settings.ledger_ttl_seconds, clock)
+
+    def hold(self, waits: Sequence[Wait]) -> list[bool]:
+        """Mark messages that may not be sent yet; messages without an item in one call for every 25.
+
+        The client must not repeat a call: a late repeat could replace a newer mark, whose message is in no
+        queue. Returns for each message whether it waits now. False if it has ended, if a worker holds it, if
+        it may have been sent, or if it is a copy of an earlier attempt. A later hold replaces an earlier
+        mark.
+        Raises the client's errors; then some of the messages may wait.
+        """
+        # One call may not name a key twice.
+        first = {wait.message.key: wait for wait in reversed(waits)}
+        new = [wait for wait in waits if wait.new and first[wait.message.key] is wait]
+        codes = insert(self._client, self._table, [self._item(wait) for wait in new])
+        written = {wait.version for wait, code in zip(new, codes, strict=True) if code is None}
+        return [wait.version in written or self._hold(wait) for wait in waits]
+
+    def _hold(self, wait: Wait) -> bool:
+        attempt = wait.message.attempt
+        changes = Update(self._mark(wait), self.first_values(about_of(wait.message), wait.put_at))
+        condition = f"{UNSENT} AND {FIRST if attempt == 1 else NEXT}"
+        try:
+            self.write(wait.message.key, changes, condition, {":ended": number(attempt - 1)})
+        except ConditionFailed:
+            return False
+        return True
+
+    def _item(self, wait: Wait) -> Sets:
+        first = self.first_values(about_of(wait.message), wait.put_at)
+        dates = self.dates(self._clock())
+        return {**where(wait.message.key), **dates, **first, **self._mark(wait)}
+
+    def _mark(self, wait: Wait) -> Sets:
+        message, moment = wait.message, self._clock()
+        mark = {
+            "version": wait.version,
+            "reason": wait.reason,
+            "lane": message.lane,
+            "recipients": message.recipient_count,
+            "window": msgspec.to_builtins(wait.window),
+            "lines_up": wait.lines_up,
+        }
+        place = moment if wait.put_at is None else min(wait.put_at, moment)
+        in_line = wait.lines_up and wait.reason == DAY_USED_UP
+        return {
+            "status": string("scheduled"),
+            "scheduledFor": string(iso(wait.due)),
+            # Longer than any wait, so that the item outlives the wait.
+            "ttl": self.ttl_after(max(wait.due, moment) + MAX_AHEAD_SECONDS),
+            **image_of({WAIT: mark}),
+            **_position(message.key, place if in_line else wait.due, wait.lines_up, in_line=in_line),
+            **about_of(message),
+        }
+
+    def due(self, shard: int, until: float, *, lines_up: bool = False) -> Iterator[WaitingRow]:
+        """Return the messages of a shard that are due at `until` (epoch seconds) or before, the first due
+        first. Messages that line up then are apart: millions of them, whose window opens in the same minute,
+        must not delay the others. The query reads page by page."""
+        return self._rows(_due_list(shard, lines_up), "waits_at <= :at", math.floor(until))
+
+    def line(self, channel: str) -> Iterator[WaitingRow]:
+        """Return the messages that wait for the channel's day, the oldest put first. The query reads
+        page by page, and at least one page of each shard."""
+        shards = [self._rows(_line(channel, shard), "waits_at >= :at", 0) for shard in range(SHARDS)]
+        return heapq.merge(*shards, key=lambda row: row.at)
+
+    def before(self, channel: str, place: int) -> int:
+        """Count the messages that wait in the channel's line and were put before `place` (epoch seconds), up
+        to MOST_COUNTED."""
+        count = 0
+        for shard in range(SHARDS):
+            for page in self._pages(_line(channel, shard), "waits_at < :at", place, Select="COUNT"):
+                count += page["Count"]
+                if count >= MOST_COUNTED:
+                    return MOST_COUNTED
+        return count
+
+    def hand_over(self, row: WaitingRow) -> bool:
+        """Remove the mark of a message that was handed over to its queue, or that does not wait any more.
+        Returns False if a later hold has replaced the mark."""
+        return self._change(row, Update(self.dates(self._clock()) if row.waits else {}, removes=MARK))
+
+    def move(self, row: WaitingRow, due: float | None) -> bool:
+        """Let a message wait until `due` (epoch seconds), or in its line if `due` is None; its place stays.
+        Returns False if a later hold has replaced the mark."""
+        in_line = due is None
+        position = _position(row.key, row.place if due is None else due, row.lines_up, in_line=in_line)
+        moment = iso(self._clock() if due is None else due)
+        return self._change(row, Update({**position, "scheduledFor": string(moment)}))
+
+    def _change(self, row: WaitingRow, changes: Update) -> bool:
+        values = {**changes.values, ":version": string(row.version)}
+        expression = changes.expression
+        return try_update(self._client, self._table, where(row.key), expression, STANDS, values)[0]
+
+    def _rows(self, name: str, range_: str, moment: int) -> Iterator[WaitingRow]:
+        for page in self._pages(name, range_, moment):
+            yield from (_row(plain(item)) for item in page["Items"])
+
+    def _pages(self, name: str, range_: str, moment: int, **options: Any) -> Iterator[Mapping[str, Any]]:
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            IndexName=INDEX,
+            KeyConditionExpression=f"waits_in = :list AND {range_}",
+            ExpressionAttributeValues={":list": string(name), ":at": number(moment)},
+            PaginationConfig={"PageSize": PAGE},
+            **options,
+        )
+        return iter(pages)
+
+
+def _position(key: Key, moment: float, lines_up: bool, *, in_line: bool) -> Sets:
+    shard = crc32(key.id.encode()) % SHARDS
+    name = _line(key.event_type, shard) if in_line else _due_list(shard, lines_up)
+    return {"waits_in": string(name), "waits_at": number(int(moment) if in_line else math.ceil(moment))}
+
+
+def _due_list(shard: int, lines_up: bool) -> str:
+    return f"{'lines_up' if lines_up else 'due'}#{shard}"
+
+
+def _line(channel: str, shard: int) -> str:
+    return f"line#{channel}#{shard}"
+
+
+def _row(item: Mapping[str, Any]) -> WaitingRow:
+    mark = item[WAIT]
+    return WaitingRow(
+        key=Key(item["id"], item["event_type"]),
+        version=mark["version"],
+        lane=mark["lane"],
+        reason=mark["reason"],
+        at=int(item["waits_at"]),
+        place=int(item["putAt"]) // 1000,
+        recipients=int(mark["recipients"]),
+        window=msgspec.convert(mark["window"], Window | None),
+        lines_up=mark["lines_up"],
+        waits=item["status"] == "scheduled",
+    )

@@ -1,0 +1,115 @@
+"""Place of a message that waits: why it waits, how many wait before it, and about how long."""
+
+import time
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
+
+from mailroom.clock import Clock, iso
+from mailroom.environment import LineSettings
+from mailroom.ledger.reader import MessageStatus
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import depth, function_settings, name
+from mailroom_ops.times import short
+
+if TYPE_CHECKING:
+    import boto3
+
+SEND_AT = "send_at"
+"""Reason of a wait; here as well, for the module with all reasons needs boto3, which no --help waits for."""
+WAITS_FOR = {
+    SEND_AT: "its send_at",
+    "outside_window": "its window",
+    "day_used_up": "the day's quota",
+    "provider_refuses": "its provider",
+}
+"""Name of what a message waits for, by the reason of the wait."""
+_UNTIL = {
+    SEND_AT: "for its send_at, {}",
+    "outside_window": "until its window opens, {}",
+    "day_used_up": "for the day's quota, and is tried again about {}",
+    "provider_refuses": "until its provider takes messages, and is tried about {}: see the dead letters",
+}
+_DAY = 86_400
+
+
+class Turn(Struct, frozen=True):
+    """Turn of a message in the line of those who wait for the day."""
+
+    before: int
+    """Number of messages that were put earlier."""
+    more: bool
+    """Whether the count ended at its limit, so that more messages may wait before this one."""
+    until: float
+    """Time in epoch seconds at which the message is about to be sent: an estimate. Each message counts as one
+    recipient, and only this line uses the day."""
+
+
+class _Release(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Variables of the function `release` that tell of lines."""
+
+    ledger_table: str
+    budgets_table: str
+    lines: dict[str, LineSettings]
+
+
+class _Dispatch(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Variables of the function `dispatch` that name the queues."""
+
+    routes: dict[str, dict[str, str]]
+    delayed_routes: dict[str, str] = {}
+
+
+def turn_of(
+    session: "boto3.Session", stage: str, message: MessageStatus, clock: Clock = time.time
+) -> Turn | None:
+    """Return the message's turn; None if it waits in no line, or if its turn cannot be told."""
+    if not message.waits_for or message.wait is None or not message.wait.line:
+        return None
+    from mailroom.budget import Budget
+    from mailroom.ledger.waits import MOST_COUNTED, Waits
+
+    try:
+        variables = function_settings(session.client("lambda"), name(stage, "release"), _Release)
+        line, dynamodb = variables.lines[message.wait.line], session.client("dynamodb")
+        before = Waits(dynamodb, variables.ledger_table, 0, clock).before(
+            message.wait.line, message.wait.place
+        )
+        until = clock() + before / line.per_second
+        if line.per_day:
+            of_day = (message.wait.line, line.per_day, line.reserve, clock)
+            budget = Budget(dynamodb, variables.budgets_table, *of_day)
+            days, remainder = divmod(before, max(1, budget.part()))
+            until = max(until, budget.room(remainder + 1).again + days * _DAY)
+    except (Refused, KeyError, ClientError, BotoCoreError):
+        return None
+    return Turn(before, before >= MOST_COUNTED, until)
+
+
+def place_of(message: MessageStatus, turn: Turn | None) -> str:
+    """Return the place of a message that waits, as a sentence without its full stop."""
+    if message.wait is None or not message.wait.line:
+        return f"It waits {_UNTIL[message.waits_for].format(short(message.scheduled_for))}"
+    if turn is None:
+        return "It waits for the day's quota"
+    behind, until = ("+", "beyond") if turn.more else ("", "until")
+    time_ = short(iso(turn.until // 60 * 60))
+    return f"It waits for the day's quota, behind {turn.before:,}{behind} others, {until} about {time_}"
+
+
+def queued(session: "boto3.Session", stage: str) -> int:
+    """Return about how many messages lie in the queues of the stage's lanes. A message is listed once a
+    worker has looked at it."""
+    variables = function_settings(session.client("lambda"), name(stage, "dispatch"), _Dispatch)
+    urls = {url for lanes in variables.routes.values() for url in lanes.values()} | {
+        *variables.delayed_routes.values()
+    }
+    sqs = session.client("sqs")
+    return sum(depth(sqs, url).all for url in urls)
+
+
+def unlisted(count: int | None) -> str:
+    """Return what an empty list says of the messages in queues, after its own words; "" if there are
+    none."""
+    return f" so far; {count:,} messages lie in queues and are not listed yet" if count else ""

@@ -1,0 +1,128 @@
+"""The function `release`, with the rules that invoke it every minute, and the alarms of what it releases."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from aws_cdk import Duration
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk.aws_cloudwatch import TreatMissingData
+from constructs import Construct
+
+from mailroom.environment import RELEASE_KEPT_BACK_SECONDS, LineSettings, ReleaseSettings
+from mailroom.ledger.waits import INDEX, SHARDS
+from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.logical_ids import hold_logical_id
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.stage import Settings
+
+FUNCTION = "release"
+MINUTE = 60
+LEASE_MARGIN_SECONDS = 15
+"""Seconds for which a round's lease outlives its function's time-out."""
+LATE_SECONDS = 300
+"""Lateness of the oldest message that is due, in seconds, from which on an alarm rings."""
+
+
+class Release(Construct):
+    """Hands over what waited: a round for each shard of what is due, and one for each channel's line."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        settings: Settings,
+        storage: MailboxStack,
+        dispatch: dict[str, Any],
+        grants: Sequence[Grant],
+        line_arns: Sequence[str],
+    ) -> None:
+        """`dispatch` and `grants`: settings and rights of `dispatch`, which this function needs as well.
+        `line_arns`: queues that get the messages of a line."""
+        super().__init__(scope, "Release")
+        lines = {
+            row.event_type: LineSettings(
+                per_second=row.channel.messages_per_second * row.polling.share,
+                per_day=row.channel.days,
+                reserve=row.channel.lanes["normal"].reserve,
+            )
+            # Also of a channel whose lane was removed: messages may wait in its line.
+            for row in sorted(settings.lane_rows(), key=lambda row: row.lane == "bulk")
+        }
+        ledger = storage.ledger.table_arn
+        contents = ["dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"]
+        function = HandlerFunction(
+            self,
+            settings,
+            FunctionSpec(
+                function=FUNCTION,
+                limits=settings.release,
+                remedy="What waits is not handed over until it runs again. Nothing is lost: each minute it "
+                "tries anew.",
+                kept_back_seconds=RELEASE_KEPT_BACK_SECONDS,
+                comes_back_seconds=MINUTE,
+                grants=[
+                    *grants,
+                    Grant(["dynamodb:BatchGetItem"], [storage.mailbox.table_arn]),
+                    Grant(["dynamodb:Query"], [f"{ledger}/index/{INDEX}"]),
+                    Grant(contents, [storage.contents.table_arn]),
+                    Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.table_arn]),
+                    *([Grant(["sqs:GetQueueAttributes"], line_arns)] if line_arns else []),
+                ],
+                environment=ReleaseSettings(
+                    **dispatch,
+                    mailbox_table=storage.mailbox.table_name,
+                    contents_table=storage.contents.table_name,
+                    budgets_table=storage.budgets.table_name,
+                    lines=lines,
+                    lease_seconds=settings.release.timeout_seconds + LEASE_MARGIN_SECONDS,
+                ),
+            ),
+        ).resource
+        for shard in range(SHARDS):
+            _every_minute(self, settings, function, "shard", shard)
+        for channel in lines:
+            _every_minute(self, settings, function, "line", channel)
+        _watch(self, settings)
+
+
+def _every_minute(
+    scope: Construct, settings: Settings, function: lambda_.Function, kind: str, value: int | str
+) -> None:
+    """Invoke the function for one part, by a rule of its own: EventBridge allows five targets a rule."""
+    rule = events.Rule(
+        scope,
+        f"Every-{kind}-{value}",
+        rule_name=settings.name(f"{FUNCTION}-{kind}-{value}"),
+        description=f"Releases the messages that waited, of {kind} {value}",
+        schedule=events.Schedule.rate(Duration.minutes(1)),
+        targets=[
+            # Not again: the next minute's round does what this one did not.
+            targets.LambdaFunction(
+                function,
+                event=events.RuleTargetInput.from_object({kind: value}),
+                max_event_age=Duration.minutes(1),
+                retry_attempts=0,
+            )
+        ],
+    )
+    for child in rule.node.children:
+        if isinstance(child, lambda_.CfnPermission):
+            hold_logical_id(child, function)
+
+
+def _watch(scope: Construct, settings: Settings) -> None:
+    """Ring if something is released late, or if no round ends any more: each round reports its lateness."""
+    text = AlarmText(
+        kind="release-late",
+        meaning=f"Messages that wait are handed over more than {LATE_SECONDS} s after their time, or no "
+        f"round of {FUNCTION} has ended for five minutes. They stay where they wait; none of them is lost.",
+        next_step=f"{read_log(settings, FUNCTION)}; it goes on by itself as soon as rounds end again",
+    )
+    lateness = metric(
+        "Mailroom", "ReleaseLate", "Maximum", {"service": FUNCTION, "stage": settings.stage}, MINUTE
+    )
+    missing = TreatMissingData.BREACHING
+    stage_alarm(scope, "Late", settings, text, lateness, LATE_SECONDS * 1000, periods=5, missing=missing)

@@ -1,0 +1,147 @@
+"""Messages that wait, and the rounds of `release` that hand them over."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from mailroom.budget import Budget
+from mailroom.channels.mail.contract import Mail
+from mailroom.dispatch.release import Lease, Mailbox, Release
+from mailroom.environment import LineSettings
+from mailroom.ledger.contents import Contents, Held
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.waits import DAY_USED_UP, SEND_AT, SHARDS, Wait, Waits
+from mailroom.message.message import encode
+from mailroom.message.window import Window
+from tests.support.unit.dispatching import made
+from tests.support.unit.events import plenty
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.shared import BUDGETS, CONTENTS, LEDGER, MAILBOX, NOW, TTL, Aws, FakeClock, mail
+
+ROUND_SECONDS = 75.0
+"""Seconds of a round's lease."""
+UNLIMITED = LineSettings(per_second=1000)
+
+
+class Waiting(Struct):
+    """Stage in which messages wait. `dynamodb` and `sqs` record the calls of `release`."""
+
+    aws: Aws
+    clock: FakeClock
+    dynamodb: Meddler
+    sqs: Meddler
+    settings: LineSettings = UNLIMITED
+    lanes: str = "both"
+
+    def meddle(self, **changes: Callable[..., Any]) -> None:
+        """Change calls of `release`, by their names."""
+        self.dynamodb = Meddler(self.aws.dynamodb, **changes)
+        self.sqs = Meddler(self.aws.sqs, **changes)
+
+    def limit(self, recipients: int, *, per_second: float = 1000, reserve: float = 0) -> None:
+        """Limit the day of the channel."""
+        self.settings = LineSettings(per_second, (("0001-01-01", recipients),), reserve)
+
+    @property
+    def budget(self) -> Budget:
+        settings = self.settings
+        return Budget(
+            self.aws.dynamodb, BUDGETS, "mail", settings.per_day, settings.reserve, clock=self.clock
+        )
+
+    @property
+    def waits(self) -> Waits:
+        return Waits(self.aws.dynamodb, LEDGER, TTL, self.clock)
+
+    @property
+    def contents(self) -> Contents:
+        return Contents(self.aws.dynamodb, CONTENTS, self.clock)
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=self.clock)
+
+    def hold(
+        self,
+        message: Mail | str,
+        reason: str,
+        due: float,
+        version: str = "",
+        *,
+        put_at: float = NOW,
+        window: Window | None = None,
+        lines_up: bool = False,
+    ) -> bool:
+        """Let a message wait, as its worker or `dispatch` does."""
+        message = mail(message) if isinstance(message, str) else message
+        version = version or f"wait of {message.id}"
+        if reason != SEND_AT:
+            self.contents.put([(Held(message.key, version), encode(message.variables))])
+        return self.waits.hold([Wait(message, reason, due, version, put_at, window, lines_up)])[0]
+
+    def line_up(self, *ids: str, window: Window | None = None, **attributes: Any) -> None:
+        """Let messages of bulk wait for the day. They were put one after the other, a second apart, and they
+        join the line in a different order."""
+        messages = [mail(id_, lane="bulk", **attributes) for id_ in ids]
+        waits = [
+            Wait(
+                *(message, DAY_USED_UP, self.clock.now, f"wait of {message.id}"),
+                put_at=NOW - 1000 + place,
+                window=window,
+                lines_up=True,
+                new=True,
+            )
+            for place, message in enumerate(messages)
+        ]
+        self.contents.put(
+            [(Held(wait.message.key, wait.version), encode(wait.message.variables)) for wait in waits]
+        )
+        assert all(self.waits.hold(waits[::-1]))
+        self.budget.join(NOW - 1000)
+
+    def release(self) -> Release:
+        database: Any = self.dynamodb
+        return Release(
+            made(self.aws, self.clock, sqs=self.sqs, dynamodb=database, lanes=self.lanes),
+            Waits(database, LEDGER, TTL, self.clock),
+            Contents(database, CONTENTS, self.clock),
+            Mailbox(database, MAILBOX),
+            Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
+            Lease(database, BUDGETS, ROUND_SECONDS, self.clock),
+            {"mail": self.settings},
+            self.clock,
+        )
+
+    def release_due(self, remaining: Callable[[], int] = plenty) -> None:
+        """One round of each shard of what is due."""
+        for shard in range(SHARDS):
+            self.release().handle({"shard": shard}, remaining)
+
+    def release_line(self, remaining: Callable[[], int] = plenty) -> None:
+        """One round of the channel's line."""
+        self.release().handle({"line": "mail"}, remaining)
+
+    @property
+    def sent(self) -> list[Mapping[str, Any]]:
+        """The entries that SQS was given."""
+        calls = [call for name, call in self.sqs.calls if name == "send_message_batch"]
+        return [entry for call in calls for entry in call["Entries"]]
+
+    @property
+    def marked(self) -> Sequence[str]:
+        """The ids of the messages whose mark stands, in no order."""
+        items = self.aws.dynamodb.scan(TableName=LEDGER)["Items"]
+        return sorted(item["id"]["S"] for item in items if "wait" in item)
+
+    @property
+    def held(self) -> Sequence[str]:
+        """The versions of the contents that are stored."""
+        items = self.aws.dynamodb.scan(TableName=CONTENTS)["Items"]
+        return sorted(item["version"]["S"] for item in items)
+
+
+@pytest.fixture
+def waiting(aws: Aws, clock: FakeClock) -> Waiting:
+    return Waiting(aws, clock, Meddler(aws.dynamodb), Meddler(aws.sqs))

@@ -1,0 +1,23 @@
+"""The days that `mailroom plan` shows follow the rule of the day's budget."""
+
+from itertools import pairwise
+
+from mailroom.budget import Budget
+from mailroom_ops.estimates.days import portions
+from tests.support.unit.shared import BUDGETS, Aws, FakeClock
+
+
+def test_the_budget_grants_each_portion_of_a_plan_and_nothing_beside_the_last_of_a_day(
+    aws: Aws, clock: FakeClock
+) -> None:
+    of_day = ([("2026-11-21", 500), ("2026-11-23", 1_000)], 0.1)
+    mails = Budget(aws.dynamodb, BUDGETS, "mail", *of_day, clock)
+    plan = [*portions(3_000, *of_day, clock.now, speed=0.1)]
+    assert sum(portion.messages for portion in plan) == 3_000
+    for portion, following in pairwise(plan):
+        clock.now = portion.begins
+        assert mails.ask(portion.messages, whole=True).recipients == portion.messages
+        ended = portion.begins + portion.messages / 0.1
+        if following.begins > ended + 1:  # the plan waits, because the budget has no more
+            clock.now = following.begins - 1
+            assert mails.ask(1).recipients == 0

@@ -1,0 +1,351 @@
+"""Release: what is due is handed over once, and whoever waits ends, waits on or is sent, whatever happens
+meanwhile."""
+
+import json
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from mailroom.clock import iso
+from mailroom.ledger.contents import Held
+from mailroom.ledger.waits import OUTSIDE_WINDOW, PROVIDER_REFUSES, SEND_AT, SHARDS
+from mailroom.message.message import Key
+from tests.support.unit.dispatching import Counted, Log
+from tests.support.unit.fakes import client_error
+from tests.support.unit.releasing import ROUND_SECONDS, Waiting
+from tests.support.unit.shared import BUDGETS, CONTENTS, KEY, LEDGER, MAILBOX, NOW, claimed, image, item, mail
+
+Timed = Callable[[], dict[str, list[float]]]
+
+
+def schedule(waiting: Waiting, id_: str = "m-1", *, due: float = NOW, **changes: Any) -> None:
+    """Put an item with a `send_at`, as `dispatch` lets it wait."""
+    waiting.aws.put(MAILBOX, **item(id=id_, send_at=iso(due), **changes))
+    waiting.hold(id_, SEND_AT, due)
+
+
+def attributes(entry: Any) -> dict[str, str]:
+    return {name: value["StringValue"] for name, value in entry["MessageAttributes"].items()}
+
+
+# What is due
+
+
+def test_a_message_is_read_back_from_the_mailbox_when_its_send_at_has_come(waiting: Waiting) -> None:
+    schedule(waiting, first_name="Vincent")
+    waiting.release_due()
+    (entry,) = waiting.sent
+    assert json.loads(entry["MessageBody"])["first_name"] == "Vincent"
+    assert attributes(entry)["put_at"] == str(int(NOW))
+    assert waiting.marked == []
+
+
+@pytest.mark.parametrize(("ahead", "delay"), [(120, 120), (59.5, 60), (0, None), (-60, None)])
+def test_a_message_is_handed_over_within_two_minutes_of_its_send_at_and_its_queue_delays_it_to_the_second(
+    waiting: Waiting, ahead: float, delay: int | None
+) -> None:
+    schedule(waiting, due=NOW + ahead)
+    waiting.release_due()
+    assert [entry.get("DelaySeconds") for entry in waiting.sent] == [delay]
+
+
+def test_a_message_that_is_due_later_waits_on(waiting: Waiting) -> None:
+    schedule(waiting, due=NOW + 121)
+    waiting.release_due()
+    assert (waiting.sent, waiting.marked) == ([], ["m-1"])
+
+
+@pytest.mark.parametrize(
+    ("reason", "lane", "queue"), [(OUTSIDE_WINDOW, "normal", "mail"), (PROVIDER_REFUSES, "bulk", "mail-bulk")]
+)
+def test_a_message_goes_to_its_lane_with_the_content_that_it_waited_with(
+    waiting: Waiting, reason: str, lane: str, queue: str
+) -> None:
+    waiting.hold(mail(lane=lane, subject="For Ada"), reason, NOW + 30, put_at=NOW - 60)
+    waiting.release_due()
+    (call,) = [call for name, call in waiting.sqs.calls if name == "send_message_batch"]
+    (entry,) = call["Entries"]
+    assert (call["QueueUrl"], entry["DelaySeconds"]) == (waiting.aws.urls[queue], 30)
+    assert json.loads(entry["MessageBody"])["subject"] == "For Ada"
+    assert (waiting.marked, waiting.held) == ([], [])
+
+
+@pytest.mark.parametrize(("reason", "since"), [(OUTSIDE_WINDOW, NOW + 30), (PROVIDER_REFUSES, NOW - 60)])
+def test_a_delay_counts_from_the_opening_of_a_window_and_else_from_when_the_message_was_put(
+    waiting: Waiting, reason: str, since: float
+) -> None:
+    waiting.hold("m-1", reason, NOW + 30, put_at=NOW - 60)
+    waiting.release_due()
+    expected = {"put_at": str(int(NOW - 60)), "due_at": str(int(since))}
+    assert attributes(waiting.sent[0]) == {"channel": "mail", "type": "plaintext", **expected}
+
+
+def test_a_message_whose_send_at_was_moved_on_waits_again(waiting: Waiting) -> None:
+    schedule(waiting)
+    waiting.aws.put(MAILBOX, **item(send_at=iso(NOW + 3600)))
+    waiting.release_due()
+    assert (waiting.sent, waiting.marked) == ([], ["m-1"])
+    assert (waiting.aws.item()["status"], waiting.aws.item()["scheduledFor"]) == (
+        "scheduled",
+        iso(NOW + 3600),
+    )
+    waiting.clock.advance(3600)
+    waiting.release_due()
+    assert len(waiting.sent) == 1
+
+
+def test_a_message_that_expired_while_it_waited_fails_with_its_reason(waiting: Waiting) -> None:
+    schedule(waiting, expires_at=iso(NOW + 60))
+    waiting.clock.advance(61)
+    waiting.release_due()
+    assert waiting.aws.item()["status"] == "failed"
+    assert waiting.aws.item()["error"]["message"].startswith("expires_at: ")
+    assert waiting.marked == []
+
+
+# What is gone
+
+
+@pytest.mark.parametrize("late", [0, 3600])
+def test_a_message_whose_item_is_gone_when_its_time_comes_was_taken_back(
+    waiting: Waiting, log: Log, late: float
+) -> None:
+    waiting.hold("m-1", SEND_AT, NOW)
+    waiting.clock.advance(late)
+    waiting.release_due()
+    found = waiting.aws.item()
+    assert (found["status"], waiting.sent, waiting.marked) == ("cancelled", [], [])
+    assert found["error"]["message"] == "the item was deleted from the mailbox before its send_at"
+    assert [(line["message"], line["id"], line["event_type"]) for line in log()] == [
+        ("cancelled", "m-1", "mail")
+    ]
+
+
+def test_a_message_whose_item_is_gone_long_after_its_time_has_failed_and_was_not_taken_back(
+    waiting: Waiting, log: Log
+) -> None:
+    waiting.hold("m-1", SEND_AT, NOW)
+    waiting.clock.advance(2 * 86_400)
+    waiting.release_due()
+    found = waiting.aws.item()
+    assert (found["status"], found["error"]["code"], found["failed_on"]) == (
+        *("failed", "content_gone"),
+        "2026-11-23#mail",
+    )
+    assert found["error"]["message"] == (
+        "the item was gone from the mailbox when it was read back, more than 1 hour after its send_at: its "
+        "ttl was over, or its producer deleted it; put it under a new id, unless it was taken back"
+    )
+    assert [line["message"] for line in log()] == ["it cannot be released"]
+
+
+def test_a_message_whose_content_is_gone_fails_with_its_reason(waiting: Waiting) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    waiting.contents.erase(KEY)
+    waiting.release_due()
+    found = waiting.aws.item()
+    assert (found["status"], found["error"]["code"]) == ("failed", "content_gone")
+    assert found["error"]["message"].startswith("its content was gone when its wait was over")
+    assert (waiting.sent, waiting.marked) == ([], [])
+
+
+def test_a_message_whose_lane_was_taken_away_fails_with_its_reason(waiting: Waiting) -> None:
+    waiting.lanes = "normal"
+    waiting.hold(mail(lane="bulk"), OUTSIDE_WINDOW, NOW)
+    waiting.hold("m-2", OUTSIDE_WINDOW, NOW)
+    waiting.release_due()
+    assert waiting.aws.item()["error"]["message"] == (
+        "its lane 'bulk' of mail is not set up any more; put it again in another"
+    )
+    assert len(waiting.sent) == 1
+    assert (waiting.marked, waiting.held) == ([], [])
+
+
+def test_a_message_that_was_cancelled_while_it_waited_leaves_neither_mark_nor_content(
+    waiting: Waiting,
+) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    assert waiting.ledger.cancel(KEY)
+    before = waiting.aws.item()["ttl"]
+    waiting.release_due()
+    assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])
+    assert (waiting.aws.item()["status"], waiting.aws.item()["ttl"]) == ("cancelled", before)
+
+
+# Races
+
+
+def test_a_message_that_its_worker_holds_again_at_once_keeps_its_new_wait(waiting: Waiting) -> None:
+    def worked_at_once(real: Any, **arguments: Any) -> Any:
+        response = real(**arguments)
+        waiting.hold("m-1", OUTSIDE_WINDOW, NOW + 86_400, "second")
+        return response
+
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW, "first")
+    waiting.meddle(send_message_batch=worked_at_once)
+    waiting.release_due()
+    assert len(waiting.sent) == 1
+    assert (waiting.aws.item()["wait"]["version"], waiting.held) == ("second", ["second"])
+    assert waiting.aws.item()["scheduledFor"] == iso(NOW + 86_400)
+
+
+@pytest.mark.parametrize("reason", [SEND_AT, OUTSIDE_WINDOW])
+def test_a_row_that_the_index_still_has_after_its_message_was_handed_over_changes_nothing(
+    waiting: Waiting, reason: str
+) -> None:
+    waiting.hold("m-1", reason, NOW)
+    waiting.aws.put(MAILBOX, **item(send_at=iso(NOW)))
+    pages: list[Any] = []
+
+    def recorded(real: Any, **arguments: Any) -> Any:
+        pages.append(real(**arguments))
+        return pages[-1]
+
+    waiting.meddle(query=recorded)
+    waiting.release_due()
+    waiting.aws.dynamodb.delete_item(TableName=MAILBOX, Key=image(id="m-1", event_type="mail"))
+    before, replayed = waiting.aws.item(), iter(pages)
+    waiting.meddle(query=lambda _real, **_arguments: next(replayed))
+    waiting.clock.advance(60)
+    waiting.release_due()
+    assert next(replayed, None) is None
+    assert (waiting.aws.item(), waiting.sent) == (before, [])
+
+
+def test_a_message_that_a_worker_has_claimed_since_is_not_cancelled_by_a_deleted_item(
+    waiting: Waiting,
+) -> None:
+    waiting.hold("m-1", SEND_AT, NOW)
+    claimed(waiting.ledger)
+    waiting.release_due()
+    assert (waiting.aws.item()["status"], waiting.marked) == ("sending", [])
+
+
+def test_a_crash_between_the_queue_and_the_mark_repeats_a_copy_and_loses_nothing(waiting: Waiting) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    waiting.meddle(update_item=dies_after(1))  # the lease, and then the mark
+    with pytest.raises(SystemExit):
+        waiting.release_due()
+    assert (len(waiting.sent), waiting.marked) == (1, ["m-1"])
+    waiting.clock.advance(ROUND_SECONDS)
+    waiting.meddle()
+    waiting.release_due()
+    assert (len(waiting.sent), waiting.marked, waiting.held) == (1, [], [])
+
+
+def dies_after(calls: int) -> Callable[..., Any]:
+    """Return a change for `Meddler`: the process dies at a call after so many others of its shard."""
+    done = {"n": 0}
+
+    def call(real: Callable[..., Any], **arguments: Any) -> Any:
+        if arguments["TableName"] == LEDGER:
+            done["n"] += 1
+            if done["n"] >= calls:
+                raise SystemExit
+        return real(**arguments)
+
+    return call
+
+
+# Trouble
+
+
+def test_a_message_at_fault_blocks_no_neighbour_and_is_tried_again_by_each_round(
+    waiting: Waiting, counted: Counted, log: Log
+) -> None:
+    waiting.hold("m-2", OUTSIDE_WINDOW, NOW, "bad")
+    for id_ in sharing("m-2", 3):
+        waiting.hold(id_, OUTSIDE_WINDOW, NOW)
+    waiting.aws.put(CONTENTS, message="mail#m-2", version="bad", body="no bytes")
+    waiting.release_due()
+    assert len(waiting.sent) == 3
+    assert waiting.marked == ["m-2"]
+    assert (counted()["Released"], counted()["ReleaseErrors"]) == (3, 1)
+    assert [(line["message"], line["id"]) for line in log() if line["level"] == "ERROR"] == [
+        ("not released; the next round tries it again", "m-2")
+    ]
+
+
+def sharing(id_: str, count: int) -> list[str]:
+    """Return ids of the same shard as `id_`."""
+    shard = crc32(id_.encode()) % SHARDS
+    ids = (f"n-{number}" for number in range(1000))
+    return [*islice((other for other in ids if crc32(other.encode()) % SHARDS == shard), count)]
+
+
+def test_a_message_that_sqs_does_not_take_keeps_its_mark_and_its_content(waiting: Waiting) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    waiting.hold(mail("m-2", lane="bulk"), OUTSIDE_WINDOW, NOW)
+
+    def refusing(real: Callable[..., Any], **arguments: Any) -> Any:
+        if arguments["QueueUrl"] == waiting.aws.urls["mail"]:
+            raise client_error("ServiceUnavailable", status=503)
+        return real(**arguments)
+
+    waiting.meddle(send_message_batch=refusing)
+    waiting.release_due()
+    assert waiting.marked == ["m-1"]
+    assert waiting.held == ["wait of m-1"]
+    assert [each["id"] for each in waiting.aws.bodies("mail-bulk")] == ["m-2"]
+
+
+def test_the_lateness_of_a_round_is_that_of_the_first_message_that_is_due(
+    waiting: Waiting, timed: Timed
+) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    waiting.clock.advance(90)
+    waiting.release_due()
+    assert sorted(timed()["ReleaseLate"]) == [0] * 7 + [90_000]
+
+
+def test_a_round_that_has_too_little_time_left_hands_nothing_over(waiting: Waiting) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    waiting.release_due(lambda: 15_000)
+    assert (waiting.sent, waiting.marked) == ([], ["m-1"])
+
+
+# The lease
+
+
+def test_a_round_that_another_one_is_at_work_for_does_nothing(waiting: Waiting, log: Log) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    parts = [*(f"due#{shard}" for shard in range(8)), "line#mail"]
+    for part in parts:
+        assert waiting.release().lease.take(part)
+    waiting.meddle()
+    waiting.release_due()
+    waiting.release_line()
+    assert {*waiting.dynamodb.names()} == {"update_item"}
+    assert [line["part"] for line in log()] == parts
+
+
+def test_the_lease_of_a_round_that_has_died_ends_by_itself(waiting: Waiting) -> None:
+    lease = waiting.release().lease
+    assert lease.take("due#0")
+    waiting.clock.advance(ROUND_SECONDS - 1)
+    assert not lease.take("due#0")
+    waiting.clock.advance(1)
+    assert lease.take("due#0")
+
+
+def test_a_round_that_is_over_gives_its_lease_back(waiting: Waiting) -> None:
+    waiting.release_line()
+    (found,) = waiting.aws.dynamodb.scan(TableName=BUDGETS)["Items"]
+    assert found == {"name": {"S": "release#line#mail"}}
+
+
+# Content is read only for what is handed over
+
+
+def test_a_round_reads_the_contents_of_what_it_hands_over_and_of_nothing_else(waiting: Waiting) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW, "now")
+    waiting.hold("m-2", OUTSIDE_WINDOW, NOW + 3600, "later")
+    waiting.release_due()
+    reads = [
+        call["RequestItems"][CONTENTS] for name, call in waiting.dynamodb.calls if name == "batch_get_item"
+    ]
+    assert [key["version"]["S"] for read in reads for key in read["Keys"]] == ["now"]
+    assert [*waiting.contents.get([Held(KEY, "now"), Held(Key("m-2", "mail"), "later")])] == ["later"]

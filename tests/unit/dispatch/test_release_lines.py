@@ -1,0 +1,326 @@
+"""Release: whoever waits for the day keeps a place, which is the time of the put, and a round reads no more
+than it hands over."""
+
+import math
+import operator
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from mailroom.clock import iso
+from mailroom.ledger.waits import DAY_USED_UP, OUTSIDE_WINDOW, PAGE, SHARDS
+from mailroom.message.message import decode, encode
+from mailroom.message.window import Window
+from tests.support.unit.releasing import Waiting
+from tests.support.unit.shared import CONTENTS, LEDGER, NOW, image, item, mail
+
+HOUR = 3600
+FORENOON = Window(from_="08:00", to="10:00", zone="UTC")
+"""Window that is open for another hour."""
+AFTERNOON = Window(from_="14:00", to="16:00", zone="UTC")
+
+
+def ids(waiting: Waiting) -> list[str]:
+    """Return the ids of the messages that SQS was given, in order."""
+    return [decode(entry["MessageBody"])["id"] for entry in waiting.sent]
+
+
+def is_closed(waiting: Waiting) -> bool:
+    """Whether nobody has to wait because others wait."""
+    return waiting.budget.line().at == math.inf
+
+
+# The day and the pace
+
+
+def test_those_who_were_put_first_go_first_as_far_as_the_day_has_room(waiting: Waiting) -> None:
+    waiting.limit(3)
+    waiting.line_up("a", "b", "c", "d")
+    waiting.release_line()
+    assert ids(waiting) == ["a", "b", "c"]
+    assert (waiting.marked, waiting.held) == (["d"], ["wait of d"])
+    assert not is_closed(waiting)
+
+
+def test_a_smaller_message_behind_does_not_overtake(waiting: Waiting) -> None:
+    waiting.limit(3)
+    waiting.line_up("a", "b", to=["a@example.com", "b@example.com"])
+    waiting.hold(mail("c", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW, lines_up=True)
+    waiting.release_line()
+    assert ids(waiting) == ["a"]
+
+
+def test_whoever_was_handed_over_may_ask_and_whoever_was_put_later_may_not(waiting: Waiting) -> None:
+    waiting.limit(2)
+    waiting.line_up("a", "b", "c")
+    budget = waiting.budget
+    assert budget.ask(1, NOW - 1000).recipients == 0
+    waiting.release_line()
+    assert budget.ask(2, NOW - 999).recipients == 2
+    assert budget.ask(1, NOW - 998).recipients == 0
+
+
+def test_a_lane_gets_no_more_than_two_minutes_of_its_pace_less_what_its_queue_holds(waiting: Waiting) -> None:
+    waiting.limit(1000, per_second=1 / 24)
+    waiting.aws.sqs.send_message(QueueUrl=waiting.aws.urls["mail-bulk"], MessageBody="{}")
+    waiting.line_up("a", "b", "c", "d", "e", "f")
+    waiting.release_line()
+    assert ids(waiting) == ["a", "b", "c", "d"]
+    assert not is_closed(waiting)
+
+
+def test_a_line_that_nobody_waits_in_is_closed_so_that_anybody_may_ask(waiting: Waiting) -> None:
+    waiting.limit(10)
+    waiting.line_up("a", "b")
+    waiting.release_line()
+    assert (ids(waiting), is_closed(waiting)) == (["a", "b"], True)
+    assert waiting.budget.ask(1, NOW).recipients == 1
+
+
+def test_a_line_that_somebody_joins_while_it_empties_hands_them_over_too(waiting: Waiting) -> None:
+    def joined(real: Any, **arguments: Any) -> Any:
+        waiting.meddle()
+        late = waiting.sqs
+        waiting.line_up("b")
+        response = real(**arguments)
+        late.calls.append(("send_message_batch", arguments))
+        return response
+
+    waiting.limit(10)
+    waiting.line_up("a")
+    waiting.meddle(send_message_batch=joined)
+    waiting.release_line()
+    assert waiting.marked == []
+    assert is_closed(waiting)
+
+
+def test_a_day_without_room_hands_nobody_over_and_its_line_stays_open(waiting: Waiting) -> None:
+    waiting.limit(2)
+    waiting.budget.ask(2)
+    waiting.line_up("a")
+    waiting.release_line()
+    assert (ids(waiting), waiting.marked, is_closed(waiting)) == ([], ["a"], False)
+
+
+def test_a_line_that_lost_its_mark_is_opened_again_for_those_who_wait_in_it(waiting: Waiting) -> None:
+    waiting.limit(2)
+    waiting.budget.ask(2)
+    waiting.hold(mail(lane="bulk"), DAY_USED_UP, NOW, put_at=NOW - 60, lines_up=True)
+    assert is_closed(waiting)
+    waiting.release_line()
+    assert not is_closed(waiting)
+    assert waiting.budget.ask(1, NOW - 59).line_at == NOW - 61
+
+
+def test_a_message_that_no_day_has_room_for_goes_to_its_worker_which_ends_it(waiting: Waiting) -> None:
+    waiting.limit(10)
+    waiting.line_up("a", to=[f"{number}@example.com" for number in range(5)])
+    waiting.limit(4)
+    waiting.line_up("b")
+    waiting.release_line()
+    assert ids(waiting) == ["b", "a"] or ids(waiting) == ["a", "b"]
+    assert waiting.marked == []
+
+
+def test_those_who_wait_for_a_limit_that_was_taken_away_go(waiting: Waiting) -> None:
+    waiting.limit(1)
+    waiting.line_up("a", "b")
+    waiting.settings = type(waiting.settings)(per_second=1000)
+    waiting.release_line()
+    assert ids(waiting) == ["a", "b"]
+
+
+def test_a_message_of_bulk_whose_time_has_come_joins_the_line_at_the_place_of_its_put(
+    waiting: Waiting,
+) -> None:
+    waiting.limit(1)
+    waiting.line_up("b", "c")
+    waiting.hold(
+        mail("a", lane="bulk"), OUTSIDE_WINDOW, NOW, put_at=NOW - 2000, window=FORENOON, lines_up=True
+    )
+    waiting.release_due()
+    assert ids(waiting) == []
+    waiting.release_line()
+    assert ids(waiting) == ["a"]
+
+
+def test_a_message_of_bulk_that_is_due_soon_does_not_join_the_line_before_its_time(waiting: Waiting) -> None:
+    waiting.hold(mail(lane="bulk"), OUTSIDE_WINDOW, NOW + 60, window=FORENOON, lines_up=True)
+    waiting.release_due()
+    waiting.release_line()
+    assert (ids(waiting), waiting.marked) == ([], ["m-1"])
+
+
+def test_what_was_cancelled_in_the_line_takes_no_room(waiting: Waiting) -> None:
+    waiting.limit(1)
+    waiting.line_up("a", "b")
+    assert waiting.ledger.cancel(mail("a").key)
+    waiting.release_line()
+    assert (ids(waiting), waiting.marked, waiting.held) == (["b"], [], [])
+
+
+# Windows
+
+
+def test_a_closed_window_costs_nobody_the_place(waiting: Waiting) -> None:
+    waiting.limit(1)
+    waiting.line_up("a", window=AFTERNOON)
+    waiting.hold(mail("b", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW - 900, lines_up=True)
+    waiting.hold(mail("c", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW - 800, lines_up=True)
+    waiting.release_line()
+    assert ids(waiting) == ["b"]  # the window of the first is closed
+    assert waiting.aws.item("a")["scheduledFor"] == iso(NOW + 5 * HOUR)
+    waiting.clock.advance(29 * HOUR)  # the next day's
+    waiting.meddle()
+    waiting.release_due()
+    waiting.release_line()
+    assert ids(waiting) == ["a"]
+    assert waiting.marked == ["c"]
+
+
+def test_a_message_whose_window_is_closed_is_not_read_again_before_it_opens(waiting: Waiting) -> None:
+    waiting.limit(1)
+    waiting.line_up("a", "b", window=AFTERNOON)
+    waiting.release_line()
+    for _ in range(2):
+        rows = Rows()
+        waiting.meddle(query=rows.counted)
+        waiting.release_due()
+        waiting.release_line()
+        assert rows.count == 0
+    assert (ids(waiting), waiting.marked) == ([], ["a", "b"])
+
+
+def test_a_window_that_no_clock_knows_is_left_to_the_worker(waiting: Waiting) -> None:
+    waiting.limit(10)
+    waiting.line_up("a", window=Window(from_="08:00", to="10:00", zone="Mars/Olympus"))
+    waiting.release_line()
+    assert ids(waiting) == ["a"]
+
+
+def test_a_round_that_runs_out_of_time_among_closed_windows_ends_and_leaves_the_line_open(
+    waiting: Waiting,
+) -> None:
+    waiting.limit(10)
+    waiting.line_up(*(f"m-{number:03}" for number in range(250)), window=AFTERNOON)
+    times = iter([60_000, *[15_000] * 9])
+    waiting.release_line(lambda: next(times))
+    in_line = [
+        found
+        for found in waiting.aws.dynamodb.scan(TableName=LEDGER)["Items"]
+        if found["waits_in"]["S"].startswith("line#")
+    ]
+    assert len(in_line) == 150
+    assert not is_closed(waiting)
+
+
+# The work of a round
+
+
+class Rows:
+    """Number of the rows of the index that queries have read."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def counted(self, real: Any, **arguments: Any) -> Any:
+        page = real(**arguments)
+        self.count += page["Count"]
+        return page
+
+
+@pytest.mark.parametrize("waiting_messages", [8 * PAGE, 16 * PAGE])
+def test_a_round_reads_what_it_hands_over_and_a_page_of_each_shard_however_many_wait(
+    waiting: Waiting, waiting_messages: int
+) -> None:
+    waiting.limit(100)
+    waiting.line_up(*(f"m-{number:05}" for number in range(waiting_messages)))
+    rows = Rows()
+    waiting.meddle(query=rows.counted)
+    waiting.release_line()
+    assert len(waiting.sent) == 100
+    assert rows.count <= 100 + SHARDS * PAGE
+
+
+def test_a_round_of_what_is_due_reads_twice_as_much_for_twice_as_many_and_nothing_else(
+    waiting: Waiting,
+) -> None:
+    counts = []
+    for messages in (40, 80):
+        for number in range(messages):
+            waiting.hold(f"m-{messages}-{number}", OUTSIDE_WINDOW, NOW)
+            waiting.hold(f"l-{messages}-{number}", OUTSIDE_WINDOW, NOW + HOUR)
+        rows = Rows()
+        waiting.meddle(query=rows.counted)
+        waiting.release_due()
+        counts.append((len(waiting.sent), rows.count))
+    assert counts == [(40, 40), (80, 80)]
+
+
+class TenMillion:
+    """Part of the index, with ten million rows, which exist only while a query reads them."""
+
+    def __init__(self, list_: str, at: float) -> None:
+        self.list = list_
+        self.at = int(at)
+        self.read = 0
+
+    def query(self, real: Any, **arguments: Any) -> Any:
+        values = arguments["ExpressionAttributeValues"]
+        name, sign = values[":list"]["S"], arguments["KeyConditionExpression"].split()[-2]
+        list_, _, shard = name.rpartition("#")
+        if list_ != self.list:
+            return real(**arguments)
+        if not {"<=": operator.le, ">=": operator.ge}[sign](self.at, int(values[":at"]["N"])):
+            return {"Items": [], "Count": 0}
+        start = arguments.get("ExclusiveStartKey", {"number": 0})["number"]
+        numbers = range(start, min(start + arguments["Limit"], 10_000_000 // SHARDS))
+        self.read += len(numbers)
+        rows = [self.row(f"{shard}-{number}") for number in numbers]
+        return {"Items": rows, "Count": len(rows), "LastEvaluatedKey": {"number": numbers.stop}}
+
+    def row(self, id_: str) -> Mapping[str, Any]:
+        mark = {"version": id_, "reason": DAY_USED_UP, "lane": "bulk", "recipients": 1, "window": None}
+        known = {"id": id_, "event_type": "mail", "status": "scheduled", "putAt": int(NOW * 1000)}
+        return image(**known, waits_at=self.at, wait={**mark, "lines_up": True})
+
+    def contents(self, _real: Any, RequestItems: Any) -> Any:  # noqa: N803 - the name of boto3
+        """Return the contents of all messages that are asked for."""
+        body = {"B": zlib.compress(encode(item()).encode())}
+        return {"Responses": {CONTENTS: [{**key, "body": body} for key in RequestItems[CONTENTS]["Keys"]]}}
+
+
+def test_ten_million_messages_behind_closed_windows_cost_a_round_nothing(waiting: Waiting) -> None:
+    index = TenMillion("lines_up", NOW + 5 * HOUR)
+    waiting.limit(1)
+    waiting.line_up("a", "b")
+    waiting.hold("c", OUTSIDE_WINDOW, NOW)
+    waiting.meddle(query=index.query)
+    waiting.release_due()
+    waiting.release_line()
+    assert (ids(waiting), index.read) == (["c", "a"], 0)
+    assert waiting.dynamodb.names().count("query") == 3 * SHARDS
+
+
+def test_ten_million_messages_in_the_line_cost_a_round_a_page_of_each_shard(waiting: Waiting) -> None:
+    index = TenMillion("line#mail", NOW - HOUR)
+    waiting.limit(300)
+    waiting.meddle(query=index.query, batch_get_item=index.contents)
+    waiting.release_line()
+    assert len(waiting.sent) == 300
+    assert index.read <= 300 + SHARDS * PAGE
+
+
+def test_ten_million_messages_whose_windows_open_at_once_delay_nothing_else_that_is_due(
+    waiting: Waiting,
+) -> None:
+    index = TenMillion("lines_up", NOW - 60)
+    waiting.hold("c", OUTSIDE_WINDOW, NOW)
+    waiting.meddle(query=index.query)
+    for shard in range(SHARDS):
+        times = iter([60_000, 60_000, 60_000, 15_000])
+        waiting.release().handle({"shard": shard}, lambda times=times: next(times))  # type: ignore[misc]
+    assert ids(waiting) == ["c"]
+    assert index.read <= SHARDS * PAGE

@@ -1,0 +1,246 @@
+"""Waits: a hold is one write that only an unsent message takes, and an index lists those who wait, by time or
+by place."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.clock import iso
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.reader import of_ledger
+from mailroom.ledger.waits import (
+    DAY_USED_UP,
+    MOST_COUNTED,
+    OUTSIDE_WINDOW,
+    PAGE,
+    SEND_AT,
+    SHARDS,
+    Wait,
+    WaitingRow,
+    Waits,
+)
+from mailroom.message.message import Key, Message
+from mailroom.message.window import Window
+from tests.support.unit.fakes import Meddler, client_error
+from tests.support.unit.shared import KEY, LEDGER, NOW, TTL, Aws, FakeClock, claimed, mail
+
+LATER = NOW + 3600
+WINDOW = Window(from_="10:00", to="12:00", zone="UTC")
+
+
+@pytest.fixture
+def waits(aws: Aws, clock: FakeClock) -> Waits:
+    return Waits(aws.dynamodb, LEDGER, TTL, clock)
+
+
+def wait(message: Message | None = None, version: str = "v-1", **changes: Any) -> Wait:
+    known: dict[str, Any] = {"reason": OUTSIDE_WINDOW, "due": LATER, "put_at": NOW - 60, **changes}
+    return Wait(message or mail(), version=version, **known)
+
+
+def due(waits: Waits, until: float = LATER, *, lines_up: bool = False) -> list[WaitingRow]:
+    """Return the rows of all shards that are due at `until`."""
+    return [row for shard in range(SHARDS) for row in waits.due(shard, until, lines_up=lines_up)]
+
+
+# Holding
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_a_held_message_says_until_when_it_waits_and_what_for(waits: Waits, aws: Aws, new: bool) -> None:
+    assert waits.hold([wait(new=new)]) == [True]
+    found = aws.item()
+    assert (found["status"], found["scheduledFor"], found["to"]) == (
+        *("scheduled", iso(LATER)),
+        "vincent@example.com",
+    )
+    assert found["putAt"] == int((NOW - 60) * 1000)
+    status = of_ledger(found)
+    assert (status.waits_for, status.scheduled_for) == (OUTSIDE_WINDOW, iso(LATER))
+
+
+def test_an_item_outlives_its_wait_by_more_than_a_year_of_further_waits(waits: Waits, aws: Aws) -> None:
+    waits.hold([wait()])
+    assert aws.item()["ttl"] == LATER + 366 * 86_400 + TTL
+
+
+def test_messages_without_an_item_are_held_in_one_call_for_every_twenty_five(
+    aws: Aws, clock: FakeClock
+) -> None:
+    client: Any = Meddler(aws.dynamodb)
+    messages = [wait(mail(f"m-{number}"), f"v-{number}", new=True) for number in range(30)]
+    assert Waits(client, LEDGER, TTL, clock).hold(messages) == [True] * 30
+    assert client.names() == ["batch_execute_statement"] * 2
+
+
+def test_a_message_that_comes_twice_in_a_batch_waits_by_its_later_hold(waits: Waits, aws: Aws) -> None:
+    assert waits.hold([wait(version="v-1", new=True), wait(version="v-2", new=True)]) == [True, True]
+    assert aws.item()["wait"]["version"] == "v-2"
+
+
+def test_a_later_hold_replaces_an_earlier_one(waits: Waits) -> None:
+    waits.hold([wait()])
+    assert waits.hold([wait(version="v-2", due=LATER + 60)]) == [True]
+    assert [(row.version, row.at) for row in due(waits, LATER + 60)] == [("v-2", int(LATER + 60))]
+
+
+def test_what_a_worker_holds_may_have_sent_or_has_ended_does_not_wait(
+    waits: Waits, ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claim = claimed(ledger)
+    assert waits.hold([wait()]) == [False]
+    clock.advance(86_400)  # the lease is over, and the worker has crashed
+    assert waits.hold([wait()]) == [False]
+    ledger.complete(claim, "ses", "p-1")
+    assert waits.hold([wait()]) == [False]
+    assert "wait" not in aws.item()
+
+
+def test_what_was_claimed_and_certainly_not_sent_may_wait(waits: Waits, ledger: Ledger) -> None:
+    ledger.release(claimed(ledger), "busy", "no")
+    assert waits.hold([wait()]) == [True]
+
+
+def test_a_later_attempt_waits_once_the_attempt_before_it_has_ended(waits: Waits, ledger: Ledger) -> None:
+    second = wait(mail(attempt=2), "v-2")
+    assert waits.hold([second]) == [False]
+    ledger.retry_later(claimed(ledger), "busy", "no")
+    assert waits.hold([wait(), second]) == [False, True]
+
+
+def test_a_message_that_was_cancelled_does_not_wait(waits: Waits, ledger: Ledger) -> None:
+    waits.hold([wait()])
+    assert ledger.cancel(KEY)
+    assert waits.hold([wait(), wait(mail(attempt=2), "v-2")]) == [False, False]
+
+
+def test_a_hold_that_cannot_be_written_raises(aws: Aws, clock: FakeClock) -> None:
+    def throttled(_real: Any, **_arguments: Any) -> Any:
+        raise client_error("ThrottlingException")
+
+    client: Any = Meddler(aws.dynamodb, update_item=throttled)
+    with pytest.raises(Exception, match="Throttling"):
+        Waits(client, LEDGER, TTL, clock).hold([wait()])
+
+
+# The lists
+
+
+def test_a_row_has_what_a_round_needs_and_no_content(waits: Waits, clock: FakeClock) -> None:
+    message = mail(lane="bulk", to=["a@example.com", "b@example.com"])
+    waits.hold([wait(message, due=LATER + 0.5, window=WINDOW, lines_up=True)])
+    (row,) = due(waits, LATER + 1, lines_up=True)
+    assert row == WaitingRow(
+        key=KEY,
+        version="v-1",
+        lane="bulk",
+        reason=OUTSIDE_WINDOW,
+        at=int(LATER) + 1,  # never early
+        place=int(NOW) - 60,
+        recipients=2,
+        window=WINDOW,
+        lines_up=True,
+        waits=True,
+    )
+
+
+def test_what_is_due_is_listed_by_time_and_what_is_due_later_is_not(waits: Waits) -> None:
+    for number in range(40):
+        waits.hold([wait(mail(f"m-{number}"), due=LATER - number)])
+    rows = due(waits, LATER - 10)
+    assert {row.key.id for row in rows} == {f"m-{number}" for number in range(10, 40)}
+    for shard in range(SHARDS):
+        times = [row.at for row in waits.due(shard, LATER)]
+        assert times == sorted(times)
+
+
+def test_those_who_line_up_when_they_are_due_are_listed_apart(waits: Waits) -> None:
+    waits.hold([wait(mail("a"), window=WINDOW, lines_up=True), wait(mail("b"), "v-2")])
+    assert [row.key.id for row in due(waits)] == ["b"]
+    assert [row.key.id for row in due(waits, lines_up=True)] == ["a"]
+
+
+def test_a_line_is_listed_by_place_through_all_shards(waits: Waits) -> None:
+    places = {f"m-{number}": NOW - 1000 + number * 7 % 40 for number in range(40)}
+    for id_, place in places.items():
+        waits.hold([wait(mail(id_), reason=DAY_USED_UP, due=NOW, put_at=place, lines_up=True)])
+    assert [row.key.id for row in waits.line("mail")] == sorted(places, key=lambda id_: places[id_])
+    assert [*waits.line("sms")] == due(waits) == []
+
+
+def test_a_message_that_claims_a_put_in_the_future_gets_the_place_of_now(waits: Waits) -> None:
+    waits.hold([wait(reason=DAY_USED_UP, due=NOW, put_at=NOW + 500, lines_up=True)])
+    (row,) = waits.line("mail")
+    assert (row.at, row.place) == (int(NOW), int(NOW))
+
+
+def test_a_message_that_a_worker_has_claimed_is_listed_as_one_that_waits_no_more(
+    waits: Waits, ledger: Ledger
+) -> None:
+    waits.hold([wait()])
+    claimed(ledger)
+    assert [row.waits for row in due(waits)] == [False]
+
+
+# Marks
+
+
+def test_a_message_that_was_handed_over_is_in_no_list(waits: Waits, aws: Aws) -> None:
+    waits.hold([wait()])
+    (row,) = due(waits)
+    assert waits.hand_over(row)
+    assert due(waits) == []
+    assert (aws.item()["status"], aws.item()["ttl"]) == ("scheduled", NOW + TTL)
+    assert of_ledger(aws.item()).waits_for == ""
+    assert not waits.hand_over(row)
+
+
+def test_a_mark_that_a_later_hold_has_replaced_is_neither_removed_nor_moved(waits: Waits) -> None:
+    waits.hold([wait()])
+    (row,) = due(waits)
+    waits.hold([wait(version="v-2")])
+    assert not waits.hand_over(row)
+    assert not waits.move(row, None)
+    assert [row.version for row in due(waits)] == ["v-2"]
+
+
+def test_a_message_keeps_its_place_while_it_moves_between_the_line_and_its_time(
+    waits: Waits, aws: Aws
+) -> None:
+    waits.hold([wait(reason=DAY_USED_UP, due=NOW, lines_up=True)])
+    (row,) = waits.line("mail")
+    assert waits.move(row, LATER)
+    assert [*waits.line("mail")] == []
+    (later,) = due(waits, lines_up=True)
+    assert (later.at, later.place, aws.item()["scheduledFor"]) == (int(LATER), row.place, iso(LATER))
+    assert waits.move(later, None)
+    assert [*waits.line("mail")] == [row]
+    assert due(waits, lines_up=True) == []
+
+
+# Those before
+
+
+def test_those_before_are_counted_by_place(waits: Waits) -> None:
+    for number in range(20):
+        waits.hold(
+            [wait(mail(f"m-{number}"), reason=DAY_USED_UP, due=NOW, put_at=NOW - number, lines_up=True)]
+        )
+    waits.hold([wait(mail("m-x"), reason=SEND_AT)])
+    assert [waits.before("mail", int(NOW) - place) for place in (0, 19, 20)] == [19, 0, 0]
+    assert waits.before("sms", int(NOW)) == 0
+
+
+def test_those_before_are_counted_to_ten_thousand_and_no_further(aws: Aws, clock: FakeClock) -> None:
+    def endless(_real: Any, **arguments: Any) -> Any:
+        assert (arguments["Select"], arguments["Limit"]) == ("COUNT", PAGE)
+        return {"Count": PAGE, "LastEvaluatedKey": {}}
+
+    client: Any = Meddler(aws.dynamodb, query=endless)
+    assert Waits(client, LEDGER, TTL, clock).before("mail", int(NOW)) == MOST_COUNTED
+    assert len(client.calls) == MOST_COUNTED // PAGE
+
+
+def test_the_key_of_a_row_is_that_of_its_message(waits: Waits) -> None:
+    waits.hold([wait(mail("ü#1"))])
+    assert [row.key for row in due(waits)] == [Key("ü#1", "mail")]
