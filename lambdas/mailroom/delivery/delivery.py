@@ -292,7 +292,7 @@ class Delivery(Generic[M, R]):
             reason = f"expires_at: {message.expires_at} is past"
             return self._fail(claim, "expired", reason, metric="Expired")
         if not claim.unsettled:
-            return self._hold_unsent(claim, message, record)
+            return self._postpone_unsent(claim, message, record)
         # An identical request with the same idempotency key does not send the message a second time.
         if isinstance(evidence, Repeatable):
             return None
@@ -301,13 +301,13 @@ class Delivery(Generic[M, R]):
         # By a redrive an operator decides to send the message once more.
         return None if claim.redriven else self._resend_later(claim)
 
-    def _hold_unsent(self, claim: Claimed, message: M, record: QueueRecord) -> Result | None:
-        """Hold a message that was claimed because it might have been sent, and that has to wait for its time.
+    def _postpone_unsent(self, claim: Claimed, message: M, record: QueueRecord) -> Result | None:
+        """Let a message wait that was claimed because it might have been sent, and whose time has not come.
         Returns None if the message may be sent now."""
         if not self._timing.must_wait(message.key):
             return None
         self._ledger.release(claim)
-        return self._timing.hold_unsent(message.key, record)
+        return self._timing.postpone_unsent(message.key, record)
 
     def _resend_later(self, claim: Claimed) -> Result | None:
         """Postpone the resend of a message whose outcome is unknown. Returns None if the message is resent

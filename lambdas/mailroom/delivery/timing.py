@@ -104,7 +104,7 @@ class SendingTime:
         """Return whether the message has to wait, and was not held because it may have been sent."""
         return key in self._unheld
 
-    def hold_unsent(self, key: Key, record: QueueRecord) -> Result:
+    def postpone_unsent(self, key: Key, record: QueueRecord) -> Result:
         """Hold a message that must wait, after evidence has shown that no try has sent it. Its claim must be
         released before."""
         return self._held(self._unheld.pop(key), record)

@@ -7,7 +7,7 @@ then its mark is removed: after a crash in between it is queued twice, and the c
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
@@ -147,13 +147,11 @@ class Release(Struct, frozen=True):
         late = 0.0
         while in_time() and (batch := [*islice(rows, BATCH)]):
             late = max(late, self.clock() - batch[0].at)
-            self._drop(batch)
-            self._hand_over([row for row in batch if row.waits])
+            self._hand_over(self._waiting(batch))
         lining_up = self.waits.due(shard, self.clock(), lines_up=True)
         while in_time() and (batch := [*islice(lining_up, BATCH)]):
             late = max(late, self.clock() - batch[0].at)
-            self._drop(batch)
-            self._each(lambda row: self.waits.move(row, None), [row for row in batch if row.waits])
+            self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
         record_duration("ReleaseLate", late)
 
     def _line(self, channel: str, in_time: Callable[[], bool]) -> None:
@@ -202,15 +200,15 @@ class Release(Struct, frozen=True):
                 fitting.append(row)
         return fitting, None
 
-    def _open_rows(self, rows: Sequence[WaitingRow]) -> Iterator[WaitingRow]:
+    def _open_rows(self, rows: Sequence[WaitingRow]) -> list[WaitingRow]:
         """Return the rows whose window is open. A row whose window is closed goes back to those that are not
         due yet, and keeps its place."""
         moment = self.clock()
-        self._drop(rows)
-        opens = {row.key: _opens(row, moment) for row in rows}
-        closed = [row for row in rows if row.waits and opens[row.key] > moment]
-        self._each(lambda row: self.waits.move(row, opens[row.key]), closed)
-        return (row for row in rows if row.waits and opens[row.key] <= moment)
+        opens = {row: _opens(row, moment) for row in self._waiting(rows)}
+        self._each(
+            lambda row: self.waits.move(row, opens[row]), [row for row in opens if opens[row] > moment]
+        )
+        return [row for row in opens if opens[row] <= moment]
 
     def _hand_over(self, rows: Sequence[WaitingRow]) -> None:
         """Hand rows over to their queues, and remove their marks. A row at fault does not keep the others
@@ -230,8 +228,7 @@ class Release(Struct, frozen=True):
         held = {str(number): row for number, row in enumerate(rows) if row.reason != SEND_AT}
         failed = self._dispatch(due) | self._requeue(held)
         done = [row for number, row in enumerate(rows) if str(number) not in failed]
-        self._each(self.waits.hand_over, done)
-        self.contents.delete([_name(row) for row in done if row.reason != SEND_AT])
+        self._finish(done)
         count("Released", len(done))
 
     def _dispatch(self, rows: Mapping[str, WaitingRow]) -> set[str]:
@@ -250,23 +247,21 @@ class Release(Struct, frozen=True):
         )
 
     def _requeue(self, rows: Mapping[str, WaitingRow]) -> set[str]:
-        """Send messages to their queues with the contents that they waited with."""
+        """Send messages to their queues with the contents that they waited with. No fax waits like that, so
+        each of these queues can delay one message."""
         bodies = self.contents.get(_name(row) for row in rows.values())
         entries: dict[str, list[Entry]] = defaultdict(list)
-        early = set()
         for reference, row in rows.items():
             url = self.dispatcher.routes.get(row.key.event_type, {}).get(row.lane)
             if row.version not in bodies:
                 self._lose(row, _NO_CONTENT)
             elif url is None:
                 self._lose(row, _NO_LANE.format(row.lane, row.key.event_type))
-            elif url.endswith(".fifo") and row.at > self.clock():  # a FIFO queue delays no single message
-                early.add(reference)
             else:
-                entries[url].append(self._entry(reference, row, bodies[row.version], url))
-        return early.union(*(queues.send(self.dispatcher.sqs, url, batch) for url, batch in entries.items()))
+                entries[url].append(self._entry(reference, row, bodies[row.version]))
+        return set().union(*(queues.send(self.dispatcher.sqs, url, batch) for url, batch in entries.items()))
 
-    def _entry(self, reference: str, row: WaitingRow, body: str, url: str) -> Entry:
+    def _entry(self, reference: str, row: WaitingRow, body: str) -> Entry:
         now = self.clock()
         attributes = {
             "channel": row.key.event_type,
@@ -277,10 +272,7 @@ class Release(Struct, frozen=True):
         with suppress(Invalid, Malformed):  # its worker says what is wrong with it
             message = self.dispatcher.validator.read(decode(body))
             group, attributes["type"] = message.group, message.kind
-        # By its content, a FIFO queue would drop a message that waits a second time within five minutes.
-        duplicate = row.version if url.endswith(".fifo") else None
-        delay = max(0, math.ceil(row.at - now))
-        return Entry(reference, body, attributes, delay, group, duplicate)
+        return Entry(reference, body, attributes, max(0, math.ceil(row.at - now)), group)
 
     def _gone(self, row: WaitingRow) -> None:
         since = self.clock() - _LATE_SECONDS
@@ -294,11 +286,16 @@ class Release(Struct, frozen=True):
         if self.ledger.lose(row.key, row.version, reason):
             logger.error("it cannot be released", extra=about(row.key), reason=reason)
 
-    def _drop(self, rows: Iterable[WaitingRow]) -> None:
-        """Remove the marks of messages that wait no more, and their contents."""
-        over = [row for row in rows if not row.waits]
-        self._each(self.waits.hand_over, over)
-        self.contents.delete([_name(row) for row in over])
+    def _waiting(self, rows: Iterable[WaitingRow]) -> list[WaitingRow]:
+        """Return the rows of messages that still wait, and finish the others."""
+        rows = [*rows]
+        self._finish([row for row in rows if not row.waits])
+        return [row for row in rows if row.waits]
+
+    def _finish(self, rows: Sequence[WaitingRow]) -> None:
+        """Remove the marks and the contents of messages that do not wait any more."""
+        self._each(self.waits.hand_over, rows)
+        self.contents.delete([_name(row) for row in rows if row.reason != SEND_AT])
 
     def _each(self, change: Callable[[WaitingRow], object], rows: Sequence[WaitingRow]) -> None:
         """Change each row, by several threads."""

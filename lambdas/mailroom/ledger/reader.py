@@ -47,7 +47,6 @@ class MarkedWait:
 
     reason: str
     """`send_at`, `outside_window`, `day_used_up` or `provider_refuses`."""
-    version: str
     line: str = ""
     """Channel in whose line it waits for the day; empty if it waits for its time."""
     place: int = 0
@@ -210,7 +209,7 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
         return None
     kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
     mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
-    return MarkedWait(mark["reason"], mark["version"], channel if kind == "line" else "", place)
+    return MarkedWait(mark["reason"], channel if kind == "line" else "", place)
 
 
 def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:

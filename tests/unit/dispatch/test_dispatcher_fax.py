@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from msgspec import structs
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
@@ -13,14 +12,12 @@ from mailroom.dispatch.dispatcher import Dispatcher, Validator
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.waits import OUTSIDE_WINDOW, SHARDS, Waits
+from mailroom.ledger.waits import Waits
 from mailroom.outcomes import callback_of
 from tests.support.unit.dispatching import at, numbered
-from tests.support.unit.events import plenty
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, TOLD, fax, fax_item
 from tests.support.unit.fax import entry as ledger_item
-from tests.support.unit.releasing import Waiting
 from tests.support.unit.shared import BUCKET, LEDGER, TTL, Aws, FakeClock, Item, item
 
 MakeDispatcher = Callable[..., Dispatcher]
@@ -180,22 +177,3 @@ def test_not_before_is_the_systems_own(made: MakeDispatcher, aws: Aws) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(60), not_before=2**40))) == set()
     assert ledger_item(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
     assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])
-
-
-def test_a_fax_that_waits_goes_to_its_queue_not_before_it_is_due_and_once_for_each_wait(
-    made: MakeDispatcher, sqs: Meddler, waiting: Waiting
-) -> None:
-    release = structs.replace(waiting.release(), dispatcher=made())
-    for version in ("first wait", "second wait"):
-        due = waiting.clock.now + 30
-        waiting.hold(cast(Any, fax()), OUTSIDE_WINDOW, due, version)
-        before = len(entries(sqs, "fax.fifo"))
-        for shard in range(SHARDS):
-            release.handle({"shard": shard}, plenty)
-        assert (len(entries(sqs, "fax.fifo")), waiting.marked) == (before, ["f-1"])
-        waiting.clock.advance(30)
-        for shard in range(SHARDS):
-            release.handle({"shard": shard}, plenty)
-        entry = entries(sqs, "fax.fifo")[-1]
-        assert (entry.get("DelaySeconds"), entry["MessageDeduplicationId"]) == (None, version)
-    assert waiting.marked == []

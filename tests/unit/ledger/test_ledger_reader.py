@@ -113,10 +113,10 @@ def test_a_status_says_why_a_message_waits_and_in_which_line(
     hold(ledger, mail(lane="bulk"), NOW, DAY_USED_UP, lines_up=True, put_at=NOW - 60)
     (status,) = reader.find("m-1")
     assert status.waits_for == DAY_USED_UP
-    assert status.wait == MarkedWait(DAY_USED_UP, "v-1", "mail", int(NOW) - 60)
+    assert status.wait == MarkedWait(DAY_USED_UP, "mail", int(NOW) - 60)
     hold(ledger, mail("m-2"))
     (status,) = reader.find("m-2")
-    assert (status.wait, status.scheduled_for) == (MarkedWait(SEND_AT, "v-1", "", int(NOW)), iso(NOW + HOUR))
+    assert (status.wait, status.scheduled_for) == (MarkedWait(SEND_AT, "", int(NOW)), iso(NOW + HOUR))
 
 
 @pytest.mark.parametrize("end", [claimed, lambda ledger: ledger.cancel(KEY)])
