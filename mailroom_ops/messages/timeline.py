@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import epoch
 from mailroom.ledger.reader import FORGOTTEN, READY, MessageStatus
-from mailroom_ops.messages.waiting import WAITS_FOR
+from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
 
 _GOOD = ("sent", "delivered", "opened", "clicked", "read")
 _BAD = ("failed", "bounced", "complained", "undelivered")
@@ -85,7 +85,8 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
     in_line = found.wait is not None and found.wait.line
     if found.scheduled_for and not in_line and not (ended and epoch(ended) < epoch(found.scheduled_for)):
         ahead = epoch(found.scheduled_for) > now
-        detail = f"by {WAITS_FOR[found.waits_for]}" if found.waits_for else "its wait was over"
+        reason = SEND_AT if found.status == READY else found.waits_for
+        detail = f"by {WAITS_FOR[reason]}" if reason else "its wait was over"
         yield Step(found.scheduled_for, "due", detail, "ahead" if ahead else "")
     attempt = max(1, found.attempts + ("completedAt" not in times))
     for name, what, detail, kind in (

@@ -123,7 +123,7 @@ def test_each_recipient_and_each_callback_has_its_steps() -> None:
 def test_what_is_yet_to_come_stands_at_the_end() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com", "send_at": "2026-12-24T09:00:00Z"}
     _, due = timeline(of_mailbox(item, NOW), NOW)
-    assert (due.what, due.kind) == ("due", "ahead")
+    assert (due.what, due.detail, due.kind) == ("due", "by its send_at", "ahead")
 
 
 def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None:
