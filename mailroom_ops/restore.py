@@ -5,6 +5,7 @@ mark, by which dispatch knows that it was put before. The command lists the mess
 know: it cannot tell those that the ledger has forgotten from those that dispatch never had.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
@@ -19,7 +20,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo_batches import batch_get
 from mailroom.aws.dynamo_updates import item_of
-from mailroom.ledger.items import where
+from mailroom.ledger.items import MARK, where
 from mailroom.mailbox import RESTORED
 from mailroom.message.message import Key, encode
 from mailroom_ops.files import write_whole
@@ -103,6 +104,7 @@ def restore(
             for items in (page["Items"] for page in pages):
                 if table is Table.MAILBOX:
                     items = [{**each, RESTORED: each["id"]} for each in items]
+                items = [_without_past_wait(item) for item in items]
                 stored = [*threads.map(lambda item: _put(client, target, keys, item), items)]
                 copied += sum(map(is_, items, stored))
                 too_large += [key_of(item) for item, there in zip(items, stored, strict=True) if not there]
@@ -114,6 +116,14 @@ def restore(
     kept = read - copied - len(too_large)
     answer = Restored(stage, table, source, read, copied, kept, len(unknown), file, too_large)
     print_answer(answer, partial(_show, first=unknown[:_SHOWN]), as_json=as_json)
+
+
+def _without_past_wait(item: dict[str, Any]) -> dict[str, Any]:
+    """Return the item of a message without its mark if its wait is over by now: the message may have been
+    sent since, and `release` would send it again. `repair` finds such a message, and a person decides."""
+    if "waits_at" not in item or int(item["waits_at"]["N"]) > time.time():
+        return item
+    return {name: value for name, value in item.items() if name not in MARK}
 
 
 def _keys(client: "DynamoDBClient", table: str) -> list[str]:

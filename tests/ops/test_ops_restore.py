@@ -10,6 +10,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from mailroom.campaigns.runs import Runs
+from mailroom.ledger.items import MARK
 from mailroom_ops import cli
 from tests.support.ops.campaign import RUNS, make_table
 from tests.support.ops.shared import REGION
@@ -63,6 +64,28 @@ def test_what_is_missing_or_older_comes_back_and_what_is_newer_stays(dynamodb: A
     assert (found["older"], found["newer"], found["since"], len(found)) == ("sent", "delivered", "sent", 603)
     again = json.loads(run("--from", RESTORED, "--yes", "--json").stdout)
     assert (again["copied"], again["kept"]) == (0, 602)
+
+
+def test_a_wait_comes_back_only_if_its_time_is_ahead_because_else_its_message_may_have_been_sent_since(
+    dynamodb: Any,
+) -> None:
+    for id_, waits_at in (("past", 1_600_000_000), ("ahead", 10**10)):
+        put(dynamodb, RESTORED, id_, OLD, "scheduled")
+        dynamodb.update_item(
+            TableName=RESTORED,
+            Key={"id": {"S": id_}, "event_type": {"S": "mail"}},
+            UpdateExpression="SET #wait = :wait, waits_in = :in, waits_at = :at",
+            ExpressionAttributeNames={"#wait": "wait"},
+            ExpressionAttributeValues={
+                ":wait": {"M": {}},
+                ":in": {"S": "due#1"},
+                ":at": {"N": f"{waits_at}"},
+            },
+        )
+    assert run("--from", RESTORED, "--yes").exit_code == 0
+    items = {each["id"]["S"]: each for each in dynamodb.scan(TableName=LEDGER)["Items"]}
+    assert {id_ for id_, each in items.items() if each.keys() & MARK} == {"ahead"}
+    assert statuses(dynamodb) == {"past": "scheduled", "ahead": "scheduled"}
 
 
 def test_runs_come_back_with_what_their_ids_are_made_of(dynamodb: Any) -> None:
