@@ -76,6 +76,7 @@ def schema_of_event() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **detail,
         "description": inspect.cleandoc(detail["description"]),
+        "$defs": definitions,
     }
 
 

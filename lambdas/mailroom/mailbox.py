@@ -36,7 +36,7 @@ attributes."""
 KEPT_ATTRIBUTES = frozenset(
     (
         *("id", "event_type", "send_at", "expires_at", "lane", "topic", "callback_url", "ttl", "attempt"),
-        *("window", "time_zone", "template", "template_version", "locale"),
+        *("unless", "window", "time_zone", "template", "template_version", "locale"),
         *("to", "email", "cc", "bcc", "platform", "url"),
     )
 )

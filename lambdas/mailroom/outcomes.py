@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -20,6 +21,7 @@ from mailroom.http.url_policy import host_of
 from mailroom.ledger.change import LedgerChange, change_of
 from mailroom.message.message import MAX_GROUP, Key, encode
 from mailroom.message.outcome import CODES, DETAIL_TYPE, FAILED, SILENT
+from mailroom.message.unless import Condition
 from mailroom.telemetry import about, count, count_by, logger
 
 if TYPE_CHECKING:
@@ -109,14 +111,24 @@ def _common(change: LedgerChange) -> dict[str, Any]:
 
 
 def _shared_fields(change: LedgerChange) -> dict[str, Any]:
-    """Return the fields at the end of every callback's body: the time, the published template, and for a
-    failed message the invalid attribute of the item."""
+    """Return the fields at the end of every callback's body: the time, the published template, for a failed
+    message the invalid attribute of the item, and for a message that its `unless` cancelled the other
+    message."""
     fields: dict[str, Any] = {"timestamp": int(change.at), "timestamp_ms": round(change.at * 1000)}
     if "template_version" in change.new:
         names = ("template", "template_version")
         fields |= {name: change.new[name] for name in names if name in change.new}
+    if (fulfilled := _fulfilled(change)) is not UNSET:
+        fields["unless"] = msgspec.to_builtins(fulfilled)
     field = _error(change).get("field")
     return {**fields, "field": field} if field and change.status == "failed" else fields
+
+
+def _fulfilled(change: LedgerChange) -> Condition | UnsetType:
+    """Return the other message whose outcome has cancelled the message."""
+    if change.status != "cancelled" or "unless_fulfilled" not in change.new:
+        return UNSET
+    return msgspec.convert(change.new["unless_fulfilled"], Condition)
 
 
 def _sentence(change: LedgerChange) -> str:
@@ -176,6 +188,9 @@ class OutcomeEvent(Struct, frozen=True):
     code: Annotated[
         str | UnsetType, Meta(description="why: the error's code, or the type of the bounce or complaint")
     ] = UNSET
+    unless: Annotated[
+        Condition | UnsetType, Meta(description="the other message whose outcome cancelled this one")
+    ] = UNSET
 
 
 MAX_EVENTS = 10
@@ -207,6 +222,7 @@ class EventBus(Struct, frozen=True):
             topic=item.get("topic", UNSET),
             campaign=campaign if campaign in self.settings.campaigns else UNSET,
             code=next(filter(None, codes), _error(change).get("code", UNSET)),
+            unless=_fulfilled(change),
         )
 
     def put(self, events: Sequence[tuple[str, OutcomeEvent]]) -> set[str]:

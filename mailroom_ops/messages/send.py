@@ -75,6 +75,14 @@ def send(
     send_at: Annotated[
         str | None, typer.Option(help="Send at this time, such as 2026-11-21T09:00:00Z.")
     ] = None,
+    unless: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHANNEL:ID:STATUS",
+            help="Do not send if another message has this outcome at that time, such as "
+            "sms:code-17:delivered; several statuses with commas. You may repeat it.",
+        ),
+    ] = None,
     callback_url: Annotated[str | None, typer.Option(help="The URL that gets each outcome.")] = None,
     file: Annotated[str | None, typer.Option(help="A file with a JSON object; - is standard input.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the message has an outcome.")] = False,
@@ -100,6 +108,7 @@ def send(
         "lane": lane,
         "send_at": send_at,
         "callback_url": callback_url,
+        "unless": [_condition(text) for text in unless or ()],
     }
     with aws_faults(stage):
         item = _draft(channel, read_item(file) if file else {}, typed, set_ or ())
@@ -171,7 +180,7 @@ def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAn
 def _draft(
     channel: str | None,
     given: Mapping[str, Any],
-    typed: Mapping[str, str | Sequence[str] | None],
+    typed: Mapping[str, str | Sequence[Any] | None],
     sets: Sequence[str],
 ) -> dict[str, Any]:
     """The item: what a file gave, and over it what was typed. Raises Refused for what cannot be meant."""
@@ -192,6 +201,13 @@ def _draft(
     if item.get("id") is None:
         item["id"] = new_id(kind)
     return item
+
+
+def _condition(text: str) -> dict[str, Any]:
+    """Return the condition in `channel:id:status,status`. The id may contain colons."""
+    channel, _, pair = text.partition(":")
+    id_, _, statuses = pair.rpartition(":")
+    return {"id": id_, "event_type": channel, "status": statuses.split(",")}
 
 
 def new_id(channel: str) -> str:

@@ -15,6 +15,7 @@ from mailroom.clock import Clock, epoch
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Templated, parse
+from mailroom.message.unless import Condition
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.messages.timeline import timeline
 from mailroom_ops.messages.waiting import SEND_AT, Turn, turn_of
@@ -73,6 +74,7 @@ class MessageView(Struct, frozen=True, kw_only=True):
     details: dict[str, Any]
     history: list[dict[str, Any]]
     callbacks: dict[str, dict[str, Any]]
+    unless: list[dict[str, Any]]
     recipients: dict[str, dict[str, Any]]
     advice: list[str]
     unused: list[str] = []
@@ -258,6 +260,7 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
         "provider": message.provider and f"{message.provider} {message.provider_id or ''}".strip(),
         "attempts": message.attempts and f"{message.attempts} ended",
         **{name: f"{detail}" for name, detail in message.details.items()},
+        "unless": "; or ".join(Condition(**condition).text for condition in message.unless),
         "changed": message.updated_at and short(message.updated_at),
         "unused": ", ".join(message.unused),
     }

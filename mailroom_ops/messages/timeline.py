@@ -57,6 +57,8 @@ def meaning(found: MessageStatus) -> str:
     said = channel.sent if channel and found.status == "sent" else _MEANING.get(found.status, "")
     if found.waits_for:
         return "It may not be sent yet."
+    if (found.error or {}).get("code") == "unless":
+        said = "It was not sent, for another message made it needless."
     if (found.error or {}).get("code") == "outcome_unknown":
         said = "Nobody can tell whether it was sent."
     said = said.format(provider=_name(found) or "Its provider")

@@ -95,6 +95,9 @@ def judge(item: Item, *, force: bool) -> Judgement:
     if reached:
         again = "it may arrive twice" if force else f"it would arrive twice{FORCED}"
         return Judgement(force, f"{status}: {reached}, so {again}", twice=True)
+    if "unless_fulfilled" in item:
+        why = f"{status}: {error.get('message')}; to send it after all, put it under a new id without that"
+        return Judgement(go=False, why=why)
     if status == "cancelled" and not force:
         return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")
     said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))

@@ -91,7 +91,8 @@ class ChannelsStack(StageStack):
             polling=row.polling,
             rules=row.rules,
             grants=[
-                Grant(["dynamodb:UpdateItem"], [ledger]),
+                # A message with `unless` reads how others ended.
+                Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 *([Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])] if needs.by_number else []),
                 *self._wait(row),
                 # A message of any channel may have its further attributes there.

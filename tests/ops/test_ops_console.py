@@ -85,6 +85,34 @@ def test_a_message_that_waits_says_for_what_and_can_be_cancelled(
     assert ("Cancel …" in page.words, "Repair …" in page.words) == (False, True)
 
 
+def test_a_follow_up_and_the_message_that_it_names_link_to_each_other(
+    stage: RepairStage, browser: Browser
+) -> None:
+    unless = {"id": "code", "event_type": "sms", "status": ["sent", "delivered"]}
+    times: dict[str, Any] = {"putAt": 1_795_269_600_000, "ttl": 9_999_999_999}
+    stage.know("code", "sms", status="delivered", **times)
+    error = {"code": "unless", "message": "unless: sms code is delivered"}
+    stage.know(
+        "m",
+        status="cancelled",
+        unless=[unless],
+        error=error,
+        unless_fulfilled={**unless, "status": "delivered"},
+        **times,
+    )
+    index(stage.dynamodb)
+    page = message(browser, "m")
+    assert "Not sent if sms code is sent or delivered" in page.words
+    assert (
+        "It was not sent, for another message made it needless. unless: sms code is delivered" in page.words
+    )
+    assert 'href="/message?id=code&amp;channel=sms"' in page.text
+    assert "Send again" not in page.words
+    other = message(browser, "code", "sms")
+    assert "Follow-up mail m cancelled" in other.words
+    assert 'href="/message?id=m&amp;channel=mail"' in other.text
+
+
 def test_an_empty_list_says_how_many_messages_lie_in_queues(stage: RepairStage, browser: Browser) -> None:
     for url in ("mail", "mail-bulk"):
         stage.sqs.send_message(QueueUrl=stage.urls[url], MessageBody="{}")

@@ -93,6 +93,17 @@ def test_what_has_arrived_or_was_taken_back_is_refused_without_force(
     assert len(stage.bodies("mail")) == 1
 
 
+def test_a_message_that_its_unless_cancelled_is_refused_force_or_not_for_it_would_end_the_same_way(
+    stage: RepairStage,
+) -> None:
+    other = {"id": "code-17", "event_type": "sms", "status": "delivered"}
+    error = {"code": "unless", "message": "unless: sms code-17 is delivered"}
+    stage.failed("a", status="cancelled", error=error, unless_fulfilled=other)
+    code, answered = resent("a", "--force", "--yes")
+    assert (code, answered["a"]["result"]) == (1, "refused")
+    assert "unless: sms code-17 is delivered; to send it after all" in answered["a"]["why"]
+
+
 def test_a_message_whose_recipient_was_erased_is_refused_force_or_not(stage: RepairStage) -> None:
     stage.failed("a", erased_at=1)
     stage.put(mail("a"))

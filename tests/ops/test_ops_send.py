@@ -2,16 +2,19 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
 import pytest
 
+from mailroom.clock import iso
 from mailroom_ops.messages.send import SendAnswer, wait_for
 from mailroom_ops.messages.status import reader_of
 from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
 
+SOON = ("--send-at", iso(time.time() + 600))
 HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")
 
 
@@ -76,9 +79,23 @@ def test_the_same_again_exists_and_other_content_is_a_conflict(stage: Stage) -> 
     assert stage.mailbox()["one"]["text"] == "Hi"
 
 
+def test_conditions_are_typed_as_channel_id_and_statuses(stage: Stage) -> None:
+    words = ("--unless", "sms:code:17:delivered", "--unless", "sms:code-18:sent,delivered")
+    ended = run("send", "mail", *HELLO, "--id", "x", *SOON, *words)
+    assert ended.exit_code == 0, ended.stderr
+    assert stage.mailbox()["x"]["unless"] == [
+        {"id": "code:17", "event_type": "sms", "status": ["delivered"]},
+        {"id": "code-18", "event_type": "sms", "status": ["sent", "delivered"]},
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (("mail", *HELLO, "--unless", "sms:code-17:delivered"), "unless: is without send_at"),
+        (("mail", *HELLO, *SOON, "--unless", "sms:code-17"), "unless[0].id: "),
+        (("mail", *HELLO, *SOON, "--unless", "sms:code-17:"), "unless[0].status: '' is no outcome"),
+        (("mail", *HELLO, *SOON, "--unless", "code-17:sent"), "unless[0].id: "),
         (("mail", "--to", "ada@", "--subject", "S", "--text", "T"), "to: 'ada@' is not a mail address"),
         (("mail", *HELLO, "--send-at", "soon"), "send_at: 'soon' is no ISO 8601 time"),
         (("mail", *HELLO, "--callback-url", "http://x.example"), "callback_url: "),

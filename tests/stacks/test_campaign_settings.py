@@ -47,10 +47,14 @@ AUDIENCE = WEEKLY["audience"]
             "window: {'from': '09:00', 'to': '20:00', 'zone': 'Berlin'} has a wrong zone: 'Berlin' is no ",
         ),
         (
+            {"unless": {"column": "push_id", "event_type": "push", "status": ["sennt"]}},
+            "unless.status.0: 'sennt' is unknown; use sent, delivered, ",
+        ),
+        (
             {"attributes": {"window": "always"}},
             "attributes: {'window': 'always'} sets 'window', which a campaign may not set; remove it there.",
         ),
-        ({"speed": 3}, "speed: is not a setting; use one of channel, topic, window, template, "),
+        ({"speed": 3}, "speed: is not a setting; use one of channel, topic, window, unless, template, "),
         (
             {"attributes": {"id": "one"}},
             "attributes: {'id': 'one'} sets 'id', which a campaign may not set; remove it there.",

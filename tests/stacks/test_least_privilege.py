@@ -51,7 +51,8 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_li
     assert "ExportsOutputFnGetAttContents" in contents
     for writes in (may["dynamodb:PartiQLInsert"], may["dynamodb:UpdateItem"] - budgets):
         assert all("ExportsOutputFnGetAttLedger" in each for each in writes)
-    preferences, suppressions = sorted(may["dynamodb:BatchGetItem"])
+    ledger, preferences, suppressions = sorted(may["dynamodb:BatchGetItem"])
+    assert "ExportsOutputFnGetAttLedger" in ledger
     assert "ExportsOutputFnGetAttPreferences" in preferences
     assert "ExportsOutputFnGetAttSuppressions" in suppressions
     (secret,) = may["secretsmanager:GetSecretValue"]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from mailroom.api.answers import CHECKED, UNUSED, Checked, EntryAnswer
+from mailroom.message.unless import Condition
 
 _Moment = Annotated[str, Meta(description="ISO 8601, UTC", examples=["2026-11-21T09:00:00.000Z"])]
 _Reason = Annotated[
@@ -107,6 +108,9 @@ class StatusAnswer(Struct):
     callbacks: Annotated[dict[str, Any] | UnsetType, Meta(description="how each status callback went")] = (
         UNSET
     )
+    unless: Annotated[
+        list[Condition] | UnsetType, Meta(description="outcomes of others, after which it is not sent")
+    ] = UNSET
     recipients: Annotated[
         dict[str, Any] | UnsetType, Meta(description="what became of each, where there are several")
     ] = UNSET

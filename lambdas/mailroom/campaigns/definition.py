@@ -67,6 +67,15 @@ class Module(Struct, frozen=True, tag_field="kind", tag="module"):
 AudienceDefinition = Postgresql | Csv | JsonLines | DynamoTable | Module
 
 
+class Unless(Struct, frozen=True):
+    """Outcomes of another message to the same person, after which the person's message is not sent."""
+
+    column: str
+    """Column of the audience with the id of the other message. If it is empty, the message is sent."""
+    event_type: str
+    status: tuple[str, ...]
+
+
 class Definition(Struct, frozen=True):
     """One campaign. `module` is the path of its own Python file, from the bundle's root."""
 
@@ -84,6 +93,7 @@ class Definition(Struct, frozen=True):
     expires_after_hours: float | None = None
     window: dict[str, str] | None = None
     """The hours in which its messages may go out."""
+    unless: Unless | None = None
     module: str | None = None
 
 

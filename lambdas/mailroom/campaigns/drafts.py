@@ -155,6 +155,10 @@ def item_of(
         own["topic"] = definition.topic
     if definition.window is not None:
         own["window"] = definition.window
+    if definition.unless is not None and (other_id := recipient.attributes.get(definition.unless.column)):
+        status = [*definition.unless.status]
+        own["unless"] = {"id": f"{other_id}", "event_type": definition.unless.event_type, "status": status}
+        own["send_at"] = composed.get("send_at", chunk.scheduled_at)
     if (expires := expiry(definition, chunk.scheduled_at)) is not None:
         own["expires_at"] = iso(expires)
     return {**columns, **definition.attributes, **_portable(definition, composed), **own}

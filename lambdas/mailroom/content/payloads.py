@@ -18,7 +18,8 @@ them are more than a sender has, and would end its batch."""
 OVERSIZE = "oversize"
 """Below it in the bucket lies what producers handed in that is too large for an item."""
 ROUTING = (
-    *("send_at", "expires_at", "window", "lane", "topic", "callback_url", "payload_ref", "ttl", "attempt"),
+    *("send_at", "unless", "expires_at", "window", "lane", "topic", "callback_url"),
+    *("payload_ref", "ttl", "attempt"),
 )
 """What was acted on before a payload is read."""
 _MAX_KEY_BYTES = 1024

@@ -34,6 +34,7 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
+from mailroom.message.unless import OUTCOME_UNKNOWN, Condition
 from mailroom.recipients.choices import AllowedRecipients, BatchChoices, Blocked
 from mailroom.telemetry import logger
 
@@ -291,6 +292,8 @@ class Delivery(Generic[M, R]):
         if message.expired(self._tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
             return self._fail(claim, "expired", reason, metric="Expired")
+        if message.conditions and (fulfilled := self._ledger.fulfilled(message.conditions)):
+            return self._cancel(claim, fulfilled)
         if not claim.unsettled:
             return self._postpone_unsent(claim, message, record)
         # An identical request with the same idempotency key does not send the message a second time.
@@ -491,9 +494,18 @@ class Delivery(Generic[M, R]):
         self._tally.note("Suppressed", "suppressed", code=reason.code)
         return DONE
 
+    def _cancel(self, claim: Claimed, fulfilled: Condition) -> Result:
+        """End a message as cancelled, because a condition of its `unless` is fulfilled. If an earlier try may
+        have sent the message, hold it as `outcome_unknown` instead."""
+        if claim.unsettled:
+            return self._hold(claim, _HELD.format(f"unless: {fulfilled.text}"))
+        self._ledger.cancel_claimed(claim, fulfilled)
+        self._tally.note("Cancelled", "not sent: a condition of its `unless` is fulfilled")
+        return DONE
+
     def _hold(self, claim: Claimed, reason: str) -> Result:
         """End a message whose outcome cannot be known as `outcome_unknown`."""
-        self._ledger.fail(claim, "outcome_unknown", reason)
+        self._ledger.fail(claim, OUTCOME_UNKNOWN, reason)
         self._tally.note("Held", "held: the outcome of an earlier try is unknown")
         return DONE
 

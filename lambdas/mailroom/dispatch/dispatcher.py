@@ -86,6 +86,7 @@ class Validator:
         if message.lane not in self._lanes[message.event_type]:
             lanes = ", ".join(self._lanes[message.event_type])
             raise Invalid("lane", f"{message.lane!r} is not set up for {message.event_type}; use {lanes}")
+        self._check_conditions(message)
         if message.payload_ref is not None:
             self._payloads.key("payload_ref", message.payload_ref)
         if message.expired(now):
@@ -93,6 +94,14 @@ class Validator:
         if (message.due() or 0) > now + MAX_AHEAD_SECONDS:
             raise Invalid("send_at", f"{message.send_at} is over a year ahead; put the item later")
         _check_ttl(message, now)
+
+    def _check_conditions(self, message: Message) -> None:
+        """Raise Invalid for a condition that no message here can fulfil."""
+        for condition in message.conditions:
+            if condition.event_type not in self._lanes:
+                channels = ", ".join(self._lanes)
+                problem = f"event_type {condition.event_type!r:.60} is no channel here; use {channels}"
+                raise Invalid("unless", problem)
 
 
 def _check_ttl(message: Message, now: float) -> None:

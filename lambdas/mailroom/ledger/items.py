@@ -6,7 +6,7 @@ Producers import this module as well, so boto3 is the only package that it may i
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mailroom.aws.dynamo_values import Sets, number, string, strings
+from mailroom.aws.dynamo_values import Sets, image_of, number, string, strings
 
 if TYPE_CHECKING:
     from mailroom.message.message import Message
@@ -72,10 +72,18 @@ def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: s
 
 
 def about_of(message: "Message") -> Sets:
-    """Return a message's recipients, topic and callback URL, and the attributes that lists of messages
-    show."""
+    """Return a message's recipients, topic, callback URL and conditions, and the attributes that lists of
+    messages show."""
     addressing = addressing_of(message.recipient, message.callback_url, message.topic)
-    return addressing | facts_of(message.headline)
+    return addressing | facts_of(message.headline) | _unless_of(message)
+
+
+def _unless_of(message: "Message") -> Sets:
+    conditions = [
+        {"id": condition.id, "event_type": condition.event_type, "status": [*condition.statuses]}
+        for condition in message.conditions
+    ]
+    return image_of({"unless": conditions}) if conditions else {}
 
 
 def addressing_of_any(item: Mapping[str, Any]) -> Sets:

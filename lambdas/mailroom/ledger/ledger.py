@@ -11,8 +11,10 @@ from contextlib import suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from msgspec import structs
+
 from mailroom.aws import clients
-from mailroom.aws.dynamo_batches import insert
+from mailroom.aws.dynamo_batches import batch_get, insert
 from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, values_of
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
@@ -46,6 +48,7 @@ from mailroom.ledger.table import (
 )
 from mailroom.message.message import Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
+from mailroom.message.unless import Condition, word_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -243,16 +246,37 @@ class Ledger(LedgerTable):
     def fail(self, claim: Claimed, code: str, message: str, field: str = "") -> None:
         """Record that the message will not be sent, because the message or its recipient is invalid.
         `message` names the remedy, `field` the invalid attribute."""
-        self._end_unsent(claim, "failed", code, message, field)
+        self._end_unsent(claim, "failed", code, error_of(code, message, field))
 
     def suppress(self, claim: Claimed, code: str, message: str) -> None:
         """Record that the message will not be sent because every recipient has opted out or cannot be
         reached. `message` is the reason."""
-        self._end_unsent(claim, "suppressed", code, message)
+        self._end_unsent(claim, "suppressed", code, error_of(code, message))
 
-    def _end_unsent(self, claim: Claimed, status: Status, code: str, message: str, field: str = "") -> None:
+    def cancel_claimed(self, claim: Claimed, fulfilled: Condition) -> None:
+        """Record that the message will not be sent, because a condition of its `unless` is fulfilled:
+        `fulfilled` has the other message's status."""
+        reason = error_of("unless", f"unless: {fulfilled.text}")
+        by = image_of({"unless_fulfilled": structs.asdict(fulfilled)})
+        self._end_unsent(claim, "cancelled", "unless", reason | by)
+
+    def fulfilled(self, conditions: Sequence[Condition]) -> Condition | None:
+        """Read the messages that the conditions name, and return the first condition that is fulfilled,
+        with the other message's status. A message without a ledger item fulfils none. Raises
+        UnprocessedKeys."""
+        keys = [where(key) for key in {Key(condition.id, condition.event_type) for condition in conditions}]
+        items = batch_get(self._client, {self._table: keys}, consistent=True)[self._table]
+        by_key = {(item["id"], item["event_type"]): item for item in items}
+        for condition in conditions:
+            item = by_key.get((condition.id, condition.event_type), {})
+            word = word_of(item.get("status", ""), item.get("error", {}).get("code", ""))
+            if condition.holds(word):
+                return structs.replace(condition, status=word)
+        return None
+
+    def _end_unsent(self, claim: Claimed, status: Status, code: str, reason: Sets) -> None:
         ending = Update(
-            sets={**self.outcome(claim.key, status), **error_of(code, message, field)},
+            sets={**self.outcome(claim.key, status), **reason},
             adds={"attempts": _ONE},
             removes=TRY_NOTES,
         )
@@ -414,7 +438,7 @@ class Ledger(LedgerTable):
             # Events from before the resend are not about the resent message.
             removes=(
                 *(*TRY_NOTES, *_CLAIM_OVER, *PROVIDER_FACTS),
-                *("completedAt", "provider_id", "error", "failed_on"),
+                *("completedAt", "provider_id", "error", "failed_on", "unless_fulfilled"),
             ),
         )
         condition = f"attribute_exists(completedAt) AND attribute_not_exists(erased_at) AND {unchanged}"

@@ -83,6 +83,8 @@ class MessageStatus:
     """Statuses so far: {at, status, code?}."""
     callbacks: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Results of callbacks, by the callback's name."""
+    unless: list[dict[str, Any]] = field(default_factory=list)
+    """Conditions of the message: {id, event_type, status}, with a list of statuses."""
     recipients: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Outcomes of several recipients, by address."""
 
@@ -200,6 +202,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         details={name: item[name] for name in DETAILS if name in item},
         history=[_readable(entry) for entry in item.get("history", ())],
         callbacks=_entries(item.get("callbacks")),
+        unless=item.get("unless", []),
         recipients=_entries(item.get("recipients")),
     )
 

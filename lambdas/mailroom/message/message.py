@@ -5,7 +5,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal, DecimalException
 from functools import cache
@@ -17,6 +17,7 @@ from msgspec import Meta, Struct, structs
 from mailroom.clock import epoch
 from mailroom.errors import MAX_DEPTH, NUMBERS, Invalid, Malformed, too_deep
 from mailroom.message.address import has_control, to_e164
+from mailroom.message.unless import MAX_CONDITIONS, Condition
 from mailroom.message.window import Window
 
 MAX_ID_BYTES = 180
@@ -184,6 +185,14 @@ class Message(Struct, frozen=True, kw_only=True):
     """Earliest time to send the message: see `due`."""
     expires_at: Time | None = None
     """Time after which sending is pointless: see `expiry`."""
+    unless: Annotated[
+        Condition | list[Condition] | None,
+        Meta(
+            description=f"outcomes of up to {MAX_CONDITIONS} other messages: if one has come at `send_at`, "
+            "the message ends as cancelled"
+        ),
+    ] = None
+    """Outcomes of other messages, after which the message is not sent."""
     lane: Annotated[
         str, Meta(description="bulk never delays normal", extra_json_schema={"enum": list(LANES)})
     ] = "normal"
@@ -229,6 +238,13 @@ class Message(Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> Key:
         return Key(self.id, self.event_type)
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """Conditions of `unless`."""
+        if isinstance(self.unless, Condition):
+            return (self.unless,)
+        return self.unless or ()
 
     @property
     def recipient(self) -> str | list[str]:
@@ -347,6 +363,7 @@ class Message(Struct, frozen=True, kw_only=True):
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
             raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
         self._check_window()
+        self._check_conditions()
         if self.lane not in LANES:
             raise Invalid("lane", f"{self.lane!r:.60} is no lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
@@ -360,6 +377,18 @@ class Message(Struct, frozen=True, kw_only=True):
             raise Invalid("window", f"is not for {self.event_type}; use send_at")
         if self.window is not None:
             self.window.check(self.time_zone)
+
+    def _check_conditions(self) -> None:
+        if self.conditions and self.send_at is None:
+            raise Invalid("unless", "is without send_at, the time at which it is asked; give one")
+        if len(self.conditions) > MAX_CONDITIONS:
+            raise Invalid("unless", f"has {len(self.conditions)} conditions; use at most {MAX_CONDITIONS}")
+        for number, condition in enumerate(self.conditions):
+            field = "unless" if isinstance(self.unless, Condition) else f"unless[{number}]"
+            condition.check(field)
+            _check_id(condition.id, f"{field}.id")
+            if Key(condition.id, condition.event_type) == self.key:
+                raise Invalid(f"{field}.id", "is the message's own; name another message")
 
     def check_objects(self, prefix: str | None) -> None:
         """Raise Invalid for an object in the payload bucket whose key does not begin with `prefix`. Without a
@@ -516,11 +545,11 @@ def _below(prefix: str, ref: str) -> bool:
     return key.startswith(prefix) and not {".", ".."} & {*key.split("/")}
 
 
-def _check_id(id_: str) -> None:
+def _check_id(id_: str, field: str = "id") -> None:
     if has_control(id_):
-        raise Invalid("id", "holds control characters; use printable ones")
+        raise Invalid(field, "holds control characters; use printable ones")
     if len(id_.encode()) > MAX_ID_BYTES:
-        raise Invalid("id", f"is {len(id_.encode())} bytes long; use at most {MAX_ID_BYTES}")
+        raise Invalid(field, f"is {len(id_.encode())} bytes long; use at most {MAX_ID_BYTES}")
 
 
 def _time(field: str, text: str | None) -> float | None:

@@ -14,7 +14,7 @@ from mailroom.errors import Invalid
 from mailroom.ledger.items import where
 from mailroom.ledger.reader import MessageStatus, of_ledger
 from mailroom.message.message import Key
-from mailroom.search.rows import NEWEST, PUT, Rows, forms_of, partitions_of, run_row
+from mailroom.search.rows import NEWEST, PUT, Rows, forms_of, partition_naming, partitions_of, run_row
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -79,6 +79,10 @@ class Finder(Struct, frozen=True):
         InvalidSecret."""
         partitions = [self.rows.partition(each) for each in forms_of(recipient, self.default_region)]
         return self._page(partitions, wanted, cursor, PAGE)
+
+    def naming(self, key: Key) -> list[MessageStatus]:
+        """Return the newest messages that name a message in their `unless`. Raises as `to`."""
+        return self._page([partition_naming(key.event_type, key.id)], ANY, "", PAGE).messages
 
     def _page(self, partitions: Sequence[str], wanted: Filter, cursor: str, most: int) -> FoundPage:
         if cursor and not PUT.fullmatch(cursor):

@@ -56,6 +56,11 @@ NEWEST = tuple(f"newest#{shard}" for shard in range(SHARDS))
 """The partitions of the newest messages."""
 
 
+def partition_naming(event_type: str, id_: str) -> str:
+    """Return the partition of messages that name another message in their `unless`, by its key."""
+    return f"unless#{event_type}#{id_}"
+
+
 def partitions_of(run: str) -> tuple[str, ...]:
     """The partitions of a run's messages; `run` is its campaign and its name: `spring#2026`."""
     return tuple(f"run#{run}#{shard}" for shard in range(SHARDS))
@@ -86,7 +91,9 @@ class Rows(Struct, frozen=True):
             return []
         key, ttl = Key(item["id"], item["event_type"]), int(item["ttl"])
         recipients = dict.fromkeys(map(_form, _recipients(item)))
-        places = [NEWEST[int(put[-1], 16) % SHARDS], *map(self.partition, recipients)]
+        unless = item.get("unless", ())
+        conditions = dict.fromkeys(partition_naming(entry["event_type"], entry["id"]) for entry in unless)
+        places = [NEWEST[int(put[-1], 16) % SHARDS], *map(self.partition, recipients), *conditions]
         return [Row(each, put, key, ttl) for each in places]
 
     def partition(self, form: str) -> str:

@@ -14,9 +14,9 @@ from mailroom.channels.contracts import CHANNELS
 from mailroom.content.payloads import Payloads
 from mailroom.content.versions import DEPLOYED
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
-from mailroom.message.message import run_of
+from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
-from mailroom_ops.console.pages.messages import deployed_at
+from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from mailroom_ops.messages.advice import advice, buttons
 from mailroom_ops.messages.cancel import states_of
@@ -76,6 +76,7 @@ def show(site: Site, asked: Asked) -> Answer:
             "headline": row.headline,
             "recipients": _recipients(message),
             "campaign": run_of(message.id)[0],
+            "followed_by": _followed_by(site, message),
             "advice": advice(message, buttons(site.stage), now, view.since, deleted=item is None, turn=turn),
             "listed": _recipients(message)[:3] if message.status in _LISTED else [],
             "verbs": _VERBS,
@@ -200,6 +201,12 @@ def _reader(site: Site) -> LedgerReader:
     return site.kept("reader", lambda: reader_of(site.session, site.stage))
 
 
+def _followed_by(site: Site, message: MessageStatus) -> list[MessageStatus]:
+    """Return the messages that name this message in their `unless`. Without search the list is empty."""
+    finder = finder_at(site)
+    return [] if finder is None else finder.naming(Key(message.id, message.event_type))
+
+
 def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) -> Sample | None:
     """The item rendered again, with the version of its template that the ledger has; None: there is nothing
     to render."""
@@ -281,7 +288,8 @@ def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None)
         return ["cancel"] if _states(site).can_cancel(message, item) else []
     if message.status in UNDER_WAY:
         return ["repair", "resend"]
-    return ["resend"] if "completedAt" in message.times else []
+    needless = (message.error or {}).get("code") == "unless"  # sent again, it would end the same way
+    return ["resend"] if "completedAt" in message.times and not needless else []
 
 
 def _plan(

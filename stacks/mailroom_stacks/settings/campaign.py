@@ -8,10 +8,12 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from mailroom.campaigns.definition import MAX_PAGES, PAGE_SIZE, RECIPIENTS_PER_MESSAGE
 from mailroom.message.message import MAX_TOPIC
+from mailroom.message.unless import Word
 from mailroom_stacks.settings.sections import DatabaseName, EventType, Section, hours
 
 OWN = (
-    *("id", "event_type", "lane", "topic", "template", "expires_at", "send_at", "attempt", "ttl", "window"),
+    *("id", "event_type", "lane", "topic", "template", "expires_at", "send_at", "attempt", "ttl"),
+    *("window", "unless"),
 )
 """Attributes that are not a campaign's to set under `attributes`: it has other ways, or they are the
 system's."""
@@ -107,6 +109,17 @@ class Audience(Section):
     """For dynamodb: an index of the table."""
 
 
+class Unless(Section):
+    """Outcomes of another message to the same person, after which the person's message is not sent."""
+
+    column: Annotated[str, Field(min_length=1)]
+    """Column of the audience with the id of the other message. If it is empty, the message is sent."""
+    event_type: EventType
+    """Channel of the other message."""
+    status: tuple[Word, ...] = Field(min_length=1)
+    """Statuses of the other message, of which one is enough, such as ["sent", "delivered"]."""
+
+
 class Campaign(Section):
     """One campaign."""
 
@@ -117,6 +130,8 @@ class Campaign(Section):
     window: Annotated[dict[str, str], AfterValidator(hours)] | None = None
     """The hours in which its messages may go out: from, to, days and zone, as of the setting `window` of a
     channel. A column `time_zone` goes before the zone."""
+    unless: Unless | None = None
+    """Outcomes of another message to the same person, after which the person's message is not sent."""
     template: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
     """A folder below templates/ and the channel."""
     concurrency: int = Field(default=5, ge=2, le=1000)

@@ -29,6 +29,7 @@ DEFINED = {
     "max_pages",
     "expires_after_hours",
     "window",
+    "unless",
 }
 """The settings of a campaign that its functions are told as they are."""
 

@@ -1,6 +1,6 @@
 """A dispatcher of the tests' own stage."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -26,16 +26,18 @@ def made(
     sqs: Any = None,
     dynamodb: Any = None,
     lanes: str = "both",
+    channels: Sequence[str] = ("mail",),
     versions: CurrentVersions | None = None,
 ) -> Dispatcher:
     routes = {"normal": aws.urls["mail"], "bulk": aws.urls["mail-bulk"]}
     if lanes == "normal":
         del routes["bulk"]
+    by_channel = dict.fromkeys(channels, routes)
     return Dispatcher(
-        {"mail": routes},
+        by_channel,
         Validator(
             CONTRACTS,
-            {"mail": routes},
+            by_channel,
             payloads=Payloads(aws.s3, BUCKET),
             callbacks=UrlPolicy(),
             clock=clock,

@@ -70,14 +70,15 @@ class FakeAdapter:
     """Adapter that returns the given outcomes in turn, and keeps the messages that it submitted."""
 
     provider = "fake"
-    contract = Mail
 
     def __init__(
         self,
         *outcomes: Outcome | Exception,
         evidence: Evidence | Exception | None = None,
         prepare: Callable[[Mail], None] | None = None,
+        contract: type[Any] = Mail,
     ) -> None:
+        self.contract = contract
         self.account = ANY_ACCOUNT
         self.refusal: Refusal | None = None
         """Reason why the account cannot be opened."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.queues import DUE_AT, PUT_AT
+from mailroom.channels.mail.contract import Mail
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import Delivery, to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
@@ -159,8 +160,11 @@ Make = Callable[..., Post]
 
 @pytest.fixture
 def post(aws: Aws, clock: FakeClock) -> Make:
-    def make(*outcomes: Any, evidence: Any = None, prepare: Any = None, **changes: Any) -> Post:
-        adapter = FakeAdapter(*(outcomes or (Sent("p-1"),)), evidence=evidence, prepare=prepare)
+    def make(
+        *outcomes: Any, evidence: Any = None, prepare: Any = None, contract: Any = Mail, **changes: Any
+    ) -> Post:
+        outcomes = outcomes or (Sent("p-1"),)
+        adapter = FakeAdapter(*outcomes, evidence=evidence, prepare=prepare, contract=contract)
         return Post(aws, clock, adapter, **changes)
 
     return make

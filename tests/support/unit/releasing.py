@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mailroom.budget import Budget
 from mailroom.channels.mail.contract import Mail
+from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.dispatch.release import Lease, Mailbox, Release
 from mailroom.environment import LineSettings
 from mailroom.ledger.contents import Contents, Held
@@ -34,6 +35,8 @@ class Waiting(Struct):
     sqs: Meddler
     settings: LineSettings = UNLIMITED
     lanes: str = "both"
+    channels: Sequence[str] = ("mail",)
+    """Channels, all of which have the queues of mail."""
 
     def meddle(self, **changes: Callable[..., Any]) -> None:
         """Change calls of `release`, by their names."""
@@ -101,10 +104,14 @@ class Waiting(Struct):
         assert all(self.waits.hold(waits[::-1]))
         self.budget.join(NOW - 1000)
 
+    def dispatcher(self) -> Dispatcher:
+        clients: dict[str, Any] = {"sqs": self.sqs, "dynamodb": self.dynamodb}
+        return made(self.aws, self.clock, **clients, lanes=self.lanes, channels=self.channels)
+
     def release(self) -> Release:
         database: Any = self.dynamodb
         return Release(
-            made(self.aws, self.clock, sqs=self.sqs, dynamodb=database, lanes=self.lanes),
+            self.dispatcher(),
             Waits(database, LEDGER, TTL, self.clock),
             Contents(database, CONTENTS, self.clock),
             Mailbox(database, MAILBOX),

@@ -8,12 +8,13 @@ from msgspec import structs
 
 from mailroom.campaigns.audience import Recipient
 from mailroom.campaigns.bodies import MAX_CHUNK_BYTES, Chunk, Next, Start, chunk_of, chunked, collect_body
-from mailroom.campaigns.definition import Definition, Module
+from mailroom.campaigns.definition import Definition, Module, Unless
 from mailroom.campaigns.drafts import item_of
 from mailroom.campaigns.runs import canonical, checked, name_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Malformed
 from mailroom.message.message import encode, parse
+from mailroom.message.unless import Condition
 
 AT = "2026-11-18T13:00:00Z"
 WEEKLY = Definition(
@@ -169,3 +170,23 @@ def test_a_name_that_is_no_time_stays_as_it_is(name: str) -> None:
 def test_a_runs_name_is_its_minute_in_utc() -> None:
     assert name_of("2026-03-29T02:30:59.5+02:00") == "2026-03-29T00:30Z"
     assert checked(name_of(AT)) == "2026-11-18T13:00Z"
+
+
+PUSHED = structs.replace(WEEKLY, unless=Unless("push_id", "push", ("sent",)))
+
+
+def test_the_column_with_another_messages_id_becomes_a_condition_that_is_asked_at_the_runs_time() -> None:
+    item = made(Recipient("17", {**ADA.attributes, "push_id": "push-17", "unless": "x"}), PUSHED)
+    assert item["unless"] == {"id": "push-17", "event_type": "push", "status": ["sent"]}
+    assert item["send_at"] == AT
+    assert parse(item, CONTRACTS).conditions == (Condition("push-17", "push", ["sent"]),)
+
+
+@pytest.mark.parametrize("empty", [{}, {"push_id": ""}, {"push_id": None}])
+def test_a_person_without_another_message_gets_theirs_without_a_condition(empty: dict[str, Any]) -> None:
+    assert not {"unless", "send_at"} & made(Recipient("17", {**ADA.attributes, **empty}), PUSHED).keys()
+
+
+def test_a_later_time_of_the_campaigns_own_code_stands_beside_the_condition() -> None:
+    later = "2026-11-18T15:00:00Z"
+    assert made(Recipient("17", {**ADA.attributes, "push_id": 7}), PUSHED, send_at=later)["send_at"] == later

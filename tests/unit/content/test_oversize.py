@@ -30,6 +30,7 @@ DAY = 86400
 DELIVERY_ATTRIBUTES: dict[str, Any] = {
     "window": {"from": "09:00", "to": "20:00", "zone": "UTC"},
     "send_at": "2026-11-22T09:00:00Z",
+    "unless": {"id": "code-17", "event_type": "mail", "status": "delivered"},
     "expires_at": "2026-11-23T09:00:00Z",
     "lane": "bulk",
     "topic": "news",
@@ -136,7 +137,8 @@ def validator(aws: Aws, clock: FakeClock) -> Validator:
 def test_a_valid_large_item_can_be_sent_with_any_attribute_about_its_delivery(
     aws: Aws, oversize: Oversize, validator: Validator, name: str, value: Any
 ) -> None:
-    large = item(text=LARGE, **{name: value})
+    beside = {"send_at": DELIVERY_ATTRIBUTES["send_at"]} if name == "unless" else {}
+    large = item(text=LARGE, **beside, **{name: value})
     validator.validate(large)
     message = validator.validate(decode(encode(plain(oversize.lightened(image_of(large))))))
     sent = Payloads(aws.s3, BUCKET).expand(message, str(message.payload_ref))

@@ -177,7 +177,9 @@ def test_the_largest_payload_takes_no_more_memory_than_synth_has_reckoned(shape:
     assert peak < (SENDER_MB - OWN_MB) * 2**20
 
 
-@pytest.mark.parametrize("name", ["send_at", "expires_at", "lane", "callback_url", "payload_ref", "ttl"])
+@pytest.mark.parametrize(
+    "name", ["send_at", "unless", "expires_at", "lane", "callback_url", "payload_ref", "ttl"]
+)
 def test_what_dispatch_has_acted_on_is_refused_in_a_payload(aws: Aws, payloads: Payloads, name: str) -> None:
     put(aws, {name: "2026-12-31T00:00:00Z"})
     with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):

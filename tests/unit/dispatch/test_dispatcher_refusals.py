@@ -159,3 +159,13 @@ def test_what_is_no_message_at_all_is_logged_and_stops_nothing(
     assert dispatcher.dispatch(numbered({"a": 1}, item())) == set()
     assert [line["message"] for line in log()] == ["not a message"]
     assert len(aws.receive()) == 1
+
+
+def test_a_condition_on_a_channel_that_the_stage_lacks_is_refused(dispatcher: Dispatcher, aws: Aws) -> None:
+    unless = {"id": "code-17", "event_type": "sms", "status": "delivered"}
+    dispatcher.dispatch(numbered(item(send_at=at(3600), unless=[unless])))
+    assert aws.item()["error"] == {
+        "code": "invalid",
+        "message": "unless: event_type 'sms' is no channel here; use mail",
+        "field": "unless",
+    }

@@ -229,3 +229,15 @@ def test_a_callback_names_the_template_and_version_if_a_published_version_was_us
     published = reported({**MAIL, "template": "welcome", "template_version": 7}, status="sent").payload
     assert (published["template"], published["template_version"]) == ("welcome", 7)
     assert "template" not in reported({**MAIL, "template": "welcome"}, status="sent").payload
+
+
+def test_the_callback_of_a_message_that_its_unless_cancelled_names_the_other_message() -> None:
+    other = {"id": "code-17", "event_type": "sms", "status": "delivered"}
+    error = {"code": "unless", "message": "unless: sms code-17 is delivered"}
+    payload = reported(MAIL, status="cancelled", error=error, unless_fulfilled=other).payload
+    assert (payload["unless"], payload["message"]) == (
+        other,
+        "Mail cancelled: unless: sms code-17 is delivered",
+    )
+    assert "unless" not in reported(MAIL, status="cancelled").payload
+    assert "unless" not in reported(MAIL, status="sent", unless_fulfilled=other).payload

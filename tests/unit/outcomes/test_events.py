@@ -229,3 +229,13 @@ def test_the_eventbridge_client_is_created_only_for_a_stage_with_an_event_bus(
     assert created == ["sqs"]
     Outcomes.of(structs.replace(settings, event_bus="default"))
     assert sorted(created) == ["events", "sqs", "sqs"]
+
+
+def test_an_eventbridge_event_of_a_message_that_its_unless_cancelled_names_the_other_message(
+    outcomes: Consequences, bus: Bus
+) -> None:
+    other = {"id": "code-17", "event_type": "sms", "status": "delivered"}
+    error = {"code": "unless", "message": "unless: sms code-17 is delivered"}
+    outcomes.handle(change(1, MAIL, status="cancelled", error=error, unless_fulfilled=other))
+    (detail,) = bus.details
+    assert (detail["code"], detail["unless"]) == ("unless", other)

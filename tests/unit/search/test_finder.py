@@ -9,6 +9,8 @@ import pytest
 from mailroom.errors import Invalid
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Key
+from mailroom.message.unless import Condition
 from mailroom.search.finder import MOST_LOOKED_AT, PAGE, Filter, Finder
 from tests.support.unit.searching import Search, rows_with
 from tests.support.unit.shared import (
@@ -180,3 +182,21 @@ def test_without_a_country_of_the_stage_a_number_needs_its_own(
 ) -> None:
     finder = Finder(aws.dynamodb, SEARCH, LEDGER, rows_with())
     assert finder.to("617 555 1234").messages == []
+
+
+def test_a_message_finds_those_that_name_it_in_their_unless(
+    search: Search, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    named = Condition("m-1", "mail", "delivered"), Condition("m-1", "mail", "failed")
+    for id_, unless in (("m-2", [*named]), ("m-3", named[0]), ("m-4", Condition("m-1", "sms", "sent"))):
+        claimed(ledger, mail(id_, send_at="2026-11-20T09:00:00Z", unless=unless))
+        clock.advance(1)
+    search.index()
+    assert [message.id for message in search.finder.naming(Key("m-1", "mail"))] == ["m-3", "m-2"]
+    assert search.finder.naming(Key("m-2", "mail")) == []
+    claim = claimed(ledger, mail("m-5", unless=named[0]))
+    search.index()
+    ledger.complete(claim, "ses", "0101")
+    assert Erasure(aws.dynamodb, LEDGER, TTL, clock).empty(claim.key, aws.item("m-5"))
+    search.index()
+    assert [message.id for message in search.finder.naming(Key("m-1", "mail"))] == ["m-3", "m-2"]

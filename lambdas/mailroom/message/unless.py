@@ -1,0 +1,64 @@
+"""Conditions of `unless`: outcomes of other messages, after which a message is not sent any more."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta, Struct
+
+from mailroom.errors import Invalid
+
+MAX_CONDITIONS = 5
+"""Maximum number of conditions of a message. One read asks for all of them."""
+OUTCOME_UNKNOWN = "outcome_unknown"
+"""Code of the `error` of a message that may have been sent, and a word of its own in conditions: such a
+message counts neither as sent nor as failed."""
+_Accepted = Literal["sent", "delivered", "undelivered", "bounced", "complained"]
+_Unsent = Literal["failed", "suppressed", "cancelled", "outcome_unknown"]
+Word = Literal[_Accepted, _Unsent]
+"""Status that a condition may name."""
+WORDS = get_args(Word)
+"""Statuses that a condition may name, in the order of the documentation."""
+_PROVED_BY = {"sent": ("sent", "delivered", "complained"), "delivered": ("delivered", "complained")}
+"""Statuses that prove an earlier status: a recipient who complains has got the message."""
+
+
+class Condition(Struct, frozen=True, forbid_unknown_fields=True):
+    """Condition under which a message is not sent: another message has one of these statuses."""
+
+    id: Annotated[str, Meta(description="of the other message", min_length=1)]
+    """Id of the other message."""
+    event_type: Annotated[str, Meta(description="of the other message", min_length=1)]
+    """Channel of the other message."""
+    status: Annotated[
+        str | list[str],
+        Meta(description=f"one of {', '.join(WORDS)}, or a list of them"),
+    ]
+    """Status, or several, of which one is enough."""
+
+    @property
+    def statuses(self) -> Sequence[str]:
+        """Statuses of which one is enough."""
+        return [self.status] if isinstance(self.status, str) else self.status
+
+    @property
+    def text(self) -> str:
+        """The condition for people: `sms code-17 is delivered`."""
+        return f"{self.event_type} {self.id} is {' or '.join(self.statuses)}"
+
+    def check(self, field: str) -> None:
+        """Raise Invalid, with `field` as the name of the condition, for a status that is none."""
+        if not self.statuses:
+            raise Invalid(f"{field}.status", f"is empty; name one of {', '.join(WORDS)}")
+        for status in self.statuses:
+            if status not in WORDS:
+                words = ", ".join(WORDS)
+                raise Invalid(f"{field}.status", f"{status!r:.60} is no outcome of a message; use {words}")
+
+    def holds(self, word: str) -> bool:
+        """Return whether the other message fulfils the condition; `word` is its status: see `word_of`."""
+        return any(word in _PROVED_BY.get(status, (status,)) for status in self.statuses)
+
+
+def word_of(status: str, code: str) -> str:
+    """Return the word of a message's status and of the code of its `error`, as conditions name it."""
+    return OUTCOME_UNKNOWN if code == OUTCOME_UNKNOWN else status

@@ -1,0 +1,124 @@
+"""The recipes of docs/follow-ups.md, run from the put to each message's end."""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import epoch
+from mailroom.ledger.observer import observe
+from mailroom.message.message import Key
+from mailroom.message.outcome import Status
+from tests.support.docs_pages import Page
+from tests.support.told import told
+from tests.support.unit.post import Make
+from tests.support.unit.releasing import Waiting
+from tests.support.unit.shared import MAILBOX, Item, claimed, mail
+
+CODE, REMINDER, RECALL = (block.text for block in Page("docs/follow-ups.md").blocks("python"))
+CHANNELS = ("mail", "sms", "fax")
+
+
+def items_of(recipe: str, monkeypatch: pytest.MonkeyPatch) -> list[Item]:
+    """Return the items that a recipe puts."""
+    put: list[Item] = []
+
+    class Client:
+        def __init__(self, stage: str) -> None:
+            assert stage == "dev"
+
+        def send_many(self, items: Iterable[Item]) -> None:
+            put.extend(items)
+
+    monkeypatch.setattr("mailroom.client.Mailroom", Client)
+    exec(recipe, {})  # the documentation's own code
+    return put
+
+
+class Stage:
+    """Stage with three channels. `reports`: what each channel's provider reports right after a submit."""
+
+    def __init__(self, waiting: Waiting, post: Make, reports: Mapping[str, Status]) -> None:
+        self._waiting, self._post, self._reports = waiting, post, reports
+        waiting.channels = CHANNELS
+        waiting.clock.now = time.time()  # by which the recipes count
+
+    def run(self, items: Iterable[Item]) -> dict[str, str]:
+        """Put the items, let all their times come, and return how each channel's message ended."""
+        items = [*items]
+        for item in items:
+            self._waiting.aws.put(MAILBOX, **item)
+        numbered = [(str(place), item) for place, item in enumerate(items)]
+        assert self._waiting.dispatcher().dispatch(numbered) == set()
+        self._deliver()
+        for due in sorted(epoch(item["send_at"]) for item in items if "send_at" in item):
+            self._waiting.clock.now = due
+            self._waiting.release_due()
+            self._deliver()
+        ledger = self._waiting.aws.item
+        return {item["event_type"]: str(ledger(item["id"], item["event_type"])["status"]) for item in items}
+
+    def _deliver(self) -> None:
+        bodies = [json.loads(entry["MessageBody"]) for entry in self._waiting.sent]
+        self._waiting.meddle()  # forgets what was sent so far
+        for body in bodies:
+            channel = body["event_type"]
+            worker = self._post(channel=channel, contract=CONTRACTS[channel])
+            worker.handle(body)
+            if worker.submitted and channel in self._reports:
+                observe(self._waiting.ledger, [told(Key(body["id"], channel), self._reports[channel])])
+
+
+@pytest.mark.parametrize(
+    ("reports", "ends"),
+    [
+        ({"sms": "delivered"}, {"sms": "delivered", "mail": "cancelled"}),
+        ({"sms": "undelivered"}, {"sms": "undelivered", "mail": "sent"}),
+        ({}, {"sms": "sent", "mail": "sent"}),
+    ],
+)
+def test_a_code_is_mailed_unless_its_text_was_delivered(
+    waiting: Waiting,
+    post: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    reports: Mapping[str, Status],
+    ends: dict[str, str],
+) -> None:
+    assert Stage(waiting, post, reports).run(items_of(CODE, monkeypatch)) == ends
+
+
+@pytest.mark.parametrize("paid", [True, False])
+def test_an_order_is_not_reminded_of_after_its_receipt(
+    waiting: Waiting, post: Make, monkeypatch: pytest.MonkeyPatch, *, paid: bool
+) -> None:
+    stage = Stage(waiting, post, {})
+    if paid:
+        claimed(waiting.ledger, mail("order-88-receipt"))
+        observe(waiting.ledger, [told(Key("order-88-receipt", "mail"), "sent")])
+    assert stage.run(items_of(REMINDER, monkeypatch)) == {"mail": "cancelled" if paid else "sent"}
+
+
+@pytest.mark.parametrize(
+    ("reports", "ends"),
+    [
+        ({"mail": "delivered"}, {"mail": "delivered", "sms": "cancelled", "fax": "cancelled"}),
+        (
+            {"mail": "bounced", "sms": "delivered"},
+            {"mail": "bounced", "sms": "delivered", "fax": "cancelled"},
+        ),
+        (
+            {"mail": "bounced", "sms": "undelivered"},
+            {"mail": "bounced", "sms": "undelivered", "fax": "sent"},
+        ),
+    ],
+)
+def test_of_three_channels_the_cheapest_that_is_delivered_is_the_last(
+    waiting: Waiting,
+    post: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    reports: Mapping[str, Status],
+    ends: dict[str, str],
+) -> None:
+    assert Stage(waiting, post, reports).run(items_of(RECALL, monkeypatch)) == ends
