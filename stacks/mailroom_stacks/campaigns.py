@@ -10,7 +10,7 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from mailroom.campaigns.definition import LANE, Csv, DynamoTable, JsonLines
+from mailroom.campaigns.definition import LANE, File
 from mailroom.content.versions import CURRENT
 from mailroom.environment import (
     COMPOSE_KEPT_BACK_SECONDS,
@@ -239,20 +239,15 @@ UNKNOWN_SUFFIX = "-??????"
 
 
 def read_audiences(stack: Stack, campaigns: Sequence[EnabledCampaign]) -> Iterator[Grant]:
-    """Reading the files and tables of audiences."""
-    audiences = [each.definition().audience for each in campaigns]
-    files = sorted({each.location for each in audiences if isinstance(each, Csv | JsonLines)})
-    tables = {(each.table, each.index) for each in audiences if isinstance(each, DynamoTable)}
+    """Permissions to read the files of audiences."""
+    audiences = [campaign.definition().audience for campaign in campaigns]
+    files = sorted({audience.location for audience in audiences if isinstance(audience, File)})
     if files:
         # Without s3:ListBucket a file that is not there is refused and not missing: a whole bucket's names
         # would be too much for a better word.
         objects = [each.removeprefix("s3://") for each in files]
         arns = [stack.format_arn(service="s3", region="", account="", resource=each) for each in objects]
         yield Grant(["s3:GetObject"], arns)
-    if tables:
-        names = sorted(f"{table}/index/{index}" if index else table for table, index in tables)
-        arns = [stack.format_arn(service="dynamodb", resource="table", resource_name=each) for each in names]
-        yield Grant(["dynamodb:Scan"], arns)
 
 
 def read_secrets(settings: Settings, databases: Sequence[str]) -> Iterator[Grant]:

@@ -26,7 +26,7 @@ def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_ru
     assert rows[2:5] == [
         "draft sms module by hand not enabled",
         "news sms module by hand enabled",
-        f"weekly mail csv Wednesdays 13:00 Europe/Berlin, next 2026-11-25 enabled {RUN} collected",
+        f"weekly mail file Wednesdays 13:00 Europe/Berlin, next 2026-11-25 enabled {RUN} collected",
     ]
     assert listed()["weekly"]["schedule"] == "0 13 ? * WED * Europe/Berlin"
     assert rows[-1] == "3 campaigns, 2 of them enabled in dev."
@@ -90,4 +90,4 @@ def test_what_the_stage_has_otherwise_stands_over_the_campaigns_own_file(
     cdk["context"]["mailroom"]["dev"]["campaigns"]["overrides"] = {"weekly": overrides}
     world.write("cdk.json", json.dumps(cdk))
     found = listed()["weekly"]
-    assert (found["schedule"], found["audience"]) == (schedule, "csv")
+    assert (found["schedule"], found["audience"]) == (schedule, "file")

@@ -92,12 +92,12 @@ AUDIENCE = WEEKLY["audience"]
         ),
         (
             {"audience__kind": "mongodb"},
-            "audience.kind: 'mongodb' is unknown; use postgresql, csv, jsonl, dynamodb or module.",
+            "audience.kind: 'mongodb' is unknown; use postgresql, file or module.",
         ),
         ({"audience__query": REMOVED}, "audience.query: is missing; postgresql needs it."),
         (
-            {"audience__table": "users"},
-            "audience.table: postgresql does not use it; remove it, or use another kind.",
+            {"audience__location": "s3://people/all.csv"},
+            "audience.location: postgresql does not use it; remove it, or use another kind.",
         ),
         (
             {"audience__query": "SELECT * FROM users WHERE name LIKE 'a%'"},
@@ -115,18 +115,22 @@ AUDIENCE = WEEKLY["audience"]
             f"audience.kind: 'module' needs {FILE[:-4]}py with recipients(page); add it, or use another "
             "kind.",
         ),
-        ({"audience": {"kind": "csv", "key": "id"}}, "audience.location: is missing; csv needs it."),
+        ({"audience": {"kind": "file", "key": "id"}}, "audience.location: is missing; file needs it."),
         (
             {"audience": {**AUDIENCES["csv"], "location": "s3://people/*.csv"}},
             "audience.location: 's3://people/*.csv' does not fit ",
+        ),
+        (
+            {"audience": {**AUDIENCES["csv"], "location": "s3://people/all.xlsx"}},
+            "audience.location: 's3://people/all.xlsx' does not fit ",
         ),
         (
             {"audience": {**AUDIENCES["csv"], "delimiter": ";;"}},
             "audience.delimiter: ';;' is not one ASCII character; use , or ; or a tab.",
         ),
         (
-            {"audience": {**AUDIENCES["dynamodb"], "query": "SELECT 1"}},
-            "audience.query: dynamodb does not use it; remove it, or use another kind.",
+            {"audience": {**AUDIENCES["csv"], "query": "SELECT 1"}},
+            "audience.query: file does not use it; remove it, or use another kind.",
         ),
     ],
 )
@@ -163,9 +167,9 @@ def test_a_delimiter_that_synth_takes_is_one_that_files_may_have() -> None:
             CsvFormat(delimiter, ())
         except Invalid:
             with pytest.raises(ValidationError):
-                Audience(kind="csv", delimiter=delimiter)
+                Audience(kind="file", delimiter=delimiter)
         else:
-            assert Audience(kind="csv", delimiter=delimiter).delimiter == delimiter
+            assert Audience(kind="file", delimiter=delimiter).delimiter == delimiter
 
 
 def test_a_doubled_percent_sign_is_sqls_own(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from mailroom.campaigns import definition
-from mailroom.campaigns.definition import Csv, DynamoTable, JsonLines, Module, Postgresql
+from mailroom.campaigns.definition import File, Module, Postgresql
 from mailroom.environment import DatabaseSettings
 from mailroom_stacks.campaigns import DEFINITIONS
 from mailroom_stacks.constructs.function import SEND_TRACES
@@ -165,7 +165,6 @@ def test_collect_may_read_what_the_enabled_campaigns_name_and_nothing_else(whole
         "arn:aws:s3:::people-dev/coupons.csv",
         "arn:aws:s3:::people/all/of-them.jsonl",
     }
-    assert may["dynamodb:Scan"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/users-dev/index/by-plan"}
     secrets = "arn:aws:secretsmanager:eu-central-1:111122223333:secret"
     assert may["secretsmanager:GetSecretValue"] == either(f"{secrets}:app-AbCdEf", f"{secrets}:shop-AbCdEf")
     own, audience = sorted(may["sqs:SendMessage"], reverse=True)
@@ -184,7 +183,6 @@ def test_collect_may_read_what_the_enabled_campaigns_name_and_nothing_else(whole
         ("postgresql", "secretsmanager:GetSecretValue"),
         ("csv", "s3:GetObject"),
         ("jsonl", "s3:GetObject"),
-        ("dynamodb", "dynamodb:Scan"),
         ("module", None),
     ],
 )
@@ -193,7 +191,7 @@ def test_collect_may_read_only_the_kind_of_audience_that_there_is(
 ) -> None:
     folder = put(tmp_path, module=MODULE, audience=AUDIENCES[kind])
     may = with_campaigns(folder, "weekly").policy(COLLECT)
-    reading = {"secretsmanager:GetSecretValue", "s3:GetObject", "dynamodb:Scan"}
+    reading = {"secretsmanager:GetSecretValue", "s3:GetObject"}
     assert may.keys() & reading == ({action} if action else set())
 
 
@@ -278,9 +276,8 @@ def test_the_definitions_are_what_the_functions_read(tmp_path: Path) -> None:
     read = definition.read(file)
     assert {name: type(each.audience) for name, each in read.items()} == {
         "postgresql": Postgresql,
-        "csv": Csv,
-        "jsonl": JsonLines,
-        "dynamodb": DynamoTable,
+        "csv": File,
+        "jsonl": File,
         "module": Module,
     }
     weekly = read["postgresql"]
@@ -293,9 +290,8 @@ def test_the_definitions_are_what_the_functions_read(tmp_path: Path) -> None:
     assert weekly.audience == Postgresql(
         "app", WEEKLY["audience"]["query"], WEEKLY["audience"]["key"], ("email",)
     )
-    assert read["csv"].audience == Csv("s3://people-dev/coupons.csv", "customer")
+    assert read["csv"].audience == File("s3://people-dev/coupons.csv", "customer")
     assert read["csv"].module == "campaigns/csv/campaign.py"
-    assert read["dynamodb"].audience == DynamoTable("users-dev", "id", (), "by-plan")
 
 
 def test_what_a_stage_has_otherwise_goes_over_the_campaigns_file(tmp_path: Path) -> None:

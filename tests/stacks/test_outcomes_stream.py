@@ -93,7 +93,7 @@ def test_with_a_bus_outcomes_reads_every_outcome_and_may_put_its_own_events_alon
     assert pattern["dynamodb"]["NewImage"] == {"status": {"S": [{"anything-but": [*SILENT]}]}}
     given = routing.environment("mailroom-dev-outcomes")
     assert (given["EVENT_BUS"], given["EVENT_SOURCE"]) == ("orders", "mailroom.dev")
-    assert json.loads(given["CAMPAIGNS"]) == ["csv", "dynamodb", "jsonl", "module", "postgresql"]
+    assert json.loads(given["CAMPAIGNS"]) == ["csv", "jsonl", "module", "postgresql"]
     (statement,) = put_events(routing)
     assert text(statement["Resource"]) == "arn:aws:events:eu-central-1:111122223333:event-bus/orders"
     assert statement["Condition"] == {

@@ -193,7 +193,7 @@ def check_columns(columns: Iterable[str], key: str, needed: Iterable[str]) -> No
 
 
 def name_of(values: Mapping[str, Any], key: str, otherwise: str) -> str:
-    """Where an entry of a database or table is: at its key, if that may be shown; `otherwise` if not."""
+    """Where an entry of a database is: at its key, if that may be shown; `otherwise` if not."""
     value = values.get(key)
     shown = isinstance(value, int | UUID) or (isinstance(value, str) and 0 < len(value) <= MAX_KEY_BYTES)
     return f"key {value!s}" if shown and str(value).isprintable() else otherwise

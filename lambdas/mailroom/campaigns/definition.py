@@ -32,30 +32,15 @@ class Postgresql(Struct, frozen=True, tag_field="kind", tag="postgresql"):
     """Columns that may not be empty; of every kind."""
 
 
-class Csv(Struct, frozen=True, tag_field="kind", tag="csv"):
-    """The lines of a CSV file with a header, at `location` (s3://bucket/key)."""
+class File(Struct, frozen=True, tag_field="kind", tag="file"):
+    """The lines of a file at `location` (s3://bucket/key): a JSON object each if the location ends in .jsonl,
+    or CSV with a header if it ends in .csv."""
 
     location: str
     key: str
     columns: tuple[str, ...] = ()
     delimiter: str = ","
-
-
-class JsonLines(Struct, frozen=True, tag_field="kind", tag="jsonl"):
-    """The lines of a file at `location` (s3://bucket/key), each a JSON object."""
-
-    location: str
-    key: str
-    columns: tuple[str, ...] = ()
-
-
-class DynamoTable(Struct, frozen=True, tag_field="kind", tag="dynamodb"):
-    """The items of a DynamoDB table, or of an `index` of it."""
-
-    table: str
-    key: str
-    columns: tuple[str, ...] = ()
-    index: str | None = None
+    """The separator of cells in a CSV file."""
 
 
 class Module(Struct, frozen=True, tag_field="kind", tag="module"):
@@ -64,7 +49,7 @@ class Module(Struct, frozen=True, tag_field="kind", tag="module"):
     columns: tuple[str, ...] = ()
 
 
-AudienceDefinition = Postgresql | Csv | JsonLines | DynamoTable | Module
+AudienceDefinition = Postgresql | File | Module
 
 
 class Unless(Struct, frozen=True):

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from mailroom.campaigns.audience import Found, Page, Rows, check_columns
-from mailroom.campaigns.definition import Csv, JsonLines
+from mailroom.campaigns.definition import File
 from mailroom.campaigns.file_formats import (
     CHUNK_BYTES,
     LOCATION,
@@ -36,7 +36,7 @@ MAX_PAGE_BYTES = 8 * 1024 * 1024
 class FileAudience(Struct, frozen=True):
     """The entries of one file, of any size. A fault names the line, as an editor counts, and the column."""
 
-    definition: Csv | JsonLines
+    definition: File
     client: "S3Client"
 
     def page(self, page: Page) -> Found:
@@ -56,7 +56,7 @@ class FileAudience(Struct, frozen=True):
     def _format(self, lines: Lines, cursor: dict[str, Any]) -> Format:
         """How the file is written. The cursor carries the header of a CSV file from page to page."""
         asked = self.definition
-        if isinstance(asked, JsonLines):
+        if asked.location.endswith(".jsonl"):
             return JsonLinesFormat()
         if "header" not in cursor:
             cursor["header"] = read_header(lines, asked.delimiter)

@@ -184,10 +184,14 @@ class UrlPolicy:
 
     def _problem(self, text: str) -> str | None:
         """Return why an address is refused, as the end of a sentence, or None if it is allowed."""
-        reached = _reached(ip_address(text))
-        if any(_in(address, _NEVER) for address in reached):
+        address = ip_address(text)
+        if _in(address, _IPV4_IN_IPV6):
+            address = IPv4Address(address.packed[12:])
+        if _in(address, _NEVER):
             return "is link-local or a cloud's metadata service, which no setting allows; use a public host"
-        if not all(_in(address, self._networks) or _public(address) for address in reached):
+        if _in(address, _CARRIERS) or address.packed[8:12] in _ISATAP:
+            return "carries another address, as 6to4 and Teredo do, which no setting allows; use that address"
+        if _in(address, _NOT_PUBLIC) and not _in(address, self._networks):
             return "is not public; use a host on the internet, or have its network put on allowed_networks"
         return None
 
@@ -253,49 +257,26 @@ _NOT_PUBLIC = _networks(
     "203.0.113.0/24",  # documentation
     "224.0.0.0/4",  # multicast
     "240.0.0.0/4",  # reserved, broadcast
-    "2001::/23",  # IETF protocols: Teredo, benchmarks, ORCHID
+    "2001::/23",  # IETF protocols: benchmarks, ORCHID
     "2001:db8::/32",  # documentation
-    "2002::/16",  # 6to4, given up by RFC 7526
     "3fff::/20",  # documentation
+    # All but 2000::/3, from which IANA assigns every public address: loopback, (unique) local, site-local,
+    # multicast, 5f00::/16.
+    "::/3",
+    "4000::/2",
+    "8000::/1",
 )
-# IANA assigns every public address from it: no loopback, (unique) local, site-local, multicast, 5f00::/16.
-_GLOBAL_UNICAST = IPv6Network("2000::/3")
-
-_MAPPED, _NAT64 = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
-_TEREDO, _6TO4, _LOCAL_NAT64 = (IPv6Network(text) for text in ("2001::/32", "2002::/16", "64:ff9b:1::/48"))
-_LAST_FOUR = _networks("::/96", "::ffff:0:0:0/96")  # IPv4-compatible, IPv4-translated
+# IPv4-mapped, and NAT64: other spellings of IPv4 addresses, to which the kernel or a NAT gateway sends.
+_IPV4_IN_IPV6 = _networks("::ffff:0:0/96", "64:ff9b::/96")
+# IPv4-compatible (without ::/104, which has ::1), IPv4-translated, NAT64 of a network's own, Teredo, 6to4.
+# Relays and routers may send packets on to the address that one of these carries. No receiver has one.
+_CARRIERS = (
+    *IPv6Network("::/96").address_exclude(IPv6Network("::/104")),
+    *_networks("::ffff:0:0:0/96", "64:ff9b:1::/48", "2001::/32", "2002::/16"),
+)
 _ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
+"""The third word of an ISATAP address, in any network."""
 
 
 def _in(address: Address, networks: tuple[Network, ...]) -> bool:
     return any(address in network for network in networks)
-
-
-def _public(address: Address) -> bool:
-    if _in(address, _NOT_PUBLIC):
-        return False
-    return isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST
-
-
-def _reached(address: Address) -> list[Address]:
-    """Return every address that a packet for `address` may end at: `address` and those embedded in it."""
-    if isinstance(address, IPv4Address):
-        return [address]
-    embedded: list[Address] = [IPv4Address(packed) for packed in _embedded(address)]
-    # An address in these networks is another spelling of IPv4: the kernel or a NAT gateway sends IPv4.
-    return embedded if address in _MAPPED or address in _NAT64 else [address, *embedded]
-
-
-def _embedded(address: IPv6Address) -> list[bytes]:
-    packed = address.packed
-    last = packed[12:]
-    if address in _MAPPED or address in _NAT64 or _in(address, _LAST_FOUR):
-        return [last]
-    if address in _6TO4:
-        return [packed[2:6]]
-    if address in _TEREDO:  # the server's address, and the client's with all bits inverted
-        return [packed[4:8], bytes(byte ^ 0xFF for byte in last)]
-    if address in _LOCAL_NAT64:  # a network may use any form of RFC 6052
-        without_u = packed[:8] + packed[9:]
-        return [last, *(without_u[start : start + 4] for start in (6, 7, 8))]
-    return [last] if packed[8:12] in _ISATAP else []

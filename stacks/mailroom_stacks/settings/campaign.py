@@ -20,9 +20,8 @@ system's."""
 ADDRESSES = ("to", "email", "cc", "bcc")
 """Nor are these: one for all is never meant, and a second addressee would take the unsubscribe link away."""
 _STAGE = r"\{stage\}"
-# Neither may hold what IAM reads as a pattern.
-_LOCATION = rf"^s3://([a-z0-9.-]|{_STAGE})+/([^*?${{}}\x00-\x1f]|{_STAGE})+$"
-_TABLE = rf"^([A-Za-z0-9_.-]|{_STAGE}){{3,255}}$"
+# A location may not hold what IAM reads as a pattern.
+_LOCATION = rf"^s3://([a-z0-9.-]|{_STAGE})+/([^*?${{}}\x00-\x1f]|{_STAGE})*\.(csv|jsonl)$"
 _CRON_FIELD = r"[0-9A-Za-z*?,/#-]+"
 _NOT_PYTHONS = re.compile(r"%(?!%|\(scheduled_at\)s)")
 
@@ -89,8 +88,8 @@ class Schedule(Section):
 class Audience(Section):
     """Whom the campaign is for, and where they stand."""
 
-    kind: Literal["postgresql", "csv", "jsonl", "dynamodb", "module"]
-    """The rows of a query, the lines of a file in S3, a table's items, or what campaign.py hands out."""
+    kind: Literal["postgresql", "file", "module"]
+    """The rows of a query, the lines of a file in S3, or the people that campaign.py hands out."""
     key: str | None = Field(default=None, pattern=r"^[^\x00-\x1f]{1,255}$")
     """The column that tells people apart: never an address, for it becomes part of an id."""
     columns: tuple[Annotated[str, Field(min_length=1)], ...] = ()
@@ -100,13 +99,9 @@ class Audience(Section):
     query: Annotated[str, AfterValidator(_query)] | None = Field(default=None, min_length=1)
     """For postgresql: one SELECT; %(scheduled_at)s in it is the run's time."""
     location: str | None = Field(default=None, pattern=_LOCATION)
-    """For csv and jsonl: s3://bucket/key."""
+    """For file: s3://bucket/key, whose ending .csv or .jsonl is the format."""
     delimiter: Annotated[str, AfterValidator(_delimiter)] | None = None
-    """For csv: what separates cells; a comma by default."""
-    table: str | None = Field(default=None, pattern=_TABLE)
-    """For dynamodb: the table's name."""
-    index: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]{3,255}$")
-    """For dynamodb: an index of the table."""
+    """For a CSV file: the separator of cells; a comma by default."""
 
 
 class Unless(Section):

@@ -75,13 +75,12 @@ class EnabledCampaign:
         }
 
     def definition(self) -> Definition:
-        """The campaign as its functions read it; {stage} in its audience is the stage's name."""
+        """The campaign as its functions read it; {stage} in its location is the stage's name."""
         chosen = self.chosen
         template = {"template": chosen.template} if chosen.template else {}
         audience = chosen.audience.model_dump(mode="json", exclude_none=True)
-        for name in ("location", "table"):
-            if name in audience:
-                audience[name] = audience[name].replace("{stage}", self.stage)
+        if "location" in audience:
+            audience["location"] = audience["location"].replace("{stage}", self.stage)
         told = {
             "name": self.name,
             "module": self.module,

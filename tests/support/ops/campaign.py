@@ -31,7 +31,7 @@ template = "weekly"
 cron = "0 13 ? * WED *"
 time_zone = "Europe/Berlin"
 [audience]
-kind = "csv"
+kind = "file"
 location = "s3://lists/{stage}.csv"
 key = "user"
 """

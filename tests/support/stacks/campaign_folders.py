@@ -36,9 +36,8 @@ WEEKLY: dict[str, Any] = {
 }
 AUDIENCES: dict[str, dict[str, Any]] = {
     "postgresql": WEEKLY["audience"],
-    "csv": {"kind": "csv", "location": "s3://people-{stage}/coupons.csv", "key": "customer"},
-    "jsonl": {"kind": "jsonl", "location": "s3://people/all/of-them.jsonl", "key": "id"},
-    "dynamodb": {"kind": "dynamodb", "table": "users-{stage}", "index": "by-plan", "key": "id"},
+    "csv": {"kind": "file", "location": "s3://people-{stage}/coupons.csv", "key": "customer"},
+    "jsonl": {"kind": "file", "location": "s3://people/all/of-them.jsonl", "key": "id"},
     "module": {"kind": "module"},
 }
 MODULE = "def recipients(page):\n    return None\n"
@@ -65,7 +64,7 @@ def put(root: Path, name: str = "weekly", module: str = "", **changes: Any) -> P
 
 
 def of_each_kind(root: Path) -> Path:
-    """Folders of five campaigns, each named by its audience's kind; two of them have code of their own."""
+    """Folders of four campaigns, each named by its audience; two of them have code of their own."""
     for kind, audience in AUDIENCES.items():
         own = {"module": MODULE, "csv": MODULE}.get(kind, "")
         databases = {"databases": ["shop"]} if kind == "module" else {}

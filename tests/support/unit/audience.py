@@ -11,10 +11,10 @@ from botocore.response import StreamingBody
 from msgspec import structs
 
 from mailroom.campaigns.audience import Audience, Connections, Found, Page, Recipient
-from mailroom.campaigns.definition import Csv, JsonLines
+from mailroom.campaigns.definition import File
 from mailroom.campaigns.file_audience import FileAudience
 
-LOCATION = "s3://lists/people/all.txt"
+LOCATION, JSON_LINES = "s3://lists/people/all.csv", "s3://lists/people/all.jsonl"
 RUN, TIME = "2026-11-18T13:00Z", "2026-11-18T13:00:00Z"
 
 
@@ -55,7 +55,7 @@ class Bucket:
 
     def get_object(self, **asked: Any) -> dict[str, Any]:
         self.asked.append(asked)
-        assert (asked["Bucket"], asked["Key"]) == ("lists", "people/all.txt")
+        assert f"s3://{asked['Bucket']}/{asked['Key']}" in (LOCATION, JSON_LINES)
         size = len(self.content)
         if asked.get("IfMatch", self.content.etag) != self.content.etag:
             raise refusal("PreconditionFailed", 412)
@@ -79,12 +79,13 @@ def csv(
     content: Content | bytes, key: str = "id", columns: Sequence[str] = (), delimiter: str = ","
 ) -> FileAudience:
     """An audience of a CSV file with this content."""
-    return FileAudience(Csv(LOCATION, key, tuple(columns), delimiter), Bucket(content))  # type: ignore[arg-type]
+    return FileAudience(File(LOCATION, key, tuple(columns), delimiter), Bucket(content))  # type: ignore[arg-type]
 
 
 def jsonl(content: bytes, key: str = "id", columns: Sequence[str] = ()) -> FileAudience:
     """An audience of a JSON Lines file with this content."""
-    return FileAudience(JsonLines(LOCATION, key, tuple(columns)), Bucket(content))  # type: ignore[arg-type]
+    definition = File(JSON_LINES, key, tuple(columns))
+    return FileAudience(definition, Bucket(content))  # type: ignore[arg-type]
 
 
 def page(cursor: Any = None, size: int = 1000) -> Page:

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 
 from mailroom.campaigns.audience import Recipient
-from mailroom.campaigns.definition import Csv
+from mailroom.campaigns.definition import File
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.file_formats import MAX_RECORD_BYTES
 from mailroom.errors import Invalid
@@ -284,8 +284,8 @@ def test_a_cursor_carries_the_header_and_the_version_and_is_small() -> None:
 
 def test_a_file_that_changes_under_the_run_stops_it() -> None:
     bucket = Bucket(HEADER + b"1,ann@example.com,Ann\n2,bo@example.com,Bo\n")
-    audience = FileAudience(Csv(LOCATION, "id"), bucket)  # type: ignore[arg-type]
+    audience = FileAudience(File(LOCATION, "id"), bucket)  # type: ignore[arg-type]
     cursor = audience.page(page(size=1)).cursor
     bucket.content.data += b"3,cy@example.com,Cy\n"
-    with pytest.raises(Invalid, match=r"audience\.location: s3://lists/people/all\.txt has changed since"):
+    with pytest.raises(Invalid, match=r"audience\.location: s3://lists/people/all\.csv has changed since"):
         audience.page(page(cursor))

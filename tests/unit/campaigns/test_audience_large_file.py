@@ -10,7 +10,7 @@ from functools import lru_cache
 import pytest
 
 from bench.memory import most_megabytes
-from mailroom.campaigns.definition import Csv
+from mailroom.campaigns.definition import File
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.file_formats import CHUNK_BYTES
 from tests.support import ROOT
@@ -110,7 +110,7 @@ def test_a_page_of_a_thousand_lines_takes_a_few_megabytes() -> None:
 def test_a_page_costs_one_request_wherever_it_lies() -> None:
     content = Generated(LINES)
     bucket = Bucket(content)
-    audience = FileAudience(Csv(LOCATION, "id"), bucket)  # type: ignore[arg-type]
+    audience = FileAudience(File(LOCATION, "id"), bucket)  # type: ignore[arg-type]
     first = audience.page(page())
     assert first.cursor["offset"] == len(HEADER) + 1000 * WIDTH
     middle = first.cursor | {"offset": len(HEADER) + 190_000 * WIDTH, "line": 190_002}

@@ -1,6 +1,5 @@
 """Audiences on AWS itself, as moto has it; and which of them a campaign's definition asks for."""
 
-import re
 from typing import Any
 
 import pytest
@@ -10,20 +9,18 @@ from msgspec import structs
 from mailroom.campaigns.audience import Recipient
 from mailroom.campaigns.definition import (
     AudienceDefinition,
-    Csv,
     Definition,
-    DynamoTable,
-    JsonLines,
+    File,
     Module,
     Modules,
     Postgresql,
 )
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.postgresql import PostgresqlAudience
-from mailroom.campaigns.sources import TableAudience, audience_of
+from mailroom.campaigns.sources import audience_of
 from mailroom.errors import Invalid
-from tests.support.unit.audience import faults, keys, page, people, refusal
-from tests.support.unit.shared import BUCKET, MAILBOX, Aws
+from tests.support.unit.audience import keys, page, people, refusal
+from tests.support.unit.shared import BUCKET, Aws
 
 PLACE = f"s3://{BUCKET}/lists/people 1%.csv"
 
@@ -37,9 +34,7 @@ def made(audience: AudienceDefinition, aws: Aws) -> Any:
 
 
 def test_each_kind_has_its_audience(aws: Aws) -> None:
-    assert isinstance(made(Csv(PLACE, "id"), aws), FileAudience)
-    assert isinstance(made(JsonLines(PLACE, "id"), aws), FileAudience)
-    assert isinstance(made(DynamoTable("people", "id"), aws), TableAudience)
+    assert isinstance(made(File(PLACE, "id"), aws), FileAudience)
     assert isinstance(made(Postgresql("app", "SELECT 1 AS id", "id"), aws), PostgresqlAudience)
     with pytest.raises(Invalid, match=r"the campaign's folder has no campaign\.py"):
         made(Module(), aws).page(page())
@@ -49,21 +44,21 @@ def test_each_kind_has_its_audience(aws: Aws) -> None:
 def test_a_file_in_s3_is_read_by_pages(aws: Aws, size: int) -> None:
     lines = [f"{number},p{number}@example.com\n" for number in range(7)]
     aws.s3.put_object(Bucket=BUCKET, Key="lists/people 1%.csv", Body="".join(["id,email\n", *lines]).encode())
-    found = people(made(Csv(PLACE, "id"), aws), size)
+    found = people(made(File(PLACE, "id"), aws), size)
     assert found == [Recipient(str(number), {"email": f"p{number}@example.com"}) for number in range(7)]
 
 
 def test_an_empty_file_in_s3_has_an_end(aws: Aws) -> None:
-    aws.s3.put_object(Bucket=BUCKET, Key="empty", Body=b"")
-    assert keys(made(JsonLines(f"s3://{BUCKET}/empty", "id"), aws)) == []
+    aws.s3.put_object(Bucket=BUCKET, Key="empty.jsonl", Body=b"")
+    assert keys(made(File(f"s3://{BUCKET}/empty.jsonl", "id"), aws)) == []
 
 
 def test_a_file_that_was_put_anew_under_the_run_stops_it(aws: Aws) -> None:
-    audience = made(JsonLines(f"s3://{BUCKET}/list", "id"), aws)
-    aws.s3.put_object(Bucket=BUCKET, Key="list", Body=b'{"id": 1}\n{"id": 2}\n')
+    audience = made(File(f"s3://{BUCKET}/list.jsonl", "id"), aws)
+    aws.s3.put_object(Bucket=BUCKET, Key="list.jsonl", Body=b'{"id": 1}\n{"id": 2}\n')
     cursor = audience.page(page(size=1)).cursor
     assert [each.key for each in audience.page(page(cursor)).recipients] == ["2"]
-    aws.s3.put_object(Bucket=BUCKET, Key="list", Body=b'{"id": 1}\n{"id": 2}\n{"id": 3}\n')
+    aws.s3.put_object(Bucket=BUCKET, Key="list.jsonl", Body=b'{"id": 1}\n{"id": 2}\n{"id": 3}\n')
     with pytest.raises(Invalid, match="has changed since the run began; start the run again"):
         audience.page(page(cursor))
 
@@ -73,13 +68,13 @@ def test_a_file_that_was_put_anew_under_the_run_stops_it(aws: Aws) -> None:
 )
 def test_a_location_outside_s3_is_refused(aws: Aws, location: str) -> None:
     with pytest.raises(Invalid, match=r"audience\.location: .* is no place in S3; use s3://bucket/key"):
-        made(Csv(location, "id"), aws).page(page())
+        made(File(location, "id"), aws).page(page())
 
 
 def test_a_file_that_is_missing_is_said_and_an_outage_raised(
     aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    audience = made(Csv(f"s3://{BUCKET}/missing", "id"), aws)
+    audience = made(File(f"s3://{BUCKET}/missing", "id"), aws)
     with pytest.raises(Invalid, match=f"s3://{BUCKET}/missing does not exist; put the file there"):
         audience.page(page())
 
@@ -95,46 +90,3 @@ def test_a_file_that_is_missing_is_said_and_an_outage_raised(
     # On AWS a file that is not there is refused, for collect may not list the bucket.
     with pytest.raises(Invalid, match="is not there, or its bucket or key does not let collect read it"):
         structs.replace(audience, client=Down("AccessDenied", 403)).page(page())
-
-
-def put(aws: Aws, **item: Any) -> None:
-    aws.dynamodb.put_item(TableName=MAILBOX, Item={"event_type": {"S": "mail"}, **item})
-
-
-@pytest.mark.parametrize("size", [1, 4, 1000])
-def test_a_table_is_read_by_pages(aws: Aws, size: int) -> None:
-    for number in range(9):
-        put(aws, id={"S": f"p{number}"}, email={"S": f"p{number}@example.com"}, visits={"N": "3"})
-    found = people(made(DynamoTable(MAILBOX, "id", ("email",)), aws), size)
-    assert sorted(each.key for each in found) == [f"p{number}" for number in range(9)]
-    assert found[0].attributes == {
-        "event_type": "mail",
-        "email": f"{found[0].key}@example.com",
-        "visits": 3,
-    }
-
-
-def test_an_item_at_fault_is_named_by_its_key_where_that_may_be_shown(aws: Aws) -> None:
-    put(aws, id={"S": "a"}, user={"N": "17"})
-    put(aws, id={"S": "b"}, email={"S": "b@example.com"})
-    put(aws, id={"S": "c"}, user={"S": "line\nbreak"}, email={"S": "c@example.com"})
-    said = faults(made(DynamoTable(MAILBOX, "user", ("email",)), aws))
-    assert sorted(re.sub(r"item \d", "item N", each) for each in said) == [
-        "item N of the page, column user: holds a line break or control character; use plain text",
-        "item N of the page, column user: is empty; every entry needs a key of its own",
-        "key 17, column email: is empty; fill it, or take the entry out",
-    ]
-
-
-def test_a_key_of_bytes_goes_through_a_cursor(aws: Aws) -> None:
-    keyed: Any = {
-        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
-        "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "B"}],
-    }
-    aws.dynamodb.create_table(TableName="bytes", BillingMode="PAY_PER_REQUEST", **keyed)
-    for number in range(3):
-        aws.dynamodb.put_item(
-            TableName="bytes", Item={"pk": {"B": bytes([number, 255])}, "user": {"N": f"{number}"}}
-        )
-    assert sorted(keys(made(DynamoTable("bytes", "user"), aws), 1)) == ["0", "1", "2"]
-    aws.dynamodb.delete_table(TableName="bytes")

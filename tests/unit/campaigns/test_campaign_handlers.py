@@ -43,7 +43,7 @@ def campaign(aws: Aws, load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         "page_size": 2,
         "module": "campaigns/weekly/campaign.py",
         "audience": {
-            "kind": "csv",
+            "kind": "file",
             "location": f"s3://{BUCKET}/people.csv",
             "key": "id",
             "columns": ["email"],

@@ -40,12 +40,8 @@ NOT_PUBLIC_6 = [
         "2001:1ff::1",
     ),
     *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:7f00:1", "::ffff:0.0.0.0"),  # mapped
-    *("::ffff:0:10.0.0.1", "::10.0.0.1", "::8.8.8.8", "::ffff:0:8.8.8.8"),  # translated, compatible
     *("64:ff9b::10.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::c0a8:1"),  # NAT64
-    *("64:ff9b:1::1", "64:ff9b:1:808:8:800::", "64:ff9b:2::1"),
-    *("2002:0a00:0001::1", "2002:7f00:1::", "2002:808:808::1"),  # 6to4
-    *("2001:0:808:808::f7f7:f7f7", "2001:0:0a00:1::f7f7:f7f7", "2001:0:808:808::80ff:fffe"),  # Teredo
-    *("2606:4700::5efe:10.0.0.1", "2606:4700::200:5efe:127.0.0.1"),  # ISATAP
+    *("64:ff9b:2::1", "::0.0.0.9"),
 ]
 NEVER = [
     "169.254.169.254",
@@ -57,19 +53,18 @@ NEVER = [
 ]
 NEVER_6 = [
     *("fd00:ec2::254", "fd00:ec2::23", "fd00:ec2::253", "fe80::1", "febf::1", "::ffff:169.254.169.254"),
-    *("::169.254.169.254", "::ffff:0:169.254.169.254", "64:ff9b::169.254.169.254", "64:ff9b::a9fe:aa02"),
-    *(
-        "64:ff9b:1::169.254.169.254",
-        "64:ff9b:1:a9fe:a9:fe00::",
-        "64:ff9b:1:a9:fe:a9fe::",
-        "64:ff9b:1:0:a9:fea9:fe00:0",
-    ),
-    *(
-        "2002:a9fe:a9fe::1",
-        "2001:0:a9fe:a9fe::1",
-        "2001:0:808:808::5601:5601",
-        "2606:4700::5efe:169.254.169.254",
-    ),
+    *("64:ff9b::169.254.169.254", "64:ff9b::a9fe:aa02"),
+]
+CARRIERS = [
+    *("::10.0.0.1", "::8.8.8.8", "::169.254.169.254", "::1.0.0.0", "::255.255.255.255"),  # compatible
+    *("::ffff:0:10.0.0.1", "::ffff:0:8.8.8.8", "::ffff:0:169.254.169.254"),  # translated
+    *("64:ff9b:1::1", "64:ff9b:1:808:8:800::", "64:ff9b:1::169.254.169.254", "64:ff9b:1:a9fe:a9:fe00::"),
+    *("64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:0:a9:fea9:fe00:0"),  # NAT64 of a network's own
+    *("2002:0a00:0001::1", "2002:7f00:1::", "2002:808:808::1", "2002:a9fe:a9fe::1"),  # 6to4
+    *("2001:0:808:808::f7f7:f7f7", "2001:0:0a00:1::f7f7:f7f7", "2001:0:808:808::80ff:fffe"),  # Teredo
+    *("2001:0:a9fe:a9fe::1", "2001:0:808:808::5601:5601"),
+    *("2606:4700::5efe:10.0.0.1", "2606:4700::200:5efe:127.0.0.1", "2606:4700::5efe:169.254.169.254"),
+    *("2606:4700::5efe:8.8.8.8", "fd12::5efe:10.0.0.1", "fd12::200:5efe:8.8.8.8"),  # ISATAP
 ]
 
 
@@ -102,6 +97,11 @@ NEVER_SENTENCE = (
     "an address of a.example is link-local or a cloud's metadata service, which no setting allows; "
     "use a public host"
 )
+CARRIER_SENTENCE = (
+    "an address of a.example carries another address, as 6to4 and Teredo do, which no setting allows; "
+    "use that address"
+)
+EVERYTHING = ("0.0.0.0/0", "::/0", "169.254.169.254/32", "fd00:ec2::254/128")
 
 
 @pytest.mark.parametrize("address", PUBLIC + PUBLIC_6)
@@ -119,9 +119,16 @@ def test_an_address_that_is_not_public_is_refused_by_name_and_as_a_literal(addre
 
 @pytest.mark.parametrize("address", NEVER + NEVER_6)
 def test_link_local_and_metadata_addresses_are_refused_whatever_is_allowed(address: str) -> None:
-    everything = ("0.0.0.0/0", "::/0", "169.254.169.254/32", "fd00:ec2::254/128")
     assert reason(address) == NEVER_SENTENCE
-    assert reason(address, networks=everything) == NEVER_SENTENCE
+    assert reason(address, networks=EVERYTHING) == NEVER_SENTENCE
+
+
+@pytest.mark.parametrize("address", CARRIERS)
+def test_an_address_that_carries_another_is_refused_whatever_is_allowed(address: str) -> None:
+    assert reason(address) == CARRIER_SENTENCE
+    assert reason(address, networks=(*EVERYTHING, f"{address}/128")) == CARRIER_SENTENCE
+    with pytest.raises(InvalidRequest):
+        UrlPolicy(resolve=no_resolver).check(url(address), 5)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +137,11 @@ def test_link_local_and_metadata_addresses_are_refused_whatever_is_allowed(addre
         (
             "10.20.0.0/16",
             ["10.20.0.1", "::ffff:10.20.0.1", "64:ff9b::10.20.0.1"],
-            ["10.21.0.1", "::10.20.0.1"],
+            ["10.21.0.1"],
         ),
         ("127.0.0.0/8", ["127.0.0.1"], ["::1", "10.0.0.1"]),
+        ("::1/128", ["::1"], ["::2", "127.0.0.1"]),
         ("fd12::/16", ["fd12::1"], ["fd13::1", "10.0.0.1"]),
-        ("2002::/16", ["2002:808:808::1"], ["2002:a00:1::1"]),
     ],
 )
 def test_only_the_addresses_of_a_listed_network_are_allowed(
