@@ -12,8 +12,7 @@ from typing import Any
 from bench import SHORT, size
 from bench.functions import ANSWERS, context, in_a_process, queue_batch, report
 from mailroom_local.providers.http import Reply, Request, SimulatorServer
-from mailroom_ops.estimates import prices
-from mailroom_ops.estimates.quotas import WHOLE_VCPU_MB
+from mailroom_ops.costs import prices
 
 MAILS = size(100, 10)
 DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}
@@ -53,7 +52,7 @@ def measure() -> dict[str, Any]:
 
 def _at(memory_mb: int, found: dict[str, float], at_once: int) -> dict[str, float]:
     """What memory makes of a measured variant."""
-    cpu = found["cpu_ms"] / 1000 / min(1, memory_mb / WHOLE_VCPU_MB)
+    cpu = found["cpu_ms"] / 1000 / min(1, memory_mb / prices.WHOLE_VCPU_MB)
     waits = max(0.0, at_once / found["a_second"] - found["cpu_ms"] / 1000)
     rate = min(at_once / (cpu + waits), 1 / cpu)
     dollars = memory_mb / 1024 * prices.LAMBDA_GB_SECOND / rate * 1e6

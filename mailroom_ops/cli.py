@@ -30,8 +30,8 @@ PANELS = {
     "Setting up": {
         "new": "mailroom_ops.new.command:new",
         "init": "mailroom_ops.init.command:init",
-        "plan": "mailroom_ops.plan.command:plan",
-        "cost": "mailroom_ops.cost.command:cost",
+        "plan": "mailroom_ops.costs.plan:plan",
+        "cost": "mailroom_ops.costs.cost:cost",
     },
     "On this machine": {
         "up": "mailroom_local.commands:up",

@@ -10,7 +10,7 @@ from mailroom.campaigns.runs import Run, State
 from mailroom_ops.campaigns.dry_run import DryRunAnswer
 from mailroom_ops.campaigns.files import CampaignRow
 from mailroom_ops.campaigns.results import Results
-from mailroom_ops.estimates.days import days_table
+from mailroom_ops.costs.days import days_table
 from mailroom_ops.screen import fold, lines, plain, print_line, right, screen, table_of, whole
 
 SHOWN_FAULTS = 20

@@ -8,7 +8,7 @@ from mailroom.budget import Budget, Room
 from mailroom.clock import Clock
 from mailroom.environment import DayLimit
 from mailroom_ops import stage as stages
-from mailroom_ops.estimates.days import DayShare, days, portions
+from mailroom_ops.costs.days import DayShare, days, portions
 
 if TYPE_CHECKING:
     import boto3

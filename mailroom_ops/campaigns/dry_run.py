@@ -13,7 +13,7 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
 from mailroom_ops import stage as stages
 from mailroom_ops.campaigns.deployed import RunStart, without_campaigns
-from mailroom_ops.estimates.days import DayShare
+from mailroom_ops.costs.days import DayShare
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.screen import Refused
 from mailroom_ops.stage import config_for_invocations

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from mailroom.budget import limit_of
 from mailroom.clock import Clock
+from mailroom_ops.costs.lanes import ConfiguredLane, lanes_of, read_settings
 from mailroom_ops.doctor.answer import CheckFinding, failed, warning
-from mailroom_ops.estimates.lanes import ConfiguredLane, Stages
 from mailroom_ops.stage import prefix, queue_urls
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
@@ -54,8 +54,8 @@ class ConfiguredStage:
         """A stage's, as the file has it. Never raises for what stands there: a stage can be examined from a
         machine that has other settings, or none."""
         try:
-            stages = Stages.of(path)
-            return cls(stages.settings(stage), stages.lanes(stage), "")
+            settings = read_settings(stage, path)
+            return cls(settings, lanes_of(settings), "")
         except SettingsError as error:
             return cls(trouble=f"{error}")
         except (OSError, ValueError, KeyError) as error:

@@ -749,7 +749,7 @@ def test_threads_that_are_deployed_and_not_in_the_settings_are_named(answers: di
     found = looked(Aws(changed(answers, "send-mail", SUBMITS_AT_ONCE="5")), ["functions"])
     (said,) = (each for each in found if each.state == "warning")
     assert said.check == "as the settings say"
-    assert said.sentence == "mail: channels.mail.submits_at_once is 1 in the settings, and deployed is 5."
+    assert said.sentence == "mail: submits_at_once is 1 in the settings, and deployed is 5."
 
 
 def test_what_is_not_deployed_is_mended_by_the_command_that_knows_the_cdks_version(

@@ -27,17 +27,13 @@ import json
 import mailroom_ops
 from mailroom_local.providers.server import CREDENTIALS, simulators
 from mailroom_local.providers.upstream import Upstream
-from mailroom_ops.cost.answer import WantedMessages, cost
-from mailroom_ops.cost.fixed import of_settings
+from mailroom_ops.costs.lanes import lane_of, read_settings
 from mailroom_ops.doctor.checks import CHECKS
 from mailroom_ops.erase.person import Person
-from mailroom_ops.estimates.lanes import Stages
 from mailroom_ops.people.suppressions import CHANNELS
 
-stages = Stages.of()
-local = stages.settings("local")
-wanted = [WantedMessages("telegram", 1000, "normal")]
-costs = cost(stages, "dev", wanted, of_settings(stages.settings("dev")), callbacks=False, requests=0)
+local = read_settings("local")
+lane = lane_of(read_settings("dev"), "telegram")
 from mailroom.channels.contracts import CHANNELS as ALL
 from mailroom_ops.console.pages.inbox import TABS
 
@@ -45,7 +41,7 @@ print(json.dumps({
     "tab": TABS["telegram"],
     "example": ALL["telegram"].example,
     "checks": [check.name for check in CHECKS if check.subject == "telegram"],
-    "not included": costs.channels[0].not_included,
+    "not included": lane.estimate.unpriced,
     "erased": Person("987654", channel="telegram").kind,
     "suppressible": "telegram" in CHANNELS,
     "base_url": local.channels["telegram"].base_url,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom_ops.cost.fixed import dollars, of_settings
+from mailroom_ops.costs.stage_cost import resources_of, stage_parts
 from mailroom_stacks.settings.monitoring import QUEUE_ALARMS
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.alarm import alarm
@@ -214,8 +214,8 @@ def test_a_stage_to_play_with_has_the_alarms_of_its_queues_alone_and_costs_littl
         assert not any("MetricsConfig" in each for each in mappings)
     settings = accepted("monitoring.level", "minimal")
     counted = of_templates([stage[part].body for part in stage.stacks])
-    assert dollars(of_settings(settings), 0) == dollars(counted, 0)
-    assert sum(dollars(of_settings(settings), 0).values()) < 10
+    assert resources_of(settings) == counted
+    assert sum(stage_parts(counted).values()) < 10
 
 
 def test_the_topics_are_deployed_before_what_may_ring(dev: Templates) -> None:

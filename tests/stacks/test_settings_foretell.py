@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom_ops.cost import fixed
+from mailroom_ops.costs.stage_cost import resources_of
 from mailroom_ops.stage import stack_parts
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
@@ -37,7 +37,7 @@ STAGES = {
 def test_a_stage_is_paid_for_by_what_its_templates_hold(changes: dict[str, Any], tmp_path: Path) -> None:
     templates = variant(changes, campaigns=of_each_kind(tmp_path))
     counted = of_templates(each.body for each in templates.stacks.values())
-    foretold = fixed.of_settings(load(with_settings(changes), "dev"))
+    foretold = resources_of(load(with_settings(changes), "dev"))
     assert counted == foretold
 
 

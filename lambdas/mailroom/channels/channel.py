@@ -26,21 +26,12 @@ class Estimate(Struct, frozen=True, kw_only=True):
     """Reason why the provider's price is left out; empty if `price` covers it or the provider is free."""
     ledger_units: float = 2.0
     """DynamoDB write units that the ledger uses for one message: the claim and the completion."""
-    suppressible: bool = False
-    """Whether the sender looks up recipients in the suppression list."""
     events: int = 0
     """Number of events that the provider sends about one message."""
-    events_apart: bool = False
-    """Whether the events of a message arrive so far apart that each event needs a separate write into the
-    ledger."""
     events_by_twilio: bool = False
     """Whether the events are requests by Twilio to the stage's callback API, if the stage uses Twilio."""
     callbacks: int = 1
     """Number of callbacks to the message's `callback_url` if the message is delivered."""
-    indexed: bool = False
-    """Whether the ledger's index of phone numbers contains the message."""
-    stores_pdf: bool = False
-    """Whether the message's PDF is stored in the payload bucket."""
     note: str = ""
     """Sentence about costs or delays that the command `plan` cannot compute."""
 

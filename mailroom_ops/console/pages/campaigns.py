@@ -14,10 +14,10 @@ from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, sample
 from mailroom_ops.campaigns.results import Results, ResultsReader
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
-from mailroom_ops.estimates.days import DayShare
-from mailroom_ops.estimates.forecast import Forecast, Sending
-from mailroom_ops.estimates.lanes import Assumed, Stages
-from mailroom_ops.estimates.quotas import NEW_TABLE_WRITES
+from mailroom_ops.costs.days import DayShare
+from mailroom_ops.costs.lanes import lane_of, read_settings
+from mailroom_ops.costs.message_cost import message_parts
+from mailroom_ops.costs.pace import Pace
 from mailroom_ops.screen import Refused
 from mailroom_stacks.settings.sentences import SettingsError
 
@@ -133,15 +133,14 @@ def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:
 
 
 def _price(site: Site, channel: str, answer: DryRunAnswer) -> dict[str, float | None]:
-    """What the messages would cost in US dollars, and how many seconds they would take, as `mailroom plan`
-    estimates it; None: without the stage's settings nobody can tell."""
+    """Return the cost in US dollars and the seconds that `mailroom plan` estimates; None for both without the
+    stage's settings."""
     if not answer.recipients:
         return {"cost": 0.0, "seconds": 0.0}
     try:
-        stages = Stages.of()
-        sending = Sending(stages.lane(site.stage, channel, "bulk"), Assumed.of(channel))
-        forecast = Forecast.of(stages, site.stage, sending, answer.recipients, NEW_TABLE_WRITES.value)
+        settings = read_settings(site.stage)
+        pace = Pace(lane_of(settings, channel, "bulk"))
     except (SettingsError, OSError, ValueError, KeyError):
         return {"cost": None, "seconds": None}
-    cost = sum(sending.dollars(answer.recipients).values())
-    return {"cost": cost, "seconds": answer.recipients / forecast.speed}
+    cost = answer.recipients * sum(message_parts(settings, pace).values())
+    return {"cost": cost, "seconds": answer.recipients / pace.speed}

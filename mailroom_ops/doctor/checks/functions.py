@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from mailroom_ops.costs.lanes import ConfiguredLane
 from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.doctor.stage import EventSource, ExaminedStage
-from mailroom_ops.estimates.lanes import ConfiguredLane
 from mailroom_ops.stage import is_dead
 
 _QUOTA = (
@@ -150,14 +150,14 @@ def _differences(stage: ExaminedStage, lane: ConfiguredLane, source: EventSource
     pace = float(function.environment.get("PACE_SECONDS", "0"))
     at_once = int(function.environment.get("SUBMITS_AT_ONCE", "1"))
     for key, configured, deployed in (
-        (lane.keys.workers, lane.workers, source.concurrency),
-        (lane.keys.batch or "batch_size", lane.batch, source.batch),
+        (lane.workers_setting, lane.workers, source.concurrency),
+        ("batch_size", lane.batch, source.batch),
         ("memory_mb", lane.memory_mb, function.memory_mb),
-        (lane.keys.at_once or "submits_at_once", lane.at_once, at_once),
-        (lane.keys.rate or "pace", round(lane.pace, 4), round(pace, 4)),
+        ("submits_at_once", lane.at_once, at_once),
+        (lane.rate_setting, round(lane.pace, 4), round(pace, 4)),
     ):
         if configured != deployed:
-            what = "a submit every so many seconds, of each worker" if key == lane.keys.rate else key
+            what = "a submit every so many seconds, of each worker" if key == lane.rate_setting else key
             yield f"{lane.queue}: {what} is {configured:g} in the settings, and deployed is {deployed}."
 
 

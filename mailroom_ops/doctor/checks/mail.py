@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parseaddr
 from typing import Any
 
+from mailroom_ops.costs.prices import SES_PLANS
 from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.doctor.checks import resend
 from mailroom_ops.doctor.stage import ExaminedStage
-from mailroom_ops.estimates.prices import SES_PLANS
 from mailroom_ops.times import speed_of
 from mailroom_stacks.settings.monitoring import Monitoring
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mailroom_ops.cost.fixed import METRICS_A_MAPPING, Resources
+from mailroom_ops.costs.stage_cost import METRICS_OF_STREAM, StageResources
 
 
-def of_templates(templates: Iterable[Mapping[str, Any]]) -> Resources:
+def of_templates(templates: Iterable[Mapping[str, Any]]) -> StageResources:
     """A stage's as CloudFormation would make them."""
     resources = [each for template in templates for each in template.get("Resources", {}).values()]
     by_type: dict[str, list[Mapping[str, Any]]] = {}
@@ -15,12 +15,10 @@ def of_templates(templates: Iterable[Mapping[str, Any]]) -> Resources:
     keys, mappings = by_type.get("AWS::KMS::Key", []), by_type.get("AWS::Lambda::EventSourceMapping", [])
     # Those with a redrive policy have a dead-letter queue, and so a function that reads them.
     queues = [each for each in by_type.get("AWS::SQS::Queue", []) if "RedrivePolicy" in each]
-    return Resources(
+    return StageResources(
         queues=len(queues),
-        fifo_queues=sum(bool(each.get("FifoQueue")) for each in queues),
-        functions=len(by_type.get("AWS::Lambda::Function", [])),
         alarm_metrics=sum(_metrics(each) for each in by_type.get("AWS::CloudWatch::Alarm", [])),
-        mapping_metrics=METRICS_A_MAPPING * sum("MetricsConfig" in each for each in mappings),
+        mapping_metrics=METRICS_OF_STREAM * sum("MetricsConfig" in each for each in mappings),
         dashboards=len(by_type.get("AWS::CloudWatch::Dashboard", [])),
         keys=len(keys),
         rotated_keys=sum(bool(each.get("EnableKeyRotation")) for each in keys),

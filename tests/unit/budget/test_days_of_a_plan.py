@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from mailroom.budget import Budget
-from mailroom_ops.estimates.days import portions
+from mailroom_ops.costs.days import portions
 from tests.support.unit.shared import BUDGETS, Aws, FakeClock
 
 

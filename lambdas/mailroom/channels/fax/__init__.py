@@ -17,8 +17,6 @@ CHANNEL = Channel(
         latency=60.0,  # seconds, for the fax's whole phone call
         unpriced="it differs by country, provider and contract",
         ledger_units=3.0,
-        indexed=True,
-        stores_pdf=True,
         note="A number gets one fax at a time, so many to the same take longer; so do further attempts.",
     ),
     checks={

@@ -16,7 +16,6 @@ CHANNEL = Channel(
         provider="SES",
         price=100e-6,
         unpriced="",
-        suppressible=True,
         events=2,
         callbacks=2,
         note="SES counts recipients, and has a quota of 24 hours: see channels.mail.per_day.",

@@ -20,12 +20,9 @@ CHANNEL = Channel(
         latency=0.3,
         unpriced="it differs by country, provider and contract",
         ledger_units=3.0,  # claim, completion, and entry in the index of phone numbers
-        suppressible=True,
         events=3,
-        events_apart=True,
         events_by_twilio=True,
         callbacks=2,
-        indexed=True,
     ),
     checks={"credentials": "mailroom_ops.doctor.checks.channels:sms_credentials"},
 )

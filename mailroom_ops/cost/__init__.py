@@ -1,1 +1,0 @@
-"""`cost`: what a stage and its messages cost a month."""

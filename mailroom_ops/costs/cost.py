@@ -1,0 +1,149 @@
+"""The command `cost`: the cost of a month."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import typer
+from msgspec import Struct
+
+from mailroom_ops.costs.dollars import cost_table, money, multiplied
+from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
+from mailroom_ops.costs.message_cost import ASSUMED, message_parts, request_parts
+from mailroom_ops.costs.pace import Pace
+from mailroom_ops.costs.prices import SES_MAIL, SES_PLANS
+from mailroom_ops.costs.stage_cost import resources_of, stage_parts
+from mailroom_ops.options import AsJson, WrittenStage
+from mailroom_ops.screen import errors, plain, print_answer, print_line, screen
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.stage import Settings
+
+
+class ChannelCost(Struct, frozen=True):
+    """A month's cost of one channel's messages, in US dollars."""
+
+    channel: str
+    """Name of the channel, or "api" for requests to the HTTP API."""
+    lane: str
+    messages: int
+    parts: dict[str, float]
+    not_included: str = ""
+    """Reason why the provider's price is left out; empty if it is included or the provider is free."""
+
+
+class Cost(Struct, frozen=True):
+    """A month's cost, in US dollars."""
+
+    stage: str
+    channels: list[ChannelCost]
+    stage_parts: dict[str, float]
+    """Cost of the stage itself, by part."""
+    dollars: float
+
+
+def cost(
+    mail: Annotated[int, typer.Option(min=0, help="Mails a month.")] = 0,
+    sms: Annotated[int, typer.Option(min=0, help="Text messages a month.")] = 0,
+    push: Annotated[int, typer.Option(min=0, help="Pushes a month.")] = 0,
+    fax: Annotated[int, typer.Option(min=0, help="Faxes a month, each of one minute.")] = 0,
+    webhook: Annotated[int, typer.Option(min=0, help="Webhooks a month, without callbacks.")] = 0,
+    requests: Annotated[
+        int, typer.Option("--api", min=0, help="Requests to the HTTP API a month, each with one message.")
+    ] = 0,
+    further: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--messages", help="Messages a month of another channel, as chat=10000. You may repeat it."
+        ),
+    ] = None,
+    stage: WrittenStage = "dev",
+    *,
+    bulk: Annotated[bool, typer.Option("--bulk", help="Count the mails as campaigns': lane bulk.")] = False,
+    callbacks: Annotated[
+        bool, typer.Option("--callbacks", help="Count a callback for each message.")
+    ] = False,
+    ses_plan: Annotated[
+        str, typer.Option(help=f"The account's plan at SES: {' or '.join(SES_PLANS)}. doctor says which.")
+    ] = "none",
+    as_json: AsJson = False,
+) -> None:
+    """Print what a number of messages costs a month on AWS, by channel and part, and what the stage costs.
+
+    The command counts with the stage's settings in cdk.json and a dated price list, and works without AWS
+    credentials. A provider's price is included if it is the same everywhere.
+
+    Exits 2 if the stage lacks a channel, or its settings are wrong.
+
+    Example: mailroom cost --mail 1000000 --sms 20000 --stage prod
+    """
+    if (ses_mail := SES_PLANS.get(ses_plan.lower())) is None:
+        raise typer.BadParameter(
+            f"--ses-plan: the price of {ses_plan!r:.30} is not known here; use {' or '.join(SES_PLANS)}, and "
+            "see https://aws.amazon.com/ses/pricing/."
+        )
+    counts = {
+        "mail": mail,
+        "sms": sms,
+        "push": push,
+        "fax": fax,
+        "webhook": webhook,
+        **_counts(further or ()),
+    }
+    try:
+        settings = read_settings(stage)
+        loads = {
+            lane_of(settings, channel, "bulk" if bulk and channel == "mail" else "normal"): messages
+            for channel, messages in counts.items()
+            if messages
+        }
+    except SettingsError as error:
+        print_line(str(error), "red", errors)
+        raise typer.Exit(2) from None
+    output = month_cost(settings, loads, requests=requests, callbacks=callbacks, ses_mail=ses_mail)
+    print_answer(output, _show, as_json=as_json)
+
+
+def month_cost(
+    settings: Settings,
+    loads: Mapping[ConfiguredLane, int],
+    *,
+    requests: int = 0,
+    callbacks: bool = False,
+    ses_mail: float = SES_MAIL,
+) -> Cost:
+    """Return the cost of a month with the messages of `loads`, `requests` of them by the HTTP API."""
+    channels = []
+    for lane, messages in loads.items():
+        parts = message_parts(settings, Pace(lane), callbacks=callbacks, ses_mail=ses_mail)
+        missing = lane.estimate.unpriced
+        channels.append(ChannelCost(lane.channel, lane.name, messages, multiplied(parts, messages), missing))
+    if requests:
+        channels.append(ChannelCost("api", "", requests, multiplied(request_parts(settings), requests)))
+    idle = multiplied(stage_parts(resources_of(settings), len(loads)), 1)
+    total = sum(sum(parts.values()) for parts in (idle, *(channel.parts for channel in channels)))
+    return Cost(settings.stage, channels, idle, round(total, 8))
+
+
+def _counts(texts: Sequence[str]) -> dict[str, int]:
+    """Read the values of `--messages`. Raises typer.BadParameter."""
+    counts = {}
+    for text in texts:
+        channel, _, count = text.partition("=")
+        if not (channel and count.isdecimal()):
+            raise typer.BadParameter(
+                f"--messages: {text!r:.60} is not a channel and a count; use chat=10000."
+            )
+        counts[channel] = int(count)
+    return counts
+
+
+def _show(cost: Cost) -> None:
+    for channel in cost.channels:
+        lane = ", lane bulk" if channel.lane == "bulk" else ""
+        unit = "requests of the HTTP API" if not channel.lane else f"messages by {channel.channel}{lane}"
+        screen.print(cost_table(f"{channel.messages:,} {unit}", channel.parts, channel.messages))
+        if channel.not_included:
+            print_line(f"Not included: the provider's price for {channel.channel}; {channel.not_included}.")
+    screen.print(cost_table(f"The stage {cost.stage} itself", cost.stage_parts))
+    screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month."), style="bold")
+    for sentence in ASSUMED:
+        print_line(sentence)

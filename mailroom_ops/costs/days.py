@@ -1,0 +1,85 @@
+"""The days on which messages go out, if a day has a limit: docs/budget.md."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct, structs
+from rich.table import Table
+
+from mailroom.budget import HOUR, PerDay, frees, hour_of, limits_of, oldest_hour, room_left
+from mailroom.clock import iso
+from mailroom_ops.screen import right, table_of
+from mailroom_ops.times import short
+
+SHOWN_DAYS = 10
+_DAY = 86_400
+
+
+class DayShare(Struct, frozen=True):
+    """The messages of one day."""
+
+    begins: str
+    """Time of the first message (ISO 8601)."""
+    messages: int
+    left_for_codes: int
+    """Recipients that codes may reach in 24 hours at the worst moment."""
+
+
+class Portion(Struct, frozen=True):
+    """Messages that go out one after another, within an hour."""
+
+    begins: float
+    """Time in epoch seconds."""
+    messages: int
+
+
+def portions(
+    messages: int,
+    per_day: PerDay,
+    reserve: float,
+    start: float,
+    *,
+    room: int | None = None,
+    speed: float = float("inf"),
+) -> Iterator[Portion]:
+    """Yield bulk messages of one recipient each in the order in which `release` hands them over.
+
+    `room` is the rest of today's part at `start` (epoch seconds), by default the whole part. `speed` is in
+    messages a second.
+    """
+    part = limits_of(per_day, reserve, start)[1]
+    counts = {hour_of(start): part - room} if room is not None else {}
+    time = start
+    while messages > 0:
+        if free := room_left(counts, counts, per_day, reserve, time):
+            hour = hour_of(time)
+            share = int(min(free, messages, max(1, ((hour + 1) * HOUR - time) * speed)))
+            yield Portion(time, share)
+            counts[hour] = counts.get(hour, 0) + share
+            time, messages = time + share / speed, messages - share
+        else:
+            # Room comes back when an old hour does not count any more, or with the limit of the next date.
+            counts = {hour: count for hour, count in counts.items() if hour >= oldest_hour(time)}
+            time = min([time - time % _DAY + _DAY, *(frees(hour) for hour in counts)])
+
+
+def days(portions: Iterable[Portion], per_day: PerDay, reserve: float) -> list[DayShare]:
+    """Add up portions to days of 24 hours each. Another limit begins another day."""
+    shares: list[DayShare] = []
+    begins = limit = 0.0
+    for portion in portions:
+        day, part = limits_of(per_day, reserve, portion.begins)
+        if portion.begins >= begins + _DAY or day != limit:
+            begins, limit = portion.begins, day
+            shares.append(DayShare(iso(begins), 0, day - part))
+        shares[-1] = structs.replace(shares[-1], messages=shares[-1].messages + portion.messages)
+    return shares
+
+
+def days_table(shares: Sequence[DayShare]) -> Table:
+    """Return a table of the first days, and the sum of the others."""
+    table = table_of("from", right("messages"), right("left for codes"))
+    for share in shares[:SHOWN_DAYS]:
+        table.add_row(short(share.begins), f"{share.messages:,}", f"{share.left_for_codes:,}")
+    if later := shares[SHOWN_DAYS:]:
+        table.add_row(f"and {len(later):,} more days", f"{sum(share.messages for share in later):,}", "")
+    return table

@@ -1,0 +1,154 @@
+"""A stage's lanes, with the numbers of its settings in cdk.json.
+
+A worker is a function that takes one batch after another. It submits, records the outcome, and waits after
+each submit, so that all workers together keep to the rate (see `mailroom.delivery.worker`).
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from mailroom.channels.channel import Estimate
+from mailroom.channels.contracts import CHANNELS
+from mailroom_ops.costs.prices import WHOLE_VCPU_MB
+from mailroom_stacks.paths import CDK_JSON
+from mailroom_stacks.settings.channels import LaneRow
+from mailroom_stacks.settings.fax import Fax, fax_rules
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.queues import DAY
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.webhook import webhook_rules
+
+_BY_RESEND = structs.replace(
+    CHANNELS["mail"].estimate,
+    provider="",
+    price=0.0,
+    unpriced="Resend's differs by plan",
+    note="Resend has quotas of the day and of the month: see channels.mail.per_day.",
+)
+"""Estimate of a mail that Resend sends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfiguredLane:
+    """A lane of a channel."""
+
+    channel: str
+    name: str = "normal"
+    queue: str
+    workers: int
+    """Workers at once."""
+    workers_setting: str
+    """Path of the setting of `workers`, below the stage."""
+    batch: int
+    """Messages of one invocation."""
+    rate: float | None = None
+    """Messages a second of all workers together; None if they are unlimited."""
+    rate_setting: str = ""
+    """Path of the setting of `rate`, below the stage."""
+    memory_mb: int
+    longest_wait: int
+    """Seconds that a message may wait for its turn, so that SQS still keeps it for all its retries."""
+    estimate: Estimate
+    """Time and money that one message takes."""
+    fifo: bool = False
+    at_once: int = 1
+    """Messages that a worker delivers at a time."""
+    events_by_api: bool = False
+    """Whether the provider reports events by requests to the API, instead of by a topic."""
+
+    @property
+    def vcpu(self) -> float:
+        """A worker's part of a vCPU. Python computes on one vCPU only."""
+        return min(1, self.memory_mb / WHOLE_VCPU_MB)
+
+    @property
+    def pace(self) -> float:
+        """Seconds between two submits of one worker."""
+        return self.workers / self.rate if self.rate else 0
+
+
+def read_settings(stage: str, path: Path | None = None) -> Settings:
+    """Read a stage's settings from cdk.json, or from another file. Raises SettingsError."""
+    context = json.loads((path or CDK_JSON).read_text())["context"]
+    return load(context["mailroom"], stage)
+
+
+def lanes_of(settings: Settings) -> list[ConfiguredLane]:
+    """Return all lanes of a stage."""
+    lanes = [_channel_lane(settings, row) for row in settings.lane_rows()]
+    if settings.fax:
+        lanes.append(_fax_lane(settings, settings.fax))
+    return [*lanes, _webhook_lane(settings)]
+
+
+def lane_of(settings: Settings, channel: str, name: str = "normal") -> ConfiguredLane:
+    """Return a lane of a stage. Raises SettingsError that lists the channels or lanes of the stage."""
+    lanes: dict[str, dict[str, ConfiguredLane]] = {}
+    for lane in lanes_of(settings):
+        lanes.setdefault(lane.channel, {})[lane.name] = lane
+    if channel not in lanes:
+        raise SettingsError(
+            f"channel: {channel!r} is not in {settings.stage}; use one of {', '.join(lanes)}."
+        )
+    if name not in lanes[channel]:
+        raise SettingsError(
+            f"lane: {channel} has no {name!r} in {settings.stage}; use {' or '.join(lanes[channel])}."
+        )
+    return lanes[channel][name]
+
+
+def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
+    channel = f"channels.{row.event_type}"
+    by_resend = row.event_type == "mail" and settings.mail.provider == "resend"
+    estimate = CHANNELS[row.event_type].estimate if row.event_type in CHANNELS else Estimate()
+    return ConfiguredLane(
+        channel=row.event_type,
+        name=row.lane,
+        queue=row.queue,
+        workers=row.polling.maximum_concurrency,
+        workers_setting=f"{channel}.lanes.{row.lane}.maximum_concurrency",
+        batch=row.polling.batch_size,
+        rate=row.channel.messages_per_second * row.polling.share,
+        rate_setting=f"{channel}.messages_per_second",
+        memory_mb=row.channel.memory_mb,
+        longest_wait=settings.retention.queue_days * DAY - row.rules.longest_stay,
+        estimate=_BY_RESEND if by_resend else estimate,
+        at_once=row.channel.submits_at_once,
+        events_by_api=by_resend or (estimate.events_by_twilio and settings.twilio is not None),
+    )
+
+
+def _fax_lane(settings: Settings, fax: Fax) -> ConfiguredLane:
+    rules = fax_rules(fax, settings.lease_margin_seconds)
+    return ConfiguredLane(
+        channel="fax",
+        queue="fax",
+        workers=fax.concurrent_calls,
+        workers_setting="fax.concurrent_calls",
+        batch=1,
+        rate=fax.calls_per_second,
+        rate_setting="fax.calls_per_second",
+        memory_mb=fax.memory_mb,
+        longest_wait=settings.retention.days_of(fifo=True) * DAY - rules.longest_stay,
+        estimate=CHANNELS["fax"].estimate,
+        fifo=True,
+    )
+
+
+def _webhook_lane(settings: Settings) -> ConfiguredLane:
+    webhook = settings.webhook
+    rules = webhook_rules(webhook, settings.lease_margin_seconds)
+    return ConfiguredLane(
+        channel="webhook",
+        queue="webhook",
+        workers=webhook.maximum_concurrency,
+        workers_setting="webhook.maximum_concurrency",
+        batch=webhook.batch_size,
+        memory_mb=webhook.memory_mb,
+        longest_wait=settings.retention.queue_days * DAY - rules.longest_stay,
+        estimate=CHANNELS["webhook"].estimate,
+    )

@@ -1,0 +1,91 @@
+"""Cost of one message in US dollars, by part. Parts below a hundredth of a mail's cost are left out."""
+
+from mailroom.channels.contracts import CHANNELS
+from mailroom_ops.costs import prices
+from mailroom_ops.costs.lanes import ConfiguredLane
+from mailroom_ops.costs.pace import Pace
+from mailroom_ops.costs.prices import invocation_part, lambda_time, queue_part
+from mailroom_stacks.settings.stage import Settings
+
+DAYS_A_MONTH = 30.4
+FOREVER_DAYS = 365
+"""Days that are counted of items that are kept forever."""
+MAILBOX_BYTES, LEDGER_BYTES, ROW_BYTES = 1_100, 496, 230
+"""Sizes of items, with the 100 bytes that DynamoDB adds: in the mailbox, assumed; in the ledger, of a mail
+that was sent, by `make bench` (`ledger_item_bytes`); and in the table search."""
+SEARCH_ROWS = 2
+"""Rows that make a message to one recipient findable."""
+FEEDBACK_SECONDS = 0.02
+"""Time of a function for each event of a provider, assumed."""
+API_SECONDS = 0.05
+"""Time of a function for each request to the API, assumed."""
+ASSUMED = (
+    "Assumed for the cost: batches are full, and every message is sent at its first attempt, without a wait "
+    f"for its send_at, its window or the day. An item of the mailbox has {MAILBOX_BYTES:,} bytes, and one "
+    f"that is kept forever is counted for {FOREVER_DAYS} days.",
+    f"Prices: {prices.DATED}. docs/costs.md lists what is left out.",
+)
+"""Assumptions of the costs, for people."""
+
+
+def message_parts(
+    settings: Settings, pace: Pace, *, callbacks: bool = False, ses_mail: float = prices.SES_MAIL
+) -> dict[str, float]:
+    """Return the cost of one message by part, the provider's price last. `callbacks` adds a `callback_url`;
+    `ses_mail` is SES's price of a mail."""
+    lane, estimate = pace.lane, pace.lane.estimate
+    request = prices.SQS_FIFO_REQUEST if lane.fifo else prices.SQS_REQUEST
+    parts = {
+        "mailbox and ledger writes": (1 + estimate.ledger_units) * prices.WRITE_UNIT,
+        "queue requests": queue_part(lane.batch, request),
+        "sender's time": invocation_part(pace.working, lane.memory_mb, lane.batch),
+        "sender's wait for its pace": lambda_time(pace.waiting, lane.memory_mb),
+        "provider's events": estimate.events * _event_price(settings, lane),
+        "callbacks": estimate.callbacks * _callback_price(settings) if callbacks else 0,
+        "events on the bus": estimate.callbacks * prices.BUS_EVENT if settings.outcomes.event_bus else 0,
+        "kept in tables": _kept_price(settings),
+        "search": _search_price(settings) if settings.search else 0,
+    }
+    if estimate.provider:
+        parts[estimate.provider] = ses_mail if estimate.provider == "SES" else estimate.price
+    return {name: price for name, price in parts.items() if price}
+
+
+def request_parts(settings: Settings) -> dict[str, float]:
+    """Return the cost of a request to the HTTP API, beside its message."""
+    function = invocation_part(API_SECONDS, settings.api.messages.memory_mb)
+    return {"HTTP API": prices.HTTP_API_REQUEST, "function": function}
+
+
+def _event_price(settings: Settings, lane: ConfiguredLane) -> float:
+    """Return the cost of an event: its way to its queue, the function `feedback`, and a write."""
+    feedback, arrival = settings.feedback, prices.SNS_PUBLISH
+    if lane.events_by_api:
+        arrival = prices.HTTP_API_REQUEST + invocation_part(API_SECONDS, settings.api.memory_mb)
+    function = invocation_part(FEEDBACK_SECONDS, feedback.memory_mb, feedback.batch_size)
+    return arrival + queue_part(prices.SENT_AT_ONCE, sent_at_once=1) + function + prices.WRITE_UNIT
+
+
+def _callback_price(settings: Settings) -> float:
+    webhook, seconds = settings.webhook, CHANNELS["webhook"].estimate.latency
+    function = invocation_part(seconds, webhook.memory_mb, webhook.batch_size)
+    return queue_part(webhook.batch_size) + function + prices.WRITE_UNIT
+
+
+def _kept_price(settings: Settings) -> float:
+    """Return the cost to keep the items of the mailbox and the ledger."""
+    mailbox_days = settings.retention.mailbox_days or FOREVER_DAYS
+    byte_days = MAILBOX_BYTES * mailbox_days + LEDGER_BYTES * settings.retention.ledger_days
+    return byte_days * _byte_day(settings)
+
+
+def _search_price(settings: Settings) -> float:
+    """Return the cost to read the ledger's item, and to write the rows of search and keep them."""
+    row = prices.WRITE_UNIT + ROW_BYTES * settings.retention.ledger_days * _byte_day(settings)
+    return prices.READ_UNIT + SEARCH_ROWS * row
+
+
+def _byte_day(settings: Settings) -> float:
+    """Return the price of a byte in a table for a day, with its backups."""
+    backups = prices.RECOVERY_GB_MONTH if settings.deployment.point_in_time_recovery else 0
+    return (prices.TABLE_GB_MONTH + backups) / DAYS_A_MONTH / 1e9

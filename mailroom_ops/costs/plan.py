@@ -1,0 +1,158 @@
+"""The command `plan`: how long many messages take, and what they cost."""
+
+import time
+from typing import Annotated
+
+import typer
+from msgspec import Struct
+
+from mailroom.channels.channel import Estimate
+from mailroom.channels.contracts import CHANNELS
+from mailroom_ops.costs.days import DayShare, days, days_table, portions
+from mailroom_ops.costs.dollars import cost_table, multiplied
+from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
+from mailroom_ops.costs.message_cost import ASSUMED, message_parts
+from mailroom_ops.costs.pace import Pace
+from mailroom_ops.options import AsJson, WrittenStage
+from mailroom_ops.screen import errors, print_answer, print_line, screen
+from mailroom_ops.times import exactly, speed_of
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.stage import Settings
+
+_USUAL = Estimate().latency
+_SECONDS = {name: channel.estimate.latency for name, channel in CHANNELS.items()}
+_UNUSUAL = [f"{name} {seconds:g}" for name, seconds in _SECONDS.items() if seconds != _USUAL]
+_LATENCIES = ", ".join([f"{_USUAL:g}", *_UNUSUAL])
+
+
+class PlanOutput(Struct, frozen=True, kw_only=True):
+    """A plan: times in seconds, money in US dollars."""
+
+    stage: str
+    channel: str
+    lane: str
+    messages: int
+    seconds: float
+    """Time until the provider has accepted the last message."""
+    bound: str
+    """Limit that the messages meet: day, rate or workers."""
+    setting: str
+    """Setting of the bound."""
+    speeds: dict[str, float]
+    """Messages a second that the rate and that the workers allow."""
+    days: list[DayShare]
+    """Days on which the messages go out, if the channel has a limit of the day."""
+    dollars: dict[str, float]
+    """Cost by part."""
+    not_included: str
+    """Reason why the provider's price is left out; empty if it is included or the provider is free."""
+    note: str
+    """Sentence about costs or delays that the plan leaves out; empty if there are none."""
+    warning: str
+    """Reason why so many messages do not fit; empty if they fit."""
+
+
+def plan(
+    channel: Annotated[str, typer.Option(help="The channel, such as mail, sms, push, fax or webhook.")],
+    messages: Annotated[int, typer.Option(min=1, help="The number of messages.")],
+    lane: Annotated[str, typer.Option(help="The lane; campaigns use bulk.")] = "normal",
+    stage: WrittenStage = "dev",
+    latency: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Seconds of a message in a sender with a whole vCPU, for the provider's answer and the "
+            "ledger's writes.",
+            show_default=_LATENCIES,
+        ),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate how long a number of messages takes with a stage's settings, what bounds it, and the cost.
+
+    The command reads the settings in cdk.json, and works without AWS credentials. The speed is the lower of
+    the lane's rate and of its workers / the time of a message; the time is messages / speed. If the day has a
+    limit, the plan shows how many bulk messages go out on which day, and what is left for codes. Latencies
+    vary, and other messages take time too, so this is an estimate.
+
+    Exit code 1: the backlog would outlive the queue's retention. 2: the stage lacks the channel or lane, or
+    its settings are wrong.
+
+    Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
+    """
+    try:
+        settings = read_settings(stage)
+        pace = Pace(lane_of(settings, channel, lane), latency)
+    except SettingsError as error:
+        print_line(str(error), "red", errors)
+        raise typer.Exit(2) from None
+    output = plan_output(settings, pace, messages, time.time())
+    print_answer(output, lambda output: _show(output, pace), as_json=as_json)
+    raise typer.Exit(1 if output.warning else 0)
+
+
+def plan_output(settings: Settings, pace: Pace, messages: int, start: float) -> PlanOutput:
+    """Return the plan for messages that are put at `start`, in epoch seconds."""
+    lane = pace.lane
+    seconds = max(pace.seconds, messages / pace.speed)
+    bound = next(iter(pace.speeds))
+    shares, day_seconds = _days(settings, pace, messages, start)
+    if day_seconds > seconds + 1:
+        seconds, bound = day_seconds, "day"
+    paths = {"day": f"channels.{lane.channel}.per_day", "rate": lane.rate_setting}
+    return PlanOutput(
+        stage=settings.stage,
+        channel=lane.channel,
+        lane=lane.name,
+        messages=messages,
+        seconds=round(seconds, 1),
+        bound=bound,
+        setting=f"mailroom.{settings.stage}.{paths.get(bound, lane.workers_setting)}",
+        speeds={name: round(speed, 3) for name, speed in pace.speeds.items()},
+        days=shares,
+        dollars=multiplied(message_parts(settings, pace), messages),
+        not_included=lane.estimate.unpriced,
+        note=lane.estimate.note,
+        warning=_warning(lane, messages, pace.speed),
+    )
+
+
+def _days(settings: Settings, pace: Pace, messages: int, start: float) -> tuple[list[DayShare], float]:
+    """Return the days on which bulk messages go out, and the seconds until the last message."""
+    row = settings.channels.get(pace.lane.channel)
+    if row is None or not row.days or pace.lane.name != "bulk":
+        return [], 0
+    limit = (row.days, row.lanes["normal"].reserve)
+    parts = [*portions(messages, *limit, start, speed=pace.speed)]
+    return days(parts, *limit), parts[-1].begins + parts[-1].messages / pace.speed - start
+
+
+def _warning(lane: ConfiguredLane, messages: int, speed: float) -> str:
+    if messages / speed <= lane.longest_wait:
+        return ""
+    return (
+        f"Too many at once: the last message would wait for {messages / speed / 86_400:.1f} days in the "
+        f"queue {lane.queue}, whose retention leaves {lane.longest_wait / 86_400:.1f} days beside retries; "
+        f"after that SQS deletes messages silently. At most {int(lane.longest_wait * speed):,} fit."
+    )
+
+
+def _show(plan: PlanOutput, pace: Pace) -> None:
+    lane, messages = pace.lane, f"{plan.messages:,} messages by {plan.channel}, lane {plan.lane}"
+    print_line(f"{messages}, of {plan.stage}: {exactly(plan.seconds)}", "bold")
+    print_line(f"Bounded by the {plan.bound}: {plan.setting}.")
+    workers = f"{lane.workers} workers send {speed_of(pace.speeds['workers'])} a second"
+    print_line(f"{workers}: {pace.seconds:.3g} s a message with {lane.memory_mb} MB (--latency).")
+    if lane.rate:
+        rate = f"The lane's rate of {speed_of(lane.rate)} a second"
+        print_line(f"{rate} needs {pace.workers_for_rate:,} workers.")
+    if len(plan.days) > 1:
+        screen.print(days_table(plan.days))
+    screen.print(cost_table("Cost", plan.dollars, plan.messages))
+    if plan.not_included:
+        print_line(f"Not included: the provider's price for {plan.channel}; {plan.not_included}.")
+    for sentence in filter(None, (*ASSUMED, plan.note)):
+        print_line(sentence)
+    if plan.warning:
+        print_line(plan.warning, "red")

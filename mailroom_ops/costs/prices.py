@@ -1,0 +1,62 @@
+"""The one list of prices in US dollars, and of the numbers that AWS charges by."""
+
+from mailroom.channels.contracts import CHANNELS
+
+DATED = "us-east-1 list prices of 2026-11, arm64"
+
+WRITE_UNIT = 0.625e-6
+READ_UNIT = 0.125e-6
+SQS_REQUEST = 0.40e-6
+SQS_FIFO_REQUEST = 0.50e-6
+LAMBDA_REQUEST = 0.20e-6
+LAMBDA_GB_SECOND = 0.0000133334
+SES_MAIL = CHANNELS["mail"].estimate.price
+SES_PLANS = {"none": SES_MAIL, "essentials": 160e-6}
+"""Price of a mail by the account's plan at SES (`PricingAttributes` of GetAccount). SES has plans since
+2026-07-21. The price of Essentials is from a copy of AWS's price list; other plans have unknown prices."""
+SNS_PUBLISH = 0.50e-6
+BUS_EVENT = 1.00e-6
+HTTP_API_REQUEST = 1.00e-6
+"""Prices of one request or event. DynamoDB's units are on demand, of up to 1 KB written and 4 KB read."""
+
+TABLE_GB_MONTH = 0.25
+RECOVERY_GB_MONTH = 0.20
+LOGGED_GB = 0.50
+"""Prices of a GB: a month in a table, a month in its backups, and written to logs."""
+
+ALARM = 0.10
+CUSTOM_METRIC = 0.30
+DASHBOARD = 3.00
+KEY = 1.00
+SECRET = 0.40
+"""Prices of a month. An alarm costs its price once for each metric that it watches."""
+FREE_ALARMS = 10
+"""Metrics of alarms that an account has free."""
+KEY_ROTATIONS = 2
+"""Rotations of a key that add its price once more each; later rotations are free:
+https://aws.amazon.com/kms/pricing/."""
+
+WHOLE_VCPU_MB = 1769
+"""Memory of a function with a whole vCPU. Lambda gives a vCPU's part in proportion to the memory:
+https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html."""
+LOG_BYTES = 1_000
+"""Log of one invocation, assumed: three lines of Lambda, and one of metrics."""
+SENT_AT_ONCE = 10
+"""Messages that functions send to a queue with one request."""
+
+
+def lambda_time(seconds: float, memory_mb: float) -> float:
+    """Return the price of a function's time."""
+    return seconds * memory_mb / 1024 * LAMBDA_GB_SECOND
+
+
+def invocation_part(seconds: float, memory_mb: float, batch: int = 1) -> float:
+    """Return the price of one record in a function: `seconds` of its time, and a part of the invocation and
+    of its log, which `batch` records share."""
+    return lambda_time(seconds, memory_mb) + (LAMBDA_REQUEST + LOG_BYTES / 1e9 * LOGGED_GB) / batch
+
+
+def queue_part(batch: int, request: float = SQS_REQUEST, sent_at_once: int = SENT_AT_ONCE) -> float:
+    """Return the price of one message in a queue: a part of the requests that send, receive and delete it.
+    `batch` messages share the last two requests."""
+    return (1 / sent_at_once + 2 / batch) * request

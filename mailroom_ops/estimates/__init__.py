@@ -1,1 +1,0 @@
-"""What `plan` and `cost` reckon with: the lanes of a stage, the time of its senders, and prices."""

@@ -1,1 +1,0 @@
-"""`plan`: how long many messages take, by a model of the senders, and what they cost."""
