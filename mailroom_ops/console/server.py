@@ -53,6 +53,7 @@ PAGES = (
     Page("/dead-letters/redrive", "Redrive", dead_letters.redrive, writes=True),
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
     Page("/campaigns/start", "Start", campaigns.start, writes=True),
+    Page("/campaigns/mail", "Mail", campaigns.frame),
     Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
     Page("/templates", "Templates", templates.show, menu=True, writes=True),
     Page("/templates/mail", "Mail", templates.frame),

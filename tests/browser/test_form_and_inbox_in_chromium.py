@@ -15,7 +15,14 @@ OF_FORM_AND_INBOX = [
     *(f"/send?channel={channel}" for channel in CHANNELS),
     *(f"/inbox?channel={channel}" for channel in CHANNELS),
 ]
-NO_PAGES = {"/message/mail", "/inbox/mail/html", "/inbox/message", "/templates/mail", "/send/mail"}
+NO_PAGES = {
+    "/message/mail",
+    "/campaigns/mail",
+    "/inbox/mail/html",
+    "/inbox/message",
+    "/templates/mail",
+    "/send/mail",
+}
 """Paths that answer with a frame's document, or lead to a page."""
 
 

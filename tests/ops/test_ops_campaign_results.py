@@ -1,10 +1,12 @@
 """A campaign's results: at the command line, and in the console with a start and a stop."""
 
+import html
 import json
+import re
 from typing import Any
 
 from tests.support.ops.campaign import RUN, World, run
-from tests.support.ops.console import Browser
+from tests.support.ops.console import Browser, Reply
 
 ENDED = {"sent": 2, "delivered": 30, "bounced": 3, "complained": 1, "failed": 2, "suppressed": 2}
 ME = "arn:aws:sts::123456789012:user/moto"
@@ -142,6 +144,53 @@ def test_the_console_shows_until_when_a_campaign_goes_out_if_the_day_has_a_limit
     looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look"})
     browser.site.jobs["start weekly"].wait()
     assert "so they go out on 2 days, until 20" in browser.get(looked.headers["location"]).words
+
+
+def looked_at(browser: Browser, **run: str) -> Reply:
+    """Return the page of a look that is over."""
+    looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look", **run})
+    browser.site.jobs["start weekly"].wait()
+    return browser.get(looked.headers["location"])
+
+
+def test_a_stopped_run_goes_on_by_its_own_button_and_sends_to_nobody_twice(world: World) -> None:
+    answers(world)
+    world.begun()
+    browser = Browser(world.session).enter()
+    assert "Go on …" not in browser.get("/campaigns", campaign="weekly").words
+    browser.post("/campaigns/stop", {"campaign": "weekly", "run": RUN})
+    runs = browser.get("/campaigns", campaign="weekly")
+    assert "Go on …" in runs.words
+    assert "Start a new run …" in runs.words
+    page = looked_at(browser, run=RUN)
+    assert f"Go on with run {RUN}, to 2" in page.words
+    browser.post("/campaigns/start", {**page.hidden(), "step": "start"})
+    (body,) = world.started()
+    assert body["run"] == RUN
+
+
+def test_a_new_run_soon_after_another_asks_for_the_campaigns_name(world: World) -> None:
+    answers(world)
+    world.collected(composed=4459)
+    browser = Browser(world.session).enter()
+    page = looked_at(browser)
+    assert f"Run {RUN} put 4,459 messages since" in page.words
+    assert "type the name of the campaign: weekly" in page.words
+    for typed in ("", "week"):
+        refused = browser.post("/campaigns/start", {**page.hidden(), "step": "start", "typed": typed})
+        assert (refused.status, world.started()) == (400, [])
+    browser.post("/campaigns/start", {**page.hidden(), "step": "start", "typed": "weekly "})
+    assert len(world.started()) == 1
+
+
+def test_a_look_shows_each_mail_as_its_recipient_would_see_it(world: World) -> None:
+    answers(world)
+    world.write("templates/mail/weekly/body.html", "<p>News for <b>{{ first_name }}</b></p>")
+    browser = Browser(world.session).enter()
+    page = looked_at(browser)
+    (source,) = re.findall(r'<iframe sandbox src="([^"]+)"', page.text)
+    assert "<p>News for <b>Ada</b></p>" in browser.get(html.unescape(source)).text
+    assert browser.get("/campaigns/mail", campaign="weekly", id="another").text == ""
 
 
 def test_nobody_starts_what_nobody_has_looked_at_nor_what_is_not_enabled(world: World) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.campaigns.runs import Run
+from mailroom.clock import iso
 from mailroom_ops.campaigns import files
 from mailroom_ops.campaigns.answers import CONFLICT, MEANING
 from mailroom_ops.campaigns.day import CampaignDay
@@ -13,7 +14,7 @@ from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, samples_of
 from mailroom_ops.campaigns.results import Results, ResultsReader
 from mailroom_ops.console.job import Job
-from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.lanes import lane_of, read_settings
 from mailroom_ops.costs.message_cost import message_parts
@@ -22,6 +23,9 @@ from mailroom_ops.screen import Refused
 from mailroom_stacks.settings.sentences import SettingsError
 
 LATEST = 10
+RECENT_SECONDS = 6 * 86_400
+"""Seconds in which another run of a campaign calls for a second look: less than a week, for weekly
+campaigns."""
 ENDED = ("stopped", "expired")
 
 
@@ -86,21 +90,33 @@ def start(site: Site, asked: Asked) -> Answer:
         if asked["step"] == "start":
             if job is None or job.running or job.answer is None or job.starting.run != asked["run"]:
                 raise Refused("Nobody has looked what this start would do. Look first, then start.")
+            if _recent(site, job.starting) is not None and asked.typed("typed") != name:
+                raise Refused(f"Another run was sent some days ago. To start this one too, type {name}.")
             del site.jobs[key]
             _campaigns(site).start(job.starting)
             return Goto(link("/campaigns", campaign=name))
         if job is None or not job.running:
-            starting = _campaigns(site).starting(name, None, new=True)
+            starting = _campaigns(site).starting(name, asked["run"] or None)
             samples = samples_of(site.session, site.stage)
             dry_run = DryRun(site.session, starting, site.stage)
             site.jobs[key] = StartJob(dry_run, samples, starting, site.stage)
         return Goto(link("/campaigns/start", campaign=name, look="1"))
     job = job if asked["look"] else None
     values: dict[str, Any] = {"name": name, "job": job, "days": [], "cost": None, "seconds": None}
+    values |= {"run": asked["run"], "recent": None}
     if job is not None and job.answer is not None:
+        recent = _recent(site, job.starting)
+        values |= {"recent": recent, "recent_since": iso(recent.begun_at) if recent else ""}
         channel = str(files.read(name).get("channel"))
         values |= {"days": _days(site, channel, job.answer.recipients), **_price(site, channel, job.answer)}
     return Shown(template="campaign_start.html", title=f"Start {name}", values=values)
+
+
+def frame(site: Site, asked: Asked) -> Answer:
+    """The HTML of one message of a look, for its frame; empty if the look is over."""
+    job: StartJob | None = site.jobs.get(f"start {asked['campaign']}")
+    samples = job.answer.samples if job is not None and job.answer is not None else []
+    return Frame(next((sample.html for sample in samples if sample.id == asked["id"]), ""))
 
 
 def stop(site: Site, asked: Asked) -> Answer:
@@ -113,6 +129,16 @@ def stop(site: Site, asked: Asked) -> Answer:
         return Goto(link("/campaigns", campaign=name))
     values = {"row": _row(site, found, topic)}
     return Shown(template="run_stop.html", title=f"Stop a run of {name}", values=values)
+
+
+def _recent(site: Site, starting: RunStart) -> Run | None:
+    """Return the latest other run of the last days that has put messages, if a start would begin a new run:
+    the start sends to the same people again."""
+    if starting.known is not None:
+        return None
+    since = site.clock() - RECENT_SECONDS
+    runs = _campaigns(site).runs(starting.campaign, LATEST)
+    return next((run for run in runs if run.composed and run.begun_at > since), None)
 
 
 def _campaigns(site: Site) -> DeployedCampaigns:
