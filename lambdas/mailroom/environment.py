@@ -59,6 +59,8 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     while if the provider refuses what it submits."""
     window: dict[str, str] | None = None
     """The hours of the lane, for messages without a window of their own: see `Window`."""
+    runs_table: str = ""
+    """Table of the runs of campaigns; empty if no campaign sends by this lane."""
 
 
 class SuppressingSender(Sender, frozen=True, kw_only=True, rename="upper"):
@@ -241,6 +243,8 @@ class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):
     preferences_table: str
     runs_table: str
     run_ttl_seconds: Seconds
+    queues: dict[str, str] = {}
+    """URLs of the queues of the lane `bulk`, by channel: for messages that a stopped run sends after all."""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
     databases: dict[str, DatabaseSettings] = {}
@@ -371,6 +375,8 @@ class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper
     budgets_table: str
     lines: dict[str, LineSettings]
     """The lines, by channel."""
+    runs_table: str = ""
+    """Table of the runs of campaigns; empty without campaigns."""
     lease_seconds: Seconds
     """Seconds for which a round has its part of the work for itself."""
 

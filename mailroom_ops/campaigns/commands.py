@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 from msgspec import structs
 
+from mailroom.campaigns.runs import Run
 from mailroom_ops.campaigns import answers as view
 from mailroom_ops.campaigns import files
 from mailroom_ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, samples_of
-from mailroom_ops.campaigns.results import ResultsReader
+from mailroom_ops.campaigns.results import Results, ResultsReader
 from mailroom_ops.options import AsJson, Stage, Yes
 from mailroom_ops.screen import aws_faults, bar, confirm, errors, print_answer, print_json, print_line, screen
 from mailroom_ops.stage import aws_session
@@ -115,10 +116,10 @@ def stop(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a run: it collects no further page, and composes no further message.
+    """Stop a run: it collects no further page, and after some seconds sends no further message.
 
-    Messages that are in the mailbox already are still sent. A stopped run goes on when you start it again.
-    Exit code 1: the run was stopped before.
+    Messages that are not sent yet are cancelled as they come up. If you start the run again, it goes on and
+    sends them after all, as they are composed then, each once. Exit code 1: the run was stopped before.
 
     Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
     """
@@ -127,7 +128,6 @@ def stop(
         campaigns = DeployedCampaigns(aws_session(), stage)
         found = campaigns.run(name, run)
         results = ResultsReader(aws_session(), stage).of(found, None)
-        waiting = f", of which {results.waiting:,} wait" if results and results.waiting else ""
         collected = f"with {found.recipients:,} recipients collected"
         confirm(f"Stop run {found.run} of {name} in {stage}, {collected}?", yes=yes)
         stopped = campaigns.stop(name, found.run)
@@ -136,13 +136,21 @@ def stop(
         print_json(run_status(now))
     elif stopped:
         screen.print(
-            f"Stopped. Messages in the mailbox are still sent: {now.composed:,}{waiting}. To go on: "
+            f"Stopped.{_so_far(now, results)} To go on: "
             f"mailroom campaign start {quote(name)} --run {quote(now.run)} --stage {stage}",
             soft_wrap=True,
         )
     else:
         screen.print(f"Run {now.run} of {name} is stopped already.", soft_wrap=True)
     raise typer.Exit(0 if stopped else 1)
+
+
+def _so_far(run: Run, results: Results | None) -> str:
+    """Return how many messages of a stopped run are out, and how many are taken back, if search counts
+    them."""
+    if results is None:
+        return f" Of {run.composed:,} messages, those that are not sent yet are cancelled."
+    return f" {results.accepted:,} messages are out, and {results.under_way:,} are cancelled as they come up."
 
 
 def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:

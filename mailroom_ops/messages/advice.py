@@ -204,5 +204,7 @@ def _ended(found: MessageStatus, steps: Steps) -> Iterator[str]:
             yield f"It was accepted and given up later. To send it once more: {resend}"
         case "cancelled", "unless":
             yield "To send it after all, put it under a new id without unless."
+        case "cancelled", "stopped":
+            yield "If an operator lets the run go on, it is sent after all."
         case "cancelled", _:
             yield "It was taken back. To send it after all, put it under a new id."

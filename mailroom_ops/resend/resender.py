@@ -18,6 +18,7 @@ from mailroom.aws.queues import Entry
 from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT, WAIT
 from mailroom.ledger.reader import REMEMBERED_SECONDS
+from mailroom.ledger.stopped_runs import STOPPED
 from mailroom.message.message import Key, Message
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from mailroom_ops.messages.waiting import WAITS_FOR
@@ -95,8 +96,8 @@ def judge(item: Item, *, force: bool) -> Judgement:
     if reached:
         again = "it may arrive twice" if force else f"it would arrive twice{FORCED}"
         return Judgement(force, f"{status}: {reached}, so {again}", twice=True)
-    if "unless_fulfilled" in item:
-        why = f"{status}: {error.get('message')}; to send it after all, put it under a new id without that"
+    if error.get("code") in ("unless", STOPPED):
+        why = f"{status}: {error.get('message')}; sent again, it would end the same way"
         return Judgement(go=False, why=why)
     if status == "cancelled" and not force:
         return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")

@@ -20,6 +20,7 @@ from mailroom.environment import (
     DayLimit,
 )
 from mailroom_stacks.constructs.grants import Grant, scheduler_role
+from mailroom_stacks.constructs.runs import RUNS
 from mailroom_stacks.constructs.stage import StageStack, pascal
 from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.templates import read_templates, templates_bucket
@@ -50,12 +51,13 @@ class CampaignsStack(StageStack):
             self,
             "Runs",
             settings,
-            name="campaign-runs",
+            name=RUNS,
             key="campaign",
             sort_key="run",
             time_to_live_attribute=TTL,
         )
-        self._budgets, self._limited = storage.budgets, [*self._lanes(settings)]
+        self._budgets, self._bulk = storage.budgets, [*self._lanes(settings)]
+        self._limited = [(row, queue) for row, queue in self._bulk if row.channel.days]
         self.audience = Worker(self, settings, self._compose(settings, storage))
         self.collect = Worker(self, settings, self._collect(settings))
         self.workers = (self.collect, self.audience)
@@ -74,7 +76,7 @@ class CampaignsStack(StageStack):
             polling=Polling(batch_size=1, maximum_concurrency=section.maximum_concurrency),
             rules=rules,
             grants=[
-                Grant(["dynamodb:UpdateItem"], [self.runs.table_arn]),
+                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
                 # Its own as well: there it puts where the next page begins.
                 Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
                 *self._look_at_day(),
@@ -100,11 +102,11 @@ class CampaignsStack(StageStack):
         )
 
     def _lanes(self, settings: Settings) -> Iterator[tuple[LaneRow, sqs.IQueue]]:
-        """The lanes of campaigns that have a limit of the day, with their queues. These go by name: a
-        reference could not go again with the limit."""
+        """Yield the bulk lanes of campaigns with their queues, by name: a reference could not go again with
+        the lane."""
         asked = {each.chosen.channel for each in self._campaigns}
         for row in settings.lane_rows():
-            if row.event_type in asked and row.lane == LANE and row.channel.days:
+            if row.event_type in asked and row.lane == LANE:
                 arn = self.format_arn(service="sqs", resource=settings.name(row.queue))
                 yield row, sqs.Queue.from_queue_arn(self, pascal(row.queue), arn)
 
@@ -144,7 +146,9 @@ class CampaignsStack(StageStack):
             grants=[
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
-                Grant(["dynamodb:BatchGetItem"], [storage.preferences.table_arn]),
+                Grant(["dynamodb:BatchGetItem"], [storage.preferences.table_arn, storage.ledger.table_arn]),
+                # A stopped run that goes on sends what its stop had cancelled.
+                Grant(["sqs:SendMessage"], [queue.queue_arn for _, queue in self._bulk]),
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
                 *read_secrets(settings, databases),
             ],
@@ -155,6 +159,7 @@ class CampaignsStack(StageStack):
                 preferences_table=storage.preferences.table_name,
                 runs_table=self.runs.table_name,
                 run_ttl_seconds=settings.retention.ledger_days * DAY,
+                queues={row.event_type: queue.queue_url for row, queue in self._bulk},
                 default_region=settings.default_region,
                 databases=_connections(settings, databases),
             ),

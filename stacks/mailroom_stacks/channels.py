@@ -13,6 +13,7 @@ from mailroom.environment import PushSender, ResendSender, Sender, SesSender, Sm
 from mailroom.ledger.items import LINES
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.runs import read_runs, runs_table
 from mailroom_stacks.constructs.stage import StageStack
 from mailroom_stacks.constructs.storage import bucket_name, provider_secret
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
@@ -95,6 +96,7 @@ class ChannelsStack(StageStack):
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 *([Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])] if needs.by_number else []),
                 *self._wait(row),
+                *(read_runs(self, self.settings) if row.lane == "bulk" else []),
                 # A message of any channel may have its further attributes there.
                 *read_payloads(self, self.settings),
                 *needs.grants,
@@ -126,6 +128,7 @@ class ChannelsStack(StageStack):
         fields: dict[str, Any] = {"contents_table": contents, "bulk": row.lane == "bulk"}
         if row.lane == "bulk":
             fields["window"] = row.channel.window
+            fields["runs_table"] = runs_table(self.settings)
         if days:
             # By name: a reference could not go again with `per_day`, as this stack is deployed later.
             fields["budgets_table"] = self.storage.budgets.plain_name

@@ -16,6 +16,7 @@ from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_logical_id
+from mailroom_stacks.constructs.runs import read_runs, runs_table
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.stage import Settings
 
@@ -70,6 +71,7 @@ class Release(Construct):
                     Grant(contents, [storage.contents.table_arn]),
                     Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.table_arn]),
                     *([Grant(["sqs:GetQueueAttributes"], line_arns)] if line_arns else []),
+                    *read_runs(storage, settings),
                 ],
                 environment=ReleaseSettings(
                     **dispatch,
@@ -77,6 +79,7 @@ class Release(Construct):
                     contents_table=storage.contents.table_name,
                     budgets_table=storage.budgets.table_name,
                     lines=lines,
+                    runs_table=runs_table(settings),
                     lease_seconds=settings.release.timeout_seconds + LEASE_MARGIN_SECONDS,
                 ),
             ),

@@ -83,8 +83,8 @@ def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_ag
     world = new_campaign_world()
     world.start()
     world.deliver(COLLECT, 1)
-    assert world.runs.stop("weekly", RUN)
-    assert not world.runs.stop("weekly", RUN)
+    assert world.runs.stop("weekly", RUN, "an operator")
+    assert not world.runs.stop("weekly", RUN, "an operator")
     world.settle()
     assert world.mailbox() == {}
     assert (world.run().state, world.run().pages) == ("stopped", 1)
@@ -99,7 +99,7 @@ def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_ag
 
 def test_an_unknown_run_cannot_be_stopped(new_campaign_world: NewWorld) -> None:
     world = new_campaign_world()
-    assert not world.runs.stop("weekly", RUN)
+    assert not world.runs.stop("weekly", RUN, "an operator")
     assert world.runs.read("weekly", RUN) is None
 
 
@@ -419,7 +419,7 @@ def test_a_run_that_is_stopped_while_a_page_is_read_stays_stopped(
     real = world.people.page
 
     def stopping(page: Page) -> Found:
-        assert world.runs.stop("weekly", RUN)
+        assert world.runs.stop("weekly", RUN, "an operator")
         return real(page)
 
     monkeypatch.setattr(world.people, "page", stopping)

@@ -166,7 +166,7 @@ def test_a_count_that_no_page_has_shown_counts_as_none(
 def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_parts(world: World) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=100, composed=60)
-    world.runs.stop("weekly", RUN)
+    world.runs.stop("weekly", RUN, "an operator")
     world.collected(start="s-2", recipients=100, existed=60)
     page = browser.get("/campaigns", campaign="weekly")
     assert "100 recipients found by the latest of its 2 starts." in page.words
@@ -196,7 +196,7 @@ def test_a_run_can_be_stopped_as_long_as_it_is_neither_stopped_nor_expired(world
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=40)  # one may count twice: the sum proves nothing
     assert "Stop …" in browser.get("/campaigns", campaign="weekly").words
-    world.runs.stop("weekly", RUN)
+    world.runs.stop("weekly", RUN, "an operator")
     assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
 
 

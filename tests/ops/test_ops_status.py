@@ -181,6 +181,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
         ({"status": "suppressed", "error": {"code": "bounce"}}, "mailroom suppressions show"),
         ({"status": "bounced"}, "mailroom suppressions list"),
         ({"status": "cancelled"}, "under a new id"),
+        ({"status": "cancelled", "error": {"code": "stopped"}}, "it is sent after all"),
         ({"status": "cancelled", "error": {"code": "unless"}}, "under a new id without unless"),
         ({"status": "sent"}, ""),
         ({"status": "delivered"}, ""),

@@ -172,8 +172,9 @@ def test_collect_may_read_what_the_enabled_campaigns_name_and_nothing_else(whole
     assert audience.startswith("<AudienceQueue")
     (runs,) = may["dynamodb:UpdateItem"]
     assert "Runs" in runs
-    # A write that fails its condition brings the item back: nothing is read but the day's budget.
-    assert may["dynamodb:GetItem"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-budgets"}
+    # A write that fails its condition brings the item back. Read are the day's budget, and of a start
+    # whether its run was stopped.
+    assert may["dynamodb:GetItem"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-budgets", runs}
     assert "dynamodb:PutItem" not in may
 
 
@@ -201,13 +202,13 @@ def test_compose_puts_into_the_mailbox_and_records_whom_it_left_out(weekly: Temp
     assert aws == {
         *("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:BatchGetItem"),
     }
-    (mailbox,), (choices,) = may["dynamodb:PutItem"], may["dynamodb:BatchGetItem"]
+    (mailbox,), (runs,) = may["dynamodb:PutItem"], may["dynamodb:GetItem"]
     assert "ExportsOutputFnGetAttMailbox" in mailbox
-    assert "ExportsOutputFnGetAttPreferences" in choices
-    (runs,) = may["dynamodb:GetItem"]
     (ledger,) = may["dynamodb:UpdateItem"] - {runs}
     assert "ExportsOutputFnGetAttLedger" in ledger
-    assert "sqs:SendMessage" not in may
+    (choices,) = may["dynamodb:BatchGetItem"] - {ledger}
+    assert "ExportsOutputFnGetAttPreferences" in choices
+    assert may["sqs:SendMessage"] == {f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-mail-bulk"}
 
 
 def test_compose_reaches_a_database_only_for_a_campaigns_own_code(

@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 Wait = float | None
 """Seconds until the record should come back; None: it is finished with."""
 LOGGED_FAULTS = 20
+GO_ON_SECONDS = 60
+"""Seconds after which a stopped run goes on. Until then each worker that has read that the run is stopped has
+cancelled its message, so that the run sends it."""
 Source = Callable[[Definition], Audience]
 
 
@@ -145,13 +148,10 @@ class Collector(Struct, frozen=True):
 
     def _asked(self, definition: Definition, asked: Start | Next) -> Wait:
         if isinstance(asked, Start):
-            templates = None if self.versions is None else self.versions.of(definition.channel)
-            if self.runs.begin(
-                asked.campaign, asked.run, asked.start, asked.scheduled_at, asked.by, templates
-            ):
-                logger.info("run begins")
-                count("RunsBegun")
-            asked = Next(asked.campaign, asked.run, asked.start, 1)
+            first = self._begun(definition, asked)
+            if first is None:
+                return None
+            asked = first
         match self.runs.claim(asked.campaign, asked.run, asked.start, asked.page):
             case PageClaim() as claim:
                 return self._claimed(definition, claim, asked)
@@ -164,6 +164,19 @@ class Collector(Struct, frozen=True):
                 return self._dead("no run leads up to this page", page=asked.page)
             case Passed(why):
                 logger.info("page is over", page=asked.page, why=why)
+        return None
+
+    def _begun(self, definition: Definition, start: Start) -> Next | None:
+        """Begin a run, and return its first page; None for a run that was stopped, whose first page waits."""
+        templates = None if self.versions is None else self.versions.of(definition.channel)
+        of_start = (start.campaign, start.run, start.start)
+        if self.runs.begin(*of_start, start.scheduled_at, start.by, templates):
+            logger.info("run begins")
+            count("RunsBegun")
+        run = self.runs.read(start.campaign, start.run)
+        if run is None or not run.stopped_by or run.start != start.start:
+            return Next(*of_start, 1)
+        self._send_next(run, 1, None, GO_ON_SECONDS)
         return None
 
     def _claimed(self, definition: Definition, claim: PageClaim, asked: Next) -> Wait:

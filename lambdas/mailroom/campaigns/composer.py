@@ -1,7 +1,7 @@
 """Compose: people of a campaign into items of the mailbox, each once however often it is composed."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from mailroom.aws import clients, queues
+from mailroom.aws.queues import Entry
 from mailroom.campaigns.bodies import Chunk, as_json, chunk_of
 from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import Draft, Drafter, expiry
@@ -21,14 +22,16 @@ from mailroom.content.versions import DEPLOYED, unbound
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
 from mailroom.errors import Invalid, Malformed, Unfinished, UnknownRun
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox import MailboxWriter
-from mailroom.message.message import Key, parse
+from mailroom.ledger.stopped_runs import STOPPED
+from mailroom.mailbox import MailboxWriter, PutState
+from mailroom.message.message import Key, encode, parse
 from mailroom.recipients.choices import Preferences
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
+_PRESENT = ("existed", "conflict")
 PUTS_AT_ONCE = 8
 """Conditional puts have no batch call; their waiting goes on side by side."""
 _METRICS = {
@@ -52,6 +55,8 @@ class Composer(Struct, frozen=True):
     runs: Runs
     sqs: "SQSClient"
     queue_url: str
+    queues: Mapping[str, str]
+    """URLs of the bulk lanes' queues, by channel."""
     puts_at_once: int = PUTS_AT_ONCE
     clock: Clock = time.time
 
@@ -72,6 +77,7 @@ class Composer(Struct, frozen=True):
             runs=Runs(clients.dynamodb(), settings.runs_table, ttl=settings.run_ttl_seconds),
             sqs=clients.sqs(),
             queue_url=settings.queue_url,
+            queues=settings.queues,
         )
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
@@ -156,7 +162,7 @@ class Composer(Struct, frozen=True):
             to = item.get("to") or item.get("email")
             key = Key(item["id"], item["event_type"])
             self.ledger.leave_out(key, to, item.get("topic"), why.code, why.sentence)
-        self._put(wanted, tally)
+        self._put(wanted, run, tally)
         self._count(chunk, tally)
         if tally["failed"]:
             raise Unfinished(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
@@ -183,12 +189,15 @@ class Composer(Struct, frozen=True):
             if value:
                 count(_METRICS[name], value)
 
-    def _put(self, drafts: Sequence[Draft], tally: Counter[str]) -> None:
+    def _put(self, drafts: Sequence[Draft], run: Run, tally: Counter[str]) -> None:
         """Put all. An item that the mailbox cannot hold is the campaign's fault, not the person's: it comes
         again, like one that AWS did not take, and no ledger item says that it is over."""
-        written = self.mailbox.put_all([draft.item for draft in drafts], self.puts_at_once)
-        for draft, each in zip(drafts, written, strict=True):
-            match each.state:
+        results = self.mailbox.put_all([draft.item for draft in drafts], self.puts_at_once)
+        states = {draft.key: result.state for draft, result in zip(drafts, results, strict=True)}
+        if run.stopped_by:
+            states |= self._resume(run, [draft for draft in drafts if states[draft.key] in _PRESENT], states)
+        for draft, result in zip(drafts, results, strict=True):
+            match states[draft.key]:
                 case "accepted":
                     tally["composed"] += 1
                 case "existed":
@@ -197,5 +206,41 @@ class Composer(Struct, frozen=True):
                     logger.error("not put, for another message has its id", key=draft.key)
                     tally["conflicts"] += 1
                 case _:
-                    logger.warning("not put into the mailbox", key=draft.key, reason=each.error)
+                    logger.warning("not put into the mailbox", key=draft.key, reason=result.error)
                     tally["failed"] += 1
+
+    def _resume(
+        self, run: Run, drafts: Sequence[Draft], states: Mapping[str, PutState]
+    ) -> dict[str, PutState]:
+        """Send the messages that a stop of the run has cancelled, as they are composed now. Returns the
+        states of their items. A crash is harmless: what was reopened and not queued is queued by the next
+        try. Raises Unfinished."""
+        keys = {draft.key: Key(draft.item["id"], draft.item["event_type"]) for draft in drafts}
+        items = self.ledger.items(keys.values())
+        resumed: dict[str, PutState] = {}
+        entries = defaultdict[str, list[Entry]](list)
+        for draft in drafts:
+            key = keys[draft.key]
+            attempt = self._next_attempt(key, items.get(key, {}), run)
+            if attempt is None:
+                continue
+            if states[draft.key] == "conflict" and self.mailbox.put(draft.item, if_new=False).error:
+                raise Unfinished("a message that is sent after all was not put; its people come again")
+            body = encode({**draft.item, "attempt": attempt})
+            attributes = {"channel": key.event_type, "type": key.event_type}
+            entries[self.queues[key.event_type]].append(Entry(str(len(resumed)), body, attributes))
+            resumed[draft.key] = "existed"
+        for url, batch in entries.items():
+            if queues.send(self.sqs, url, batch):
+                raise Unfinished("SQS did not take all messages that are sent after all; they come again")
+        return resumed
+
+    def _next_attempt(self, key: Key, item: Mapping[str, Any], run: Run) -> int | None:
+        """Reopen a message that a stop of the run has cancelled, and return its next attempt; None for other
+        messages. A message that was reopened before, and not begun, may not be queued."""
+        status, code = item.get("status"), item.get("error", {}).get("code")
+        if status == "cancelled" and code == STOPPED:
+            return self.ledger.reopen(key, item, run.started_by)
+        if status == "retrying" and "startedAt" not in item:
+            return int(item["attempts"]) + 1
+        return None

@@ -309,7 +309,7 @@ class Runs(Struct, frozen=True):
         values = {**released.values, **self._own(claim)}
         self._try(claim.run.campaign, claim.run.run, released.expression, _OWN, values)
 
-    def stop(self, campaign: str, run: str, by: str = "") -> bool:
+    def stop(self, campaign: str, run: str, by: str) -> bool:
         """Let nothing more of a run be collected or composed. A worker that is collecting a page does not
         pass the page on. False where there is no such run, or where it is stopped already. `by` is the
         operator who stops it."""

@@ -3,8 +3,9 @@
 `Delivery.deliver` makes these steps in that order, so that each claim of a message submits it at most once.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import nullcontext
+from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import structs
@@ -16,8 +17,10 @@ from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecor
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid, NotSent, OutcomeUnknown
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
+from mailroom.ledger.stopped_runs import REASON as RUN_STOPPED
+from mailroom.ledger.stopped_runs import STOPPED, StoppedRuns
 from mailroom.ledger.waits import DAY_USED_UP
-from mailroom.message.message import Message, parse
+from mailroom.message.message import Message, begun_of, parse
 from mailroom.message.outcome import (
     ANY_ACCOUNT,
     Conflict,
@@ -34,7 +37,7 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from mailroom.message.unless import OUTCOME_UNKNOWN, Condition
+from mailroom.message.unless import OUTCOME_UNKNOWN
 from mailroom.recipients.choices import AllowedRecipients, BatchChoices, Blocked
 from mailroom.telemetry import logger
 
@@ -122,6 +125,11 @@ class Delivery(Generic[M, R]):
         self._line_seconds = line_seconds
         self._session: Session[M, R] | Refusal = Retry("no batch has begun")
         """Session of the present batch, or the reason why the account's credentials could not be loaded."""
+        self._runs = StoppedRuns(tools.dynamodb, settings.runs_table, tools.clock)
+        self._stopped: set[str] = set()
+        """Ids of the batch's messages whose campaign's run is stopped."""
+        self._unasked: set[str] = set()
+        """Ids of the batch's messages whose run could not be read."""
         only = settings.recipients_only
         self._allowed = (
             None if only is None else AllowedRecipients(settings.channel, only, settings.redirect_to)
@@ -144,9 +152,22 @@ class Delivery(Generic[M, R]):
             self._session = self._open()
         if self._choices is not None:
             self._choices.begin(message for message, _ in messages)
-        self._timing.begin(messages)
+        self._ask_for_runs(messages)
+        messages = [entry for entry in messages if entry[0].id not in self._unasked]
+        # A message of a stopped run needs neither its time nor a part of the day: it ends.
+        self._timing.begin([entry for entry in messages if entry[0].id not in self._stopped])
         ready = [entry for entry in messages if self._timing.postponed(entry[0].key) is None]
         self._claiming.begin(ready, None if isinstance(self._session, Refusal) else self._session.account)
+
+    def _ask_for_runs(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
+        """Find the messages whose campaign's run is stopped. Never raises: messages whose run could not be
+        read go back to the queue unsent."""
+        ids = [message.id for message, _ in messages]
+        try:
+            self._stopped, self._unasked = self._runs.among(ids), set()
+        except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
+            logger.exception("the runs of campaigns could not be read; their messages go back unsent")
+            self._stopped, self._unasked = set(), {id_ for id_ in ids if begun_of(id_) is not None}
 
     def _open(self) -> Session[M, R] | Refusal:
         """Load the account's credentials, and return the session, or the reason why they cannot be loaded.
@@ -168,6 +189,8 @@ class Delivery(Generic[M, R]):
         message was not submitted, or its outcome was not recorded and the claim stands."""
         if isinstance(message, Invalid):
             return self.fail_invalid(message, record)
+        if message.id in self._unasked:
+            return ComeBack(self.retry_wait(record.receives))
         if (postponed := self._timing.postponed(message.key)) is not None:
             return self.fail_invalid(postponed, record) if isinstance(postponed, Invalid) else postponed
         # 1. Claim the message, separately or with its batch: only one worker at a time may send it.
@@ -292,8 +315,15 @@ class Delivery(Generic[M, R]):
         if message.expired(self._tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
             return self._fail(claim, "expired", reason, metric="Expired")
+        if message.id in self._stopped:
+            # Read again, right before the write: a run that goes on sends what was cancelled before, and no
+            # message that is cancelled after.
+            if self._runs.among([message.id]):
+                return self._cancel(claim, STOPPED, RUN_STOPPED)
+            return self._release(claim, ComeBack(1))
         if message.conditions and (fulfilled := self._ledger.fulfilled(message.conditions)):
-            return self._cancel(claim, fulfilled)
+            by = {"unless_fulfilled": structs.asdict(fulfilled)}
+            return self._cancel(claim, "unless", f"unless: {fulfilled.text}", by)
         if not claim.unsettled:
             return self._postpone_unsent(claim, message, record)
         # An identical request with the same idempotency key does not send the message a second time.
@@ -494,13 +524,15 @@ class Delivery(Generic[M, R]):
         self._tally.note("Suppressed", "suppressed", code=reason.code)
         return DONE
 
-    def _cancel(self, claim: Claimed, fulfilled: Condition) -> Result:
-        """End a message as cancelled, because a condition of its `unless` is fulfilled. If an earlier try may
-        have sent the message, hold it as `outcome_unknown` instead."""
+    def _cancel(
+        self, claim: Claimed, code: str, reason: str, facts: Mapping[str, Any] = MappingProxyType({})
+    ) -> Result:
+        """End a message as cancelled, with further `facts`. If an earlier try may have sent the message, hold
+        it as `outcome_unknown` instead."""
         if claim.unsettled:
-            return self._hold(claim, _HELD.format(f"unless: {fulfilled.text}"))
-        self._ledger.cancel_claimed(claim, fulfilled)
-        self._tally.note("Cancelled", "not sent: a condition of its `unless` is fulfilled")
+            return self._hold(claim, _HELD.format(reason))
+        self._ledger.cancel_claimed(claim, code, reason, facts)
+        self._tally.note("Cancelled", "not sent any more", code=code)
         return DONE
 
     def _hold(self, claim: Claimed, reason: str) -> Result:

@@ -28,6 +28,7 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.stopped_runs import REASON, STOPPED, StoppedRuns
 from mailroom.ledger.waits import AHEAD_SECONDS, OUTSIDE_WINDOW, SEND_AT, WaitingRow, Waits
 from mailroom.mailbox import original
 from mailroom.message.message import Key, decode
@@ -103,6 +104,7 @@ class Release(Struct, frozen=True):
     ledger: Ledger
     lease: Lease
     lines: Mapping[str, LineSettings]
+    runs: StoppedRuns
     clock: Clock = time.time
     threads: int = 1
     """Number of ledger items that change at a time."""
@@ -119,6 +121,7 @@ class Release(Struct, frozen=True):
             Ledger.of(settings),
             Lease(dynamodb, settings.budgets_table, settings.lease_seconds, time.time),
             settings.lines,
+            StoppedRuns(dynamodb, settings.runs_table, time.time),
             threads=_THREADS,
         )
 
@@ -287,10 +290,29 @@ class Release(Struct, frozen=True):
             logger.error("it cannot be released", extra=about(row.key), reason=reason)
 
     def _waiting(self, rows: Iterable[WaitingRow]) -> list[WaitingRow]:
-        """Return the rows of messages that still wait, and finish the others."""
+        """Return the rows of messages that still wait, and finish the others, among them those of stopped
+        runs."""
         rows = [*rows]
-        self._finish([row for row in rows if not row.waits])
-        return [row for row in rows if row.waits]
+        stopped = self._stopped(rows)
+        self._each(self._cancel, [row for row in rows if row.waits and row.key.id in stopped])
+        ended = [row for row in rows if not row.waits or row.key.id in stopped]
+        self._finish(ended)
+        return [row for row in rows if row.waits and row.key.id not in stopped]
+
+    def _stopped(self, rows: Sequence[WaitingRow]) -> set[str]:
+        """Return the ids of messages whose campaign's run is stopped. Never raises: a message that is handed
+        over all the same is cancelled by its worker, which asks again."""
+        try:
+            return self.runs.among(row.key.id for row in rows if row.waits)
+        except Exception:  # noqa: BLE001 - logged
+            logger.warning("the runs of campaigns could not be read", exc_info=True)
+            return set()
+
+    def _cancel(self, row: WaitingRow) -> None:
+        """Cancel a message whose campaign's run is stopped. The first ones of a line must not keep others
+        waiting until the day has room for all."""
+        if self.ledger.cancel(row.key, REASON, code=STOPPED, since=0, version=row.version):
+            count("Cancelled")
 
     def _finish(self, rows: Sequence[WaitingRow]) -> None:
         """Remove the marks and the contents of messages that do not wait any more."""

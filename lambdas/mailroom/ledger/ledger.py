@@ -6,7 +6,7 @@ not add a third.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -253,22 +253,25 @@ class Ledger(LedgerTable):
         reached. `message` is the reason."""
         self._end_unsent(claim, "suppressed", code, error_of(code, message))
 
-    def cancel_claimed(self, claim: Claimed, fulfilled: Condition) -> None:
-        """Record that the message will not be sent, because a condition of its `unless` is fulfilled:
-        `fulfilled` has the other message's status."""
-        reason = error_of("unless", f"unless: {fulfilled.text}")
-        by = image_of({"unless_fulfilled": structs.asdict(fulfilled)})
-        self._end_unsent(claim, "cancelled", "unless", reason | by)
+    def cancel_claimed(self, claim: Claimed, code: str, message: str, facts: Mapping[str, Any]) -> None:
+        """Record that the message will not be sent any more; `message` is the reason. The item gets the
+        `facts` as well."""
+        self._end_unsent(claim, "cancelled", code, error_of(code, message) | image_of(facts))
+
+    def items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
+        """Read the items of messages, in plain Python. A message without an item is left out. Raises
+        UnprocessedKeys."""
+        wheres = [where(key) for key in dict.fromkeys(keys)]
+        items = batch_get(self._client, {self._table: wheres}, consistent=True)[self._table]
+        return {Key(item["id"], item["event_type"]): item for item in items}
 
     def fulfilled(self, conditions: Sequence[Condition]) -> Condition | None:
         """Read the messages that the conditions name, and return the first condition that is fulfilled,
         with the other message's status. A message without a ledger item fulfils none. Raises
         UnprocessedKeys."""
-        keys = [where(key) for key in {Key(condition.id, condition.event_type) for condition in conditions}]
-        items = batch_get(self._client, {self._table: keys}, consistent=True)[self._table]
-        by_key = {(item["id"], item["event_type"]): item for item in items}
+        items = self.items(Key(condition.id, condition.event_type) for condition in conditions)
         for condition in conditions:
-            item = by_key.get((condition.id, condition.event_type), {})
+            item = items.get(Key(condition.id, condition.event_type), {})
             word = word_of(item.get("status", ""), item.get("error", {}).get("code", ""))
             if condition.holds(word):
                 return structs.replace(condition, status=word)

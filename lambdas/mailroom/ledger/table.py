@@ -89,6 +89,7 @@ class LedgerTable:
         key: MessageKey,
         message: str = TAKEN_BACK,
         *,
+        code: str = "cancelled",
         since: float | None = None,
         version: str = "",
         to: str | list[str] | None = None,
@@ -114,7 +115,7 @@ class LedgerTable:
             sets={
                 "status": string("cancelled"),
                 "completedAt": number(milliseconds(self._clock())),
-                **error_of("cancelled", message),
+                **error_of(code, message),
                 **addressing,
             },
             once=self.first_values(addressing),

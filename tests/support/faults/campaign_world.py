@@ -25,6 +25,7 @@ FUNCTION_SECONDS = 60.0
 LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
 MAX_RECEIVES = 8
 COLLECT, AUDIENCE = "https://sqs/collect", "https://sqs/audience"
+BULK = "https://sqs/mail-bulk"
 AT = "2026-11-18T13:00:00Z"
 RUN = "2026-11-18T13:00Z"
 WEEKLY = Definition(
@@ -139,6 +140,7 @@ class CampaignWorld:
             runs=Runs(self._watched, "runs", clock=self.clock),
             sqs=self._sqs,
             queue_url=AUDIENCE,
+            queues={"mail": BULK},
             puts_at_once=self.puts_at_once,
             clock=self.clock,
         )

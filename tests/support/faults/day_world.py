@@ -57,9 +57,11 @@ class DayWorld(World):
         self._put.append(plain(arguments["Item"]))
         return reply
 
-    def _dispatch(self) -> None:
-        put, self._put = self._put, []
+    def dispatch(self) -> None:
+        """Dispatch what was put since the last time."""
+        put = [*self._put]
         assert not self.dispatcher().dispatch((str(at), item) for at, item in enumerate(put))
+        del self._put[: len(put)]
 
     def run(self, *, start: bool = True) -> None:
         """From the start of the campaign until nothing waits any more."""
@@ -73,10 +75,10 @@ class DayWorld(World):
             self.clock.now = max(self.clock.now, due)
             while self._codes and self._codes[0][0] <= self.clock.now:
                 self._put.append(mail(self._codes.pop(0)[1]))
-            self._dispatch()
+            self.dispatch()
             self.campaign.deliver(COLLECT, 1)
             self.campaign.deliver(AUDIENCE)
-            self._dispatch()
+            self.dispatch()
             self.step()
 
     def accepted(self) -> list[tuple[float, str]]:

@@ -25,6 +25,7 @@ from mailroom.ledger.contents import Contents
 from mailroom.ledger.items import LINES
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
+from mailroom.ledger.stopped_runs import StoppedRuns
 from mailroom.ledger.waits import AHEAD_SECONDS, INDEX, PROJECTED, Waits
 from mailroom.message.message import Key, Reference
 from mailroom.recipients.choices import Suppressions
@@ -72,6 +73,8 @@ class World:
         """Seconds between two submits of a worker."""
         self.day: Item = {}
         """The limit of the day, as the senders' settings say it; {}: there is none."""
+        self.runs_table = ""
+        """Table of the runs of campaigns; empty without campaigns."""
         self._released_at = -math.inf
         self.put_at = self.clock.now
         self.dynamodb = in_memory_client()
@@ -132,6 +135,7 @@ class World:
             max_attachment_bytes=1000,
             **self.reachable,
             contents_table="contents",
+            runs_table=self.runs_table,
             bulk=url == BULK,
             **self.day,
         )
@@ -184,6 +188,7 @@ class World:
             self.ledger,
             Lease(watched, "budgets", LEASE, self.clock),
             {"mail": line},
+            StoppedRuns(watched, self.runs_table, self.clock),
             self.clock,
         )
 

@@ -13,13 +13,14 @@ from mailroom.dispatch.release import Lease, Mailbox, Release
 from mailroom.environment import LineSettings
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.stopped_runs import StoppedRuns
 from mailroom.ledger.waits import DAY_USED_UP, SEND_AT, SHARDS, Wait, Waits
 from mailroom.message.message import encode
 from mailroom.message.window import Window
 from tests.support.unit.dispatching import made
 from tests.support.unit.events import plenty
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.shared import BUDGETS, CONTENTS, LEDGER, MAILBOX, NOW, TTL, Aws, FakeClock, mail
+from tests.support.unit.shared import BUDGETS, CONTENTS, LEDGER, MAILBOX, NOW, RUNS, TTL, Aws, FakeClock, mail
 
 ROUND_SECONDS = 75.0
 """Seconds of a round's lease."""
@@ -118,6 +119,7 @@ class Waiting(Struct):
             Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
             Lease(database, BUDGETS, ROUND_SECONDS, self.clock),
             {"mail": self.settings},
+            StoppedRuns(database, RUNS, self.clock),
             self.clock,
         )
 

@@ -76,7 +76,14 @@ def test_samples_are_composed_as_they_would_be_and_nothing_is_written(aws: Aws, 
     people = [{"key": f"p{at}", "attributes": {"email": f"p{at}@example.com"}} for at in (0, 2, 3, 4)]
     unused: Any = None
     composer = Composer(
-        {"weekly": WEEKLY}, drafter, mailbox=unused, ledger=unused, runs=unused, sqs=unused, queue_url=""
+        {"weekly": WEEKLY},
+        drafter,
+        mailbox=unused,
+        ledger=unused,
+        runs=unused,
+        sqs=unused,
+        queue_url="",
+        queues={},
     )
     answer = composer.dry_run({**ASKED, "recipients": people}, lambda: 60_000)
     assert [each["id"] for each in answer["items"]] == ["weekly#r#p0"]

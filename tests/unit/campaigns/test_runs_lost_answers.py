@@ -27,16 +27,16 @@ def twice(aws: Aws, clock: FakeClock) -> Runs:
 
 
 def test_a_stop_whose_answer_was_lost_has_stopped_the_run(runs: Runs, twice: Runs) -> None:
-    assert twice.stop(*RUN)
+    assert twice.stop(*RUN, "an operator")
     found = runs.read(*RUN)
     assert found is not None
     assert found.state == "stopped"
 
 
 def test_a_stop_after_another_says_that_it_was_stopped_before(runs: Runs, twice: Runs) -> None:
-    assert runs.stop(*RUN)
-    assert not runs.stop(*RUN)
-    assert not twice.stop(*RUN)
+    assert runs.stop(*RUN, "an operator")
+    assert not runs.stop(*RUN, "an operator")
+    assert not twice.stop(*RUN, "an operator")
 
 
 def test_a_count_whose_answer_was_lost_counts_once(runs: Runs, twice: Runs) -> None:
@@ -49,6 +49,6 @@ def test_a_count_whose_answer_was_lost_counts_once(runs: Runs, twice: Runs) -> N
 
 
 def test_a_run_that_is_not_there_is_neither_stopped_nor_counted(runs: Runs, twice: Runs) -> None:
-    assert not twice.stop("weekly", "r-9")
+    assert not twice.stop("weekly", "r-9", "an operator")
     twice.count("weekly", "r-9", {"composed": 5})
     assert runs.read("weekly", "r-9") is None

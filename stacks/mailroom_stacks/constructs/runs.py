@@ -1,0 +1,23 @@
+"""The table of the runs of campaigns, as functions of other stacks read it: by name, because the stack of the
+campaigns is deployed after theirs, or not at all."""
+
+from aws_cdk import Stack
+
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.settings.stage import Settings
+
+RUNS = "campaign-runs"
+"""Name of the table, without the stage's."""
+
+
+def runs_table(settings: Settings) -> str:
+    """Return the name of the table; empty if the stage has no campaigns."""
+    return settings.name(RUNS) if settings.campaigns.enabled else ""
+
+
+def read_runs(stack: Stack, settings: Settings) -> list[Grant]:
+    """Return the right to read whether runs are stopped."""
+    if not settings.campaigns.enabled:
+        return []
+    arn = stack.format_arn(service="dynamodb", resource="table", resource_name=runs_table(settings))
+    return [Grant(["dynamodb:BatchGetItem"], [arn])]

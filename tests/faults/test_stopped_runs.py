@@ -1,0 +1,111 @@
+"""A run that is stopped sends nothing more, and sends the rest, each once, if it goes on."""
+
+from random import Random
+
+import pytest
+
+from mailroom.ledger.stopped_runs import FRESH_SECONDS, STOPPED
+from tests.support.faults.campaign_world import AUDIENCE, BULK, COLLECT
+from tests.support.faults.stop_world import StopWorld
+from tests.support.faults.stops import SIDES, stops
+
+PEOPLE = 16
+
+
+def ends(world: StopWorld) -> dict[str, int]:
+    """Return the number of the run's messages by their end."""
+    counts: dict[str, int] = {}
+    for item in world.dynamodb.tables["ledger"].items.values():
+        end = world.end(item["id"]["S"])
+        counts[end] = counts.get(end, 0) + 1
+    return counts
+
+
+def check_sent_once(world: StopWorld) -> None:
+    assert ends(world) == {"sent": PEOPLE}
+    assert {*world.sends().values()} == {1}
+    assert not any(world.queues.dead.values())
+
+
+@pytest.mark.parametrize("per_day", [10**6, 12])
+def test_after_a_stop_nothing_more_is_sent_until_the_run_goes_on_and_then_each_message_once(
+    per_day: int,
+) -> None:
+    world = StopWorld(PEOPLE, per_day)
+    world.begin()
+    while len(world.accepted_ids()) < 6:
+        assert world.play()
+    world.stop()
+    world.play_on(FRESH_SECONDS)
+    out = len(world.accepted_ids())
+    world.play_on()
+    assert len(world.accepted_ids()) == out < PEOPLE
+    assert ends(world) == {"sent": out, f"cancelled: {STOPPED}": PEOPLE - out}
+    world.begin()
+    world.play_on()
+    check_sent_once(world)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_stopped_crashes_and_goes_on_everybody_gets_one_message_in_the_end(seed: int) -> None:
+    random = Random(seed)
+    world = StopWorld(PEOPLE, random.choice((10**6, 12)))
+    world.begin()
+    for _ in range(30):
+        match random.choices(("play", "crash", "stop", "go on"), (12, 4, 1, 2))[0]:
+            case "play":
+                world.play_on(random.choice((1, 30)))
+            case "crash":
+                world.outside.stop = len(world.outside.calls) + random.randrange(40), random.choice(SIDES)
+                world.play()
+                world.outside.stop = None
+            case "stop":
+                world.stop()
+            case "go on":
+                world.begin()
+    world.begin()
+    world.play_on()
+    check_sent_once(world)
+
+
+def going_on() -> StopWorld:
+    """Return a world whose run was stopped, with its audience collected anew and not composed yet."""
+    world = StopWorld(PEOPLE)
+    world.begin()
+    while len(world.accepted_ids()) < 4:
+        assert world.play()
+    world.stop()
+    world.play_on()
+    world.begin()
+    while not world.queues.messages[AUDIENCE]:
+        world.clock.now = world.next_due() or world.clock.now
+        world.campaign.deliver(COLLECT, 1)
+    return world
+
+
+def test_each_message_is_sent_once_wherever_the_composer_of_a_run_that_goes_on_stops() -> None:
+    for world, where in stops(going_on, lambda world: world.campaign.deliver(AUDIENCE), least=20):
+        world.play_on()
+        assert {*world.sends().values()} == {1}, where
+        assert ends(world) == {"sent": PEOPLE}, where
+
+
+def queued() -> StopWorld:
+    """Return a world whose only message is in its queue."""
+    world = StopWorld(1)
+    world.begin()
+    world.campaign.deliver(COLLECT, 1)
+    world.campaign.deliver(AUDIENCE)
+    world.dispatch()
+    return world
+
+
+def test_a_message_in_doubt_whose_run_is_stopped_is_held_and_not_sent_again() -> None:
+    for world, where in stops(queued, lambda world: world.deliver(BULK), least=3):
+        if "before send_email" not in where:
+            continue
+        world.stop()
+        world.play_on()
+        assert (world.sends(), ends(world)) == ({}, {"failed: outcome_unknown": 1})
+        return
+    pytest.fail("no stop before the submit")

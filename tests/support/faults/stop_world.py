@@ -1,0 +1,69 @@
+"""A campaign whose run is stopped and goes on while its messages are on their way, from its start to SES."""
+
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+from mailroom.campaigns.runs import Runs
+from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN, CampaignWorld
+from tests.support.faults.day_world import DayWorld
+from tests.support.faults.outside import Stopped
+from tests.support.faults.world import create_table
+from tests.support.unit.fakes import Meddler
+
+CALLS = ("update_item", "put_item", "get_item", "batch_get_item")
+
+
+class StopWorld(DayWorld):
+    """Campaign and senders with the same tables, and without codes."""
+
+    def __init__(self, people: int, per_day: int = 10**6) -> None:
+        super().__init__(people, [], per_day, 0.5)
+        self.runs_table = "runs"
+
+    def _campaign(self, people: int) -> CampaignWorld:
+        campaign = super()._campaign(people)
+        create_table(self.dynamodb, "runs", "campaign", "run")
+        campaign.dynamodb = self.dynamodb
+        campaign.runs = Runs(self.dynamodb, "runs", lease=120, clock=self.clock)
+        campaign._watched = self.outside.watch(Meddler(self.dynamodb, put_item=self._streamed), *CALLS)
+        return campaign
+
+    def _streamed(self, real: Any, **arguments: Any) -> Any:
+        if arguments["TableName"] != "mailbox":
+            return real(**arguments)
+        return super()._streamed(real, **arguments)
+
+    def dispatch(self) -> None:
+        """Dispatch what was put; after a crash, the stream invokes the function again."""
+        while self._put:
+            with suppress(Stopped):
+                super().dispatch()
+
+    def begin(self) -> None:
+        """Start the run, or let it go on."""
+        self.campaign.start(start=str(uuid4()))
+
+    def stop(self) -> None:
+        """Stop the run, as an operator does."""
+        self.campaign.runs.stop("weekly", RUN, "an operator")
+
+    def play(self) -> bool:
+        """Do what is due next. Returns False if nothing is."""
+        due = self.next_due()
+        if due is None:
+            return False
+        self.clock.now = max(self.clock.now, due)
+        self.dispatch()
+        self.campaign.deliver(COLLECT, 1)
+        self.campaign.deliver(AUDIENCE)
+        self.dispatch()
+        self.step()
+        self.send_events()
+        return True
+
+    def play_on(self, seconds: float | None = None) -> None:
+        """Play until nothing is due any more, or for some seconds."""
+        end = None if seconds is None else self.clock.now + seconds
+        while (due := self.next_due()) is not None and (end is None or due <= end):
+            self.play()

@@ -1,0 +1,110 @@
+"""Messages of a campaign's run that is stopped, at their sender."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.campaigns.runs import Runs
+from mailroom.ledger.stopped_runs import REASON
+from mailroom.ledger.waits import DAY_USED_UP
+from mailroom.message.outcome import Retry, Sent
+from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.post import Counted, Make
+from tests.support.unit.releasing import Waiting
+from tests.support.unit.shared import BUDGETS, NOW, RUNS, Aws, FakeClock, item
+
+BULK: dict[str, Any] = {"bulk": True, "runs_table": RUNS}
+
+
+@pytest.fixture
+def runs(aws: Aws, clock: FakeClock) -> Runs:
+    return Runs(aws.dynamodb, RUNS, clock=clock)
+
+
+@pytest.fixture
+def id_(runs: Runs) -> str:
+    """Id of a message of a run that is stopped."""
+    runs.begin("weekly", "r", "start", "2026-11-18T13:00:00Z")
+    run = runs.read("weekly", "r")
+    assert run is not None
+    runs.stop("weekly", "r", "an operator")
+    return run.id_of("ada")
+
+
+def test_a_message_of_a_stopped_run_ends_as_cancelled_and_its_neighbours_are_sent(
+    post: Make, aws: Aws, counted: Counted, id_: str
+) -> None:
+    worker = post(**BULK)
+    assert worker.handle(item(id=id_), item(id="m-2")) == {}
+    assert worker.submitted == ["m-2"]
+    assert aws.item(id_)["status"] == "cancelled"
+    assert aws.item(id_)["error"] == {"code": "stopped", "message": REASON}
+    assert counted() == {"Cancelled": 1, "Sent": 1}
+
+
+def test_a_stopped_run_takes_no_part_of_the_day(post: Make, aws: Aws, id_: str) -> None:
+    day = {"budgets_table": BUDGETS, "per_day": [("0001-01-01", 1)], "budgets": aws.dynamodb}
+    worker = post(**BULK, **day)
+    worker.handle(item(id=id_, lane="bulk"), item(id="m-2", lane="bulk"))
+    assert worker.submitted == ["m-2"]
+
+
+def test_a_message_whose_run_goes_on_between_two_looks_comes_back_unsent(
+    post: Make, aws: Aws, runs: Runs, id_: str
+) -> None:
+    looks = iter((lambda: None, lambda: runs.begin("weekly", "r", "again", "2026-11-18T13:00:00Z")))
+
+    def look(real: Any, **arguments: Any) -> Any:
+        next(looks)() if RUNS in arguments["RequestItems"] else None
+        return real(**arguments)
+
+    worker = post(**BULK, budgets=Meddler(aws.dynamodb, batch_get_item=look))
+    assert worker.handle(item(id=id_)) == {"r-0": 1}
+    assert (worker.submitted, "completedAt" in aws.item(id_)) == ([], False)
+    assert worker.handle(item(id=id_), receives=2) == {}
+    assert worker.submitted == [id_]
+
+
+def test_messages_whose_run_cannot_be_read_come_back_unsent_and_others_are_sent(
+    post: Make, aws: Aws, runs: Runs, id_: str
+) -> None:
+    throttled = failing(client_error("ProvisionedThroughputExceededException"))
+    worker = post(**BULK, budgets=Meddler(aws.dynamodb, batch_get_item=throttled))
+    assert worker.handle(item(id=id_), item(id="m-2")) == {"r-0": 4}
+    assert (worker.submitted, aws.item(id_)) == (["m-2"], {})
+
+
+def test_a_lane_without_campaigns_reads_no_run(post: Make, aws: Aws, id_: str) -> None:
+    client = Meddler(aws.dynamodb)
+    worker = post(Retry("slow down"), Sent("p-1"), bulk=True, budgets=client)
+    worker.handle(item(id=id_))
+    assert "batch_get_item" not in client.names()
+
+
+def test_release_cancels_the_messages_of_a_stopped_run_without_room_in_the_day(
+    waiting: Waiting, id_: str
+) -> None:
+    waiting.limit(1)
+    waiting.line_up(id_, "m-2")
+    waiting.release_line()
+    assert [entry["MessageBody"].count('"m-2"') for entry in waiting.sent] == [1]
+    ended = waiting.aws.item(id_)
+    assert (ended["status"], ended["error"]["code"], waiting.marked, waiting.held) == (
+        *("cancelled", "stopped"),
+        [],
+        [],
+    )
+
+
+def test_release_hands_over_what_it_cannot_ask_for_to_the_worker_that_asks(
+    waiting: Waiting, id_: str
+) -> None:
+    throttled = failing(client_error("ProvisionedThroughputExceededException"))
+
+    def look(real: Any, **arguments: Any) -> Any:
+        return throttled(real, **arguments) if RUNS in arguments["RequestItems"] else real(**arguments)
+
+    waiting.hold(id_, DAY_USED_UP, NOW)
+    waiting.meddle(batch_get_item=look)
+    waiting.release_due()
+    assert len(waiting.sent) == 1
