@@ -11,7 +11,7 @@ from mailroom.search.results import Tallies
 from mailroom_ops.messages.search import search_of
 from mailroom_ops.screen import percent
 from mailroom_ops.stage import name
-from mailroom_stacks.settings.monitoring import Monitoring
+from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 if TYPE_CHECKING:
     import boto3
@@ -60,15 +60,12 @@ class Results(Struct, frozen=True):
     @property
     def figures(self) -> list[Figure]:
         """What people want to know: what matters always, and whatever else there is."""
-        ses = Monitoring().ses
         always = [
             Figure("put", self.put),
             Figure("accepted", self.accepted),
             Figure("delivered", self.arrived, self._rate(self.arrived), "delivered"),
-            Figure("bounced", self.bounced, self._rate(self.bounced, ses.bounce_rate), "bounced"),
-            Figure(
-                "complained", self.complained, self._rate(self.complained, ses.complaint_rate), "complained"
-            ),
+            Figure("bounced", self.bounced, self._rate(self.bounced, BOUNCE_RATE), "bounced"),
+            Figure("complained", self.complained, self._rate(self.complained, COMPLAINT_RATE), "complained"),
             Figure("failed", self.failed, status="failed"),
         ]
         others = [

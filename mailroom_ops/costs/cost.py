@@ -117,7 +117,7 @@ def month_cost(
         missing = lane.estimate.unpriced
         channels.append(ChannelCost(lane.channel, lane.name, messages, multiplied(parts, messages), missing))
     if requests:
-        channels.append(ChannelCost("api", "", requests, multiplied(request_parts(settings), requests)))
+        channels.append(ChannelCost("api", "", requests, multiplied(request_parts(), requests)))
     idle = multiplied(stage_parts(resources_of(settings), len(loads)), 1)
     total = sum(sum(parts.values()) for parts in (idle, *(channel.parts for channel in channels)))
     return Cost(settings.stage, channels, idle, round(total, 8))

@@ -18,6 +18,7 @@ from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.fax import Fax, fax_rules
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import DAY
+from mailroom_stacks.settings.sections import MEMORY_MB
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
@@ -123,7 +124,7 @@ def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
 
 
 def _fax_lane(settings: Settings, fax: Fax) -> ConfiguredLane:
-    rules = fax_rules(fax, settings.lease_margin_seconds)
+    rules = fax_rules(fax, settings.times)
     return ConfiguredLane(
         channel="fax",
         queue="fax",
@@ -132,7 +133,7 @@ def _fax_lane(settings: Settings, fax: Fax) -> ConfiguredLane:
         batch=1,
         rate=fax.calls_per_second,
         rate_setting="fax.calls_per_second",
-        memory_mb=fax.memory_mb,
+        memory_mb=MEMORY_MB,
         longest_wait=settings.retention.days_of(fifo=True) * DAY - rules.longest_stay,
         estimate=CHANNELS["fax"].estimate,
         fifo=True,
@@ -141,14 +142,14 @@ def _fax_lane(settings: Settings, fax: Fax) -> ConfiguredLane:
 
 def _webhook_lane(settings: Settings) -> ConfiguredLane:
     webhook = settings.webhook
-    rules = webhook_rules(webhook, settings.lease_margin_seconds)
+    rules = webhook_rules(webhook, settings.times)
     return ConfiguredLane(
         channel="webhook",
         queue="webhook",
         workers=webhook.maximum_concurrency,
         workers_setting="webhook.maximum_concurrency",
-        batch=webhook.batch_size,
-        memory_mb=webhook.memory_mb,
+        batch=1,
+        memory_mb=MEMORY_MB,
         longest_wait=settings.retention.queue_days * DAY - rules.longest_stay,
         estimate=CHANNELS["webhook"].estimate,
     )

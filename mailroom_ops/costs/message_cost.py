@@ -5,6 +5,9 @@ from mailroom_ops.costs import prices
 from mailroom_ops.costs.lanes import ConfiguredLane
 from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.prices import invocation_part, lambda_time, queue_part
+from mailroom_stacks.settings.api import MESSAGES_MB
+from mailroom_stacks.settings.feedback import FEEDBACK_BATCH
+from mailroom_stacks.settings.sections import MEMORY_MB
 from mailroom_stacks.settings.stage import Settings
 
 DAYS_A_MONTH = 30.4
@@ -40,8 +43,8 @@ def message_parts(
         "queue requests": queue_part(lane.batch, request),
         "sender's time": invocation_part(pace.working, lane.memory_mb, lane.batch),
         "sender's wait for its pace": lambda_time(pace.waiting, lane.memory_mb),
-        "provider's events": estimate.events * _event_price(settings, lane),
-        "callbacks": estimate.callbacks * _callback_price(settings) if callbacks else 0,
+        "provider's events": estimate.events * _event_price(lane),
+        "callbacks": estimate.callbacks * _callback_price() if callbacks else 0,
         "events on the bus": estimate.callbacks * prices.BUS_EVENT if settings.outcomes.event_bus else 0,
         "kept in tables": _kept_price(settings),
         "search": _search_price(settings) if settings.search else 0,
@@ -51,25 +54,24 @@ def message_parts(
     return {name: price for name, price in parts.items() if price}
 
 
-def request_parts(settings: Settings) -> dict[str, float]:
+def request_parts() -> dict[str, float]:
     """Return the cost of a request to the HTTP API, beside its message."""
-    function = invocation_part(API_SECONDS, settings.api.messages.memory_mb)
+    function = invocation_part(API_SECONDS, MESSAGES_MB)
     return {"HTTP API": prices.HTTP_API_REQUEST, "function": function}
 
 
-def _event_price(settings: Settings, lane: ConfiguredLane) -> float:
+def _event_price(lane: ConfiguredLane) -> float:
     """Return the cost of an event: its way to its queue, the function `feedback`, and a write."""
-    feedback, arrival = settings.feedback, prices.SNS_PUBLISH
+    arrival = prices.SNS_PUBLISH
     if lane.events_by_api:
-        arrival = prices.HTTP_API_REQUEST + invocation_part(API_SECONDS, settings.api.memory_mb)
-    function = invocation_part(FEEDBACK_SECONDS, feedback.memory_mb, feedback.batch_size)
+        arrival = prices.HTTP_API_REQUEST + invocation_part(API_SECONDS, MEMORY_MB)
+    function = invocation_part(FEEDBACK_SECONDS, MEMORY_MB, FEEDBACK_BATCH)
     return arrival + queue_part(prices.SENT_AT_ONCE, sent_at_once=1) + function + prices.WRITE_UNIT
 
 
-def _callback_price(settings: Settings) -> float:
-    webhook, seconds = settings.webhook, CHANNELS["webhook"].estimate.latency
-    function = invocation_part(seconds, webhook.memory_mb, webhook.batch_size)
-    return queue_part(webhook.batch_size) + function + prices.WRITE_UNIT
+def _callback_price() -> float:
+    function = invocation_part(CHANNELS["webhook"].estimate.latency, MEMORY_MB, 1)
+    return queue_part(1) + function + prices.WRITE_UNIT
 
 
 def _kept_price(settings: Settings) -> float:

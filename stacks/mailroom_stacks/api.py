@@ -26,6 +26,7 @@ from mailroom_stacks.constructs.storage import RANDOM_KEY_IN_JSON, Secret, bucke
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.api import MESSAGES_MB
 from mailroom_stacks.settings.channels import OWN_SECTIONS
 from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.stage import Settings
@@ -42,6 +43,8 @@ TWILIO_PATH = "/callbacks/twilio"
 INBOUND_PATH = "/twilio/inbound"
 RESEND_PATH = "/callbacks/resend"
 UNSUBSCRIBE_PATH = "/unsubscribe"
+CALLER_SECONDS = 10
+"""The time-out of functions that a page or a provider calls: Twilio waits 15 s for an answer."""
 PAGE_FILE = "unsubscribe.json"
 """What a stage says of the page, in the function's bundle."""
 
@@ -112,7 +115,7 @@ class ApiStack(StageStack):
         page = settings.api.unsubscribe.page()
         spec = FunctionSpec(
             function="unsubscribe",
-            limits=settings.api.unsubscribe,
+            timeout_seconds=CALLER_SECONDS,
             grants=[
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
                 self.secret.read(),
@@ -159,7 +162,7 @@ class ApiStack(StageStack):
             return None
         spec = FunctionSpec(
             function="twilio-callbacks",
-            limits=settings.api,
+            timeout_seconds=CALLER_SECONDS,
             grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
             environment=TwilioCallbacksSettings(
                 twilio_secret_arn=secret.secret_arn,
@@ -179,7 +182,7 @@ class ApiStack(StageStack):
             return None
         spec = FunctionSpec(
             function="resend-events",
-            limits=settings.api,
+            timeout_seconds=CALLER_SECONDS,
             grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
             environment=ResendEventsSettings(
                 resend_secret_arn=secret.secret_arn, feedback_queue_url=queue.queue_url
@@ -206,7 +209,8 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
         count_callers.append(Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.plain_arn]))
     return FunctionSpec(
         function="messages-api",
-        limits=settings.api.messages,
+        timeout_seconds=29,  # API Gateway gives a function 30 s, and a thousand messages take a few
+        memory_mb=MESSAGES_MB,
         grants=[
             Grant(["dynamodb:PutItem"], [mailbox]),
             Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
@@ -227,7 +231,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
             **storage.put,
             payload_ttl_seconds=settings.retention.payload_days * DAY,
             lanes=lanes(settings),
-            callback_schemes=settings.webhook.allowed_schemes,
+            callback_schemes=settings.url_schemes,
             callback_ports=settings.webhook.allowed_ports,
             default_region=settings.default_region,
             mail_senders=settings.mail.senders,

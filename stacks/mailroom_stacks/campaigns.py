@@ -26,13 +26,15 @@ from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.templates import read_templates, templates_bucket
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.campaigns import COLLECTORS
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign, compose_concurrency
 from mailroom_stacks.settings.queues import DAY, queue_rules
-from mailroom_stacks.settings.sections import Polling
 from mailroom_stacks.settings.stage import Settings
 
 DEFINITIONS = "campaigns.json"
+COLLECT_MB = 512
+"""Memory of the function that reads audiences, in MiB: a page has up to 10,000 people."""
 
 
 class CampaignsStack(StageStack):
@@ -65,15 +67,15 @@ class CampaignsStack(StageStack):
 
     def _collect(self, settings: Settings) -> Work:
         section = settings.campaigns.collect
-        rules = queue_rules(section, settings.lease_margin_seconds)
+        rules = queue_rules(settings.times, section.timeout_seconds)
         databases = _named(settings, (each.collected for each in self._campaigns))
         own_queue = self.format_arn(service="sqs", resource=settings.name("collect"))
         return Work(
             queue="collect",
             function="collect",
-            limits=section,
-            # One page an invocation: a page is as large as an invocation may hold.
-            polling=Polling(batch_size=1, maximum_concurrency=section.maximum_concurrency),
+            timeout_seconds=section.timeout_seconds,
+            memory_mb=COLLECT_MB,
+            maximum_concurrency=COLLECTORS,
             rules=rules,
             grants=[
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
@@ -135,13 +137,13 @@ class CampaignsStack(StageStack):
     def _compose(self, settings: Settings, storage: MailboxStack) -> Work:
         databases = _named(settings, (each.composed for each in self._campaigns))
         section = settings.campaigns.compose
-        concurrency = compose_concurrency(self._campaigns)
         return Work(
             queue="audience",
             function="compose",
-            limits=section,
-            polling=Polling(batch_size=section.batch_size, maximum_concurrency=concurrency),
-            rules=queue_rules(section, settings.lease_margin_seconds),
+            timeout_seconds=section.timeout_seconds,
+            memory_mb=section.memory_mb,
+            maximum_concurrency=compose_concurrency(self._campaigns),
+            rules=queue_rules(settings.times, section.timeout_seconds),
             kept_back_seconds=COMPOSE_KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
@@ -195,7 +197,8 @@ def _connections(settings: Settings, databases: Sequence[str]) -> dict[str, Data
     """What a function has to know to reach `databases`."""
     return {
         name: DatabaseSettings(
-            **settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True)
+            **settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True),
+            connect_seconds=settings.times.database_connect,
         )
         for name in databases
     }

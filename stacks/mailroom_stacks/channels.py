@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from email.utils import parseaddr
 from typing import Any
 
-from aws_cdk import Annotations, Stack
+from aws_cdk import Stack
 from constructs import Construct
 
+from mailroom.channels.sms.text import MAX_SEGMENTS
 from mailroom.environment import PushSender, ResendSender, Sender, SesSender, SmsSender
 from mailroom.ledger.items import LINES
 from mailroom_stacks.api import ApiStack
@@ -20,11 +21,12 @@ from mailroom_stacks.constructs.templates import read_templates, templates_field
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.channels import RESEND_URL, Channel, LaneRow, lane_advice
-from mailroom_stacks.settings.queues import Waits
-from mailroom_stacks.settings.sections import FailurePolicy
+from mailroom_stacks.settings.channels import RESEND_URL, Channel, LaneRow
+from mailroom_stacks.settings.queues import RESEND_DELAYS
+from mailroom_stacks.settings.sections import OnUnknown
 from mailroom_stacks.settings.sms import Sms
 from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.times import Times
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,8 @@ class ChannelsStack(StageStack):
         }
         self.workers: dict[tuple[str, str], Worker] = {}
         for row in settings.lane_rows():
-            worker = Worker(self, settings, self._work(row, needs[row.event_type]))
-            self.workers[row.event_type, row.lane] = worker
-            for advice in lane_advice(settings.stage, row, settings.mail):
-                Annotations.of(worker).add_info_v2("mailroom:submits-at-once", advice)
+            work = self._work(row, needs[row.event_type])
+            self.workers[row.event_type, row.lane] = Worker(self, settings, work)
 
     def find_unwilling(self) -> Grant:
         """Asking the suppression list and people's preferences, in one read for all of a batch."""
@@ -88,8 +88,10 @@ class ChannelsStack(StageStack):
             queue=row.queue,
             function=row.function,
             handler=needs.handler or row.channel.handler,
-            limits=row.channel,
-            polling=row.polling,
+            timeout_seconds=row.channel.timeout_seconds,
+            memory_mb=row.channel.memory_mb,
+            batch_size=row.polling.batch_size,
+            maximum_concurrency=row.polling.maximum_concurrency,
             rules=row.rules,
             grants=[
                 # A message with `unless` reads how others ended.
@@ -104,9 +106,9 @@ class ChannelsStack(StageStack):
             environment=needs.kind(
                 **self.storage.common,
                 **sender_fields(
+                    self.settings.times,
                     row.event_type,
-                    row.channel,
-                    Waits.of(row.channel),
+                    row.channel.on_unknown,
                     lease=row.rules.lease,
                     pace=row.pace,
                     submit_seconds=row.channel.submit_seconds,
@@ -118,7 +120,7 @@ class ChannelsStack(StageStack):
             ),
             templates=needs.templates,
             channel=row.event_type,
-            kept_back_seconds=row.channel.record_seconds,
+            kept_back_seconds=self.settings.times.record,
         )
 
     def _timing(self, row: LaneRow) -> dict[str, Any]:
@@ -262,9 +264,9 @@ def _sms(stack: ChannelsStack) -> Needs:
             "sms_provider": section.provider,
             "sms_sender": section.sender or "",
             "default_region": stack.settings.default_region,
-            "max_segments": section.max_segments,
-            "media_seconds": section.media_seconds,
-            "clock_skew_seconds": section.clock_skew_seconds,
+            "max_segments": MAX_SEGMENTS,
+            "media_seconds": MEDIA_SECONDS,
+            "clock_skew_seconds": CLOCK_SKEW_SECONDS,
             **templates_fields(stack.settings, "sms"),
             **provider,
         },
@@ -321,23 +323,39 @@ NEEDS: Mapping[str, Callable[[ChannelsStack], Needs]] = {"mail": _mail, "sms": _
 """The channels whose provider needs more than a row says: a section of settings, templates, other grants."""
 
 
+MEDIA_SECONDS = 3_600
+"""Seconds in which a provider may fetch a fax's PDF or a text's media from the payload bucket. A URL ends
+with the credentials that signed it, and a function's are replaced every few hours: more could not be kept."""
+CLOCK_SKEW_SECONDS = 60
+"""The seconds by which a provider's clock may be behind ours when a lost submit is looked for. Generous: the
+submits that the ledger knows are left out anyway."""
+
+
 def sender_fields(
-    event_type: str, policy: FailurePolicy, waits: Waits, *, lease: int, pace: float, submit_seconds: int
+    times: Times,
+    event_type: str,
+    on_unknown: OnUnknown,
+    *,
+    lease: int,
+    pace: float,
+    submit_seconds: int,
+    **others: object,
 ) -> dict[str, Any]:
     """The fields of `environment.Sender` that every sender has; `lease`, `pace` and `submit_seconds` are
-    seconds."""
+    seconds. `others` override those of a provider's sender."""
     return {
         "channel": event_type,
         "queue_url": "",
         "lease_seconds": lease,
         "pace_seconds": pace,
-        "on_unknown": policy.on_unknown,
-        "resend_delays": tuple(policy.resend_delays_seconds),
-        "backoff_seconds": waits.base,
-        "backoff_cap_seconds": waits.cap,
-        "misconfigured_seconds": policy.misconfigured_seconds,
+        "on_unknown": on_unknown,
+        "resend_delays": RESEND_DELAYS,
+        "backoff_seconds": times.backoff,
+        "backoff_cap_seconds": times.backoff_cap,
+        "misconfigured_seconds": times.misconfigured,
         "submit_seconds": submit_seconds,
-        "record_seconds": policy.record_seconds,
+        "record_seconds": times.record,
+        **others,
     }
 
 

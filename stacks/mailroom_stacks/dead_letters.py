@@ -11,7 +11,7 @@ from constructs import Construct
 from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS, DeadLettersSettings
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.logical_ids import hold_logical_id
+from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.constructs.stage import StageStack
 from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.worker import Worker
@@ -58,13 +58,11 @@ class DeadLettersStack(StageStack):
             "Schedule",
             rule_name=settings.name("dead-letters-schedule"),
             description="An alarm that rings already says nothing of further letters",
-            schedule=events.Schedule.rate(Duration.minutes(settings.dead_letters.every_minutes)),
+            schedule=events.Schedule.rate(Duration.minutes(settings.times.dead_letters_period // 60)),
             targets=[target],
         )
         for rule in (alarms, schedule):
-            for child in rule.node.children:
-                if isinstance(child, lambda_.CfnPermission):
-                    hold_logical_id(child, function)
+            hold_permissions(rule, function)
 
     def _function(
         self, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
@@ -75,7 +73,7 @@ class DeadLettersStack(StageStack):
             settings,
             FunctionSpec(
                 function="dead-letters",
-                limits=settings.dead_letters,
+                timeout_seconds=settings.times.dead_letters_timeout,
                 kept_back_seconds=DEAD_LETTERS_KEPT_BACK_SECONDS,
                 remedy="No function examines the dead letters, so their causes stay unknown. They stay in "
                 "their queues: read the log of dead-letters, fix what it says, and wait for its next pass.",

@@ -1,19 +1,30 @@
 """The fax gateway: a line's faxes one after the other, and the queue on which the next attempts wait."""
 
+from typing import Final
+
 from constructs import Construct
 
 from mailroom.environment import FaxSender, RetryFaxSettings
 from mailroom.ledger.items import LINES
-from mailroom_stacks.channels import reachable, read_payloads, sender_fields
+from mailroom_stacks.channels import (
+    CLOCK_SKEW_SECONDS,
+    MEDIA_SECONDS,
+    reachable,
+    read_payloads,
+    sender_fields,
+)
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.stage import StageStack
 from mailroom_stacks.constructs.storage import provider_secret
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.fax import Fax, fax_rules, mover_rules
-from mailroom_stacks.settings.queues import Waits
-from mailroom_stacks.settings.sections import Polling
 from mailroom_stacks.settings.stage import Settings
+
+TTL_MINUTES = 5
+"""How long the provider may try by itself: short, for the retries here govern."""
+QUALITY: Final = "fine"
+"""The resolution that faxes are sent in."""
 
 
 class FaxStack(StageStack):
@@ -32,22 +43,22 @@ class FaxStack(StageStack):
         self.retry = Worker(self, settings, self._move(settings, fax))
 
     def _send(self, settings: Settings, fax: Fax, storage: MailboxStack) -> Work:
-        rules = fax_rules(fax, settings.lease_margin_seconds)
+        times = settings.times
+        rules = fax_rules(fax, times)
         ledger = storage.ledger.table_arn
         own_queue = self.format_arn(service="sqs", resource=settings.name("fax.fifo"))
         return Work(
             queue="fax",
             fifo=True,
             function="send-fax",
-            limits=fax,
-            # One by one: a fax takes minutes, and those of a batch would wait for each other's lines.
-            polling=Polling(batch_size=1, maximum_concurrency=fax.concurrent_calls),
+            timeout_seconds=times.fax_timeout,
+            maximum_concurrency=fax.concurrent_calls,
             rules=rules,
             channel="fax",
             # A fax that goes on under another group does so once, so the chain ends by itself.
             recursive=True,
             # It follows a fax until then, and hands it on to the next invocation.
-            kept_back_seconds=fax.record_seconds,
+            kept_back_seconds=times.fax_record,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [ledger]),
                 Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),
@@ -59,27 +70,28 @@ class FaxStack(StageStack):
             environment=FaxSender(
                 **storage.common,
                 **sender_fields(
+                    times,
                     "fax",
-                    fax,
-                    Waits.of(fax),
+                    fax.on_unknown,
                     lease=rules.lease,
                     pace=fax.pace,
-                    submit_seconds=fax.submit_seconds,
+                    submit_seconds=times.fax_submit,
+                    record_seconds=times.fax_record,
                 ),
                 fax_provider=fax.provider,
                 fax_secret_arn=self.secret.secret_arn,
                 fax_base_url=fax.url,
                 fax_senders=fax.senders,
                 fax_connection_id=fax.connection_id or "",
-                fax_ttl_minutes=fax.ttl_minutes,
-                fax_quality=fax.quality,
-                media_seconds=fax.media_seconds,
-                poll_seconds=fax.poll_seconds,
+                fax_ttl_minutes=TTL_MINUTES,
+                fax_quality=QUALITY,
+                media_seconds=MEDIA_SECONDS,
+                poll_seconds=times.fax_poll,
                 longest_fax_seconds=fax.longest_fax_seconds,
                 max_attempts=fax.max_attempts,
                 last_submit_receive=rules.last_submit_receive,
-                clock_skew_seconds=fax.clock_skew_seconds,
-                callback_schemes=settings.webhook.allowed_schemes,
+                clock_skew_seconds=CLOCK_SKEW_SECONDS,
+                callback_schemes=settings.url_schemes,
                 callback_ports=settings.webhook.allowed_ports,
                 **reachable(settings, "fax"),
             ),
@@ -89,9 +101,9 @@ class FaxStack(StageStack):
         return Work(
             queue="fax-retry",
             function="retry-fax",
-            limits=fax.retry,
-            polling=fax.retry,
-            rules=mover_rules(fax, settings.lease_margin_seconds),
+            timeout_seconds=settings.times.fax_mover_timeout,
+            batch_size=10,  # Lambda waits for no more of them
+            rules=mover_rules(fax, settings.times),
             grants=[Grant(["sqs:SendMessage"], [self.worker.queue.queue_arn])],
             environment=RetryFaxSettings(queue_url="", fax_queue_url=self.worker.queue.queue_url),
         )

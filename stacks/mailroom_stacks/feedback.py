@@ -17,7 +17,13 @@ from mailroom_stacks.constructs.storage import Secret, provider_secret
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.queues import worker_rules
+from mailroom_stacks.settings.feedback import FEEDBACK_BATCH, FEEDBACK_WINDOW, feedback_rules
+from mailroom_stacks.settings.monitoring import (
+    BOUNCE_RATE,
+    BOUNCE_RATE_WARNING,
+    COMPLAINT_RATE,
+    COMPLAINT_RATE_WARNING,
+)
 from mailroom_stacks.settings.stage import Settings
 
 Sending = ses.EmailSendingEvent
@@ -88,12 +94,15 @@ class FeedbackStack(StageStack):
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         # Texts by Twilio come as the words that they are: see `twilio-callbacks`.
         texts = None if settings.twilio else settings.sms
+        times = settings.times
         return Work(
             queue="feedback",
             function="feedback",
-            limits=settings.feedback,
-            polling=settings.feedback,
-            rules=worker_rules(settings.feedback, settings.lease_margin_seconds),
+            timeout_seconds=times.feedback_timeout,
+            batch_size=FEEDBACK_BATCH,
+            window_seconds=FEEDBACK_WINDOW,
+            maximum_concurrency=settings.feedback.maximum_concurrency,
+            rules=feedback_rules(times),
             kept_back_seconds=FEEDBACK_KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn])
@@ -113,7 +122,6 @@ class FeedbackStack(StageStack):
 def watch_reputation(scope: Construct, settings: Settings) -> None:
     """Two alarms a rate, one that warns. The rates are the whole account's, for so is SES's judgement. They
     ring while the account's last day had LEAST_MAILS or more."""
-    rates = settings.monitoring.ses
     bounces = (
         "bounced for good. SES looks into an account at 5 %, and may pause its sending: addresses are old, "
         "made up, or bought",
@@ -128,8 +136,8 @@ def watch_reputation(scope: Construct, settings: Settings) -> None:
         f"or campaign do they come from?), stop that one (mailroom campaign list --stage {settings.stage} "
         "names it), and see that its mails have a topic, so that recipients can opt out",
     )
-    _pair(scope, settings, "Bounce", bounces, (rates.bounce_rate_warning, rates.bounce_rate))
-    _pair(scope, settings, "Complaint", complaints, (rates.complaint_rate_warning, rates.complaint_rate))
+    _pair(scope, settings, "Bounce", bounces, (BOUNCE_RATE_WARNING, BOUNCE_RATE))
+    _pair(scope, settings, "Complaint", complaints, (COMPLAINT_RATE_WARNING, COMPLAINT_RATE))
 
 
 def _pair(

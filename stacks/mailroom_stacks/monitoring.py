@@ -18,7 +18,6 @@ from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.dashboard import dashboard
 from mailroom_stacks.settings.monitoring import NEARLY_ALL
-from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
 
@@ -34,7 +33,7 @@ class MonitoringStack(StageStack):
         begun, ended = self._topics(settings)
         self._concurrency(settings)
         watch_days(Construct(self, "Days"), settings)
-        _possible_waits(self, settings)
+        _known_queues(self, settings)
         if settings.monitoring.is_full:
             cloudwatch.CfnDashboard(
                 self,
@@ -89,21 +88,14 @@ class MonitoringStack(StageStack):
         stage_alarm(self, "Concurrency", settings, about, claimed, many, periods=MINUTES_IN_A_ROW)
 
 
-def _possible_waits(stack: StageStack, settings: Settings) -> None:
-    """Raise SettingsError where a setting names a queue that the stage does not have, or a wait that nothing
-    in the queue ever reaches."""
-    made = {each.queue: each for each in function_specs(stack) if isinstance(each, Work)}
-    for name, minutes in settings.monitoring.waiting_minutes.items():
-        setting = f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}"
-        if name not in made:
+def _known_queues(stack: StageStack, settings: Settings) -> None:
+    """Raise SettingsError if a setting names a queue that the stage does not have."""
+    queues = sorted(spec.queue for spec in function_specs(stack) if isinstance(spec, Work))
+    for name in settings.monitoring.waiting_minutes:
+        if name not in queues:
             raise SettingsError(
-                f"{setting}: is not a queue of this stage; use one of {', '.join(sorted(made))}."
-            )
-        days = settings.retention.days_of(fifo=made[name].fifo)
-        if minutes * 60 >= days * DAY:
-            raise SettingsError(
-                f"{setting}: {minutes} would never ring, for SQS deletes what is {days} days old; use less "
-                f"than {days * DAY // 60}."
+                f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}: is not a queue of this stage; "
+                f"use one of {', '.join(queues)}."
             )
 
 

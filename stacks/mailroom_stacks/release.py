@@ -15,13 +15,14 @@ from mailroom.ledger.waits import INDEX, SHARDS
 from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.logical_ids import hold_logical_id
+from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.constructs.runs import read_runs, runs_table
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.stage import Settings
 
 FUNCTION = "release"
 MINUTE = 60
+TIMEOUT_SECONDS = 60
 LEASE_MARGIN_SECONDS = 15
 """Seconds for which a round's lease outlives its function's time-out."""
 LATE_SECONDS = 300
@@ -59,7 +60,8 @@ class Release(Construct):
             settings,
             FunctionSpec(
                 function=FUNCTION,
-                limits=settings.release,
+                timeout_seconds=TIMEOUT_SECONDS,
+                memory_mb=settings.release.memory_mb,
                 remedy="What waits is not handed over until it runs again. Nothing is lost: each minute it "
                 "tries anew.",
                 kept_back_seconds=RELEASE_KEPT_BACK_SECONDS,
@@ -80,7 +82,7 @@ class Release(Construct):
                     budgets_table=storage.budgets.table_name,
                     lines=lines,
                     runs_table=runs_table(settings),
-                    lease_seconds=settings.release.timeout_seconds + LEASE_MARGIN_SECONDS,
+                    lease_seconds=TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS,
                 ),
             ),
         ).resource
@@ -111,9 +113,7 @@ def _every_minute(
             )
         ],
     )
-    for child in rule.node.children:
-        if isinstance(child, lambda_.CfnPermission):
-            hold_logical_id(child, function)
+    hold_permissions(rule, function)
 
 
 def _watch(scope: Construct, settings: Settings) -> None:

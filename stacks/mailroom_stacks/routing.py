@@ -39,7 +39,7 @@ def outcomes(
         function="outcomes",
         table=storage.ledger,
         filters=list(_filters(settings, fax)),
-        limits=settings.outcomes,
+        parallelization=settings.outcomes.parallelization,
         grants=[
             Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues]),
             *_put_events(settings, storage),
@@ -73,7 +73,7 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
         function="index-messages",
         table=ledger,
         filters=filters,
-        limits=settings.outcomes,
+        parallelization=settings.outcomes.parallelization,
         grants=search.write(ledger, counts=bool(campaigns)),
         environment=IndexSettings(ledger_table=ledger.table_name, **search.fields, campaigns=campaigns),
     )
@@ -157,14 +157,14 @@ class RoutingStack(StageStack):
             # For a channel whose queue cannot delay a message, one that can.
             "delayed_routes": {"fax": fax.retry.queue.queue_url} if fax else {},
             "default_region": settings.default_region,
-            "callback_schemes": settings.webhook.allowed_schemes,
+            "callback_schemes": settings.url_schemes,
             "callback_ports": settings.webhook.allowed_ports,
             "templates_bucket": templates_bucket(settings),
             "unknown": settings.items.unknown,
         }
         dispatch = StreamWork(
             function="dispatch",
-            limits=settings.dispatch,
+            parallelization=settings.dispatch.parallelization,
             table=storage.mailbox,
             filters=['{"eventName":["INSERT"]}'],
             grants=grants,

@@ -13,12 +13,14 @@ from mailroom_stacks.constructs.stage import StageStack
 from mailroom_stacks.constructs.storage import RANDOM_KEY, Secret
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.queues import Waits
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
 
 QUIET_PERIODS = 12
 """Periods of five minutes, beyond the longest wait between two tries."""
+
+SIGNING_OVERLAP_SECONDS = 86_400
+"""Seconds in which the signing secret's previous value signs as well, so that receivers can change over."""
 
 
 class WebhookStack(StageStack):
@@ -43,15 +45,16 @@ class WebhookStack(StageStack):
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         webhook = settings.webhook
-        rules = webhook_rules(webhook, settings.lease_margin_seconds)
+        times = settings.times
+        rules = webhook_rules(webhook, times)
         return Work(
             queue="webhook",
             function="send-webhook",
-            limits=webhook,
-            polling=webhook,
+            timeout_seconds=times.webhook_timeout,
+            maximum_concurrency=webhook.maximum_concurrency,
             rules=rules,
             channel="webhook",
-            kept_back_seconds=webhook.record_seconds,
+            kept_back_seconds=times.record,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 self.secret.read(),
@@ -60,20 +63,22 @@ class WebhookStack(StageStack):
             environment=WebhookSender(
                 **storage.common,
                 **sender_fields(
+                    times,
                     "webhook",
-                    webhook,
-                    # Its own delays go before; these are what every sender has to be told.
-                    Waits(min(webhook.delays_seconds), max(webhook.delays_seconds)),
+                    webhook.on_unknown,
                     lease=rules.lease,
                     pace=0,
-                    submit_seconds=webhook.request_seconds,
+                    submit_seconds=times.webhook_request,
+                    # Its own delays go before; these are what every sender has to be told.
+                    backoff_seconds=min(webhook.delays_seconds),
+                    backoff_cap_seconds=max(webhook.delays_seconds),
                 ),
                 signing_secret_arn=self.secret.secret_arn,
-                signing_overlap_seconds=webhook.signing_overlap_hours * 3600,
+                signing_overlap_seconds=SIGNING_OVERLAP_SECONDS,
                 delays=webhook.delays_seconds,
-                retry_after_cap_seconds=webhook.retry_after_cap_seconds,
+                retry_after_cap_seconds=times.retry_after_cap,
                 allowed_networks=webhook.allowed_networks,
-                allowed_schemes=webhook.allowed_schemes,
+                allowed_schemes=settings.url_schemes,
                 allowed_ports=webhook.allowed_ports,
             ),
         )
@@ -83,7 +88,7 @@ def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
     """Rings from the first late try that fails until none has for longer than the longest wait between two:
     one endpoint that stays dead is one alarm."""
     webhook = settings.webhook
-    longest = max(*webhook.delays_seconds, webhook.retry_after_cap_seconds)
+    longest = max(*webhook.delays_seconds, settings.times.retry_after_cap)
     periods = math.ceil(longest / FIVE_MINUTES) + QUIET_PERIODS
     tries = len(webhook.delays_seconds) + 1
     about = AlarmText(

@@ -109,7 +109,7 @@ def test_a_callback_is_an_invocation_a_few_requests_and_a_write() -> None:
 
 
 def test_a_request_of_the_api_beside_its_message() -> None:
-    found = {name: price * MILLION for name, price in request_parts(load(STAGES, "prod")).items()}
+    found = {name: price * MILLION for name, price in request_parts().items()}
     function = pytest.approx(0.20 + 0.50 + 0.05 * 0.5 * 13.3334)
     assert found == {"HTTP API": pytest.approx(1.00), "function": function}
     assert [each.channel for each in month(mail=10, requests=10).channels] == ["mail", "api"]

@@ -96,10 +96,6 @@ AUDIENCE = WEEKLY["audience"]
         ),
         ({"audience__query": REMOVED}, "audience.query: is missing; postgresql needs it."),
         (
-            {"audience__location": "s3://people/all.csv"},
-            "audience.location: postgresql does not use it; remove it, or use another kind.",
-        ),
-        (
             {"audience__query": "SELECT * FROM users WHERE name LIKE 'a%'"},
             "audience.query: \"SELECT * FROM users WHERE name LIKE 'a%'\" has a % that begins no "
             "%(scheduled_at)s; write each other one twice: %%.",
@@ -109,7 +105,6 @@ AUDIENCE = WEEKLY["audience"]
             "audience.database: 'crm' is not in mailroom.dev.databases; add it there, or use one that is "
             "there: app, shop.",
         ),
-        ({"databases": ["shop"]}, f"databases: are for {FILE[:-4]}py, which does not exist; remove them."),
         (
             {"audience": AUDIENCES["module"]},
             f"audience.kind: 'module' needs {FILE[:-4]}py with recipients(page); add it, or use another "
@@ -127,10 +122,6 @@ AUDIENCE = WEEKLY["audience"]
         (
             {"audience": {**AUDIENCES["csv"], "delimiter": ";;"}},
             "audience.delimiter: ';;' is not one ASCII character; use , or ; or a tab.",
-        ),
-        (
-            {"audience": {**AUDIENCES["csv"], "query": "SELECT 1"}},
-            "audience.query: file does not use it; remove it, or use another kind.",
         ),
     ],
 )

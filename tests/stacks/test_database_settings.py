@@ -31,7 +31,7 @@ def app(**settings: Any) -> dict[str, dict[str, Any]]:
         ),
         (
             app(statement_seconds=24),
-            "statement_seconds: 2 x connect_seconds 5 + 2 + 2 x 24 = 60 s must be under "
+            "statement_seconds: 12 to connect + 2 x 24 = 60 s must be under "
             "campaigns.collect.timeout_seconds 60; use 23 or less, or raise that time-out.",
         ),
         (
@@ -53,7 +53,7 @@ def test_what_is_composed_together_has_the_time_for_its_query_and_its_puts(tmp_p
     patient = {"campaigns__collect": {"timeout_seconds": 600}}
     said = refused(folder, "weekly", databases=app(statement_seconds=43), **patient)
     assert said == (
-        f"{KEY}.statement_seconds: 2 x connect_seconds 5 + 2 + 43 + recipients_per_message 250 x 0.02 = "
+        f"{KEY}.statement_seconds: 12 to connect + 1 x 43 + recipients_per_message 250 x 0.02 = "
         "60 s must be under campaigns.compose.timeout_seconds 60; use 42 or "
         "less, or raise that time-out."
     )

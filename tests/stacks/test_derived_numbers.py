@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from mailroom_stacks.settings.load import load
-from mailroom_stacks.settings.queues import DAY, Waits
+from mailroom_stacks.settings.queues import CRASH_ALLOWANCE, DAY, MARGIN_DAYS, Waits
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
 from tests.support.stacks.refusals import STAGES
@@ -52,20 +52,20 @@ def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) ->
     chosen = accepted(stage)
     for row in chosen.lane_rows():
         channel, lane, rules = row.channel, row.polling, row.rules
-        waits = Waits(channel.backoff_seconds, channel.backoff_cap_seconds)
-        throttled = rules.max_receives - channel.crash_allowance
-        crashes = channel.crash_allowance * rules.visibility
+        waits = Waits(chosen.times.backoff, chosen.times.backoff_cap)
+        throttled = rules.max_receives - CRASH_ALLOWANCE
+        crashes = CRASH_ALLOWANCE * rules.visibility
         longest = sum(waits.after(receive) for receive in range(1, throttled)) + crashes
-        margin = chosen.retention.margin_days * DAY
+        margin = MARGIN_DAYS * DAY
 
-        assert rules.lease == channel.timeout_seconds + chosen.lease_margin_seconds
+        assert rules.lease == channel.timeout_seconds + chosen.times.lease_margin
         assert rules.lease < rules.visibility
-        assert rules.visibility >= 6 * channel.timeout_seconds + lane.batch_window_seconds
+        assert rules.visibility >= 6 * channel.timeout_seconds
         assert shortest_total(waits, throttled) >= channel.longest_throttling_seconds
         assert shortest_total(waits, throttled - 1) < max(channel.longest_throttling_seconds, 1)
         assert rules.max_receives <= 1000
         assert longest + margin <= chosen.retention.queue_days * DAY <= 14 * DAY
-        last = channel.submit_seconds + channel.record_seconds
+        last = channel.submit_seconds + chosen.times.record
         assert lane.batch_size * row.pace + last < channel.timeout_seconds
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mailroom.delivery.backoff import backoff
 from mailroom_stacks.settings.fax import fax_rules, mover_rules
 from mailroom_stacks.settings.load import load
-from mailroom_stacks.settings.queues import DAY, Waits
+from mailroom_stacks.settings.queues import CRASH_ALLOWANCE, DAY, MARGIN_DAYS, RESEND_DELAYS, Waits
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
@@ -52,23 +52,23 @@ def test_a_fax_that_was_submitted_has_receives_left_until_it_has_ended(stage: di
     chosen = accepted(stage)
     fax = chosen.fax
     assert fax is not None
-    rules = fax_rules(fax, chosen.lease_margin_seconds)
-    waits = Waits.of(fax)
+    times = chosen.times
+    rules, waits = fax_rules(fax, times), Waits.of(times)
     # An outage of DynamoDB may make any of them a receive that watches nothing and backs off.
-    left = range(rules.last_submit_receive + 1, rules.max_receives - fax.crash_allowance + 1)
-    lasting = [min(fax.watched_seconds, backoff(each, waits.base, waits.cap, lambda: 0)) for each in left]
+    left = range(rules.last_submit_receive + 1, rules.max_receives - CRASH_ALLOWANCE + 1)
+    lasting = [min(times.fax_watched, backoff(each, waits.base, waits.cap, lambda: 0)) for each in left]
 
     assert sum(lasting) >= fax.longest_fax_seconds
     assert sum(lasting[:-1]) < fax.longest_fax_seconds
     assert rules.last_submit_receive >= 1
-    assert shortest_total(waits, rules.last_submit_receive) >= fax.longest_throttling_seconds
+    assert shortest_total(waits, rules.last_submit_receive) >= times.provider_throttling
     assert rules.max_receives <= 1000
-    assert rules.lease == fax.timeout_seconds + chosen.lease_margin_seconds
-    assert rules.visibility == rules.lease + fax.visibility_margin_seconds
+    assert rules.lease == times.fax_timeout + times.lease_margin
+    assert rules.visibility == rules.lease + times.fax_visibility_margin
     longest = sum(max(waits.after(each), rules.visibility) for each in range(1, rules.max_receives + 1))
-    assert longest + chosen.retention.margin_days * DAY <= chosen.retention.queue_days * DAY
+    assert longest + MARGIN_DAYS * DAY <= chosen.retention.queue_days * DAY
     assert fax.concurrent_calls / fax.pace <= fax.calls_per_second * (1 + 1e-6)
-    assert fax.pace + fax.submit_seconds + fax.record_seconds + fax.poll_seconds < fax.timeout_seconds
+    assert fax.pace < times.fax_watched
 
 
 @given(stages)
@@ -76,38 +76,38 @@ def test_a_fax_that_was_submitted_has_receives_left_until_it_has_ended(stage: di
 def test_a_retry_that_waits_as_long_as_it_may_is_still_moved_in_time(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     assert chosen.fax is not None
-    rules = mover_rules(chosen.fax, chosen.lease_margin_seconds)
+    rules = mover_rules(chosen.fax, chosen.times)
     moving = rules.max_receives - 2  # received once when its delay ends, and once more if clocks differ
-    assert moving * rules.visibility >= chosen.fax.retry.longest_throttling_seconds
+    assert moving * rules.visibility >= chosen.times.throttling
     longest = rules.max_receives * rules.visibility + chosen.fax.retry_delay_seconds
     assert longest <= rules.longest_stay
-    assert rules.longest_stay + chosen.retention.margin_days * DAY <= chosen.retention.queue_days * DAY
+    assert rules.longest_stay + MARGIN_DAYS * DAY <= chosen.retention.queue_days * DAY
 
 
 @given(stages)
 @many
 def test_a_webhook_gets_all_its_tries_before_its_queue_forgets_it(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
-    webhook, rules = chosen.webhook, webhook_rules(chosen.webhook, chosen.lease_margin_seconds)
+    webhook, times, rules = chosen.webhook, chosen.times, webhook_rules(chosen.webhook, chosen.times)
     delays = webhook.delays_seconds
     assert rules.max_receives == len(delays) + 1
-    waits = sum(max(delay, webhook.retry_after_cap_seconds) for delay in delays)
+    waits = sum(max(delay, times.retry_after_cap) for delay in delays)
     longest = waits + rules.max_receives * rules.visibility
-    assert longest + chosen.retention.margin_days * DAY <= chosen.retention.queue_days * DAY
+    assert longest + MARGIN_DAYS * DAY <= chosen.retention.queue_days * DAY
     # A visibility time-out ends at most 12 hours after the receive, and a delay begins in the function.
-    assert max(*delays, webhook.retry_after_cap_seconds) + webhook.timeout_seconds <= 43_200
-    assert webhook.request_seconds + webhook.record_seconds < webhook.timeout_seconds
+    assert max(*delays, times.retry_after_cap) + times.webhook_timeout <= 43_200
+    assert times.webhook_request + times.record < times.webhook_timeout
     assert rules.lease < rules.visibility
 
 
 def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
     dev = load(STAGES, "dev")
     assert dev.fax is not None
-    fax = fax_rules(dev.fax, dev.lease_margin_seconds)
+    fax = fax_rules(dev.fax, dev.times)
     # 40 receives cover four hours of throttling; 16 of 450 s outlast the longest fax; 5 may crash.
     assert (fax.max_receives, fax.last_submit_receive) == (40 + 16 + 5, 40)
-    assert fax.longest_stay == 61 * 1020 + sum(dev.fax.resend_delays_seconds)
-    retry = mover_rules(dev.fax, dev.lease_margin_seconds)
+    assert fax.longest_stay == 61 * 1020 + sum(RESEND_DELAYS)
+    retry = mover_rules(dev.fax, dev.times)
     assert (retry.visibility, retry.max_receives) == (360, 1 + 3_600 // 180 + 5 + 2)
-    webhook = webhook_rules(dev.webhook, dev.lease_margin_seconds)
+    webhook = webhook_rules(dev.webhook, dev.times)
     assert webhook.longest_stay == 10 * 3_600 + 140_400 + 20 * 360

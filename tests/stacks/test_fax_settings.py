@@ -61,19 +61,9 @@ def test_a_sender_is_a_number_in_e164(sender: str) -> None:
             "of {space}.signalwire.com.",
         ),
         (
-            "fax.connection_id",
-            "123",
-            "fax.connection_id: is telnyx's, and provider is signalwire; remove it.",
-        ),
-        (
             "fax",
             {**TELNYX, "connection_id": None},
             "fax.connection_id: is missing; telnyx needs the id of the fax application.",
-        ),
-        (
-            "fax",
-            {**TELNYX, "space": "example"},
-            "fax.space: is signalwire's, and provider is telnyx; remove it.",
         ),
     ],
 )

@@ -156,17 +156,6 @@ def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:
     )
 
 
-@pytest.mark.parametrize(("queue", "days"), [("mail", 4), ("fax", 14)])
-def test_a_wait_that_no_message_can_reach_stops_synth(queue: str, days: int) -> None:
-    minutes = days * 24 * 60
-    with pytest.raises(SettingsError) as refused:
-        variant({"monitoring.waiting_minutes": {queue: minutes}})
-    assert str(refused.value) == (
-        f"mailroom.dev.monitoring.waiting_minutes.{queue}: {minutes} would never ring, for SQS deletes what "
-        f"is {days} days old; use less than {minutes}."
-    )
-
-
 def test_a_wait_just_below_the_retention_is_taken() -> None:
     longest = 4 * 24 * 60 - 1
     changed = variant({"monitoring.waiting_minutes": {"mail": longest}})

@@ -79,16 +79,15 @@ def test_anything_else_is_refused_with_what_would_be_right(entry: str) -> None:
         ),
         (
             {"redirect_to": {"chat": "42"}},
-            "redirect_to.chat: is no channel of the stage; use mail, sms, push.",
+            "redirect_to.chat: cannot be redirected; use mail, sms, push.",
         ),
         (
             {"redirect_to": {"fax": "+12025550199"}},
-            "redirect_to.fax: faxes cannot be redirected; name fax numbers of yours in recipients.only.",
+            "redirect_to.fax: cannot be redirected; use mail, sms, push.",
         ),
         (
             {"redirect_to": {"webhook": "https://example.com"}},
-            "redirect_to.webhook: webhooks go to everybody; webhook.allowed_networks says what they may "
-            "call. Remove it.",
+            "redirect_to.webhook: cannot be redirected; use mail, sms, push.",
         ),
         *(
             (

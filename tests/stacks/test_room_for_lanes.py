@@ -47,5 +47,5 @@ def test_one_lane_more_is_refused_with_the_names_of_all() -> None:
 
 def refusals(settings: Settings, rows: dict[str, Channel]) -> list[str]:
     """What is said of these rows as a whole."""
-    broken = channels_faults(rows, settings.mail, settings.lease_margin_seconds, settings.retention)
+    broken = channels_faults(rows, settings.mail, settings.times, settings.retention)
     return [each for each in broken if each.startswith("channels:")]

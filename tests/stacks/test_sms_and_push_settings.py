@@ -5,11 +5,11 @@ from typing import Any
 import phonenumbers
 import pytest
 
+from mailroom_stacks.settings.feedback import feedback_rules
 from mailroom_stacks.settings.load import load, with_providers
-from mailroom_stacks.settings.queues import worker_rules
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.sms import REGIONS
-from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_settings
+from tests.support.stacks.refusals import STAGES, accepted, refusal, with_settings
 from tests.support.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 
 SERVICE = "MG" + "0" * 32
@@ -73,19 +73,9 @@ def test_a_word_that_nothing_is_left_of_is_named_with_its_place() -> None:
             "sms: is missing, and channels.sms is there; add the section, or remove the row.",
         ),
         (
-            "channels.sms",
-            REMOVED,
-            "channels.sms: is missing, and the section sms is there; add the row, or set sms to null.",
-        ),
-        (
             "channels.push",
             PUSH_ROW,
             "push: is missing, and channels.push is there; add the section, or remove the row.",
-        ),
-        (
-            "push",
-            PUSH,
-            "channels.push: is missing, and the section push is there; add the row, or set push to null.",
         ),
         (
             "sms.sender",
@@ -112,21 +102,11 @@ def test_a_word_that_nothing_is_left_of_is_named_with_its_place() -> None:
             "or pool.",
         ),
         (
-            "sms",
-            {**AWS, "messaging_service_sid": SERVICE},
-            "sms.messaging_service_sid: is twilio's, and provider is aws; remove it.",
-        ),
-        (
-            "sms",
-            {**AWS, "base_url": "https://example.com"},
-            "sms.base_url: is twilio's, and provider is aws; remove it.",
-        ),
-        (
             "channels.sms.messages_per_second",
             100.5,
             "api.requests_per_second: 1000 would turn away status callbacks, and Twilio does not repeat what "
             "was answered 429; use 1677 or more (5 x channels.sms.messages_per_second 100.5 / "
-            "api.shares.callbacks 0.3), or raise api.shares.callbacks.",
+            "their share 0.3).",
         ),
         (
             "monitoring.concurrency_quota",
@@ -282,7 +262,7 @@ def test_twilio_without_a_usable_address_is_asked_for() -> None:
 
 def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
     dev = load(STAGES, "dev")
-    rules = worker_rules(dev.feedback, dev.lease_margin_seconds)
+    rules = feedback_rules(dev.times)
     assert rules.visibility == 6 * 60 + 2
     # Half a visibility at least between receives: 80 of them cover four hours.
     assert rules.max_receives == 1 + 80 + 5

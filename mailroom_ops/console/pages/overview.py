@@ -18,7 +18,7 @@ from mailroom_ops.doctor.stage import ConfiguredStage
 from mailroom_ops.messages.failures import FailureFilter, failed
 from mailroom_ops.stage import is_dead, prefix
 from mailroom_ops.times import speed_of
-from mailroom_stacks.settings.monitoring import Monitoring
+from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 SNAPSHOT_SECONDS = 4.0
 """Several tabs share a look at the queues. The plots are kept for longer, where CloudWatch bills a look."""
@@ -180,14 +180,13 @@ def _rates(site: Site) -> Rates | None:
     accepted = sum(counts[each] for each in ACCEPTED)
     if not accepted:
         return None
-    ses = Monitoring().ses
     delivered = counts["delivered"] + counts["complained"]
     return Rates(
         accepted,
         [
             Rate("delivered", "delivered", delivered / accepted),
-            Rate("bounced", "bounced", counts["bounced"] / accepted, ses.bounce_rate),
-            Rate("complaints", "complained", counts["complained"] / accepted, ses.complaint_rate),
+            Rate("bounced", "bounced", counts["bounced"] / accepted, BOUNCE_RATE),
+            Rate("complaints", "complained", counts["complained"] / accepted, COMPLAINT_RATE),
         ],
     )
 

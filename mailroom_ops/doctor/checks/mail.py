@@ -11,7 +11,12 @@ from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warnin
 from mailroom_ops.doctor.checks import resend
 from mailroom_ops.doctor.stage import ExaminedStage
 from mailroom_ops.times import speed_of
-from mailroom_stacks.settings.monitoring import Monitoring
+from mailroom_stacks.settings.monitoring import (
+    BOUNCE_RATE,
+    BOUNCE_RATE_WARNING,
+    COMPLAINT_RATE,
+    COMPLAINT_RATE_WARNING,
+)
 
 _NEARLY = 0.8
 _CONSOLE = "https://console.aws.amazon.com/ses/home#/account"
@@ -60,13 +65,10 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 @resend.or_by_resend(resend.nothing)
 def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring. Where
-    no settings can be read, those are the rates of a stage that sets none."""
-    settings = stage.configured.settings
-    rates = (settings.monitoring if settings else Monitoring()).ses
+    """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring."""
     for kind, metric, warned, alarmed in (
-        ("bounce", "Reputation.BounceRate", rates.bounce_rate_warning, rates.bounce_rate),
-        ("complaint", "Reputation.ComplaintRate", rates.complaint_rate_warning, rates.complaint_rate),
+        ("bounce", "Reputation.BounceRate", BOUNCE_RATE_WARNING, BOUNCE_RATE),
+        ("complaint", "Reputation.ComplaintRate", COMPLAINT_RATE_WARNING, COMPLAINT_RATE),
     ):
         share = _share(stage, metric)
         if share is None:

@@ -20,7 +20,7 @@ from mailroom_stacks.constructs.bundle import Bundle, Target
 from mailroom_stacks.constructs.grants import Grant, role
 from mailroom_stacks.constructs.stage import accept, pascal, publish
 from mailroom_stacks.settings.campaigns import Network
-from mailroom_stacks.settings.sections import Function
+from mailroom_stacks.settings.sections import MEMORY_MB
 from mailroom_stacks.settings.stage import Settings
 
 NETWORK = (
@@ -53,6 +53,8 @@ SEND_TRACES = Grant(
 https://docs.aws.amazon.com/lambda/latest/dg/services-xray.html."""
 
 
+SLOW_SHARE = 0.95
+"""The part of the time-out that an invocation may take."""
 AGAIN_AND_AGAIN = 3
 """Periods of five minutes in which something went wrong, for what redelivery heals by itself."""
 
@@ -65,7 +67,8 @@ class FunctionSpec:
     """Short name, such as send-mail-bulk."""
     handler: str = ""
     """The file in lambdas/, without its ending; "": it is named like the function."""
-    limits: Function
+    timeout_seconds: int = 60
+    memory_mb: int = MEMORY_MB
     grants: Sequence[Grant]
     """What it may do beside writing its log."""
     environment: Struct
@@ -106,11 +109,12 @@ class FunctionSpec:
             return "now"
         return f"in {self.at_least} of the last {self.periods} periods of five minutes"
 
-    def slow_seconds(self, settings: Settings) -> float:
+    @property
+    def slow_seconds(self) -> float:
         """The duration from which on an alarm rings: a share of the time-out; or, where an invocation may run
         for longer by design, the middle of what it keeps back."""
-        timeout, kept_back = self.limits.timeout_seconds, self.kept_back_seconds
-        share = timeout * settings.monitoring.slow_share
+        timeout, kept_back = self.timeout_seconds, self.kept_back_seconds
+        share = timeout * SLOW_SHARE
         return max(share, timeout - kept_back / 2) if kept_back else share
 
 
@@ -121,6 +125,12 @@ def function_specs(scope: IConstruct) -> list[FunctionSpec]:
     """All functions of the stage that `scope` belongs to: those that read a queue are Work, those that read a
     stream StreamWork."""
     return _specs.setdefault(Stage.of(scope) or scope.node.root, [])
+
+
+def target_of(settings: Settings) -> Target:
+    """Return the machine of a stage's functions: Lambda, whose own glibc is 2.34, or, for the emulator, this
+    machine and its Python."""
+    return Target("host" if settings.is_local else "aarch64-manylinux_2_28")
 
 
 KEPT_DAYS = {
@@ -140,7 +150,7 @@ class HandlerFunction(Construct):
     def __init__(self, scope: Construct, settings: Settings, spec: FunctionSpec) -> None:
         super().__init__(scope, "Function")
         handler = spec.handler or spec.function.replace("-", "_")
-        target = Target(settings.deployment.bundle_platform)
+        target = target_of(settings)
         name = settings.name(spec.function)
         log_group = logs.LogGroup(
             self,
@@ -167,8 +177,8 @@ class HandlerFunction(Construct):
             architecture=target.architecture,
             handler=f"{handler}.handler",
             code=bundle.code(),
-            timeout=Duration.seconds(spec.limits.timeout_seconds),
-            memory_size=spec.limits.memory_mb,
+            timeout=Duration.seconds(spec.timeout_seconds),
+            memory_size=spec.memory_mb,
             role=role(
                 self,
                 "Role",
@@ -227,11 +237,11 @@ class HandlerFunction(Construct):
             "where it is not needed (mailroom plan --channel mail --messages 100000 --stage "
             f"{settings.stage})",
         )
-        seconds = spec.slow_seconds(settings)
+        seconds = spec.slow_seconds
         slow = AlarmText(
             subject=name,
             kind="slow",
-            meaning=f"Invocations of {name} take over {seconds:g} of the {spec.limits.timeout_seconds} s "
+            meaning=f"Invocations of {name} take over {seconds:g} of the {spec.timeout_seconds} s "
             f"that they may take, {spec.lasting}: at the time-out Lambda ends them in the middle of their "
             "work. A provider or a database answers slowly, or the batch is too large.",
             next_step=log,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from aws_cdk import CfnResource, Names, Stage
+from aws_cdk.aws_lambda import CfnPermission
 from constructs import IConstruct
 
 
@@ -26,6 +27,13 @@ def hold_logical_id(resource: CfnResource, about: IConstruct) -> None:
         unique_id(about.node.path.removeprefix(outside).split("/")),
     )
     resource.override_logical_id(unique_id([each.replace(made, wanted) for each in inside]))
+
+
+def hold_permissions(rule: IConstruct, function: IConstruct) -> None:
+    """Give the permissions by which `rule` invokes `function` the ids that they have outside of a stage."""
+    for child in rule.node.children:
+        if isinstance(child, CfnPermission):
+            hold_logical_id(child, function)
 
 
 def unique_id(path: Sequence[str]) -> str:

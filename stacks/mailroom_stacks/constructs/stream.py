@@ -13,16 +13,23 @@ from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.stage import pascal, publish
 from mailroom_stacks.constructs.storage import PrivateBucket, StreamTable
-from mailroom_stacks.settings.queues import UNPROCESSED_DAYS, Stream
+from mailroom_stacks.settings.queues import UNPROCESSED_DAYS
 from mailroom_stacks.settings.stage import Settings
+
+BATCH_SIZE = 100
+RECORD_SECONDS = 21_600
+"""The age in seconds at which a record is given up: a stream keeps its records for a day."""
+BEHIND_SECONDS = 300
+"""The lag in seconds of the reader of a stream at which an alarm rings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamWork(FunctionSpec):
     """The stream that is read, what runs for it, and the numbers of both."""
 
-    limits: Stream
     table: StreamTable
+    parallelization: int
+    """Batches of one shard that are read side by side."""
     filters: Sequence[str]
     """Patterns in JSON: a record that fits any of them is read."""
 
@@ -48,36 +55,38 @@ class StreamReader(Construct):
             work,
             grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
             # At once: what takes its time is the invocation that fails.
-            comes_back_seconds=work.limits.timeout_seconds,
+            comes_back_seconds=work.timeout_seconds,
         )
         self.function = HandlerFunction(self, settings, spec).resource
-        self.mapping = self._mapping(work, counted=settings.monitoring.is_full)
+        self.mapping = self._mapping(work, settings)
         # Partial batch responses are no errors of the function: nothing else would tell of what it gave up
         # on, nor of what could not be put into the bucket.
         self._put_aside(settings, work.function)
         self._dropped(settings, work.function)
         self._iterator_age(settings, work.function)
 
-    def _mapping(self, work: StreamWork, *, counted: bool) -> lambda_.CfnEventSourceMapping:
-        """Bounded in retries and age, so that one record cannot hold up its shard for ever. `counted`: Lambda
-        has metrics of it, which are paid for."""
-        numbers, mapping = work.limits, lambda_.CfnEventSourceMapping
-        counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if counted else None
+    def _mapping(self, work: StreamWork, settings: Settings) -> lambda_.CfnEventSourceMapping:
+        """Bounded in retries and age, so that one record cannot hold up its shard for ever."""
+        mapping = lambda_.CfnEventSourceMapping
+        # These metrics are paid for.
+        full = settings.monitoring.is_full
+        counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if full else None
         return mapping(
             self,
             "Mapping",
             function_name=self.function.function_name,
             event_source_arn=work.table.table_stream_arn,
-            enabled=numbers.enabled,
+            # On this machine the pump reads the stream.
+            enabled=not settings.is_local,
             starting_position="TRIM_HORIZON",
             filter_criteria=mapping.FilterCriteriaProperty(
                 filters=[mapping.FilterProperty(pattern=each) for each in work.filters]
             ),
-            batch_size=numbers.batch_size,
-            maximum_batching_window_in_seconds=numbers.batch_window_seconds,
-            parallelization_factor=numbers.parallelization,
-            maximum_retry_attempts=numbers.retries,
-            maximum_record_age_in_seconds=numbers.maximum_record_age_seconds,
+            batch_size=BATCH_SIZE,
+            maximum_batching_window_in_seconds=0,
+            parallelization_factor=work.parallelization,
+            maximum_retry_attempts=settings.times.stream_retries,
+            maximum_record_age_in_seconds=RECORD_SECONDS,
             bisect_batch_on_function_error=True,
             function_response_types=["ReportBatchItemFailures"],
             # A bucket gets the records whole; a queue would get their numbers alone.
@@ -135,20 +144,19 @@ class StreamReader(Construct):
 
     def _iterator_age(self, settings: Settings, name: str) -> None:
         """Rings when what was written is read late."""
-        seconds = settings.monitoring.iterator_age_seconds
         about = AlarmText(
             subject=name,
             kind="iterator-age",
-            meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which "
-            "holds up the records behind them in their shard, or more is written than it reads. The stream "
-            "forgets records after a day. If nothing reads the stream at all, this alarm is silent.",
+            meaning=f"{name} is over {BEHIND_SECONDS} s behind its table: records fail and are tried again, "
+            "which holds up the records behind them in their shard, or more is written than it reads. The "
+            "stream forgets records after a day. If nothing reads the stream at all, this alarm is silent.",
             next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization. "
             "For records that the stream forgot: mailroom repair --scan --stage "
             f"{settings.stage}",
         )
         age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": self.function.function_name})
         # Measured of what is read: an idle table has nothing to be late with.
-        stage_alarm(self, "IteratorAge", settings, about, age, seconds * 1000)
+        stage_alarm(self, "IteratorAge", settings, about, age, BEHIND_SECONDS * 1000)
 
 
 def _read_stream(table: StreamTable) -> list[Grant]:

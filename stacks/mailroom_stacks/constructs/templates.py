@@ -32,7 +32,7 @@ def templates_fields(settings: Settings, folder: str) -> dict[str, Any]:
     """The fields of a function's settings about templates and the attributes that they use. `folder` is where
     its templates are, from the folder of all: a channel's, or "" for all."""
     # On this machine those that people write, and not a copy of them: an edit counts for the next message.
-    root = TEMPLATES if settings.profile == "local" else TEMPLATES.relative_to(TEMPLATES.parent)
+    root = TEMPLATES if settings.is_local else TEMPLATES.relative_to(TEMPLATES.parent)
     return {
         "templates": str(root / folder),
         "templates_bucket": templates_bucket(settings),

@@ -14,8 +14,7 @@ from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.stage import accept, pascal, publish
-from mailroom_stacks.settings.queues import DAY, QueueRules
-from mailroom_stacks.settings.sections import Polling
+from mailroom_stacks.settings.queues import DAY, DEAD_LETTER_DAYS, QueueRules
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.settings.waiting import waiting_seconds
 
@@ -27,7 +26,12 @@ class Work(FunctionSpec):
 
     queue: str
     """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
-    polling: Polling
+    batch_size: int = 1
+    """Messages of one invocation: one by one, a slow message delays no other."""
+    window_seconds: int = 0
+    """How long Lambda waits for a batch to fill: batches of more than ten need a window."""
+    maximum_concurrency: int = 2
+    """Functions at once, two or more."""
     rules: QueueRules
     channel: str = ""
     """The event type whose messages the function sends; "": it sends none."""
@@ -72,7 +76,7 @@ class Worker(Construct):
             "DeadLetters",
             queue_name=settings.name(work.dead_letter_name),
             fifo=work.fifo or None,  # CloudFormation takes true or nothing
-            retention_period=Duration.days(settings.retention.dead_letter_days),
+            retention_period=Duration.days(DEAD_LETTER_DAYS),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             # By name, not by reference: the two queues would otherwise wait for each other.
@@ -112,10 +116,10 @@ class Worker(Construct):
             "Mapping",
             target=function,
             event_source_arn=self.queue.queue_arn,
-            batch_size=work.polling.batch_size,
+            batch_size=work.batch_size,
             # Lambda refuses a window, even of 0 s, on a FIFO queue.
-            max_batching_window=None if work.fifo else Duration.seconds(work.polling.batch_window_seconds),
-            max_concurrency=work.polling.maximum_concurrency,
+            max_batching_window=None if work.fifo else Duration.seconds(work.window_seconds),
+            max_concurrency=work.maximum_concurrency,
             report_batch_item_failures=True,
         )
         return function
@@ -150,7 +154,7 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         subject=queue,
         kind="dlq-not-empty",
         meaning=f"{function} could not finish messages: they lie in the dead-letter queue of {queue}, which "
-        f"keeps them for {settings.retention.dead_letter_days} days. The cause is a fault of ours, of a "
+        f"keeps them for {DEAD_LETTER_DAYS} days. The cause is a fault of ours, of a "
         "provider's or of AWS's. The alarm rings until the queue is empty.",
         next_step=f"mailroom dead-letters list --stage {stage} --queue {queue}, fix the cause, then mailroom "
         f"repair --dead-letters {queue} --stage {stage}",

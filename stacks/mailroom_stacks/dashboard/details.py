@@ -4,10 +4,17 @@ from collections.abc import Iterator, Sequence
 
 from mailroom_stacks.constructs.function import FunctionSpec
 from mailroom_stacks.constructs.http_api import access_log
+from mailroom_stacks.constructs.stream import BEHIND_SECONDS
 from mailroom_stacks.constructs.worker import IN_FLIGHT_MANY, IN_FLIGHT_MOST, Work
 from mailroom_stacks.dashboard.promises import NOBODYS, alarm_arn, both_queues, counted, times
 from mailroom_stacks.dashboard.widgets import Widget, expression, found, graph, heading, metric, ringing
 from mailroom_stacks.release import FUNCTION, LATE_SECONDS
+from mailroom_stacks.settings.monitoring import (
+    BOUNCE_RATE,
+    BOUNCE_RATE_WARNING,
+    COMPLAINT_RATE,
+    COMPLAINT_RATE_WARNING,
+)
 from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.settings.waiting import waiting_seconds
@@ -66,7 +73,7 @@ def streams(settings: Settings, readers: Sequence[str]) -> Iterator[Widget]:
     yield heading("Streams", "How far each reader is behind its table, and what it gave up on.")
     for name in readers:
         age = metric("AWS/Lambda", "IteratorAge", {"FunctionName": settings.name(name)})
-        marks = {"alarm": settings.monitoring.iterator_age_seconds * 1000}
+        marks = {"alarm": BEHIND_SECONDS * 1000}
         yield graph(f"{name}: behind, ms", [age], stat="Maximum", marks=marks)
         for title, kind in (("records given up on", "gave-up"), ("records dropped", "dropped")):
             yield ringing(f"{name}: {title}", alarm_arn(settings.name(f"{name}-{kind}")))
@@ -108,7 +115,7 @@ def _function(settings: Settings, spec: FunctionSpec) -> Iterator[Widget]:
     took = [
         metric("AWS/Lambda", "Duration", own, stat=stat, label=stat) for stat in ("p50", "p99", "Maximum")
     ]
-    slow, timeout = round(spec.slow_seconds(settings) * 1000), spec.limits.timeout_seconds * 1000
+    slow, timeout = round(spec.slow_seconds * 1000), spec.timeout_seconds * 1000
     limits = {"alarm": slow, "time-out": timeout}
     yield graph(f"{spec.function}: duration, ms", took, stat="Maximum", marks=limits)
     running = [metric("AWS/Lambda", "ConcurrentExecutions", own)]
@@ -129,9 +136,8 @@ def outside(settings: Settings) -> Iterator[Widget]:
     judged = "SES's judgement of the account; " if by_ses else ""
     yield heading("Outside", f"{judged}endpoints that keep failing; the API's answers.")
     if by_ses:
-        rates = settings.monitoring.ses
-        yield _rate("Bounce", rates.bounce_rate_warning, rates.bounce_rate)
-        yield _rate("Complaint", rates.complaint_rate_warning, rates.complaint_rate)
+        yield _rate("Bounce", BOUNCE_RATE_WARNING, BOUNCE_RATE)
+        yield _rate("Complaint", COMPLAINT_RATE_WARNING, COMPLAINT_RATE)
     sender = settings.name("send-webhook")
     yield found("Endpoints that keep failing: tries", f"/aws/lambda/{sender}", FAILING_HOSTS, width=12)
     names = ("CallbacksDelivered", "WebhooksFailing")

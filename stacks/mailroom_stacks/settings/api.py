@@ -2,22 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from email.utils import parseaddr
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from mailroom.content.payloads import OVERSIZE
-from mailroom_stacks.settings.sections import (
-    API_SECONDS,
-    ORIGIN,
-    PROVIDERS_AT_SYNTH,
-    Function,
-    Section,
-    fixed,
-)
+from mailroom_stacks.settings.sections import ORIGIN, PROVIDERS_AT_SYNTH, Section
 from mailroom_stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
 
 
@@ -67,25 +59,15 @@ class Caller(Section):
     """The addresses of `mail.senders` that its mails may come from; null is all of them."""
 
 
-class Messages(Function):
-    """The function that takes messages in and says what became of them."""
-
-    timeout_seconds: int = fixed(API_SECONDS)
-    """A thousand messages take a few seconds."""
-    memory_mb: int = fixed(512)
-
-
-class Shares(Section):
-    """How much of `requests_per_second` and `burst` the routes have that let everybody in. Messages have the
-    rest, and a flood of those routes does not take it from them."""
-
-    public: float = fixed(0.2)
-    """What people do: links for opting out, the texts that they send, and the API's description if
-    `public_docs`; and Resend's events, which Resend repeats. Each route has an equal part."""
-    callbacks: float = fixed(0.3)
-    """Twilio's status callbacks."""
-
-
+MESSAGES_MB = 512
+"""Memory of the function that takes messages in and reports their status, in MiB."""
+PUBLIC_SHARE = 0.2
+"""The part of `requests_per_second` and `burst` for what people do: links for opting out, the texts that they
+send, and the API's description if `public_docs`; and for Resend's events, which Resend repeats. Each route
+has an equal part. Messages have the rest: a flood of the routes that are open to everybody does not take it
+from them."""
+CALLBACKS_SHARE = 0.3
+"""The part for Twilio's status callbacks."""
 PUBLIC_ROUTES = 5
 """GET, HEAD and POST of a link for opting out, the texts that people send, and Resend's events."""
 
@@ -98,7 +80,7 @@ class Throttle:
     burst: int
 
 
-class Api(Function):
+class Api(Section):
     """The HTTP API, and the function that Twilio calls back."""
 
     public_url: str | None = Field(default=None, pattern=rf"^({ORIGIN}|{PROVIDERS_AT_SYNTH})$")
@@ -116,12 +98,8 @@ class Api(Function):
     everybody may send everything."""
     public_docs: bool = False
     """Whether /openapi.json and /swagger are for everybody."""
-    timeout_seconds: int = fixed(10)
-    """Twilio waits 15 s for an answer."""
     requests_per_second: int = Field(default=1_000, ge=35, le=10_000)
     """What more comes in a second is answered 429, over all routes: one a second at least for each."""
-    shares: Shares = fixed(Shares())
-    messages: Messages = fixed(Messages())
     unsubscribe: Unsubscribe = Unsubscribe()
 
     @property
@@ -134,9 +112,9 @@ class Api(Function):
         """The throttle of one route, by what the route is for."""
         public_routes = PUBLIC_ROUTES + (2 if self.public_docs else 0)
         shares = {
-            "messages": 1 - self.shares.public - self.shares.callbacks,
-            "public": self.shares.public / public_routes,
-            "callbacks": self.shares.callbacks,
+            "messages": 1 - PUBLIC_SHARE - CALLBACKS_SHARE,
+            "public": PUBLIC_SHARE / public_routes,
+            "callbacks": CALLBACKS_SHARE,
         }
         return {
             name: Throttle(_whole(self.requests_per_second * share), _whole(self.burst * share))
@@ -154,8 +132,8 @@ MAX_CALLERS_BYTES = 2048
 _PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role/[\w+=,.@-]+|user/[!-~]+)")
 
 
-def api_faults(api: Api, senders: Sequence[str]) -> Iterator[str]:
-    """Rules of the section `api`; `senders` are the stage's, of mails."""
+def api_faults(api: Api) -> Iterator[str]:
+    """Rules of the section `api`."""
     yield from unsubscribe_faults(api.unsubscribe)
     for key, named in (("payload_prefixes", api.payload_prefixes), ("callers", api.callers)):
         for caller in named if api.jwt is None else ():
@@ -171,11 +149,3 @@ def api_faults(api: Api, senders: Sequence[str]) -> Iterator[str]:
             f"api.callers: has {size} bytes as JSON with api.payload_prefixes, and the function's "
             f"environment has room for {MAX_CALLERS_BYTES}; name fewer callers, or shorter prefixes."
         )
-    known = {parseaddr(each)[1].lower() for each in senders}
-    for name, limit in api.callers.items():
-        for sender in limit.senders or ():
-            if parseaddr(sender)[1].lower() not in known:
-                yield (
-                    f"api.callers.{name}.senders: {sender!r} is not among mail.senders; add it there, or use "
-                    f"some of {', '.join(sorted(known))}."
-                )

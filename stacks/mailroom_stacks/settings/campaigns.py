@@ -1,12 +1,10 @@
 """Campaigns: which of them a stage has, and the functions that work for all of them."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from mailroom_stacks.settings.queues import Retention, queue_faults, queue_rules
-from mailroom_stacks.settings.sections import Redelivery, Section, fixed
+from mailroom_stacks.settings.sections import Section
 
 CampaignName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
@@ -23,26 +21,20 @@ class Network(Section):
     """Groups that may go out to the databases and to AWS."""
 
 
-class Collect(Redelivery):
+class Collect(Section):
     """The function that pages through audiences, one page an invocation."""
 
     timeout_seconds: int = Field(default=60, ge=20, le=900)
     """Long enough for two queries of a page."""
-    memory_mb: int = fixed(512)
-    maximum_concurrency: int = fixed(2)
-    """How many pages are read at once, each of another campaign's run."""
 
 
-class Compose(Redelivery):
+class Compose(Section):
     """The function that composes messages. How many of it work at once follows from the campaigns."""
 
     timeout_seconds: int = Field(default=60, ge=20, le=900)
     """Long enough for as many people as one message may have."""
     memory_mb: int = Field(default=512, ge=128, le=10_240)
     """Memory of the function that runs campaigns' own code, in MiB."""
-    batch_size: int = fixed(1)
-    """Messages of the audience queue an invocation, each with a campaign's `recipients_per_message`. They go
-    one after another: a slow one delays the others, and takes them along where the time is over."""
 
 
 class Campaigns(Section):
@@ -58,6 +50,8 @@ class Campaigns(Section):
     """null leaves the functions outside of any VPC of yours."""
 
 
+COLLECTORS = 2
+"""How many pages of audiences are read at once, each of another campaign's run."""
 PUT_SECONDS = 0.02
 """What is reckoned for one person: a put takes some 10 ms, and its share of what is asked before is less."""
 
@@ -65,10 +59,3 @@ POOL_MARGIN_SECONDS = 2
 """How long a function waits for a connection to a database beyond two tries to make one."""
 FIRST_PAGE_QUERIES = 2
 """Queries of collect's first page: the rows without a key are counted once."""
-
-
-def campaign_section_faults(section: Campaigns, lease_margin: int, keep: Retention) -> Iterator[str]:
-    """Rules of the section `campaigns`, whatever campaigns there are."""
-    for name, function in (("collect", section.collect), ("compose", section.compose)):
-        rules = queue_rules(function, lease_margin)
-        yield from queue_faults(f"campaigns.{name}", function, rules, keep)

@@ -12,17 +12,17 @@ from pydantic import AfterValidator, Field
 from mailroom.budget import PerDay
 from mailroom.channels.mail.contract import MAX_RECIPIENTS
 from mailroom_stacks.paths import CHANNELS, LAMBDAS
-from mailroom_stacks.settings.queues import QueueRules, Retention, Waits, queue_faults, queue_rules
-from mailroom_stacks.settings.sections import (
-    Backoff,
-    FailurePolicy,
-    HttpProvider,
-    Polling,
-    Redelivery,
-    Section,
-    hours,
+from mailroom_stacks.settings.queues import (
+    RESEND_DELAYS,
+    QueueRules,
+    Retention,
+    Waits,
+    queue_rules,
+    stay_faults,
 )
+from mailroom_stacks.settings.sections import MEMORY_MB, HttpProvider, OnUnknown, Section, hours
 from mailroom_stacks.settings.sentences import number
+from mailroom_stacks.settings.times import Times
 
 LaneName = Literal["normal", "bulk"]
 
@@ -39,7 +39,7 @@ def _address(sender: str) -> str:
     return sender
 
 
-class Lane(Polling):
+class Lane(Section):
     """One of a channel's queues, with its part of the channel's rate."""
 
     batch_size: int = Field(default=10, ge=1, le=10)
@@ -52,7 +52,7 @@ class Lane(Polling):
     """The part of `per_day` that bulk leaves to this lane; only lane normal has one."""
 
 
-class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
+class Channel(HttpProvider):
     """A row: everything that makes a queue, dead-letter queue and sender for each lane of an event type."""
 
     handler: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
@@ -72,9 +72,10 @@ class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
     "Europe/Berlin"}; a message's own window, and its time_zone, go before. null is always."""
     longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
     """The longest time a provider may refuse without a message being dead-lettered for it."""
-    timeout_seconds: int = Field(default=60, ge=1, le=900)
-    """The longest that an invocation may run; six of these are the visibility time-out."""
-    memory_mb: int = Field(default=256, ge=128, le=10_240)
+    timeout_seconds: int = Field(default=60, ge=13, le=900)
+    """The longest that an invocation may run; six of these are the visibility time-out. A lease lasts for one
+    of them and a minute, and has to end first: hence 13 at least."""
+    memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)
     """Memory of a sender, in MiB: large attachments and several messages at once need more; synth says how
     much."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
@@ -82,6 +83,8 @@ class Channel(Redelivery, FailurePolicy, Backoff, HttpProvider):
     submits_at_once: int = Field(default=1, ge=1, le=10)
     """How many messages of a batch one function delivers at a time, each by a thread of its own. After a
     crash the outcomes of so many are unknown, instead of one's."""
+    on_unknown: OnUnknown = "resend"
+    """What follows a crash without evidence: send again (at least once) or fail as unknown (at most once)."""
     secret: str | None = Field(default=None, min_length=1)
     """The description of the secret mailroom-{stage}-{event_type}, which the sender reads: what people put
     into it, and in which form. null makes no secret."""
@@ -140,15 +143,14 @@ class LaneRow:
         return base if self.lane == "normal" else f"{base}-{self.lane}"
 
 
-def lane_rows(channels: Mapping[str, Channel], lease_margin: int) -> Iterator[LaneRow]:
+def lane_rows(channels: Mapping[str, Channel], times: Times) -> Iterator[LaneRow]:
     """Every lane of every channel."""
     for event_type, channel in channels.items():
-        waits = Waits.of(channel)
+        throttling = channel.longest_throttling_seconds
+        rules = queue_rules(times, channel.timeout_seconds, throttling=throttling, waits=Waits.of(times))
+        # A receive of those may wait for a resend in doubt instead.
+        rules = replace(rules, longest_stay=rules.longest_stay + sum(RESEND_DELAYS))
         for lane, polling in channel.lanes.items():
-            window = polling.batch_window_seconds
-            rules = queue_rules(channel, lease_margin, window, waits, channel.misconfigured_seconds)
-            # A receive of those may wait for a resend in doubt instead.
-            rules = replace(rules, longest_stay=rules.longest_stay + sum(channel.resend_delays_seconds))
             yield LaneRow(event_type, lane, channel, polling, rules)
 
 
@@ -163,8 +165,9 @@ FUNCTIONS = {
 WITH_OWN_NEEDS = ("mail", "sms", "push")
 """Rows whose sender has needs of its own: NEEDS in mailroom_stacks/channels.py. Other rows name what theirs
 needs."""
-SECRETS = {"twilio", "unsubscribe", "resend"}
-"""Secrets that other stacks make."""
+SECRETS = {*WITH_OWN_NEEDS, "twilio", "unsubscribe", "resend"}
+"""Rows that may name no secret: other stacks make some of these names, and the senders of Mailroom's own rows
+read no secret of their row."""
 MOST_LANES = 8
 """Lanes of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has
 23, most of them names and ARNs of its alarms. What is left is for secrets of the rows' own."""
@@ -174,46 +177,34 @@ SENDER_MB = 220
 of text at four bytes a character, and 150,000 values; then it is encoded to be measured."""
 ITEM_MB = 16
 """Memory, in MiB, that a message takes whose content is in its item: of such, each thread has one."""
-BUSY, AT_ONCE = 12, 5
-"""Where each worker would have to send more than BUSY messages a second, AT_ONCE at a time send a third more,
-and cost less: docs/limits.md."""
 ATTACHED = 5
 """Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
 
 
 def channels_faults(
-    channels: Mapping[str, Channel], mail: Mail, lease_margin: int, keep: Retention
+    channels: Mapping[str, Channel], mail: Mail, times: Times, keep: Retention
 ) -> Iterator[str]:
     """Rules of the section `channels`."""
-    rows = [*lane_rows(channels, lease_margin)]
+    rows = [*lane_rows(channels, times)]
     for event_type, channel in channels.items():
         if event_type in OWN_SECTIONS:
-            yield (
-                f"channels.{event_type}: is not a row of channels; "
-                f"set it in the stage's own section {event_type!r}."
-            )
+            yield f"channels.{event_type}: is not a row of channels; set it in the section {event_type!r}."
         yield from _channel(f"channels.{event_type}", channel)
         yield from _day(f"channels.{event_type}", channel)
-        yield from _window(f"channels.{event_type}", channel)
-        yield from _provider(event_type, channel, mail)
-        yield from memory_faults(
-            f"channels.{event_type}",
-            channel.memory_mb,
-            _attached(event_type, mail),
-            channel.submits_at_once,
-        )
+        if channel.window is not None and "zone" not in channel.window:
+            yield f"channels.{event_type}.window.zone: is missing; name a time zone like Europe/Berlin."
+        if channel.secret is not None and event_type in SECRETS:
+            yield (
+                f"channels.{event_type}.secret: {event_type!r} is a name of Mailroom's own; remove the "
+                "secret, or give the channel another name."
+            )
+        yield from _memory(event_type, channel, mail)
     yield from _names(rows)
     yield from _room(rows)
     for row in rows:
         key = f"channels.{row.event_type}"
-        yield from queue_faults(key, row.channel, row.rules, keep)
-        yield from _pace(f"{key}.lanes.{row.lane}", row)
-        if row.channel.submits_at_once > row.polling.batch_size:
-            yield (
-                f"{key}.submits_at_once: {row.channel.submits_at_once} is over the batch_size "
-                f"{row.polling.batch_size} of lane {row.lane}, so some threads would never have work; use "
-                f"{row.polling.batch_size} or less."
-            )
+        yield from stay_faults(f"{key}.longest_throttling_seconds", row.rules, keep)
+        yield from _pace(f"{key}.lanes.{row.lane}", row, times)
 
 
 def _channel(key: str, channel: Channel) -> Iterator[str]:
@@ -235,19 +226,8 @@ def _day(key: str, channel: Channel) -> Iterator[str]:
     dates = [date for date, _ in channel.days]
     if any(not DATE.fullmatch(date) for date in dates) or dates != sorted({*dates}):
         yield f'{key}.per_day: has to be in the order of its dates, each like "2026-12-01" and there once.'
-    if channel.per_day == ():
-        yield f"{key}.per_day: has no date; name one, or leave it out."
-    yield from _reserve(key, channel)
-
-
-def _reserve(key: str, channel: Channel) -> Iterator[str]:
-    lanes = channel.lanes
-    if "bulk" in lanes and lanes["bulk"].reserve:
-        yield f"{key}.lanes.bulk.reserve: bulk gets what the others leave; set lanes.normal.reserve."
-    reserve = lanes["normal"].reserve if "normal" in lanes else 0
-    if reserve and not ("bulk" in lanes and channel.days):
-        yield f"{key}.lanes.normal.reserve: is kept from bulk's part of per_day; set both, or leave it out."
-    for _, recipients in channel.days if "bulk" in lanes else ():
+    reserve = channel.lanes["normal"].reserve if "normal" in channel.lanes else 0
+    for _, recipients in channel.days if "bulk" in channel.lanes else ():
         if not reserve:
             yield (
                 f"{key}.lanes.normal.reserve: is missing; without one a campaign uses up all of per_day. Use "
@@ -263,56 +243,17 @@ def _reserve(key: str, channel: Channel) -> Iterator[str]:
             return
 
 
-def _window(key: str, channel: Channel) -> Iterator[str]:
-    if channel.window is not None and "zone" not in channel.window:
-        yield f"{key}.window.zone: is missing; name a time zone like Europe/Berlin."
-    if channel.window is not None and "bulk" not in channel.lanes:
-        yield f"{key}.window: is for bulk, and the channel has no such lane; add one, or leave it out."
-
-
-def _provider(event_type: str, channel: Channel, mail: Mail) -> Iterator[str]:
-    by_resend = event_type == "mail" and mail.provider == "resend"
-    for name in ("base_url", "secret", "suppressible") if event_type in WITH_OWN_NEEDS else ():
-        if getattr(channel, name) and not (by_resend and name == "base_url"):
-            yield f"channels.{event_type}.{name}: the sender of {event_type} does not read it; remove it."
-    if channel.secret is not None and event_type in SECRETS:
-        yield f"channels.{event_type}: its secret {event_type!r} exists already; give it another name."
-
-
-def lane_advice(stage: str, row: LaneRow, mail: Mail) -> Iterator[str]:
-    """What lets a lane send more whose workers are too few to reach its rate one at a time."""
-    at_once = min(AT_ONCE, *(lane.batch_size for lane in row.channel.lanes.values()))
-    if row.pace * BUSY < 1 and row.channel.submits_at_once == 1 < at_once:
-        memory_mb = _sender_mb(_attached(row.event_type, mail), at_once)
-        needed, workers = number(1 / row.pace), row.polling.maximum_concurrency
-        yield (
-            f"mailroom.{stage}.channels.{row.event_type}.submits_at_once: 1 keeps lane {row.lane} under its "
-            f"rate: each of its {workers} workers would have to send {needed} messages a second, and one at "
-            f"a time a worker sends fewer than 10. Set {at_once}, with memory_mb {memory_mb} or more: the "
-            "workers send more, and a message costs less. Or raise the lane's maximum_concurrency. "
-            "docs/limits.md has figures, under Several at a time."
-        )
-
-
-def _attached(event_type: str, mail: Mail) -> int:
-    """The most bytes of attachments that a message of a channel has."""
-    return mail.max_attachment_bytes if event_type == "mail" else 0
-
-
-def _sender_mb(attached: int, at_once: int) -> int:
-    """Memory, in MiB, that a sender needs for the largest message there may be, and those beside it."""
-    return SENDER_MB + math.ceil(ATTACHED * attached / 2**20) + ITEM_MB * (at_once - 1)
-
-
-def memory_faults(key: str, memory_mb: int, attached: int = 0, at_once: int = 1) -> Iterator[str]:
-    """The rule that a sender has the memory that it needs; `attached` is in bytes."""
-    needed = _sender_mb(attached, at_once)
-    if memory_mb < needed:
+def _memory(event_type: str, channel: Channel, mail: Mail) -> Iterator[str]:
+    """The rule that a sender has the memory for the largest message, and for those beside it."""
+    attached = mail.max_attachment_bytes if event_type == "mail" else 0
+    beside = channel.submits_at_once - 1
+    needed = SENDER_MB + math.ceil(ATTACHED * attached / 2**20) + ITEM_MB * beside
+    if channel.memory_mb < needed:
         files = f" + {ATTACHED} x mail.max_attachment_bytes {attached}" if attached else ""
-        files += f" + {ITEM_MB} for each of {at_once - 1} beside it" if at_once > 1 else ""
+        files += f" + {ITEM_MB} for each of {beside} beside it" if beside else ""
         yield (
-            f"{key}.memory_mb: {memory_mb} does not hold the largest message; use {needed} or more "
-            f"({SENDER_MB} for a sender with a payload of 10 MiB{files})."
+            f"channels.{event_type}.memory_mb: {channel.memory_mb} does not hold the largest message; use "
+            f"{needed} or more ({SENDER_MB} for a sender with a payload of 10 MiB{files})."
         )
 
 
@@ -335,16 +276,16 @@ def _room(rows: Sequence[LaneRow]) -> Iterator[str]:
         )
 
 
-def _pace(key: str, row: LaneRow) -> Iterator[str]:
+def _pace(key: str, row: LaneRow, times: Times) -> Iterator[str]:
     channel, lane = row.channel, row.polling
-    last = channel.submit_seconds + channel.record_seconds
+    last = channel.submit_seconds + times.record
     needed = lane.batch_size * row.pace + last
     if needed >= channel.timeout_seconds:
         fits = int((channel.timeout_seconds - last - 1e-9) / row.pace)
         lower = "raise timeout_seconds or lower maximum_concurrency"
         yield (
             f"{key}.batch_size: {lane.batch_size} x {number(row.pace)} s between submits + submit_seconds "
-            f"{channel.submit_seconds} + record_seconds {channel.record_seconds} = {number(needed)} s must "
+            f"{channel.submit_seconds} + {times.record} to record = {number(needed)} s must "
             f"be under timeout_seconds {channel.timeout_seconds} (the gap is maximum_concurrency "
             f"{lane.maximum_concurrency} / (messages_per_second {number(channel.messages_per_second)} x "
             f"share {number(lane.share)})); {f'use {min(fits, 10)} or less' if fits >= 1 else lower}."

@@ -4,9 +4,9 @@ import re
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from mailroom_stacks.settings.sections import ORIGIN, Section, fixed
+from mailroom_stacks.settings.sections import ORIGIN, Section
 
 URLS = {"github": "https://token.actions.githubusercontent.com", "gitlab": "https://gitlab.com"}
 """Who signs the tokens: https://docs.github.com/actions/reference/openid-connect-reference and
@@ -36,12 +36,6 @@ _ISSUERS = {
 enterprises' and its servers', and GitLab's own."""
 
 
-def _reader(subject: str) -> str:
-    if not re.fullmatch(r"[^*?\s]+", subject):
-        raise ValueError("holds a wildcard; name the subject whole, such as repo:OWNER/NAME:pull_request")
-    return subject
-
-
 class Deploy(Section):
     """The identity provider, and whom of it the stage's roles trust."""
 
@@ -50,8 +44,8 @@ class Deploy(Section):
     subjects: tuple[str, ...] = Field(min_length=1)
     """Who may deploy, by the token's `sub`; a `*` is fine behind the beginning of a branch's, tag's or
     environment's name."""
-    reader_subjects: tuple[Annotated[str, AfterValidator(_reader)], ...] = ()
-    """Who may compare templates and nothing else, such as repo:OWNER/NAME:pull_request."""
+    reader_subjects: tuple[Annotated[str, Field(pattern=r"^[^*?\s]+$")], ...] = ()
+    """Who may compare templates and nothing else: whole subjects, such as repo:OWNER/NAME:pull_request."""
     url: str | None = Field(default=None, pattern=rf"^{ORIGIN}(/[A-Za-z0-9._~-]+)*$")
     """The issuer of the tokens, where it is not github.com or gitlab.com."""
     audience: str | None = Field(default=None, pattern=r"^\S{1,255}$")
@@ -105,11 +99,6 @@ class Deployment(Section):
     """12 digits; null takes the account of whoever deploys."""
     region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
     """A region such as eu-central-1; null takes the region of whoever deploys."""
-    bundle_platform: Literal["aarch64-manylinux_2_28", "x86_64-manylinux_2_28", "host"] = fixed(
-        "aarch64-manylinux_2_28"
-    )
-    """The platform of the functions' wheels: Lambda's own glibc is 2.34. host, for the emulator, is this
-    machine and its Python."""
     removal: Literal["retain", "destroy"] = "retain"
     """What becomes of tables, buckets and secrets when a stack is deleted."""
     deletion_protection: bool = True

@@ -16,6 +16,7 @@ from mailroom_stacks.merging import merged
 from mailroom_stacks.paths import CAMPAIGN_FILE as FILE
 from mailroom_stacks.paths import CAMPAIGNS, TEMPLATES
 from mailroom_stacks.settings.campaign import Campaign
+from mailroom_stacks.settings.campaigns import COLLECTORS
 from mailroom_stacks.settings.databases import database_faults
 from mailroom_stacks.settings.sentences import SettingsError, path_of, sentence
 from mailroom_stacks.settings.stage import Settings
@@ -200,19 +201,21 @@ def databases_faults(settings: Settings, campaigns: Sequence[EnabledCampaign], r
     """A sentence for each rule that a database breaks which enabled campaigns ask, each starting with the
     whole key. `root` is the folder that `ca_file` begins at."""
     for name, database in settings.databases.items():
-        workers = _workers(name, settings, campaigns)
+        workers = _workers(name, campaigns)
         if workers:
             key = f"mailroom.{settings.stage}.databases.{name}"
             groups = [each.chosen.recipients_per_message for each in campaigns if name in each.composed]
             people = max(groups, default=0)
-            yield from database_faults(key, database, workers, people, settings.campaigns, root)
+            yield from database_faults(
+                key, database, workers, people, settings.campaigns, settings.times, root
+            )
 
 
-def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]) -> dict[str, int]:
+def _workers(name: str, campaigns: Sequence[EnabledCampaign]) -> dict[str, int]:
     """How many of each function may ask the database at once."""
     workers = {}
     if any(name in each.collected for each in campaigns):
-        workers["collect"] = settings.campaigns.collect.maximum_concurrency
+        workers["collect"] = COLLECTORS
     if any(name in each.composed for each in campaigns):
         workers["compose"] = compose_concurrency(campaigns)
     return workers
@@ -229,18 +232,16 @@ KINDS = {kind.__struct_config__.tag: structs.fields(kind) for kind in get_args(A
 
 def audience_faults(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
     """Rules of the section `audience`, and of the databases that it and the campaign's own code ask."""
-    yield from _settings(campaign)
-    if campaign.chosen.audience.kind == "module" and campaign.module is None:
+    audience = campaign.chosen.audience
+    for each in KINDS[audience.kind]:
+        if each.required and getattr(audience, each.name) is None:
+            yield f"{campaign.key(f'audience.{each.name}')}: is missing; {audience.kind} needs it."
+    if audience.kind == "module" and campaign.module is None:
         yield (
             f"{campaign.key('audience.kind')}: 'module' needs campaigns/{campaign.name}/{MODULE} with "
             "recipients(page); add it, or use another kind."
         )
-    if campaign.chosen.databases and campaign.module is None:
-        yield (
-            f"{campaign.key('databases')}: are for campaigns/{campaign.name}/{MODULE}, which does not "
-            "exist; remove them."
-        )
-    named = [("audience.database", campaign.chosen.audience.database)]
+    named = [("audience.database", audience.database)]
     named += [("databases", each) for each in campaign.chosen.databases]
     for path, name in named:
         if name is not None and name not in settings.databases:
@@ -248,18 +249,4 @@ def audience_faults(settings: Settings, campaign: EnabledCampaign) -> Iterator[s
             yield (
                 f"{campaign.key(path)}: {name!r} is not in mailroom.{settings.stage}.databases; add it "
                 f"there, or use one that is there: {known}."
-            )
-
-
-def _settings(campaign: EnabledCampaign) -> Iterator[str]:
-    audience = campaign.chosen.audience
-    used = {"kind", *(each.name for each in KINDS[audience.kind])}
-    for each in KINDS[audience.kind]:
-        if each.required and getattr(audience, each.name) is None:
-            yield f"{campaign.key(f'audience.{each.name}')}: is missing; {audience.kind} needs it."
-    for name in type(audience).model_fields:
-        if name not in used and getattr(audience, name) is not None:
-            yield (
-                f"{campaign.key(f'audience.{name}')}: {audience.kind} does not use it; remove it, or use "
-                "another kind."
             )

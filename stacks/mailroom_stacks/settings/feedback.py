@@ -5,21 +5,29 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from mailroom_stacks.settings.monitoring import NEARLY_ALL, Monitoring
-from mailroom_stacks.settings.sections import QueueWorker, fixed
+from mailroom_stacks.settings.queues import QueueRules, queue_rules
+from mailroom_stacks.settings.sections import Section
+from mailroom_stacks.settings.times import Times
 from mailroom_stacks.settings.webhook import Webhook
 
+FEEDBACK_BATCH = 100
+"""The most events of an invocation; fewer if they are over Lambda's 6 MB together. The events of one message
+come close together, and one invocation that has them all writes less."""
+FEEDBACK_WINDOW = 2
+"""How long the first event of a batch may wait for the others."""
 
-class Feedback(QueueWorker):
-    """The feedback queue and its function. What one message caused comes close together, and one invocation
-    that has it all writes less."""
 
-    batch_size: int = fixed(100)
-    """How many events an invocation gets at most; fewer where they are over Lambda's 6 MB together."""
-    batch_window_seconds: int = fixed(2)
-    """How long the first of a batch may wait for the others."""
-    longest_throttling_seconds: int = fixed(14_400)
+class Feedback(Section):
+    """The feedback queue and its function."""
+
     maximum_concurrency: int = Field(default=10, ge=2, le=1000)
     """Functions at once for what comes back from providers."""
+
+
+def feedback_rules(times: Times) -> QueueRules:
+    """The rules of the feedback queue."""
+    throttling = times.provider_throttling
+    return queue_rules(times, times.feedback_timeout, throttling=throttling, window=FEEDBACK_WINDOW)
 
 
 def feedback_faults(feedback: Feedback, webhook: Webhook, monitoring: Monitoring) -> Iterator[str]:

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from mailroom_stacks.paths import CAMPAIGNS
 from mailroom_stacks.settings.enabled_campaigns import (
@@ -15,12 +15,11 @@ from mailroom_stacks.settings.enabled_campaigns import (
     databases_faults,
     read_campaigns,
 )
-from mailroom_stacks.settings.local_profile import LOCAL
-from mailroom_stacks.settings.sections import FIXED, PROVIDERS_AT_SYNTH, HttpProvider, Section
-from mailroom_stacks.settings.sentences import SettingsError, field_of, sentence
+from mailroom_stacks.settings.local_profile import with_local_defaults
+from mailroom_stacks.settings.sections import PROVIDERS_AT_SYNTH, HttpProvider, Section
+from mailroom_stacks.settings.sentences import SettingsError, sentence
 from mailroom_stacks.settings.stage import Settings, settings_faults
 
-_OPTIONAL = ("channels", "fax", "databases")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
 
@@ -41,9 +40,8 @@ def load(stages: object, stage: object) -> Settings:
 def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
     """The campaigns of a stage, of those that lie in `folder`. Raises SettingsError."""
     campaigns = read_campaigns(settings, folder)
-    for broken in campaigns_faults(settings, campaigns):
-        raise SettingsError(broken)
-    for broken in databases_faults(settings, campaigns, folder.parent):
+    databases = databases_faults(settings, campaigns, folder.parent)
+    for broken in chain(campaigns_faults(settings, campaigns), databases):
         raise SettingsError(broken)
     return campaigns
 
@@ -69,39 +67,12 @@ def with_providers(settings: Settings, providers: object) -> Settings:
         for key, section in settings
         if isinstance(section, HttpProvider)
     }
-    providers_of = {"mail": settings.mail.provider}
     changed["channels"] = {
-        key: placed(f"channels.{key}", row, "base_url", providers_of.get(key, key))
+        key: placed(f"channels.{key}", row, "base_url", settings.mail.provider if key == "mail" else key)
         for key, row in settings.channels.items()
     }
     changed["api"] = placed("api", settings.api, "public_url", "api")
     return settings.model_copy(update=changed)
-
-
-def _fixed(section: Mapping[str, Any], model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[str]:
-    """The keys of `section`, or of sections in it, that are no settings."""
-    for key, value in section.items():
-        field = field_of(model, [*path, key])
-        if field is not None and field.json_schema_extra == FIXED:
-            yield ".".join((*path, key))
-        elif isinstance(value, Mapping):
-            yield from _fixed(value, model, (*path, key))
-
-
-def _beneath(section: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
-    """The section, with what the profile says where the section says nothing. A row, or an optional section,
-    that is not there is not made."""
-    rows = dict.fromkeys(section, profile["*"]) if "*" in profile else profile
-    merged = dict(section)
-    for key, value in rows.items():
-        own = section.get(key)
-        if not isinstance(value, Mapping):
-            merged.setdefault(key, value)
-        elif isinstance(own, Mapping):
-            merged[key] = _beneath(own, value)
-        elif key not in _OPTIONAL and key not in section:
-            merged[key] = _beneath({}, value)
-    return merged
 
 
 def _validated(section: object, stage: str) -> Settings:
@@ -111,9 +82,7 @@ def _validated(section: object, stage: str) -> Settings:
         raise SettingsError(
             f"mailroom.{stage}.stage: is not a setting; the section's own key names the stage."
         )
-    for path in _fixed(section, Settings):
-        raise SettingsError(f"mailroom.{stage}.{path}: is fixed, and no setting; remove it.")
-    given = _beneath(section, LOCAL) if section.get("profile") == "local" else section
+    given = with_local_defaults(section) if section.get("profile") == "local" else section
     try:
         # As JSON, for that is what it was: a list is then a tuple, and still no text a number.
         return Settings.model_validate_json(json.dumps({**given, "stage": stage}))

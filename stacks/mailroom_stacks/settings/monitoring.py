@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mailroom_stacks.settings.sections import Section, fixed
+from mailroom_stacks.settings.sections import Section
 
 _UUID = r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
 _ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
@@ -13,6 +13,11 @@ LONGEST_MINUTES = 20_160
 """No queue keeps a message for longer than 14 days."""
 QUEUE_ALARMS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
 """The kinds of alarms that each queue has, which say whether messages arrive."""
+BOUNCE_RATE_WARNING, BOUNCE_RATE = 0.02, 0.05
+"""The shares of mails that bounce for good: to warn of early, and at which SES reviews the account. It counts
+them over a representative volume."""
+COMPLAINT_RATE_WARNING, COMPLAINT_RATE = 0.0008, 0.001
+"""The same shares of complaints."""
 NEARLY_ALL = 0.8
 """The share of the account's functions from which on an alarm rings."""
 
@@ -39,20 +44,6 @@ class Teams(Section):
     """The part of the channel's link after /channel/, percent-encoded: 19%3Aab…%40thread.tacv2."""
 
 
-class SendingRates(Section):
-    """The shares of mails from which on the account's reputation is in danger. SES counts them over a
-    representative volume; it reviews an account at 5 % of bounces and 0.1 % of complaints."""
-
-    bounce_rate_warning: float = fixed(0.02)
-    """The share of hard bounces to hear of early."""
-    bounce_rate: float = fixed(0.05)
-    """The share of hard bounces at which SES looks into the account."""
-    complaint_rate_warning: float = fixed(0.0008)
-    """The share of complaints to hear of early."""
-    complaint_rate: float = fixed(0.001)
-    """The share of complaints at which SES looks into the account."""
-
-
 class Monitoring(Section):
     """The alarms' topics: who is subscribed to them, and what the alarms count as too much."""
 
@@ -70,15 +61,10 @@ class Monitoring(Section):
     """null: nothing is written to Teams."""
     waiting_minutes: dict[str, Annotated[int, Field(ge=1, le=LONGEST_MINUTES)]] = Field(default_factory=dict)
     """How long a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
-    iterator_age_seconds: int = fixed(300)
-    """How far behind its table the reader of a stream may be."""
-    slow_share: float = fixed(0.95)
-    """The part of its time-out that an invocation may take."""
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
     """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
     tracing: bool = False
     """Whether AWS X-Ray traces a sample of the functions' invocations."""
-    ses: SendingRates = fixed(SendingRates())
 
     @property
     def is_full(self) -> bool:

@@ -32,8 +32,7 @@ def push_faults(push: Push, region: str | None) -> Iterator[str]:
     if not push.platform_applications and not push.topics:
         yield (
             "push.platform_applications: is empty, and so is topics, so no push may go anywhere; name "
-            "one, or "
-            "set push to null and remove channels.push."
+            "one, or set push to null and remove channels.push."
         )
     for one, other in pairwise(sorted(push.platform_applications.values())):
         if one == other:

@@ -66,13 +66,9 @@ def recipients_faults(recipients: Recipients, rows: Collection[str], push: Push 
 
 
 def _redirect(key: str, name: str, target: str, rows: Collection[str], push: Push | None) -> Iterator[str]:
-    if name == "fax":
-        # Each would wait in the queue's group of the number that it was for, and all would dial one line.
-        yield f"{key}: faxes cannot be redirected; name fax numbers of yours in recipients.only."
-    elif name == "webhook":
-        yield f"{key}: webhooks go to everybody; webhook.allowed_networks says what they may call. Remove it."
-    elif name not in rows:
-        yield f"{key}: is no channel of the stage; use {', '.join(rows)}."
+    if name not in rows:
+        # A fax would wait in the queue's group of its own number, and all would dial one line.
+        yield f"{key}: cannot be redirected; use {', '.join(rows)}."
     elif name == "push":
         yield from _push(key, target, push)
     else:

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from mailroom_stacks.paths import PROJECT
-from mailroom_stacks.settings.sections import FIXED
 from mailroom_stacks.settings.sentences import number
 from mailroom_stacks.settings.stage import Settings
 
@@ -22,7 +21,7 @@ _NAMES = {"channels": "channel", "lanes": "lane", "databases": "name", "topics":
 def settings_of(model: type[BaseModel] = Settings, within: str = "") -> Iterator[tuple[str, FieldInfo]]:
     """Every setting with its whole key, below the stage."""
     for name, field in model.model_fields.items():
-        if field.json_schema_extra == FIXED or name == "stage":
+        if name == "stage":
             continue
         key = f"{within}{name}"
         section = next(_sections(field.annotation), None)

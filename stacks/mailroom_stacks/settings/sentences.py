@@ -9,8 +9,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from mailroom_stacks.settings.sections import FIXED
-
 KINDS = {"int": "a whole number", "float": "a number", "string": "text", "bool": "true or false"}
 
 SHORT = 120
@@ -40,8 +38,7 @@ def _complaint(fault: ErrorDetails, model: type[BaseModel], path: list[str]) -> 
         case "missing":
             return f"is missing; add it{_meaning(field)}."
         case "extra_forbidden":
-            fields = _section(model, path[:-1]).model_fields.items()
-            names = (name for name, each in fields if name != "stage" and each.json_schema_extra != FIXED)
+            names = (name for name in _section(model, path[:-1]).model_fields if name != "stage")
             return f"is not a setting; use one of {', '.join(names)}."
         case "greater_than_equal" | "less_than_equal":
             limit = fault["ctx"]["ge" if kind == "greater_than_equal" else "le"]

@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from mailroom.channels.sms.text import MAX_SEGMENTS
-from mailroom_stacks.settings.api import Api
+from mailroom_stacks.settings.api import CALLBACKS_SHARE, Api
 from mailroom_stacks.settings.channels import Channel
-from mailroom_stacks.settings.sections import HttpProvider, fixed
+from mailroom_stacks.settings.sections import HttpProvider
 
 # What `phonenumbers` knows, by ISO 3166 alpha-2. Synth reads no number and does not install it.
 _KNOWN = """
@@ -63,13 +62,6 @@ class Sms(HttpProvider):
     default_region: Region | None = None
     """Where a number without its country code is, as ISO 3166 has it, such as US; null: numbers must be
     international."""
-    max_segments: int = fixed(MAX_SEGMENTS)
-    """The longest message, in the parts that a phone puts together and a provider bills."""
-    media_seconds: int = fixed(3_600)
-    """How long Twilio may fetch media from the payload bucket. A URL ends with the credentials that signed
-    it, and a function's are replaced every few hours: more could not be kept."""
-    clock_skew_seconds: int = fixed(60)
-    """How far Twilio's clock may be behind ours when a lost submit is looked for."""
     stop_words: tuple[Word, ...] = Field(default=(), max_length=100)
     """What people text to get no more text messages, beside STOP and the like: words of other languages."""
     start_words: tuple[Word, ...] = Field(default=(), max_length=100)
@@ -81,19 +73,8 @@ class Sms(HttpProvider):
         return self.base_url or TWILIO_URL
 
 
-OTHERS = {
-    "twilio": ("aws", ()),
-    "aws": ("twilio", ("messaging_service_sid", "base_url")),
-}
-"""For each provider: the other one, and the settings that only the other one uses."""
-
-
 def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
-    """Rules of the section `sms`, whose row of `channels` is `row`."""
-    other, names = OTHERS[sms.provider]
-    for name in names:
-        if getattr(sms, name) is not None:
-            yield f"sms.{name}: is {other}'s, and provider is {sms.provider}; remove it."
+    """Rules of the section `sms`; `row` is the row of `channels` whose messages cause status callbacks."""
     if sms.provider == "twilio":
         yield from _twilio_sender(sms)
         if row is not None:
@@ -125,12 +106,11 @@ CALLBACKS = 5
 def _callbacks(api: Api, row: Channel) -> Iterator[str]:
     """Twilio does not repeat a callback that was answered 429."""
     coming = CALLBACKS * row.messages_per_second
-    share = api.shares.callbacks
     if api.throttles["callbacks"].rate < coming:
-        enough = ceil(round(ceil(coming) / share, 6))
+        enough = ceil(round(ceil(coming) / CALLBACKS_SHARE, 6))
         yield (
             f"api.requests_per_second: {api.requests_per_second} would turn away status callbacks, and "
             f"Twilio does not repeat what was answered 429; use {enough} or more ({CALLBACKS} x "
-            f"channels.sms.messages_per_second {row.messages_per_second:g} / api.shares.callbacks "
-            f"{share:g}), or raise api.shares.callbacks."
+            f"channels.sms.messages_per_second {row.messages_per_second:g} / their share "
+            f"{CALLBACKS_SHARE:g})."
         )

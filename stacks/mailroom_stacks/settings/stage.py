@@ -6,22 +6,22 @@ from typing import Literal
 from pydantic import Field
 
 from mailroom_stacks.settings.api import Api, api_faults
-from mailroom_stacks.settings.campaigns import Campaigns, campaign_section_faults
+from mailroom_stacks.settings.campaigns import Campaigns
 from mailroom_stacks.settings.channels import Channel, LaneRow, Mail, channels_faults, lane_rows
 from mailroom_stacks.settings.content import Items, Templates
 from mailroom_stacks.settings.databases import Database
-from mailroom_stacks.settings.dead_letters import DeadLetters
 from mailroom_stacks.settings.deploy import Deploy, Deployment
 from mailroom_stacks.settings.fax import Fax, fax_faults
 from mailroom_stacks.settings.feedback import Feedback, feedback_faults
 from mailroom_stacks.settings.monitoring import Monitoring
 from mailroom_stacks.settings.outcomes import Outcomes, outcomes_faults
 from mailroom_stacks.settings.push import Push, push_faults
-from mailroom_stacks.settings.queues import Release, Retention, Stream, retention_faults
+from mailroom_stacks.settings.queues import Release, Retention, Stream, retention_faults, stay_faults
 from mailroom_stacks.settings.recipients import Recipients, recipients_faults
-from mailroom_stacks.settings.sections import DatabaseName, EventType, Section, fixed
+from mailroom_stacks.settings.sections import DatabaseName, EventType, Section
 from mailroom_stacks.settings.sms import Sms, sms_faults
-from mailroom_stacks.settings.webhook import Webhook, webhook_faults
+from mailroom_stacks.settings.times import AWS, LOCAL, Times
+from mailroom_stacks.settings.webhook import Webhook, webhook_rules
 
 
 class Settings(Section):
@@ -34,9 +34,9 @@ class Settings(Section):
     channels: dict[EventType, Channel] = Field(min_length=1)
     mail: Mail
     sms: Sms | None = None
-    """Together with its row in channels, or null with none."""
+    """The section that the row channels.sms needs."""
     push: Push | None = None
-    """Together with its row in channels, or null with none."""
+    """The section that the row channels.push needs."""
     fax: Fax | None = None
     """null deploys no fax gateway."""
     webhook: Webhook = Webhook()
@@ -54,14 +54,27 @@ class Settings(Section):
     campaigns: Campaigns = Campaigns()
     databases: dict[DatabaseName, Database] = Field(default_factory=dict)
     """The databases that campaigns may ask, by the names that these call them."""
-    dead_letters: DeadLetters = fixed(DeadLetters())
     monitoring: Monitoring = Monitoring()
     retention: Retention = Retention()
     deployment: Deployment = Deployment()
     deploy: Deploy | None = None
     """null makes no role for a CI system."""
-    lease_margin_seconds: int = fixed(60)
-    """How long a claim outlives its function's time-out, for clocks that disagree."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is the stage on this machine."""
+        return self.profile == "local"
+
+    @property
+    def times(self) -> Times:
+        """The times that nobody sets."""
+        return LOCAL if self.is_local else AWS
+
+    @property
+    def url_schemes(self) -> tuple[str, ...]:
+        """The schemes that URLs of webhooks and callbacks may have. Receivers on this machine have no
+        certificate."""
+        return ("https", "http") if self.is_local else ("https",)
 
     def name(self, short: str = "") -> str:
         """The physical name of `short` in this stage, such as mailroom-dev-mail-dlq."""
@@ -69,7 +82,7 @@ class Settings(Section):
 
     def lane_rows(self) -> Iterator[LaneRow]:
         """Every lane of every channel that is a row."""
-        return lane_rows(self.channels, self.lease_margin_seconds)
+        return lane_rows(self.channels, self.times)
 
     def has_day(self, event_type: str) -> bool:
         """Whether a row's day may end: it has a limit of the stage's, or its provider a quota."""
@@ -103,35 +116,25 @@ class Settings(Section):
         return self.name() if self.sms is not None and self.sms.provider == "aws" else None
 
 
-def pairs_faults(settings: Settings) -> Iterator[str]:
-    """Rows of `channels` without their section, and sections without their row."""
-    for name in ("sms", "push"):
-        row, section = name in settings.channels, getattr(settings, name) is not None
-        if row and not section:
-            yield f"{name}: is missing, and channels.{name} is there; add the section, or remove the row."
-        if section and not row:
-            yield (
-                f"channels.{name}: is missing, and the section {name} is there; add the row, or set "
-                f"{name} to null."
-            )
-
-
 def settings_faults(settings: Settings) -> Iterator[str]:
     """A sentence for each rule that `settings` break, each starting with the key below the stage."""
-    keep, margin = settings.retention, settings.lease_margin_seconds
+    keep, times = settings.retention, settings.times
     yield from retention_faults(keep, fax=settings.fax is not None)
-    yield from channels_faults(settings.channels, settings.mail, margin, keep)
-    yield from pairs_faults(settings)
+    yield from channels_faults(settings.channels, settings.mail, times, keep)
+    for name in ("sms", "push"):
+        if name in settings.channels and getattr(settings, name) is None:
+            yield f"{name}: is missing, and channels.{name} is there; add the section, or remove the row."
     yield from outcomes_faults(settings.outcomes, settings.deployment.region)
     if settings.fax:
-        yield from fax_faults(settings.fax, margin, keep)
-    yield from webhook_faults(settings.webhook, margin, keep)
+        yield from fax_faults(settings.fax, times)
+    yield from stay_faults("webhook.delays_seconds", webhook_rules(settings.webhook, times), keep)
     if settings.recipients:
         yield from recipients_faults(settings.recipients, settings.channels, settings.push)
-    yield from api_faults(settings.api, settings.mail.senders)
+    yield from api_faults(settings.api)
     if settings.sms:
-        yield from sms_faults(settings.sms, settings.api, settings.channels.get("sms"))
+        # The emulator throttles no callback.
+        row = None if settings.is_local else settings.channels.get("sms")
+        yield from sms_faults(settings.sms, settings.api, row)
     if settings.push:
         yield from push_faults(settings.push, settings.deployment.region)
     yield from feedback_faults(settings.feedback, settings.webhook, settings.monitoring)
-    yield from campaign_section_faults(settings.campaigns, margin, keep)

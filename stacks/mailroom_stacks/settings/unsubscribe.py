@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from mailroom.unsubscribe.words import BUILT_IN
-from mailroom_stacks.settings.sections import Function, Section, fixed
+from mailroom_stacks.settings.sections import Section
 
 MAX_WORDS = 500
 MAX_NAME = 100
@@ -47,10 +47,9 @@ class Topic(Section):
     """The brand that the topic belongs to; null: the page's."""
 
 
-class Unsubscribe(Function):
-    """The page behind the links by which recipients opt out, and its function."""
+class Unsubscribe(Section):
+    """The page behind the links by which recipients opt out."""
 
-    timeout_seconds: int = fixed(10)
     brand: Name | None = None
     """Who sends, as the page names them; null: the page names nobody."""
     default_language: Language = "en"
@@ -67,22 +66,14 @@ class Unsubscribe(Function):
 
     def page(self) -> dict[str, object]:
         """What the function has to know beside the built-in words; nothing: empty."""
-        said = {"brand", "default_language", "languages", "topics"}
-        return self.model_dump(include=said, exclude_defaults=True, exclude_none=True)
+        return self.model_dump(exclude_defaults=True, exclude_none=True)
 
 
 def unsubscribe_faults(page: Unsubscribe) -> Iterator[str]:
     """Rules of the section `api.unsubscribe`."""
-    for language in (page.default_language, *page.languages):
-        if language not in BUILT_IN and not page.languages.get(language):
-            yield (
-                f"api.unsubscribe.languages.{language}: has no words, and only {' and '.join(BUILT_IN)} are "
-                "built in; add its words."
-            )
-    offered = {page.default_language, *page.languages}
-    for name, topic in page.topics.items():
-        for language in topic.titles.keys() - offered:
-            yield (
-                f"api.unsubscribe.topics.{name}.titles.{language}: the page does not speak {language}; add "
-                f"api.unsubscribe.languages.{language}, or remove the title."
-            )
+    language = page.default_language
+    if language not in BUILT_IN and not page.languages.get(language):
+        yield (
+            f"api.unsubscribe.languages.{language}: has no words, and only {' and '.join(BUILT_IN)} are "
+            "built in; add its words."
+        )

@@ -17,6 +17,7 @@ from mailroom.environment import FaxSender, OutcomesSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import EventBus, Outcomes
 from mailroom_stacks.settings.fax import Fax, fax_rules
+from mailroom_stacks.settings.times import Times
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo
@@ -27,20 +28,16 @@ from tests.support.faults.world import create_ledger
 FUNCTION_SECONDS = 60.0
 OURS, GIVEN_UP = "+12025550123", "+12025550124"
 """The stage's number, and one that it had before."""
-SECTION = Fax(
-    provider="signalwire",
-    senders=(OURS,),
-    timeout_seconds=int(FUNCTION_SECONDS),
-    visibility_margin_seconds=60,
-    submit_seconds=10,
-    record_seconds=5,
-    poll_seconds=10,
-    backoff_seconds=5,
-    backoff_cap_seconds=40,  # a receive that backs off may last for less than one that watches
-    longest_throttling_seconds=300,
-    longest_fax_seconds=900,
+SECTION = Fax(provider="signalwire", senders=(OURS,), longest_fax_seconds=900)
+TIMES = Times(
+    fax_timeout=int(FUNCTION_SECONDS),
+    fax_submit=10,
+    fax_record=5,
+    fax_poll=10,
+    backoff_cap=40,  # a receive that backs off may last for less than one that watches
+    provider_throttling=300,
 )
-RULES = fax_rules(SECTION, lease_margin=60)
+RULES = fax_rules(SECTION, TIMES)
 LEASE, VISIBILITY = float(RULES.lease), float(RULES.visibility)
 MAX_ATTEMPTS = 3
 RETRY_SECONDS = 600.0
@@ -241,11 +238,11 @@ def _settings(max_attempts: int) -> FaxSender:
         lease_seconds=LEASE,
         pace_seconds=0,
         on_unknown="hold",
-        backoff_seconds=SECTION.backoff_seconds,
-        backoff_cap_seconds=SECTION.backoff_cap_seconds,
+        backoff_seconds=TIMES.backoff,
+        backoff_cap_seconds=TIMES.backoff_cap,
         misconfigured_seconds=20,
-        submit_seconds=SECTION.submit_seconds,
-        record_seconds=SECTION.record_seconds,
+        submit_seconds=TIMES.fax_submit,
+        record_seconds=TIMES.fax_record,
         fax_provider="signalwire",
         fax_secret_arn="secret",
         fax_base_url="https://example.signalwire.com",
@@ -254,7 +251,7 @@ def _settings(max_attempts: int) -> FaxSender:
         fax_ttl_minutes=5,
         fax_quality="fine",
         media_seconds=60,
-        poll_seconds=SECTION.poll_seconds,
+        poll_seconds=TIMES.fax_poll,
         longest_fax_seconds=SECTION.longest_fax_seconds,
         max_attempts=max_attempts,
         last_submit_receive=RULES.last_submit_receive,

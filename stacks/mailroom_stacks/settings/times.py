@@ -1,0 +1,88 @@
+"""The times that nobody sets, in two instances: a stage on AWS, and the stage on this machine, where AWS's
+minutes are seen within seconds."""
+
+from msgspec import Struct
+
+
+class Times(Struct, frozen=True, kw_only=True):
+    """Times in seconds, and one number of tries; the defaults are those on AWS."""
+
+    lease_margin: int = 60
+    """How long a claim outlives its function's time-out, for clocks that disagree."""
+    throttling: int = 3_600
+    """The longest time that AWS's services may refuse work without a dead letter."""
+    provider_throttling: int = 14_400
+    """The longest time that a fax provider may refuse faxes, or AWS the work of feedback, without a dead
+    letter."""
+    backoff: int = 5
+    """The wait after the first throttled receive; it doubles from there."""
+    backoff_cap: int = 900
+    """The longest wait between two receives."""
+    misconfigured: int = 10
+    """The wait after a fault of ours: short, so that the dead-letter queue's alarm comes soon."""
+    record: int = 5
+    """The part of a sender's time-out that is kept back after a submit, so that its outcome can still be
+    recorded."""
+    fax_timeout: int = 900
+    """The longest that Lambda allows: a function that waits is cheaper than one that is started anew."""
+    fax_submit: int = 20
+    """The longest that one request to the fax provider may take."""
+    fax_record: int = 10
+    """The part of the time-out that is kept back to record a fax's outcome, or to hand its record back."""
+    fax_poll: float = 5
+    """The time between two looks at a fax that is under way."""
+    fax_visibility_margin: int = 60
+    """How long the fax queue's visibility outlives the lease: a crash holds a line for no longer than
+    both."""
+    fax_mover_timeout: int = 60
+    """The time-out of the function that puts faxes back on their line."""
+    webhook_timeout: int = 60
+    """The time-out of the sender of webhooks."""
+    webhook_request: int = 15
+    """The longest that one request may take as a whole, from the name's resolution to the last byte. With
+    `record` it fits into the time-out."""
+    retry_after_cap: int = 3_600
+    """The longest `Retry-After` of an endpoint that is honoured."""
+    feedback_timeout: int = 60
+    """The time-out of the function that reads providers' events."""
+    database_connect: int = 5
+    """How long a connection to a campaign's database may take to be made."""
+    stream_retries: int = 10
+    """How often a batch of a stream's records is tried again before it is given up."""
+    dead_letters_timeout: int = 300
+    """The time-out of the function that examines dead letters; ten seconds of it are kept for putting them
+    back."""
+    dead_letters_period: int = 3_600
+    """The time between two examinations: an alarm that rings already says nothing of further dead letters.
+    Longer than the time-out: two passes would hide dead letters from each other."""
+
+    @property
+    def fax_watched(self) -> float:
+        """The part of its time-out for which one invocation can see a fax through."""
+        return self.fax_timeout - self.fax_submit - self.fax_record - self.fax_poll
+
+
+AWS = Times()
+LOCAL = Times(
+    lease_margin=2,
+    throttling=300,
+    provider_throttling=300,
+    backoff=1,
+    backoff_cap=20,
+    misconfigured=0,
+    record=2,
+    fax_timeout=8,
+    fax_submit=4,
+    fax_record=2,
+    fax_poll=0.3,
+    fax_visibility_margin=2,
+    fax_mover_timeout=10,
+    webhook_timeout=20,
+    webhook_request=5,
+    retry_after_cap=60,
+    feedback_timeout=20,
+    database_connect=2,
+    stream_retries=4,
+    dead_letters_timeout=50,
+    dead_letters_period=300,
+)
