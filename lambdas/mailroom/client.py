@@ -6,21 +6,24 @@
     mailroom.send({"id": "welcome-17", "event_type": "mail", "to": "ada@example.com", "template": "welcome"})
     mailroom.status("welcome-17")
 
-The client validates only an item's key. Dispatch validates the other attributes, and writes the result into
-the ledger. Sending the same item again, after a crash or a lost response, is always safe.
+The client validates an item's key, texts and times; with the extra `check`, it also validates the rest of the
+item as far as a stage's settings do not matter. Dispatch validates the rest, and writes the result into the
+ledger. Sending the same item again, after a crash or a lost response, is always safe.
 """
 
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
 from mailroom.ledger.reader import READY, REMEMBERED_SECONDS, LedgerReader, MessageStatus
@@ -82,6 +85,10 @@ class Summary:
 
 
 MAX_ID_BYTES = 180
+TEXTS = ("send_at", "expires_at", "lane", "time_zone", "topic", "callback_url", "payload_ref")
+"""Attributes that are a string in every channel."""
+EXAMPLE_TIME = "2026-11-21T09:00:00Z"
+"""A valid time."""
 
 
 class Ambiguous(LookupError):
@@ -170,10 +177,10 @@ class Mailroom:
         earlier send_at is ignored. A message with a shorter wait is sent with its previous content, and a
         message that was sent is not sent again.
         """
-        if fault := _key_fault(item):
-            return SendResult(str(item.get("id")), str(item.get("event_type")), "refused", str(fault))
         try:
-            item = self._uploaded(item)
+            item = self._prepared(item)
+        except Invalid as fault:
+            return SendResult(str(item.get("id")), str(item.get("event_type")), "refused", str(fault))
         except (ClientError, BotoCoreError) as error:
             return SendResult(item["id"], item["event_type"], "failed", error_summary(error))
         result = self._writer.put(item, if_new=if_new)
@@ -190,17 +197,16 @@ class Mailroom:
         bucket now, even if the transaction is cancelled later. Raises `Invalid`, whose `field` is the invalid
         attribute, and botocore's errors.
         """
-        if fault := _key_fault(item):
-            raise fault
-        return self._writer.entry(self._uploaded(item))
+        return self._writer.entry(self._prepared(item))
 
-    def _uploaded(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Put the attachments' `content` into the payload bucket, and return the item with a `ref`
-        instead."""
-        attachments = item.get("attachments")
-        if not isinstance(attachments, list):
-            return item
-        return {**item, "attachments": [self._upload(attachment) for attachment in attachments]}
+    def _prepared(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Check the item, put its attachments' `content` into the payload bucket, and return the item with a
+        `ref` instead. Raises Invalid and botocore's errors."""
+        _check(item)
+        if isinstance(attachments := item.get("attachments"), list):
+            item = {**item, "attachments": [self._upload(attachment) for attachment in attachments]}
+        _check_contract(item)
+        return item
 
     def _upload(self, attachment: Any) -> Any:
         if not isinstance(attachment, Mapping) or not isinstance(attachment.get("content"), bytes):
@@ -282,13 +288,43 @@ class Mailroom:
         )
 
 
-def _key_fault(item: Mapping[str, Any]) -> Invalid | None:
-    """Return the problem of an item's key, or None if the key is valid."""
+def _check(item: Mapping[str, Any]) -> None:
+    """Raise Invalid for a key, a text or a time that is wrong in every channel."""
     for name in ("id", "event_type"):
         value = item.get(name)
         if not isinstance(value, str) or not value:
-            return Invalid(name, "is missing, or no string; give one")
+            raise Invalid(name, "is missing, or no string; give one")
     length = len(item["id"].encode("utf-8", "replace"))
     if length > MAX_ID_BYTES:
-        return Invalid("id", f"is {length} bytes long; use at most {MAX_ID_BYTES}")
-    return None
+        raise Invalid("id", f"is {length} bytes long; use at most {MAX_ID_BYTES}")
+    for name in TEXTS:
+        value = item.get(name)
+        if value is not None and not isinstance(value, str):
+            raise Invalid(name, f"expected a string, got {type(value).__name__}")
+    for name in ("send_at", "expires_at"):
+        try:
+            epoch(item.get(name) or EXAMPLE_TIME)
+        except (ValueError, OverflowError):
+            problem = f"{item[name]!r:.60} is no ISO 8601 time; use one like {EXAMPLE_TIME}"
+            raise Invalid(name, problem) from None
+
+
+def _check_contract(item: Mapping[str, Any]) -> None:
+    """Raise Invalid for what the contract of the item's channel refuses, such as an address. The stage alone
+    knows its own channels, and the country of a number without one."""
+    contracts, parse = _contracts()
+    national = item["event_type"] == "sms" and not str(item.get("to")).startswith("+")
+    if item["event_type"] in contracts and not national:
+        parse(plain(image_of(item)), contracts)
+
+
+@cache
+def _contracts() -> tuple[Mapping[str, Any], Any]:
+    """Return the contracts by `event_type`, and the function that reads an item by them. Without the packages
+    of the extra `check` the contracts are empty."""
+    try:
+        # The modules' names are text, because a program without the extra can import neither.
+        parse = import_module("mailroom.message.message").parse
+        return import_module("mailroom.channels.contracts").CONTRACTS, parse
+    except ImportError:
+        return {}, None

@@ -29,6 +29,11 @@ def _second(seconds: int) -> str:
     ]  # strftime omits leading zeros of early years
 
 
+def assumed_utc(text: str | None) -> str | None:
+    """Return a time in ISO 8601 as UTC if it lacks an offset, or else None."""
+    return None if text is None or datetime.fromisoformat(text).tzinfo else iso(epoch(text))
+
+
 def epoch(text: str) -> float:
     """Parse an ISO 8601 time into epoch seconds; without an offset it is UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)

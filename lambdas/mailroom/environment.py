@@ -232,6 +232,7 @@ class CollectSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     databases: dict[str, DatabaseSettings] = {}
     campaigns: str = "campaigns.json"
     templates_bucket: str = ""
+    search_table: str = ""
 
 
 class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):

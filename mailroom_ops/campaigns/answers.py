@@ -18,7 +18,7 @@ CONFLICT = "were not put: another message has their id, and stays"
 MEANING = {
     "collecting": "more pages are to come",
     "collected": "every page was read",
-    "stopped": "by an operator",
+    "stopped": "nothing more is collected or composed",
     "expired": "its messages are not sent any more",
 }
 
@@ -86,7 +86,8 @@ def print_run(run: Run, results: Results | None = None) -> None:
     rows = (*_rows(run), *(_results(results) if results else ()))
     screen.print(table_of("", right(), fold(), rows=rows, box=None, show_header=False))
     if run.trouble:
-        print_line(f"Page {run.next_page} was not collected: {run.trouble}")
+        page = "" if run.state == "stopped" else f"Page {run.next_page} was not collected: "
+        print_line(f"{page}{run.trouble}")
     print_faults(run.faults, run.refused)
 
 

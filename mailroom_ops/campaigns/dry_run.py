@@ -1,6 +1,7 @@
 """A dry run: a campaign's audience counted and three of its messages rendered, with nothing written."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ from mailroom_ops.stage import config_for_invocations
 if TYPE_CHECKING:
     import boto3
 
+_REFUSED = re.compile(r"An error occurred \((\w+)\) when calling the (\w+) operation")
+_SENTENCES = ("Invalid", "Malformed", "HandlerError")
+"""Errors of functions whose texts are sentences. The local stage calls each error HandlerError."""
 SAMPLES = 3
 MAX_FAULTS = 20
 
@@ -102,7 +106,11 @@ class DryRun:
             raise without_campaigns(f"function {name}", self._stage) from None
         answer = json.loads(reply["Payload"].read())
         if "FunctionError" in reply:
-            raise Refused(f"{name} failed: {answer.get('errorType')}: {answer.get('errorMessage')}")
+            fault = _REFUSED.sub(r"AWS refused \2 (\1)", str(answer.get("errorMessage")))
+            kind = str(answer.get("errorType")).rpartition(".")[2]
+            fault = fault if kind in _SENTENCES or fault.startswith("AWS") else f"{kind}: {fault}"
+            remedy = f"Correct the campaign or its rights; its log: aws logs tail /aws/lambda/{name}"
+            raise Refused(f"{name} failed: {fault}. {remedy}")
         return dict(answer)
 
 

@@ -8,10 +8,12 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mailroom.campaigns.file_formats import FileEntry
+from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.preview import Previews
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import address
+from mailroom.message.message import Message, mistakes
 from mailroom_ops.messages.items import attributes_of
 from mailroom_ops.screen import Refused
 
@@ -138,6 +140,8 @@ class Items:
         item = {name: value for name, value in item.items() if value != "" or not known.known(name)}
         if self._options.format == "csv":
             item = {name: known.value(name, text) for name, text in item.items()}
+        if columns_alike := mistakes(CONTRACTS.get(item[CHANNEL], Message), item):
+            item["audience_columns"] = sorted(columns_alike)
         for name, text in self._options.sets.items():
             item[name] = known.value(name, text)
         if "lane" not in item and "bulk" in self._lanes.get(item[CHANNEL], ()):

@@ -54,6 +54,12 @@ def next_steps(settings: Settings) -> Iterator[Step]:
             "When the first deployment has worked, protect the tables, and deploy again.",
             f"mailroom init --stage {stage} --set deployment.deletion_protection=true",
         )
+    if settings.items.unknown == "allow":
+        yield Step(
+            "An attribute that nothing uses, such as a misspelt variable, changes nothing. To fail such a "
+            "message instead:",
+            f"mailroom init --stage {stage} --set items.unknown=refuse",
+        )
 
 
 def _verified_senders(settings: Settings) -> Iterator[Step]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mailroom_stacks.settings.channels import OWN_SECTIONS
+from mailroom_stacks.settings.content import Items
 from mailroom_stacks.settings.stage import Settings
 
 _REMOVABLE = ("sms", "push", "fax")
@@ -15,7 +16,8 @@ def new_section(stage: str) -> dict[str, Any]:
     """Return the start of a new stage's section."""
     # A first deployment that fails must be able to delete its tables.
     tags = {"service": "mailroom", "stage": stage}
-    return {"deployment": {"deletion_protection": False, "tags": tags}}
+    deployment = {"deletion_protection": False, "tags": tags}
+    return {"deployment": deployment, "items": {"unknown": Items().unknown}}
 
 
 def channels_of(section: Mapping[str, Any]) -> list[str]:

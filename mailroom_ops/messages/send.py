@@ -10,6 +10,7 @@ import typer
 from msgspec import Struct, structs
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import assumed_utc
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader
 from mailroom_ops.messages.items import Rules, attributes_of, pairs, read_item, rules_of
@@ -53,6 +54,8 @@ class SendAnswer(Struct, frozen=True, kw_only=True):
     provider_id: str | None = None
     unused: list[str] = []
     """Attributes that neither the channel nor the template uses."""
+    send_at: str | None = None
+    """The time of a `send_at` without an offset, in UTC."""
 
 
 def send(
@@ -174,6 +177,7 @@ def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAn
         stage=stage,
         result=written.state,
         unused=preview.unused,
+        send_at=assumed_utc(item.get("send_at")),
     )
 
 
@@ -219,6 +223,8 @@ def new_id(channel: str) -> str:
 def _show(sent: SendAnswer) -> None:
     print_line(f"{sent.id}  ({sent.event_type}, {sent.stage})", "bold")
     screen.print(_SAID[sent.result])
+    if sent.send_at:
+        print_line(f"Its send_at has no offset and counts as UTC: {sent.send_at}.")
     if sent.unused:
         print_line(f"Nothing uses {', '.join(sent.unused)}: see docs/messages.md.")
     if sent.status is not None:

@@ -22,7 +22,7 @@ from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.http_api import ApiStage, server_errors
 from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
-from mailroom_stacks.constructs.storage import RANDOM_KEY_IN_JSON, Secret, bucket_name
+from mailroom_stacks.constructs.storage import RANDOM_KEY_IN_JSON, Secret, bucket_name, read_payloads
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
@@ -223,6 +223,8 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
                 [f"{bucket}/{OVERSIZE}/*"],
                 wildcard="What is too large for an item is named by a hash of its content.",
             ),
+            # It looks whether the objects are there that a message names.
+            *read_payloads(stack, settings),
             *read_templates(stack, settings, "*", "It looks at the templates of all channels."),
         ],
         templates=".",

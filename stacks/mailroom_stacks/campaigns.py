@@ -21,6 +21,7 @@ from mailroom.environment import (
 )
 from mailroom_stacks.constructs.grants import Grant, scheduler_role
 from mailroom_stacks.constructs.runs import RUNS
+from mailroom_stacks.constructs.search import Search
 from mailroom_stacks.constructs.stage import StageStack, pascal
 from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.templates import read_templates, templates_bucket
@@ -61,11 +62,11 @@ class CampaignsStack(StageStack):
         self._budgets, self._bulk = storage.budgets, [*self._lanes(settings)]
         self._limited = [(row, queue) for row, queue in self._bulk if row.channel.days]
         self.audience = Worker(self, settings, self._compose(settings, storage))
-        self.collect = Worker(self, settings, self._collect(settings))
+        self.collect = Worker(self, settings, self._collect(settings, storage.search))
         self.workers = (self.collect, self.audience)
         _schedule(Construct(self, "Schedules"), settings, self.collect, campaigns)
 
-    def _collect(self, settings: Settings) -> Work:
+    def _collect(self, settings: Settings, search: Search | None) -> Work:
         section = settings.campaigns.collect
         rules = queue_rules(settings.times, section.timeout_seconds)
         databases = _named(settings, (each.collected for each in self._campaigns))
@@ -82,6 +83,7 @@ class CampaignsStack(StageStack):
                 # Its own as well: there it puts where the next page begins.
                 Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
                 *self._look_at_day(),
+                *([search.read_rows()] if search else []),
                 *read_templates(self, settings, CURRENT),
                 *read_audiences(self, self._campaigns),
                 *read_secrets(settings, databases),
@@ -94,6 +96,7 @@ class CampaignsStack(StageStack):
                 lease_seconds=rules.lease,
                 **self._limits(),
                 templates_bucket=templates_bucket(settings),
+                search_table=search.fields["search_table"] if search else "",
                 databases=_connections(settings, databases),
             ),
             extras=extras(settings, self._campaigns, databases),

@@ -16,7 +16,7 @@ from mailroom_stacks.api import ApiStack
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.runs import read_runs, runs_table
 from mailroom_stacks.constructs.stage import StageStack
-from mailroom_stacks.constructs.storage import bucket_name, provider_secret
+from mailroom_stacks.constructs.storage import provider_secret, read_payloads
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.feedback import FeedbackStack
@@ -365,17 +365,3 @@ def reachable(settings: Settings, event_type: str) -> dict[str, Any]:
     if rules is None:
         return {}
     return {"recipients_only": list(rules.only), "redirect_to": rules.redirect_to.get(event_type, "")}
-
-
-def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
-    """Reading the payload bucket, itself or by URLs signed for a provider."""
-    bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
-    return [
-        # Without it a missing object answers 403, as if it were our fault, and not 404.
-        Grant(["s3:ListBucket"], [bucket]),
-        Grant(
-            ["s3:GetObject"],
-            [f"{bucket}/*"],
-            wildcard="Producers choose the keys of payloads and attachments.",
-        ),
-    ]

@@ -10,12 +10,11 @@ from mailroom_stacks.channels import (
     CLOCK_SKEW_SECONDS,
     MEDIA_SECONDS,
     reachable,
-    read_payloads,
     sender_fields,
 )
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.stage import StageStack
-from mailroom_stacks.constructs.storage import provider_secret
+from mailroom_stacks.constructs.storage import provider_secret, read_payloads
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.fax import Fax, fax_rules, mover_rules

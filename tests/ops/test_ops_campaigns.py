@@ -219,6 +219,14 @@ def test_a_page_that_could_not_be_collected_says_why(world: World) -> None:
     assert "Page 1 was not collected: the database is gone" in run("status", "weekly").stdout
 
 
+def test_a_run_that_has_stopped_by_itself_says_why(world: World) -> None:
+    world.begun()
+    world.runs.stop("weekly", RUN, trouble="each of its first 54 messages has failed")
+    shown = run("status", "weekly").stdout
+    assert "each of its first 54 messages has failed" in shown
+    assert "was not collected" not in shown
+
+
 @pytest.mark.usefixtures("world")
 def test_a_campaign_without_a_run_exits_with_1() -> None:
     result = run("status", "weekly")

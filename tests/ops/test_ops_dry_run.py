@@ -195,6 +195,32 @@ def test_a_function_that_fails_exits_with_2_and_its_own_words(world: World) -> N
     assert "mailroom-dev-collect failed: OperationalError: the database is gone" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "sentence"),
+    [
+        (
+            "Invalid",
+            "audience.columns: the audience has no column 'email'",
+            "audience.columns: the audience has",
+        ),
+        ("Runtime.HandlerError", "location: s3://a/b does not exist", "location: s3://a/b does not exist"),
+        (
+            "ResourceNotFoundException",
+            "An error occurred (ResourceNotFoundException) when calling the Scan operation: no such table",
+            "AWS refused Scan (ResourceNotFoundException): no such table",
+        ),
+    ],
+)
+def test_a_fault_of_the_campaign_is_a_sentence_with_the_next_step(
+    world: World, kind: str, text: str, sentence: str
+) -> None:
+    world.functions.error = "Unhandled"
+    world.functions.answers["collect"] = lambda _: {"errorType": kind, "errorMessage": text}
+    error = " ".join(run().stderr.split())
+    assert f"mailroom-dev-collect failed: {sentence}" in error
+    assert "Correct the campaign or its rights; its log: aws logs tail /aws/lambda/mailroom-dev-coll" in error
+
+
 def test_a_function_that_is_not_there_exits_with_2_and_says_what_to_deploy(world: World) -> None:
     world.functions.answers.clear()
     result = run()

@@ -66,6 +66,22 @@ def test_columns_are_mapped_and_empty_cells_of_what_the_channel_knows_say_nothin
     assert stage.mailbox()["1"] == HELLO_ITEM | said
 
 
+def test_a_column_that_could_be_taken_for_an_attribute_is_imported_and_an_option_of_that_name_is_refused(
+    stage: Stage, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "p.csv", "id,email,expires,timezone", "7,ada@example.com,soon,UTC")
+    assert answer(run("import", str(file), *MAIL, "--json"))["put"] == 1
+    assert stage.mailbox()["7"]["audience_columns"] == ["expires"]
+    result = run("import", str(file), *MAIL, "--set", "scheduled_at=noon", "--dry-run", "--json")
+    assert answer(result)["faults"] == [
+        {
+            "line": 2,
+            "column": "scheduled_at",
+            "problem": "is used by nothing here; did you mean `send_at`?",
+        }
+    ]
+
+
 def test_lines_of_json_may_be_of_several_channels_and_keep_their_types(stage: Stage, tmp_path: Path) -> None:
     lines = [
         {"id": 1, "event_type": "sms", "to": "(617) 555-1234", "text": "Hi"},

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli, screen
 from mailroom_ops.init import command
+from mailroom_ops.new.command import PROJECT
 from tests.support.stacks.refusals import OURS
 
 FULL = OURS.read_text()
@@ -55,6 +56,7 @@ def test_without_settings_the_file_gets_all_that_the_cdk_needs(file: Path, conte
                 }
             },
             "mail": {"senders": ["Ada <ada@acme.example>"]},
+            "items": {"unknown": "allow"},
             "monitoring": {"emails": ["ops@acme.example"]},
             "deployment": {
                 "deletion_protection": False,
@@ -222,6 +224,7 @@ def test_json_is_one_object_that_ends_with_the_next_steps(file: Path) -> None:
         "mailroom deploy --stage trial",
         "mailroom doctor --stage trial",
         "mailroom init --stage trial --set deployment.deletion_protection=true",
+        "mailroom init --stage trial --set items.unknown=refuse",
     ]
 
 
@@ -242,3 +245,9 @@ def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, tmp
     with (tmp_path / "empty").open("w+") as nobody:
         monkeypatch.setattr("sys.stdin", nobody)
         assert not screen.at_a_terminal()
+
+
+def test_the_stages_of_a_new_project_say_what_becomes_of_attributes_that_nothing_uses() -> None:
+    stages = json.loads((PROJECT / "cdk.json").read_text())["context"]["mailroom"]
+    assert [stages[name]["items"] for name in ("dev", "local")] == [{"unknown": "allow"}] * 2
+    assert "`items.unknown`" in (PROJECT / "README.md").read_text()

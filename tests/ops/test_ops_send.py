@@ -64,6 +64,14 @@ def test_a_file_is_sent_and_options_are_laid_over_it(stage: Stage, tmp_path: Pat
     assert (stage.mailbox()["f"]["text"], float(stage.mailbox()["f"]["n"])) == ("two", 1.5)
 
 
+def test_a_send_at_without_an_offset_is_said_to_be_utc() -> None:
+    words = ("--send-at", f"{time.strftime('%Y')}-12-31T09:00", "--json")
+    utc = f"{time.strftime('%Y')}-12-31T09:00:00.000Z"
+    assert answer(run("send", "mail", *HELLO, *words))["send_at"] == utc
+    shown = run("send", "mail", *HELLO, *words[:2]).stdout
+    assert f"Its send_at has no offset and counts as UTC: {utc}." in shown
+
+
 def test_the_file_may_be_standard_input(stage: Stage) -> None:
     item = json.dumps({"id": "s", "to": "ada@example.com", "subject": "S", "text": "T"})
     assert run("send", "mail", "--file", "-", typed=item).exit_code == 0

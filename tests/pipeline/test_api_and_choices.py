@@ -114,7 +114,10 @@ def test_a_message_too_large_for_an_item_goes_by_way_of_the_payload_bucket(
     pipeline: Pipeline, api: str
 ) -> None:
     text = "A long line.\n" * 40_000
-    reply, _ = post(api, mail("posted-report", subject="Report", text=text))
+    bucket = pipeline.output("PayloadBucketName")
+    pipeline.s3.put_object(Bucket=bucket, Key="reports/7.txt", Body=b"report")
+    attached = [{"ref": f"s3://{bucket}/reports/7.txt"}]
+    reply, _ = post(api, mail("posted-report", subject="Report", text=text, attachments=attached))
     assert reply.status == 202
     assert pipeline.one_mail("posted-report")["content"]["text"] == text
 

@@ -287,7 +287,7 @@ def test_messages_go_into_the_mailbox_are_looked_up_and_taken_back_by_the_ledger
     may = dev["api"].policy("mailroom-dev-messages-api")
     assert may.keys() == LOG | {
         *("dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem", "s3:PutObject"),
-        *("dynamodb:BatchGetItem", "secretsmanager:GetSecretValue"),
+        *("dynamodb:BatchGetItem", "secretsmanager:GetSecretValue", "s3:GetObject", "s3:ListBucket"),
     }
     (mailbox,) = may["dynamodb:PutItem"]
     assert "ExportsOutputFnGetAttMailbox" in mailbox
@@ -299,6 +299,7 @@ def test_messages_go_into_the_mailbox_are_looked_up_and_taken_back_by_the_ledger
     assert search in may["dynamodb:Query"]
     bucket = "arn:aws:s3:::mailroom-dev-payloads-111122223333-eu-central-1"
     assert may["s3:PutObject"] == {f"{bucket}/{OVERSIZE}/*"}
+    assert may["s3:GetObject"] == {f"{bucket}/*"}
 
 
 def test_the_api_knows_the_lanes_of_every_channel(dev: Templates) -> None:

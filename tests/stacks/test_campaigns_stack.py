@@ -138,6 +138,14 @@ def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template
     }
 
 
+def test_collect_is_told_where_results_are_counted_if_the_stage_has_search(tmp_path: Path) -> None:
+    folder = put(tmp_path)
+    assert with_campaigns(folder, "weekly").environment(COLLECT)["SEARCH_TABLE"] == "mailroom-dev-search"
+    without = with_campaigns(folder, "weekly", search=False)
+    assert "SEARCH_TABLE" not in without.environment(COLLECT)
+    assert "dynamodb:Query" not in without.policy(COLLECT)
+
+
 def test_a_function_is_told_where_a_database_is_whose_secret_does_not_say_it(with_code: Template) -> None:
     for function in (COLLECT, COMPOSE):
         told = msgspec.convert(
@@ -175,6 +183,7 @@ def test_collect_may_read_what_the_enabled_campaigns_name_and_nothing_else(whole
     # A write that fails its condition brings the item back. Read are the day's budget, and of a start
     # whether its run was stopped.
     assert may["dynamodb:GetItem"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-budgets", runs}
+    assert may["dynamodb:Query"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-search"}
     assert "dynamodb:PutItem" not in may
 
 

@@ -80,6 +80,7 @@ class EntryAnswer(Struct, frozen=True):
     href: Annotated[str | UnsetType, Meta(description="where its status is")] = UNSET
     checked: Annotated[Checked | UnsetType, Meta(description=CHECKED)] = UNSET
     unused: Annotated[list[str] | UnsetType, Meta(description=UNUSED)] = UNSET
+    send_at: Annotated[str | UnsetType, Meta(description="in UTC, if it was given without an offset")] = UNSET
 
 
 def response(status: HTTPStatus, kind: str, body: str, **headers: str) -> Response:

@@ -14,7 +14,7 @@ from mailroom.api.answers import ApiError, Checked, EntryAnswer, Result, entry_o
 from mailroom.api.callers import ANYBODY, Caller
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import Clock
+from mailroom.clock import Clock, assumed_utc
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed, lies_too_deep
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
@@ -170,6 +170,7 @@ def _taken(entry: Mapping[str, Any], written: PutResult, look: Look) -> EntryAns
                 href=href_of(key.id, key.event_type),
                 checked=look.checked,
                 unused=look.unused,
+                send_at=assumed_utc(entry.get("send_at")) or UNSET,
             )
         case "conflict" | "refused":
             return _faulty(written.state, entry, written.field, written.problem)

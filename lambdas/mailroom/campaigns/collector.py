@@ -24,6 +24,7 @@ from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import expiry
 from mailroom.campaigns.room import LOOK_AGAIN_SECONDS, PageRoom
 from mailroom.campaigns.runs import (
+    BY_ITSELF,
     MAX_FAULTS,
     PageClaim,
     PageOutOfSequence,
@@ -40,6 +41,7 @@ from mailroom.environment import CollectSettings, DayLimit
 from mailroom.errors import ClaimLost, ConnectError, Invalid, Malformed
 from mailroom.ledger.claims import InProgress
 from mailroom.message.message import encode
+from mailroom.search.results import Tallies
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
@@ -51,6 +53,13 @@ LOGGED_FAULTS = 20
 GO_ON_SECONDS = 60
 """Seconds after which a stopped run goes on. Until then each worker that has read that the run is stopped has
 cancelled its message, so that the run sends it."""
+LOOK_BACK = 0
+"""Page of the message by which a run looks back at what became of its first page."""
+LOOKS = 6
+"""Maximum number of further looks back at a first page whose messages are under way. The first waits
+FIRST_LOOK_SECONDS, and each one twice as long as the one before, so that the last is a quarter of an hour
+after the page."""
+FIRST_LOOK_SECONDS = 15
 Source = Callable[[Definition], Audience]
 
 
@@ -68,6 +77,8 @@ class Collector(Struct, frozen=True):
     """By channel, where the day has a limit."""
     versions: CurrentVersions | None = None
     """Of templates; None: the stage publishes none."""
+    tallies: Tallies | None = None
+    """Counts of how a run's messages ended, or None for a stage without search, which counts them."""
     clock: Clock = time.time
 
     @classmethod
@@ -89,6 +100,7 @@ class Collector(Struct, frozen=True):
             databases=databases_of(settings.databases),
             rooms={name: _room(settings, name, limit) for name, limit in settings.limits.items()},
             versions=versions_of(settings.templates_bucket),
+            tallies=Tallies(clients.dynamodb(), settings.search_table) if settings.search_table else None,
         )
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,6 +154,8 @@ class Collector(Struct, frozen=True):
             return self._dead("not a page of a campaign", reason=str(fault), message_id=record["messageId"])
         logger.append_keys(campaign=asked.campaign, run=asked.run)
         try:
+            if isinstance(asked, Next) and asked.page == LOOK_BACK:
+                return self._look_back(definition, asked)
             return self._asked(definition, asked)
         finally:
             logger.remove_keys(["campaign", "run"])
@@ -216,6 +230,9 @@ class Collector(Struct, frozen=True):
         if faults:
             count("AudienceRefused", len(faults))
         self._send_people(run, chunks)
+        if asked.page == 1 and len(run.starts) == 1 and self.tallies is not None:
+            # A later start finds messages that failed before, and says nothing of the campaign as it is now.
+            self._send_next(run, LOOK_BACK, 0, FIRST_LOOK_SECONDS)
         # Then the cursor, then the message: if the last is not sent, this page's next delivery sends it.
         people = sum(map(len, chunks))
         self.runs.advance(claim, cursor, people, faults)
@@ -224,6 +241,27 @@ class Collector(Struct, frozen=True):
             logger.info("audience is collected", recipients=run.recipients + people)
         else:
             self._send_next(run, asked.page + 1, cursor)
+
+    def _look_back(self, definition: Definition, request: Next) -> Wait:
+        """Stop the run if each message of its first page has failed. Then the campaign is at fault, and the
+        record becomes a dead letter, whose alarm tells people."""
+        run = self.runs.read(request.campaign, request.run)
+        if self.tallies is None or run is None or run.start != request.start:
+            return None
+        if run.state == "stopped":  # by an operator, or by this record, which comes until it is a dead letter
+            return self._dead("run is stopped", reason=run.trouble) if run.trouble else None
+        counts = self.tallies.of_run(run.campaign, run.run, run.begun_at)
+        failed = counts.pop("failed", 0)
+        if counts.keys() - {"suppressed", "scheduled"}:
+            return None  # one was sent, at least
+        without = run.opted_out + run.left_out + run.failed + run.conflicts
+        if failed and failed + without >= min(run.recipients, definition.page_size):
+            trouble = f"each of its first {failed} messages has failed; mailroom failures says why"
+            self.runs.stop(run.campaign, run.run, BY_ITSELF, trouble=trouble)
+            return self._dead("run is stopped", reason=trouble)
+        if request.cursor < LOOKS:
+            self._send_next(run, LOOK_BACK, request.cursor + 1, FIRST_LOOK_SECONDS << request.cursor)
+        return None
 
     def _wait(self, definition: Definition, claim: PageClaim, asked: Next, again: float) -> None:
         """Let a page wait that the day has no room for: as a new message, so that no receive counts."""
@@ -261,7 +299,8 @@ def _reason(error: Exception) -> str:
     """What an operator may read: our own sentences and AWS's codes. Of other errors it is the kind, for their
     sentences may quote what was asked."""
     if isinstance(error, ClientError):
-        return f"{error.operation_name}: {error.response['Error']['Code']}"
+        code, call = error.response["Error"]["Code"], error.operation_name
+        return f"AWS refused {call} ({code}): let collect do that, or correct the name in campaign.toml"
     if isinstance(error, (ConnectError, LookupError)) and not isinstance(error, KeyError):
         return str(error)
     return type(error).__name__

@@ -14,7 +14,7 @@ from mailroom.campaigns.definition import Composed, Definition, Modules
 from mailroom.clock import epoch, iso
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS
 from mailroom.errors import Invalid
-from mailroom.message.message import Message, parse
+from mailroom.message.message import Message, mistakes, parse
 from mailroom.recipients.choices import Blocked, Preferences, opted_out
 from mailroom.telemetry import logger
 
@@ -151,6 +151,8 @@ def item_of(
         "event_type": definition.channel,
         "lane": definition.lane,
     }
+    if columns_alike := mistakes(contract, columns):
+        own["audience_columns"] = sorted(columns_alike)
     if definition.topic is not None:
         own["topic"] = definition.topic
     if definition.window is not None:

@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 State = Literal["collecting", "collected", "stopped", "expired"]
-"""stopped: by an operator; expired: its messages are sent no more, so it stopped by itself."""
+"""stopped: by an operator, or by itself because each message of its first page has failed. expired: its
+messages are sent no more, so it stopped by itself."""
 
+BY_ITSELF = "the run itself"
+"""Value of `stopped_by` of a run that has stopped by itself."""
 MAX_FAULTS = 20
 """Sentences about bad entries that a run keeps; the rest is counted."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]{0,39}", re.ASCII)
@@ -61,7 +64,7 @@ class Run(Struct, frozen=True, kw_only=True):
     refused: int = 0
     faults: tuple[str, ...] = ()
     trouble: str = ""
-    """Why the page that is next was not collected."""
+    """Why the page that is next was not collected; of a run that is stopped, why it is."""
     composed: int = 0
     existed: int = 0
     conflicts: int = 0
@@ -309,18 +312,20 @@ class Runs(Struct, frozen=True):
         values = {**released.values, **self._own(claim)}
         self._try(claim.run.campaign, claim.run.run, released.expression, _OWN, values)
 
-    def stop(self, campaign: str, run: str, by: str) -> bool:
+    def stop(self, campaign: str, run: str, by: str, *, trouble: str = "") -> bool:
         """Let nothing more of a run be collected or composed. A worker that is collecting a page does not
         pass the page on. False where there is no such run, or where it is stopped already. `by` is the
-        operator who stops it."""
-        token = token_hex(16)
+        operator who stops it, or BY_ITSELF; `trouble` says why."""
+        token, reason = token_hex(16), ", trouble = :trouble" if trouble else ""
+        values: Sets = {":trouble": string(trouble)} if trouble else {}
         try:
             self._write(
                 campaign,
                 run,
-                "SET #state = :stopped, stop_token = :token, stopped_by = :by REMOVE startedAt, claim_token",
+                f"SET #state = :stopped, stop_token = :token, stopped_by = :by{reason} "
+                "REMOVE startedAt, claim_token",
                 "attribute_exists(campaign) AND #state <> :stopped",
-                {":stopped": string("stopped"), ":token": string(token), ":by": string(by)},
+                {":stopped": string("stopped"), ":token": string(token), ":by": string(by), **values},
             )
         except ConditionFailed as failed:
             # Where it is our own: the SDK's second try, after the answer to the first was lost.

@@ -2,9 +2,11 @@
 bucket are not read."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
+from botocore.exceptions import ClientError
 from msgspec import Struct, structs
 
 from mailroom.aws import clients
@@ -79,6 +81,7 @@ class Previews:
         fax_senders: Sequence[str] = (),
         strict: bool = False,
         bucket: str = "",
+        s3: "S3Client | None" = None,
         published: Payloads | None = None,
         versions: CurrentVersions | None = None,
     ) -> None:
@@ -88,11 +91,11 @@ class Previews:
         templates, and `versions` returns the current version; both are None if the stage does not publish
         templates.
 
-        Attributes that name a sender are only checked if the stage's senders are passed, and references to
-        payloads only if `bucket` is passed.
+        Attributes that name a sender are only checked if the stage's senders are passed, references to
+        payloads only if `bucket` is passed, and whether their objects exist only with `s3`.
         """
         self._templates = {name: Templates(root / name, published) for name in TOP}
-        self._payloads = _NamesAlone(cast(Any, None), bucket)
+        self._payloads = _NamesAlone(cast(Any, s3), bucket)
         self._mails = (MailRenderer if mail_senders else _AnySender)(
             self._templates["mail"],
             self._payloads,
@@ -116,6 +119,7 @@ class Previews:
             fax_senders=settings.fax_senders,
             strict=settings.unknown == "refuse",
             bucket=settings.payload_bucket,
+            s3=s3,
             published=Payloads(s3, bucket) if bucket else None,
             versions=CurrentVersions(s3, bucket) if bucket else None,
         )
@@ -125,6 +129,8 @@ class Previews:
         the content is in a payload, the message is checked, and the preview is empty."""
         message = self._bound(message)
         self._check(message)
+        for name, ref in message.objects:
+            self._payloads.require(name, ref)
         match message:
             case Templated(payload_ref=str()):
                 return Preview()
@@ -222,6 +228,12 @@ class _NamesAlone(Payloads):
     def read(self, field: str, ref: str, limit: int) -> bytes:  # noqa: ARG002 - the content is not read
         self.key(field, ref)
         return b""
+
+    def require(self, field: str, ref: str) -> None:
+        """Raise Invalid if the object is missing. If S3 refuses the request, the sender will look."""
+        if self._client is not None and self._bucket:
+            with suppress(ClientError):
+                super().require(field, ref)
 
 
 class _ExampleLinks(Links):

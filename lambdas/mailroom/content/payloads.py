@@ -68,16 +68,21 @@ class Payloads:
 
     def presigned(self, field: str, ref: str, seconds: int) -> str:
         """A URL by which anyone may read the object for `seconds`. Raises Invalid where there is none."""
-        key = self.key(field, ref)
+        self.require(field, ref)
+        return self._client.generate_presigned_url(
+            "get_object",
+            Params={"Bucket": self._bucket, "Key": self.key(field, ref)},
+            ExpiresIn=seconds,
+        )
+
+    def require(self, field: str, ref: str) -> None:
+        """Raise Invalid if the object is missing, and botocore's errors."""
         try:
-            self._client.head_object(Bucket=self._bucket, Key=key)
+            self._client.head_object(Bucket=self._bucket, Key=self.key(field, ref))
         except self._client.exceptions.ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] != HTTPStatus.NOT_FOUND:
                 raise
             raise Invalid(field, f"{ref!r:.120} does not exist; put the object before the message") from None
-        return self._client.generate_presigned_url(
-            "get_object", Params={"Bucket": self._bucket, "Key": key}, ExpiresIn=seconds
-        )
 
     def expand(self, message: "Message", ref: str) -> dict[str, Any]:
         """The item with the attributes of its payload. Raises Invalid, also for an attribute that counts in

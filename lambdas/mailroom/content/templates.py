@@ -19,7 +19,7 @@ from mailroom.content.sandbox import BoundedEnvironment, budget
 from mailroom.environment import MailSender, SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.address import has_control
-from mailroom.message.message import Templated
+from mailroom.message.message import DEFAULT_TEMPLATE, Templated
 
 FILES = ("subject.txt", "body.html", "body.txt")
 """The parts of a template; a text's has the last alone."""
@@ -191,7 +191,11 @@ class Templates:
         raise self._unknown(name, file)
 
     def _unknown(self, name: str, file: str) -> Invalid:
-        return Invalid("template", f"{name!r} is unknown; use one of: {', '.join(self.names(file))}")
+        missing = (
+            "is missing, and so is other content; give a subject with text or html, or a template's name"
+        )
+        problem = missing if name == DEFAULT_TEMPLATE else f"{name!r} is unknown; use one of"
+        return Invalid("template", f"{problem}: {', '.join(self.names(file))}")
 
 
 def templates_of(settings: MailSender | SmsSender) -> Templates:

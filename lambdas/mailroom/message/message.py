@@ -5,10 +5,10 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal, DecimalException
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import msgspec
@@ -57,12 +57,16 @@ MAX_TOPIC = 64
 """Maximum number of characters of a topic, which is part of the unsubscribe link and so of a header with a
 limited length."""
 
-OURS = ("variables", "attempt", "payload_prefix", "restored_id")
+OURS = ("variables", "attempt", "payload_prefix", "restored_id", "audience_columns")
 """Fields of a message that producers never write."""
 
-MISTAKABLE = 6
-"""Minimum number of letters of a contract's attribute for which a similar name counts as a spelling mistake.
-Shorter names are exempt, because `topics`, `emails` and `texts` are everyday variables of a template."""
+MAX_MISTAKABLE = 32
+"""Maximum number of characters of a name that may be a mistake for an attribute. A longer name is never
+compared."""
+
+EVERYDAY = frozenset(("sentat", "endat", "windows", "fallbackurl"))
+"""Variables that many templates have, in the form of `_spelling`, although they differ from a vital attribute
+by one letter only."""
 
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
 
@@ -170,6 +174,17 @@ class Message(Struct, frozen=True, kw_only=True):
     """Attributes that name the recipients; a channel with different ones lists all of them. A payload cannot
     set these attributes: the claim records the recipients, and opt-outs are checked for them, before the
     payload is read or without reading it."""
+    vital: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "send_at": ("scheduled_at", "scheduled_for", "deliver_at", "deliver_after", "send_after", "send_on"),
+        "expires_at": ("expires", "expire", "expires_after", "time_to_live", "validity_period"),
+        "window": (),
+        "topic": (),
+        "callback_url": ("status_callback", "webhook_url"),
+        "payload_ref": (),
+    }
+    """Attributes without which a message does harm: it goes out too early, too late, or without its invoice.
+    Each has the words that other senders use for it. A name that seems to mean such an attribute is refused
+    unless the template uses it. A subclass with further ones lists `Message.vital` among them."""
     windowed: ClassVar[bool] = True
     """Whether messages may have a `window`. False for a channel whose messages may be under way when the
     window closes."""
@@ -226,6 +241,9 @@ class Message(Struct, frozen=True, kw_only=True):
         str | None, Meta(description="the system's own: the id of an item that was put back")
     ] = None
     """Id of a lost item that was put back. Dispatch never queues such an item: see `mailbox.RESTORED`."""
+    audience_columns: list[str] = msgspec.field(default_factory=list)
+    """Names outside the contract that are columns of a campaign's audience or of an imported file, if they
+    could be taken for a vital attribute. The author of a file means a variable by them."""
     ttl: Annotated[int | None, Meta(description="epoch seconds after which the item may go")] = None
     """Epoch seconds after which DynamoDB may delete the item."""
     attempt: Annotated[
@@ -334,10 +352,9 @@ class Message(Struct, frozen=True, kw_only=True):
         return [name for name in self.variables.keys() - _names(type(self)) if name not in used]
 
     def misspelt(self) -> dict[str, str]:
-        """Return the attributes outside the contract that are misspelt, such as `sendAt`, `reply-to` and
-        `attachment`, each with the contract's name."""
-        names, unknown = _spellings(type(self)), self.variables.keys() - _names(type(self))
-        return {name: names[spelling] for name in unknown if (spelling := _spelling(name)) in names}
+        """Return the attributes outside the contract that seem to mean a vital one, such as `sendAt`,
+        `scheduled_at` and `attachment`, each with the contract's name. Columns of an audience mean none."""
+        return mistakes(type(self), self.variables.keys() - set(self.audience_columns))
 
     def check_names(self, used: Container[str], *, strict: bool = False) -> None:
         """Raise Invalid for a misspelt attribute that is not among the variables that the template has
@@ -430,6 +447,8 @@ class Message(Struct, frozen=True, kw_only=True):
         return expiry is not None and expiry <= timestamp
 
 
+DEFAULT_TEMPLATE = "default"
+"""Template of a mail that has neither content nor a template's name."""
 _TEMPLATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LOCALE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,6}", re.ASCII)
 """Form of a BCP 47 tag (RFC 5646, 2.1). Languages of four letters and more have never been registered."""
@@ -486,17 +505,57 @@ def _names(contract: type[Message]) -> frozenset[str]:
     return frozenset(contract.__struct_encode_fields__)
 
 
+def mistakes(contract: type[Message], names: Iterable[str]) -> dict[str, str]:
+    """Return the names outside the contract that seem to mean a vital attribute, each with that
+    attribute."""
+    short = (name for name in names if len(name) <= MAX_MISTAKABLE and name not in _names(contract))
+    return {name: attribute for name in short if (attribute := _meant(contract, name))}
+
+
+@lru_cache(maxsize=4096)
+def _meant(contract: type[Message], name: str) -> str | None:
+    """Return the vital attribute that a short name outside the contract seems to mean: the name is one of the
+    other words for it, or differs from it by a few letters."""
+    spelling = _spelling(name)
+    words = _vital_words(contract) if spelling not in EVERYDAY else {}
+    if spelling in words:
+        return words[spelling][0]
+    for word, (attribute, letters) in words.items():
+        # The comparison of the sets is quick, and most names have further letters.
+        if letters and len({*spelling} ^ {*word}) <= 2 * letters and _alike(spelling, word, letters):
+            return attribute
+    return None
+
+
 @cache
-def _spellings(contract: type[Message]) -> dict[str, str]:
-    """Return the attributes of a contract that can be misspelt, by their `_spelling`."""
-    names = {_spelling(name): name for name in contract.__struct_encode_fields__ if name not in OURS}
-    return {spelling: name for spelling, name in names.items() if len(spelling) >= MISTAKABLE}
+def _vital_words(contract: type[Message]) -> dict[str, tuple[str, int]]:
+    """Return the words for vital attributes by their `_spelling`, each with its attribute and with the number
+    of letters by which a name may differ from the word."""
+    words: dict[str, tuple[str, int]] = {}
+    for attribute, synonyms in contract.vital.items():
+        words |= dict.fromkeys(map(_spelling, synonyms), (attribute, 0))
+        spelling = _spelling(attribute)
+        # A short word has too many everyday words near it, such as `topics` and, for bcc, `abc`.
+        words[spelling] = attribute, 0 if len(spelling) <= 5 else 1 if len(spelling) <= 7 else 2
+    return words
 
 
 def _spelling(name: str) -> str:
-    """Return a name without the differences that people make in writing it: case, `_`, `-` and the s of a
-    plural."""
-    return name.lower().replace("_", "").replace("-", "").removesuffix("s")
+    """Return a name without the differences of case, `_` and `-`."""
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def _alike(name: str, attribute: str, letters: int) -> bool:
+    """Return whether at most so many letters are added, left out, replaced, or swapped with the next one: the
+    distance of Damerau."""
+    if name == attribute or not letters or abs(len(name) - len(attribute)) > letters:
+        return name == attribute
+    if name[:1] == attribute[:1]:
+        return _alike(name[1:], attribute[1:], letters)
+    remainders = [(name[1:], attribute[1:]), (name[1:], attribute), (name, attribute[1:])]
+    if name[:2] == attribute[1::-1]:
+        remainders.append((name[2:], attribute[2:]))
+    return any(_alike(*remainder, letters - 1) for remainder in remainders)
 
 
 def key_of(item: Mapping[str, Any]) -> Key:

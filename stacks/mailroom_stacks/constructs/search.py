@@ -59,7 +59,10 @@ class Search(Construct):
             self._read_key,
         ]
 
+    def read_rows(self) -> Grant:
+        """Permission to read rows: a run's counts are some."""
+        return Grant(["dynamodb:Query"], [self._table.plain_arn])
+
     def read(self, ledger: Table) -> list[Grant]:
         """What finding messages takes: their rows, the key, and the ledger's items."""
-        rows = Grant(["dynamodb:Query"], [self._table.plain_arn])
-        return [rows, Grant(["dynamodb:BatchGetItem"], [ledger.table_arn]), self._read_key]
+        return [self.read_rows(), Grant(["dynamodb:BatchGetItem"], [ledger.table_arn]), self._read_key]

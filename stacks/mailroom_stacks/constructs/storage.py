@@ -102,6 +102,20 @@ def bucket_name(settings: Settings, short: str) -> str:
     return f"{settings.name(short)}-{Aws.ACCOUNT_ID}-{Aws.REGION}"
 
 
+def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
+    """Reading the payload bucket, itself or by URLs signed for a provider."""
+    bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
+    return [
+        # Without it a missing object answers 403, as if it were our fault, and not 404.
+        Grant(["s3:ListBucket"], [bucket]),
+        Grant(
+            ["s3:GetObject"],
+            [f"{bucket}/*"],
+            wildcard="Producers choose the keys of payloads and attachments.",
+        ),
+    ]
+
+
 class PrivateBucket(s3.Bucket):
     """Named after its construct in lower case; encrypted, TLS only; objects go after `keep_days` (None: they
     stay)."""

@@ -17,5 +17,5 @@ class Items(Section):
 
     unknown: Literal["allow", "refuse"] = "allow"
     """What becomes of an attribute that neither the contract nor a template uses: it is kept as it is, and
-    `mailroom status` names it; or its message fails. One that looks like a name of the contract always fails
-    its message."""
+    `mailroom status` names it; or its message fails. One that seems to mean an attribute without
+    which the message does harm, such as `expires` for `expires_at`, always fails its message."""

@@ -96,6 +96,8 @@ class CampaignWorld:
         """What an invocation of compose has left, whenever it asks."""
         self.definition = definition
         self.rooms: Mapping[str, PageRoom] = {}
+        self.tallies: Any = None
+        """Counts of how messages ended, as in a stage with search."""
         self.dynamodb = in_memory_client()
         for table, keys in TABLES.items():
             create_table(self.dynamodb, table, *keys)
@@ -126,6 +128,7 @@ class CampaignWorld:
             queue_url=COLLECT,
             audience_queue_url=AUDIENCE,
             rooms=self.rooms,
+            tallies=self.tallies,
             clock=self.clock,
         )
 

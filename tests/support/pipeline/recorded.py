@@ -44,12 +44,7 @@ class Row:
 
 _MISSING = "S3 asks for it only if an object is missing; without it S3 answers 403, as if the fault were ours"
 UNUSED = (
-    Row(
-        "send-*",
-        "s3:ListBucket",
-        "*-payloads-*",
-        _MISSING,
-    ),
+    *(Row(function, "s3:ListBucket", "*-payloads-*", _MISSING) for function in ("send-*", "messages-api")),
     *(
         Row(
             function,

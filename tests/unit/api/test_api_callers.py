@@ -29,6 +29,13 @@ def signed(arn: str) -> dict[str, Any]:
     return {"iam": {"accountId": "123456789012", "userArn": arn, "userId": "AIDAEXAMPLE"}}
 
 
+@pytest.fixture(autouse=True)
+def objects(aws: Aws) -> None:
+    """The objects that messages name."""
+    for ref in (OWN, OTHERS):
+        aws.s3.put_object(Bucket=BUCKET, Key=ref.removeprefix(f"s3://{BUCKET}/"), Body=b"x")
+
+
 @pytest.fixture
 def api(aws: Aws, clock: FakeClock) -> Api:
     """An API whose callers each have a part of the bucket."""

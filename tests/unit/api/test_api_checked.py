@@ -51,6 +51,34 @@ def test_a_single_message_that_its_sender_would_refuse_is_refused(
     assert aws.item("m", "mail", MAILBOX) == {}
 
 
+def test_an_attachment_whose_object_is_missing_is_refused(api: Api, aws: Aws) -> None:
+    ref = f"s3://{BUCKET}/invoices/42.pdf"
+    answer = api.post(mail(name="Ada", attachments=[{"ref": ref}]))
+    problem = f"attachments[0].ref: {ref!r} does not exist; put the object before the message"
+    assert (answer.status, answer.json["detail"]) == (422, problem)
+    aws.s3.put_object(Bucket=BUCKET, Key="invoices/42.pdf", Body=b"%PDF")
+    assert api.post(mail(name="Ada", attachments=[{"ref": ref}])).status == 202
+
+
+def test_a_mail_without_content_is_told_what_is_missing(api: Api) -> None:
+    answer = api.post({"id": "m", "event_type": "mail", "to": "ada@example.com"})
+    needed = "a subject with text or html, or a template's name"
+    problem = f"template: is missing, and so is other content; give {needed}: a"
+    assert (answer.status, answer.json["detail"]) == (422, problem)
+
+
+@pytest.mark.parametrize(
+    ("send_at", "in_utc"),
+    [("2026-11-22T09:00", "2026-11-22T09:00:00.000Z"), ("2026-11-22T09:00:00+01:00", None)],
+)
+def test_a_send_at_without_an_offset_is_answered_with_its_time_in_utc(
+    api: Api, send_at: str, in_utc: str | None
+) -> None:
+    assert api.post(mail(name="Ada", send_at=send_at)).json.get("send_at") == in_utc
+    several = {"messages": [mail("m-1", send_at=send_at), mail("m-2")]}
+    assert [each.get("send_at") for each in api.post(several).json["messages"]] == [in_utc, None]
+
+
 def test_of_several_the_names_are_checked_and_one_that_is_wrong_keeps_no_other(api: Api) -> None:
     entries = [mail("m-1"), mail("m-2", template="b"), mail("m-3", replyTo="x")]
     answer = api.post({"messages": entries})

@@ -63,6 +63,12 @@ def test_a_column_that_is_called_as_an_attribute_of_a_mail_decides_nothing(colum
     assert item == made()
 
 
+def test_a_column_that_could_be_taken_for_an_attribute_is_a_variable_unlike_what_a_module_composes() -> None:
+    recipient = structs.replace(ADA, attributes={**ADA.attributes, "timezone": "UTC", "expires": "soon"})
+    message = parse(made(recipient, sendAt="noon"), CONTRACTS)
+    assert (message.audience_columns, message.misspelt()) == (["expires"], {"sendAt": "send_at"})
+
+
 def test_an_address_in_to_is_taken_as_well() -> None:
     assert made(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
 

@@ -1,9 +1,13 @@
 """Previews of messages by the rules of a stage's senders, before the messages are put."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from botocore.exceptions import ClientError
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.preview import Preview, Previews
@@ -50,6 +54,15 @@ def test_the_preview_of_a_mail_has_the_headers_and_parts_of_a_request_to_ses(roo
         text="Hi",
         unused=["shoe"],
     )
+
+
+@pytest.mark.parametrize("status", [404, 403, 503])
+def test_only_a_proof_that_an_object_is_missing_refuses_a_message(root: Path, aws: Aws, status: int) -> None:
+    error = ClientError({"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {}}, "HeadObject")  # type: ignore[typeddict-item]
+    s3 = SimpleNamespace(exceptions=aws.s3.exceptions, head_object=Mock(side_effect=error))
+    mail = message(subject="Hi", text="Hi", attachments=[{"ref": f"s3://{BUCKET}/a.png"}])
+    with pytest.raises(Invalid) if status == 404 else nullcontext():
+        previews(root, s3=s3).look(mail)
 
 
 def test_the_preview_lists_attachments_without_reading_their_objects(root: Path) -> None:

@@ -3,16 +3,20 @@
 import time
 import tracemalloc
 from collections.abc import Iterator
-from typing import Any
+from decimal import Decimal
+from typing import Any, get_type_hints
 
 import boto3
 import pytest
 
 from mailroom.aws.dynamo_values import plain
-from mailroom.client import Ambiguous, Invalid, Mailroom, NotCancelled, SendResult, Summary
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.client import TEXTS, Ambiguous, Invalid, Mailroom, NotCancelled, SendResult, Summary
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import DAY_USED_UP
+from mailroom.mailbox import MailboxWriter
+from mailroom.message.message import Message
 from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, RUNS, Aws, claimed, item, mail
 from tests.support.unit.waiting import hold
 
@@ -78,6 +82,10 @@ def test_a_transaction_entry_puts_the_same_mailbox_item_as_send(aws: Aws) -> Non
         ({"event_type": ...}, "event_type"),
         ({"v": float("nan")}, "v"),
         ({"v": object()}, "v"),
+        ({"to": "ada@"}, "to"),
+        ({"to": 5}, "to"),
+        ({"sendAt": "2099-01-01"}, "sendAt"),
+        ({"event_type": "sms", "to": "+1617555123"}, "to"),
     ],
 )
 def test_send_and_entry_refuse_an_invalid_message_and_name_the_invalid_field(
@@ -89,6 +97,20 @@ def test_send_and_entry_refuse_an_invalid_message_and_name_the_invalid_field(
         mailroom.entry(item(**changes))
     assert refusal.value.field == field
     assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
+
+
+@pytest.mark.parametrize("contract", CONTRACTS.values())
+def test_what_the_client_takes_for_a_text_is_one_in_every_contract(contract: type[Message]) -> None:
+    types = get_type_hints(contract)
+    assert {name: types[name] in (str, str | None) for name in TEXTS} == dict.fromkeys(TEXTS, True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"event_type": "own"}, {"event_type": "sms", "to": "(617) 555-1234"}, {"ttl": Decimal(4_000_000_000)}],
+)
+def test_what_the_stage_alone_can_judge_is_put(mailroom: Mailroom, changes: dict[str, Any]) -> None:
+    assert mailroom.send(item(**changes)).state == "accepted"
 
 
 def test_content_that_is_too_large_for_a_mailbox_item_is_put_into_the_payload_bucket(
@@ -239,7 +261,7 @@ def test_a_message_that_waits_for_the_days_quota_can_be_cancelled(mailroom: Mail
 def test_a_message_without_a_send_at_in_the_future_cannot_be_cancelled(
     mailroom: Mailroom, aws: Aws, changes: dict[str, Any]
 ) -> None:
-    mailroom.send(item(**changes))
+    MailboxWriter(aws.dynamodb, MAILBOX).put(item(**changes))
     with pytest.raises(NotCancelled, match=r"it is (ready|forgotten)") as raised:
         mailroom.cancel("m-1")
     assert raised.value.status is not None

@@ -1,6 +1,7 @@
 """The client with boto3 as the only installed package, as after an installation without extras."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,42 @@ def test_the_client_validates_an_item_with_no_package_but_boto3_installed() -> N
         print(Mailroom('test').send({'id': 'a', 'event_type': 'mail', 'v': {1: 2}}).error)
     """)
     assert output == "v: has the name 1, which is no string"
+
+
+def test_the_client_refuses_a_time_or_a_text_that_is_wrong_with_no_package_but_boto3_installed() -> None:
+    output = run("""
+        from datetime import datetime
+        from mailroom.client import Mailroom
+        for wrong in ({'send_at': 'noon'}, {'expires_at': datetime(2026, 1, 1)}, {'topic': 7}):
+            item = {'id': 'a', 'event_type': 'mail', 'to': 'x', 'subject': 'S', 'text': 'T', **wrong}
+            print(Mailroom('test').send(item).error)
+    """)
+    assert output.splitlines() == [
+        "send_at: 'noon' is no ISO 8601 time; use one like 2026-11-21T09:00:00Z",
+        "expires_at: expected a string, got datetime",
+        "topic: expected a string, got int",
+    ]
+
+
+def test_the_extra_check_brings_all_that_the_client_needs_to_check_an_address() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    packages = {re.split("[>=]", each)[0].replace("numberslite", "numbers") for each in extras["check"]}
+    output = run(f"""
+        installed = {{*sys.stdlib_module_names, *{BOTO3!r}, *{packages!r}, "mailroom"}}
+
+        class Missing:
+            def find_spec(self, name, path=None, target=None):
+                if name.partition(".")[0] not in installed and not name.startswith("_sysconfigdata"):
+                    raise ModuleNotFoundError(name)
+
+        sys.meta_path.insert(0, Missing())
+        for name in {packages!r}:
+            sys.modules.pop(name, None)
+        from mailroom.client import Mailroom
+        for item in ({{"event_type": "mail", "to": "ada@"}}, {{"event_type": "sms", "to": "+1617555123"}}):
+            print(Mailroom("test").send({{"id": "a", "subject": "S", "text": "T", **item}}).error)
+    """)
+    assert [line.partition(":")[0] for line in output.splitlines()] == ["to", "to"]
 
 
 def test_the_command_line_without_its_optional_packages_names_the_extra_to_install() -> None:

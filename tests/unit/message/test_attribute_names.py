@@ -8,7 +8,7 @@ import pytest
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.fax.contract import item_of
 from mailroom.errors import Invalid
-from mailroom.message.message import MISTAKABLE, OURS, parse
+from mailroom.message.message import parse
 
 VALID: dict[str, dict[str, Any]] = {
     "mail": {"to": "ada@example.com", "subject": "Hello", "text": "Hi"},
@@ -17,12 +17,10 @@ VALID: dict[str, dict[str, Any]] = {
     "fax": {"to": "+16175551234", "pdf_url": "https://files.example/a.pdf"},
     "webhook": {"url": "https://hooks.example.com/a", "payload": {}},
 }
-LONG = [
-    (channel, name)
-    for channel, contract in CONTRACTS.items()
-    for name in contract.__struct_encode_fields__
-    if name not in OURS and len(name.replace("_", "").removesuffix("s")) >= MISTAKABLE
-]
+VITAL = [(channel, name) for channel, contract in CONTRACTS.items() for name in contract.vital]
+
+
+SMALL: dict[str, Any] = {"id": "m-1", "event_type": "mail", "to": "ada@example.com", "template": "welcome"}
 
 
 def item(channel: str, **variables: Any) -> dict[str, Any]:
@@ -34,17 +32,42 @@ def camel(name: str) -> str:
     return first + "".join(map(str.title, words))
 
 
-def misspellings(name: str) -> set[str]:
-    plural = name.removesuffix("s") if name.endswith("s") else f"{name}s"
-    return {camel(name), name.replace("_", "-"), name.upper(), name.replace("_", ""), plural} - {name}
+def spellings(name: str) -> set[str]:
+    return {camel(name), name.replace("_", "-"), name.upper(), name.replace("_", ""), name.title()} - {name}
 
 
-@pytest.mark.parametrize(("channel", "name"), LONG)
-def test_a_misspelt_attribute_is_refused_with_the_right_spelling(channel: str, name: str) -> None:
-    for wrong in misspellings(name):
+@pytest.mark.parametrize(("channel", "name"), VITAL)
+def test_another_spelling_or_word_for_a_vital_attribute_is_refused_with_the_contracts_name(
+    channel: str, name: str
+) -> None:
+    for wrong in spellings(name) | {*CONTRACTS[channel].vital[name]}:
         with pytest.raises(Invalid) as caught:
             parse(item(channel, **{wrong: "x"}), CONTRACTS)
         assert str(caught.value) == f"{wrong}: is used by nothing here; did you mean `{name}`?"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        *(("exipres_at", "expires_at"), ("expire_at", "expires_at"), ("expries_ta", "expires_at")),
+        *(("sned_at", "send_at"), ("snd_at", "send_at"), ("send_att", "send_at"), ("sendAt", "send_at")),
+        *(("attachment", "attachments"), ("atachment", "attachments"), ("attatchment", "attachments")),
+        *(("relpy_to", "reply_to"), ("replyto", "reply_to"), ("callbak_ulr", "callback_url")),
+        *(("payloadref", "payload_ref"), ("paylod_rf", "payload_ref"), ("CC", "cc"), ("Bcc", "bcc")),
+    ],
+)
+def test_a_slip_or_two_of_the_fingers_in_a_vital_attribute_are_refused(wrong: str, name: str) -> None:
+    assert parse({**SMALL, wrong: "x"}, CONTRACTS).misspelt() == {wrong: name}
+
+
+def test_a_name_that_differs_by_three_letters_is_a_variable() -> None:
+    names = ("exprs_t", "attachs", "callback", "payload", "sent_to", "reply", "abc", "ccc", "bc")
+    assert parse({**SMALL, **dict.fromkeys(names, "x")}, CONTRACTS).misspelt() == {}
+
+
+def test_a_name_of_any_length_is_read_without_being_compared() -> None:
+    names = ["send_at" * 50_000, *(f"expires_at_{number}" * 3 for number in range(20_000))]
+    assert parse({**SMALL, **dict.fromkeys(names, "x")}, CONTRACTS).misspelt() == {}
 
 
 EVERYDAY = """
@@ -53,7 +76,7 @@ EVERYDAY = """
     category change_url city code comment comments company contact country coupon currency customer
     customer_id customer_name date date_of_birth days_left deadline delivery_date department description
     device discount discount_code display_name district download_url due_date duration emails end_date
-    event event_date event_name expiry expiry_date expires extra faq_url feedback_url field file_name
+    event event_date event_name expiry expiry_date extra faq_url feedback_url field file_name
     first_name firstName footer form form_url friend full_name gender gift greeting group group_name
     headline help_url hero_image hotel id_number image image_url intro invitation_url invoice_date
     invoice_number invoice_url ip_address items job_title language last_login last_name lastName line_items
@@ -69,6 +92,13 @@ EVERYDAY = """
     unit_price unsubscribe_link update user user_id user_name userName username valid_until vat venue
     verification_code verify_url version video_url visitor vote voucher warranty website week weekday
     welcome_text winner year your_name zip zip_code
+        accepted_at arrival attached attendees card_last4 cc_brand cc_last4 created_at data delivered_at
+    delivery     delivery_window ended_at ends_at end_at expiration_date expired expiry_month
+    fallback_url free_until from_name     header header_image icon items_count lane_name locales media
+    opened_at opening_hours paid_at payload_id     preheader priority read_at received_at refund_url
+    replied_at reply_by sent_at sent_by sent_on shipped_at     signature starts_at subjects
+    template_name templates time_left time_slot timezone topics_list tz updated_at     url urls
+    valid_for windows
 """.split()  # noqa: SIM905 - a list would have a line each
 
 
@@ -86,6 +116,12 @@ def test_a_misspelt_attribute_is_accepted_if_a_mails_template_or_payload_may_use
     mail = {"id": "m-1", "event_type": "mail", "to": "a@example.com", "sendAt": "x", **payload}
     message = parse(mail, CONTRACTS)
     assert (message.may_use, message.misspelt()) == (True, {"sendAt": "send_at"})
+
+
+def test_a_column_of_an_audience_is_a_variable_whatever_its_name() -> None:
+    columns = {"expires": "soon", "scheduled_at": "noon"}
+    mail = parse({**SMALL, **columns, "sendAt": "x", "audience_columns": [*columns]}, CONTRACTS)
+    assert mail.misspelt() == {"sendAt": "send_at"}
 
 
 def test_internal_attribute_names_are_never_suggested_as_the_right_spelling() -> None:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field, structs
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.address import has_control
-from mailroom.message.message import MAX_SUBJECT, Templated
+from mailroom.message.message import DEFAULT_TEMPLATE, MAX_SUBJECT, Templated
 
 MAX_OWN_HEADERS = 12
 """Maximum number of headers in an item. SES v2 allows 15 headers in a mail. The sender adds X-Correlation-ID,
@@ -105,6 +105,13 @@ class Mail(Templated, frozen=True, kw_only=True):
     """
 
     addressing: ClassVar[tuple[str, ...]] = ("to", "email", "cc", "bcc")
+    vital: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **Templated.vital,
+        "reply_to": ("reply_to_addresses", "reply_to_address", "reply_to_email", "reply_address"),
+        "cc": ("cc_to", "cc_email", "cc_emails", "cc_address", "cc_addresses", "carbon_copy"),
+        "bcc": ("bcc_to", "bcc_email", "bcc_emails", "bcc_address", "bcc_addresses", "blind_carbon_copy"),
+        "attachments": ("attached_file", "attached_files"),
+    }
     hints: ClassVar[Mapping[str, str]] = {
         "attachments": "put the file into the payload bucket, and give {ref, filename, content_type}"
     }
@@ -195,7 +202,7 @@ class Mail(Templated, frozen=True, kw_only=True):
     def template_name(self) -> str | None:
         if self.inline:
             return None
-        return self.template or (None if self.payload_ref else "default")
+        return self.template or (None if self.payload_ref else DEFAULT_TEMPLATE)
 
     @property
     def may_use(self) -> bool:

@@ -25,6 +25,7 @@ from mailroom.content.templates import Content, Templates, templates_of
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid, InvalidSecret
 from mailroom.message import address
+from mailroom.message.message import DEFAULT_TEMPLATE
 from mailroom.message.outcome import Misconfigured, NotReady
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, Links
 
@@ -150,7 +151,7 @@ class MailRenderer:
             return Content(mail.subject or "", mail.html, mail.text)
         variables = mail.variables if link is None else {**mail.variables, LINK: link}
         try:
-            name, version = mail.template or "default", mail.template_version
+            name, version = mail.template or DEFAULT_TEMPLATE, mail.template_version
             return self._templates.render(name, variables, locale=mail.locale, version=version)
         except Invalid as fault:
             if fault.field == LINK and LINK not in variables:

@@ -1,6 +1,7 @@
 """The contract of a text message: the attributes of an item with `event_type: "sms"`."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, ClassVar, cast
 
@@ -26,6 +27,7 @@ class Sms(Templated, frozen=True, kw_only=True):
     Every attribute of the item, named here or not, is a variable of the template.
     """
 
+    vital: ClassVar[Mapping[str, tuple[str, ...]]] = {**Templated.vital, "media_urls": ()}
     default_region: ClassVar[str] = ""
     """Country (ISO 3166, such as US) of numbers without a country code. If empty, such numbers are
     invalid."""

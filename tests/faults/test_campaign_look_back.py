@@ -1,0 +1,122 @@
+"""A run looks back at its first page: a campaign whose messages all fail stops, and people are told."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from mailroom.campaigns.collector import LOOKS
+from tests.support.faults.campaign_world import COLLECT, RUN, CampaignWorld, address
+
+NewWorld = Callable[..., CampaignWorld]
+
+
+class Tallies:
+    """The counts of a run's messages at each look; the last ones stay."""
+
+    def __init__(self, *counts: dict[str, int]) -> None:
+        self._counts: Iterator[dict[str, int]] = iter(counts)
+        self._last: dict[str, int] = {}
+        self.looks = 0
+
+    def of_run(self, _campaign: str, _run: str, _begun_at: int) -> Counter[str]:
+        self.looks += 1
+        self._last = next(self._counts, self._last)
+        return Counter(self._last)
+
+
+def run_of(world: CampaignWorld, *counts: dict[str, int]) -> Tallies:
+    world.tallies = tallies = Tallies(*counts)
+    world.start()
+    world.settle()
+    return tallies
+
+
+def test_a_run_whose_first_page_has_failed_whole_stops_with_the_reason_and_a_dead_letter(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    tallies = run_of(world, {"failed": 10})
+    reason = "each of its first 10 messages has failed; mailroom failures says why"
+    assert (world.run().state, world.run().trouble, world.run().stopped_by) == ("stopped", reason, "")
+    assert (len(world.queues.dead[COLLECT]), tallies.looks) == (1, 1)
+
+
+def test_pages_that_are_not_collected_yet_stay_uncollected_once_the_first_has_failed(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.tallies = Tallies({"failed": 4})
+    world.start()
+    world.deliver(COLLECT, 1)
+    (second,) = (each for each in world.queues.messages[COLLECT] if '"page":2' in each.body)
+    second.visible_at += 100
+    world.settle()
+    assert (world.run().state, world.run().pages) == ("stopped", 1)
+
+
+@pytest.mark.parametrize(
+    "counts", [{"failed": 9, "sent": 1}, {"failed": 3, "bounced": 1}, {"delivered": 10}, {"cancelled": 10}]
+)
+def test_a_run_goes_on_if_one_of_its_messages_has_not_failed(
+    new_campaign_world: NewWorld, counts: dict[str, int]
+) -> None:
+    world = new_campaign_world()
+    tallies = run_of(world, counts)
+    assert (world.run().state, world.run().trouble, world.dead(), tallies.looks) == ("collected", "", 0, 1)
+
+
+def test_messages_without_an_outcome_are_looked_at_again(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world()
+    tallies = run_of(world, {}, {"failed": 3, "scheduled": 7}, {"failed": 10})
+    assert (world.run().state, tallies.looks) == ("stopped", 3)
+
+
+def test_messages_that_stay_without_an_outcome_are_left_after_the_last_look(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    before = world.clock.now
+    tallies = run_of(world, {"failed": 3})
+    assert (world.run().state, world.dead(), tallies.looks) == ("collected", 0, LOOKS + 1)
+    assert 900 < world.clock.now - before < 1000
+
+
+def test_people_who_get_no_message_are_no_reason_to_go_on(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world()
+    world.preferences.opt_out(address("p4"), "news", "page")
+    world.asking.leaves_out = {"p7"}
+    run_of(world, {"failed": 8, "suppressed": 1})
+    assert world.run().state == "stopped"
+
+
+def test_a_later_start_is_not_judged_by_messages_that_had_failed_before(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world()
+    run_of(world, {"failed": 10})
+    world.start(start="corrected")
+    world.settle()
+    assert (world.run().state, len(world.queues.dead[COLLECT])) == ("collected", 1)
+
+
+def test_a_dead_letter_of_a_look_back_is_done_with_once_the_run_is_started_again(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    run_of(world, {"failed": 10})
+    world.start(start="corrected")
+    world.settle()
+    world.queues.put(COLLECT, world.queues.dead[COLLECT].pop().body)
+    world.settle()
+    assert (world.run().state, world.dead()) == ("collected", 0)
+
+
+def test_a_look_back_at_a_run_that_an_operator_has_stopped_is_no_dead_letter(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.tallies = Tallies({"failed": 10})
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.runs.stop("weekly", RUN, "ops")
+    world.settle()
+    assert (world.run().state, world.run().trouble, world.dead()) == ("stopped", "", 0)
