@@ -120,18 +120,18 @@ recurses once for each level must not exceed Python's limit: that would be an er
 batch."""
 
 
-def too_deep(text: str | bytes, value: Any) -> bool:
-    """Return whether `value`, decoded from the JSON `text`, has more than MAX_DEPTH levels."""
+def too_deep(text: str | bytes, value: Any, levels: int = MAX_DEPTH) -> bool:
+    """Return whether `value`, decoded from the JSON `text`, has more than so many `levels`."""
     brackets = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
-    if sum(map(text.count, brackets)) <= MAX_DEPTH:  # type: ignore[arg-type] # few brackets, so few levels
+    if sum(map(text.count, brackets)) <= levels:  # type: ignore[arg-type] # few brackets, so few levels
         return False
-    return lies_too_deep(value)
+    return lies_too_deep(value, levels)
 
 
-def lies_too_deep(value: Any) -> bool:
-    """Return whether a value of JSON has more than MAX_DEPTH levels of lists and maps."""
+def lies_too_deep(value: Any, levels: int = MAX_DEPTH) -> bool:
+    """Return whether a value of JSON has more than so many `levels` of lists and maps."""
     level = [value]
-    for _ in range(MAX_DEPTH):
+    for _ in range(levels):
         level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, dict | list)]
         if not level:
             return False

@@ -58,7 +58,8 @@ def start(
     """Start a campaign by hand. Without --run a new run begins, named by this minute.
 
     With --run, an earlier run goes on, and sends only messages that were not sent yet. A new name needs
-    --new: in another run everybody gets a message again. Exit code 1: a message of a dry run would fail.
+    --new: in another run everybody gets a message again. Exit code 1: a message of a dry run would fail, or
+    all entries of its audience are faulty.
 
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """
@@ -175,7 +176,8 @@ def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
 
 
 def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json: bool) -> int:
-    """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
+    """Count an audience and print three of its messages. The exit code: 1 where one of them would fail, or
+    where all entries are faulty."""
     session = aws_session()
     samples = samples_of(session, stage)
     with bar("counting recipients", quiet=as_json) as advance:
@@ -185,4 +187,5 @@ def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json
     if day is not None:
         answer = structs.replace(answer, days=day.shares(answer.recipients))
     print_answer(answer, view.print_dry_run, as_json=as_json)
-    return 1 if answer.failed or any(each.problem for each in answer.samples) else 0
+    faulty = answer.refused and not answer.recipients
+    return 1 if faulty or answer.failed or any(each.problem for each in answer.samples) else 0

@@ -51,12 +51,6 @@ def import_(
     format_: Annotated[
         Format | None, typer.Option("--format", help="The file's format; default: by the ending of its name.")
     ] = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            help="The character between the cells of a CSV file; default: a comma, or a tab in a .tsv file."
-        ),
-    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
     ] = False,
@@ -85,7 +79,6 @@ def import_(
             file,
             channel=channel,
             format_=format_,
-            delimiter=delimiter,
             id_prefix=id_prefix,
             id_column=id_column,
             sets=set_ or (),
@@ -106,7 +99,6 @@ def options_of(
     *,
     channel: str | None,
     format_: Format | None,
-    delimiter: str | None,
     id_prefix: str | None,
     id_column: str | None,
     sets: Iterable[str],
@@ -132,7 +124,6 @@ def options_of(
             raise Refused(f"--set {name} would be the same for all lines; use {instead}.")
     return Options(
         format=found,
-        delimiter=_delimiter(file, delimiter),
         channel=channel or "",
         id_prefix=id_prefix or "",
         id_column=id_column or "",
@@ -153,11 +144,3 @@ def _choices(typed: Iterable[str]) -> dict[str, list[str]]:
 
 def _is_prefix(text: str) -> bool:
     return text.isprintable() and 0 < len(text.encode()) <= MAX_PREFIX_BYTES and "@" not in text
-
-
-def _delimiter(file: Path, typed: str | None) -> str:
-    found = typed or ("\t" if file.suffix.lower() == ".tsv" else ",")
-    found = "\t" if found == "\\t" else found
-    if len(found) != 1 or not found.isascii() or found in '"\r\n':
-        raise Refused("--delimiter must be one ASCII character; use , or ; or \\t.")
-    return found

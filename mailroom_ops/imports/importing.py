@@ -74,7 +74,7 @@ class Import:
         """Judge every line and render the first three messages. Nothing is put or written."""
         samples = list[dict[str, Any]]()
         with bar("checking", quiet=self._quiet) as advance:
-            for entry in self._entries.after(self._entries.start):
+            for entry in self._entries:
                 item = self._items.judged(entry)
                 if isinstance(item, LineFault):
                     self._fault(item)
@@ -131,7 +131,7 @@ class Import:
 
     def _good(self, under_way: "deque[FileEntry]") -> Iterator[dict[str, Any]]:
         """The items of the file; each one's entry is noted, and the faulty ones are listed."""
-        for entry in self._entries.after(self._entries.start):
+        for entry in self._entries:
             item = self._items.judged(entry)
             if isinstance(item, LineFault):
                 self._counts["refused"] += 1

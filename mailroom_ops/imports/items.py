@@ -32,7 +32,6 @@ class Options(Struct, frozen=True, kw_only=True):
     """
 
     format: Format
-    delimiter: str
     channel: str
     id_prefix: str
     id_column: str

@@ -8,6 +8,10 @@ from typing import Any
 from mailroom_ops.imports.items import LineFault
 from mailroom_ops.screen import Refused
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""Beginnings of a cell that a spreadsheet runs as a formula
+(https://owasp.org/www-community/attacks/CSV_Injection)."""
+
 
 class RefusedLines:
     """FILE.mailroom-refused.csv: line, column and problem of each line that was refused. Each run writes the
@@ -23,7 +27,9 @@ class RefusedLines:
         if self._file is None:
             self._file = self._on_disk(lambda: self.path.open("w", encoding="utf-8", newline=""))
             csv.writer(self._file).writerow(LineFault.__struct_fields__)
-        csv.writer(self._file).writerow((fault.line, fault.column, fault.problem))
+        # A column's name is the file's own, and the problem may quote a value.
+        cells = (f"'{text}" if text.startswith(_FORMULA) else text for text in (fault.column, fault.problem))
+        csv.writer(self._file).writerow((fault.line, *cells))
 
     def close(self) -> None:
         """Nothing more is refused."""

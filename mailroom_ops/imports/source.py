@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mailroom.campaigns.file_formats import (
     CHUNK_BYTES,
-    CsvFormat,
+    NO_ENTRY,
     FileEntry,
     Format,
     JsonLinesFormat,
@@ -61,39 +61,37 @@ class FileEntries:
         try:
             lines.skip_mark_of_utf8()
             if options.format == "csv":
-                self.header = read_header(lines, options.delimiter)
-                self._format = CsvFormat(options.delimiter, self.header)
+                self._format = read_header(lines)
+                self.header = [*self._format.header]
         except Invalid as fault:
             raise Refused(f"{source.path}: {fault.problem}.") from None
         if problem := _problem(self.header):
-            raise Refused(f"{source.path}: line 1, the header, {problem}.")
-        self.start = lines.mark()
+            raise Refused(f"{source.path}: the header {problem}.")
+        self._start = lines.mark()
         """Where the first entry begins."""
 
-    def after(self, place: Position) -> Iterator[FileEntry]:
-        """All entries from that place on, without empty lines. Raises Refused where there are no lines."""
-        lines = Lines(self._source, place)
+    def __iter__(self) -> Iterator[FileEntry]:
+        """All entries, without empty lines. Raises Refused where there are no lines."""
+        lines, empty = Lines(self._source, self._start), True
         while not lines.ended():
             try:
                 entry = read_entry(lines, self._format)
             except Invalid as fault:
                 raise Refused(f"{self._source.path}: {fault.problem}.") from None
             if entry.values is not None or entry.problem:
+                empty = False
                 yield entry
+        if empty and self._source.size:
+            yield FileEntry(Position(0, 1), lines.mark(), problem=NO_ENTRY)
 
     def columns(self) -> list[str]:
         """What the lines have: the header, or the names in the first entry of a file without one."""
-        entry = None if self.header else next(self.after(self.start), None)
+        entry = None if self.header else next(iter(self), None)
         return self.header if entry is None else [*(entry.values or ())]
 
 
 def _problem(header: list[str]) -> str:
     """What is wrong with the columns' names; "": nothing."""
-    if len(header) == 1:
-        other = next((each for each in (";", "\t", "|") if each in header[0]), "")
-        if other:
-            shown = "\\t" if other == "\t" else other
-            return f"is one column with {shown!r} in its name; say --delimiter '{shown}'"
     named: set[str] = set()
     for at, name in enumerate(header, 1):
         if not name:

@@ -11,6 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from mailroom.campaigns.definition import LANE, File
+from mailroom.campaigns.runs import BEGUN
 from mailroom.content.versions import CURRENT
 from mailroom.environment import (
     COMPOSE_KEPT_BACK_SECONDS,
@@ -59,6 +60,7 @@ class CampaignsStack(StageStack):
             sort_key="run",
             time_to_live_attribute=TTL,
         )
+        self.runs.add_index(BEGUN, "campaign", "begun_at")
         self._budgets, self._bulk = storage.budgets, [*self._lanes(settings)]
         self._limited = [(row, queue) for row, queue in self._bulk if row.channel.days]
         self.audience = Worker(self, settings, self._compose(settings, storage))

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import Result
 
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.runs import PageClaim
+from mailroom.campaigns.runs import BY_ITSELF, PageClaim
 from tests.support.ops.campaign import COLLECT, RUN, RUNS, World
 from tests.support.ops.campaign import run as cli
 
@@ -203,12 +203,14 @@ def test_the_status_names_messages_whose_ids_other_messages_have(world: World) -
 
 
 def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: World) -> None:
-    world.begun("2026-11-14T13:00Z", "s-0")
     world.collected()
+    world.begun("nov", "s-0", seconds_ago=60)
+    world.begun("2026-12-24T13:00Z", "s-1", seconds_ago=120)
     result = run("status", "weekly")
     assert result.stdout.startswith(f"weekly, run {RUN}\n")
     assert "Before:" in result.stdout
-    assert result.stdout.strip().splitlines()[-1].split()[:2] == ["2026-11-14T13:00Z", "collecting"]
+    rows = [line.split()[:2] for line in result.stdout.strip().splitlines()[-2:]]
+    assert rows == [["nov", "collecting"], ["2026-12-24T13:00Z", "collecting"]]
 
 
 def test_a_page_that_could_not_be_collected_says_why(world: World) -> None:
@@ -221,7 +223,7 @@ def test_a_page_that_could_not_be_collected_says_why(world: World) -> None:
 
 def test_a_run_that_has_stopped_by_itself_says_why(world: World) -> None:
     world.begun()
-    world.runs.stop("weekly", RUN, trouble="each of its first 54 messages has failed")
+    world.runs.stop("weekly", RUN, BY_ITSELF, trouble="each of its first 54 messages has failed")
     shown = run("status", "weekly").stdout
     assert "each of its first 54 messages has failed" in shown
     assert "was not collected" not in shown

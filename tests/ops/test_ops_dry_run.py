@@ -114,6 +114,14 @@ def test_a_dry_run_as_json_is_one_object(world: World) -> None:
     }
 
 
+def test_an_audience_of_faulty_entries_alone_exits_with_1(world: World) -> None:
+    page = {"recipients": 0, "refused": 1, "faults": ["line 1: is empty"], "samples": [], "cursor": None}
+    world.functions.answers["collect"] = lambda _: page
+    result = run()
+    assert result.exit_code == 1
+    assert "0 recipients on 1 pages; 1 entries are faulty." in result.stdout
+
+
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [

@@ -35,6 +35,14 @@ def test_each_refused_line_is_listed_by_its_number_its_column_and_what_is_wrong(
     assert [line for line, _, _ in others] == ["4", "5"]
 
 
+@pytest.mark.parametrize("column", ["=1+1", "+a", "-a", "@SUM(A1)"])
+def test_a_spreadsheet_runs_no_formula_that_a_refused_line_brings(tmp_path: Path, column: str) -> None:
+    file = tmp_path / "p.csv"
+    file.write_bytes(f"email,{column}\na@example.com,\udcff\n".encode(errors="surrogateescape"))
+    assert run("import", str(file), *MAIL).exit_code == 1
+    assert listed(file) == [["2", f"'{column}", "is not UTF-8; save the file as UTF-8"]]
+
+
 def test_lines_that_were_fixed_where_they_stand_are_put_by_the_next_run(stage: Stage, tmp_path: Path) -> None:
     file = write(tmp_path / "p.csv", "email,name", "a@example.com,A", "bad,B", "worse,C", "d@example.com,D")
     assert run("import", str(file), *MAIL).exit_code == 1

@@ -179,6 +179,39 @@ def test_a_value_that_no_message_can_carry_is_said(databases: Databases, value: 
     ]
 
 
+TIME = "is infinity, 24:00 or not of the years 1 to 9999; use NULL, or make a text of it"
+DEEP = "has over 32 levels of lists and objects; use fewer"
+NO_TEXT = "holds half of a surrogate pair, which UTF-8 has no bytes for; take it out"
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("'infinity'::timestamptz", TIME),
+        ("'-infinity'::timestamp", TIME),
+        ("'infinity'::date", TIME),
+        ("'12026-11-18'::date", TIME),
+        ("'0044-03-15 BC'::date", TIME),
+        ("'12026-11-18T13:00:00Z'::timestamptz", TIME),
+        ("'24:00'::time", TIME),
+        ("ARRAY['2026-11-18', 'infinity']::timestamptz[]", TIME),
+        ("(repeat('[', 33) || repeat(']', 33))::jsonb", DEEP),
+        ("(repeat('[', 5000) || repeat(']', 5000))::json", "has too many levels or digits; use fewer"),
+        ("('[' || repeat('9', 5000) || ']')::json", "has too many levels or digits; use fewer"),
+        ("""'{"a": ["\\ud83d"]}'::json""", NO_TEXT),
+        ("""'{"\\ud83d": 1}'::json""", NO_TEXT),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 1000])
+def test_a_row_that_python_cannot_hold_is_a_fault_and_the_others_go_on(
+    databases: Databases, value: str, problem: str, size: int
+) -> None:
+    rows = "generate_series(1, 3) AS key"
+    asked = audience(databases, f"SELECT key, CASE key WHEN 2 THEN {value} END AS more FROM {rows}")
+    assert keys(asked, size) == ["1", "3"]
+    assert faults(asked, size) == [f"key 2, column more: {problem}"]
+
+
 def test_a_key_that_may_not_be_shown_is_named_by_its_place(databases: Databases) -> None:
     query = "SELECT repeat('k', 101) AS key UNION SELECT E'a\\nb' UNION SELECT ''"
     assert faults(audience(databases, query)) == [

@@ -4,13 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from mailroom.campaigns.file_formats import CsvFormat
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom_stacks.settings.campaign import Audience
 from tests.support.stacks.campaign_folders import AUDIENCES, MODULE, NETWORK, WEEKLY, enabled, put, refused
 from tests.support.stacks.refusals import REMOVED, refusal
 
@@ -119,10 +116,6 @@ AUDIENCE = WEEKLY["audience"]
             {"audience": {**AUDIENCES["csv"], "location": "s3://people/all.xlsx"}},
             "audience.location: 's3://people/all.xlsx' does not fit ",
         ),
-        (
-            {"audience": {**AUDIENCES["csv"], "delimiter": ";;"}},
-            "audience.delimiter: ';;' is not one ASCII character; use , or ; or a tab.",
-        ),
     ],
 )
 def test_a_wrong_campaign_is_named_by_its_file_and_key(
@@ -150,17 +143,6 @@ def test_a_topic_that_synth_takes_is_one_that_messages_may_have(tmp_path: Path, 
         assert "topic: " in refused(put(tmp_path, topic=topic), "weekly")
     else:
         assert enabled(put(tmp_path, topic=topic), "weekly")
-
-
-def test_a_delimiter_that_synth_takes_is_one_that_files_may_have() -> None:
-    for delimiter in ["", ";;", *map(chr, range(0x100)), "\u2028", "🎉"]:
-        try:
-            CsvFormat(delimiter, ())
-        except Invalid:
-            with pytest.raises(ValidationError):
-                Audience(kind="file", delimiter=delimiter)
-        else:
-            assert Audience(kind="file", delimiter=delimiter).delimiter == delimiter
 
 
 def test_a_doubled_percent_sign_is_sqls_own(tmp_path: Path) -> None:

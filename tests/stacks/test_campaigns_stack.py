@@ -121,6 +121,16 @@ def test_runs_are_found_by_campaign_and_forgotten_by_ttl(weekly: Template) -> No
         {"AttributeName": "campaign", "KeyType": "HASH"},
         {"AttributeName": "run", "KeyType": "RANGE"},
     ]
+    assert table["GlobalSecondaryIndexes"] == [
+        {
+            "IndexName": "begun",
+            "KeySchema": [
+                {"AttributeName": "campaign", "KeyType": "HASH"},
+                {"AttributeName": "begun_at", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
+    ]
     assert table["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
     assert weekly.output("RunsTableName")
     assert weekly.output("RunsTableArn")

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from mailroom.errors import Invalid
+from mailroom.aws.dynamo_values import MAX_LEVELS
+from mailroom.errors import Invalid, lies_too_deep
 from mailroom.message.address import has_control
 
 if TYPE_CHECKING:
@@ -204,27 +205,47 @@ _PORTABLE_DIGITS = 18
 
 
 def portable(value: Any) -> Any:
-    """The value as JSON has it. Raises ValueError, which names the problem and never the value.
+    """The value as JSON has it. Raises ValueError, which names the problem and never the value; a ValueError
+    as the value, of which a database's driver could make none, is raised.
 
     Times become ISO 8601, UUIDs text, arrays lists. A `numeric` without decimals becomes a whole number; one
     with them becomes text, exactly as the database shows it: 12.50 stays a price, which a number would make
     12.5.
     """
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, bool | int):
         return value
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, float | Decimal):
         return _number(value)
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, UUID):
         return str(value)
-    if isinstance(value, list | tuple):
-        return [portable(each) for each in value]
-    if isinstance(value, dict):
-        return {str(name): portable(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | dict):
+        return _nested(value)
+    if isinstance(value, ValueError):
+        raise value
     bytes_like = isinstance(value, bytes | bytearray | memoryview)
     what = "holds bytes" if bytes_like else "is of a type that a message cannot carry"
     raise ValueError(f"{what}; leave it out, or make a text of it")
+
+
+def _nested(value: Any) -> Any:
+    if lies_too_deep(value, MAX_LEVELS):
+        raise ValueError(f"has over {MAX_LEVELS} levels of lists and objects; use fewer")
+    if isinstance(value, dict):
+        return {_text(str(name)): portable(each) for name, each in value.items()}
+    return [portable(each) for each in value]
+
+
+def _text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        problem = "holds half of a surrogate pair, which UTF-8 has no bytes for; take it out"
+        raise ValueError(problem) from None
+    return text
 
 
 def _number(value: float | Decimal) -> float | int | str:

@@ -101,7 +101,12 @@ def chunked(people: Iterable[Recipient], most: int) -> tuple[list[list[Recipient
     faults: list[Fault] = []
     left = 0
     for each in people:
-        size = len(msgspec.json.encode(each)) + 1
+        try:
+            size = len(msgspec.json.encode(each)) + 1
+        except (UnicodeEncodeError, RecursionError):
+            problem = "holds half of a surrogate pair, or too many levels of lists and objects; correct it"
+            faults.append(Fault(f"entry {each.key}", "", problem))
+            continue
         if size > MAX_CHUNK_BYTES:
             problem = f"has {size} bytes of attributes; use at most {MAX_CHUNK_BYTES}"
             faults.append(Fault(f"entry {each.key}", "", problem))

@@ -39,8 +39,8 @@ class File(Struct, frozen=True, tag_field="kind", tag="file"):
     location: str
     key: str
     columns: tuple[str, ...] = ()
-    delimiter: str = ","
-    """The separator of cells in a CSV file."""
+    map: dict[str, str] = {}
+    """Attributes that columns of the file become: `{"First Name": "first_name"}`."""
 
 
 class Module(Struct, frozen=True, tag_field="kind", tag="module"):

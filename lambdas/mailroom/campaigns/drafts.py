@@ -22,7 +22,8 @@ Item = dict[str, Any]
 
 ADDRESS = frozenset({"to", "email", "platform", "time_zone", "locale"})
 """Attributes of a message that an audience may give. Its other columns are variables, and a column named like
-a further attribute (`bcc`, `headers`) is dropped: the author of a file need not be allowed to send."""
+a further attribute (`bcc`, `headers`) is dropped: the author of a file need not be allowed to send. An empty
+cell of these attributes counts as missing."""
 
 COPIES = frozenset({"cc", "bcc"})
 
@@ -145,7 +146,11 @@ def item_of(
     composed, and last what makes the item this campaign's, which none of these may set. Raises Invalid for
     what a module may not compose. The id is that of a dry run; a run adds what nobody can guess."""
     kept = _names(contract) - ADDRESS
-    columns = {name: value for name, value in recipient.attributes.items() if name not in kept}
+    columns = {
+        name: value
+        for name, value in recipient.attributes.items()
+        if name not in kept and (value != "" or name not in ADDRESS)
+    }
     own: Item = {
         "id": f"{chunk.campaign}#{chunk.run}#{recipient.key}",
         "event_type": definition.channel,

@@ -16,6 +16,7 @@ from mailroom.campaigns.definition import File
 from mailroom.campaigns.file_formats import (
     CHUNK_BYTES,
     LOCATION,
+    NO_ENTRY,
     CsvFormat,
     Format,
     JsonLinesFormat,
@@ -49,19 +50,32 @@ class FileAudience(Struct, frozen=True):
             lines.skip_mark_of_utf8()
         rows = self._read(lines, page.size, self._format(lines, cursor))
         if lines.ended():
+            if page.cursor is None and source.size and not len(rows):
+                rows.refuse("line 1", "", NO_ENTRY)
             return rows.found(None)
         end = lines.mark()
         return rows.found(cursor | {"offset": end.offset, "line": end.line, "etag": source.etag})
 
     def _format(self, lines: Lines, cursor: dict[str, Any]) -> Format:
-        """How the file is written. The cursor carries the header of a CSV file from page to page."""
+        """How the file is written. The cursor carries what the first lines of a CSV file said from page to
+        page."""
         asked = self.definition
         if asked.location.endswith(".jsonl"):
             return JsonLinesFormat()
-        if "header" not in cursor:
-            cursor["header"] = read_header(lines, asked.delimiter)
-            check_columns(cursor["header"], asked.key, asked.columns)
-        return CsvFormat(asked.delimiter, cursor["header"])
+        if "header" in cursor:
+            return CsvFormat(cursor["delimiter"], cursor["header"])
+        csv = read_header(lines)
+        for column in asked.map:
+            if column not in csv.header:
+                known = ", ".join(csv.header)
+                raise Invalid("audience.map", f"the audience has no column {column!r}; it has: {known:.300}")
+        check_columns([asked.map.get(name, name) for name in csv.header], asked.key, asked.columns)
+        cursor |= {"delimiter": csv.delimiter, "header": csv.header}
+        return csv
+
+    def _renamed(self, values: dict[str, Any]) -> dict[str, Any]:
+        names = self.definition.map
+        return {names.get(name, name): value for name, value in values.items()} if names else values
 
     def _read(self, lines: Lines, size: int, format_: Format) -> Rows:
         rows = Rows(self.definition.key, self.definition.columns)
@@ -71,7 +85,7 @@ class FileAudience(Struct, frozen=True):
             entry = read_entry(lines, format_)
             where = f"line {entry.begin.line}"
             if entry.values is not None:
-                rows.add(where, entry.values)
+                rows.add(where, self._renamed(entry.values))
             elif entry.problem:
                 rows.refuse(where, entry.column, entry.problem)
             end = entry.end

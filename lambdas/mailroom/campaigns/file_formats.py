@@ -1,25 +1,27 @@
 """How the entries of a file are written: CSV (RFC 4180) and JSON Lines. One entry is read at a time, from any
 byte on, with no more of the file in memory than an entry and a chunk.
 
-Campaigns read files in S3, and `mailroom import` on an operator's machine. Python's own CSV reader does not
-fit: it works on text, knows neither its byte offset nor the cell that is not text, and reads on to the file's
-end after a quote that is not closed.
+Campaigns read files in S3, and `mailroom import` on an operator's machine. Python's CSV reader gets the lines
+of one entry at a time, so the byte at which the next entry begins is known.
 """
 
-import math
+import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from mailroom.errors import MAX_DEPTH, NUMBERS, Invalid, too_deep
+from mailroom.aws.dynamo_values import MAX_LEVELS
+from mailroom.errors import NUMBERS, Invalid, too_deep
 
 CHUNK_BYTES = 256 * 1024
 """Asked for at once: more than a page of ordinary lines, so that a page is mostly one request."""
 MAX_RECORD_BYTES = 256 * 1024
 """Bytes of one entry, with all its lines."""
+MAX_COLUMNS = 1000
+"""Columns of a CSV file: an entry has a value for each, also if its line has none."""
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Beyond that a file has no lines, and the search for the next one would outlast the function."""
 
@@ -55,7 +57,7 @@ class Readable(Protocol):
 
 
 class Lines:
-    """Reads a file's lines forwards, and back to where the last mark was set."""
+    """Reads a file's lines forwards, and from any earlier place on again."""
 
     def __init__(self, source: Readable, start: Position) -> None:
         self._source = source
@@ -63,21 +65,10 @@ class Lines:
         self._base = start.offset
         """The offset of the first of the bytes."""
         self._at = 0
-        self._kept = 0
-        """Where in the bytes the last mark is: from there on they are kept."""
         self._line = start.line
-        self._vain: tuple[float, str] = (0, "")
-
-    @property
-    def vain(self) -> str | None:
-        """What is wrong with a record whose quote is open here, where an earlier look has told already; None:
-        nobody knows. Else a file of lines that each open a quote would be read once for each of them."""
-        limit, problem = self._vain
-        return problem if self._base + self._at < limit else None
-
-    def learn(self, problem: str, less: float = 0) -> None:
-        """A quote that is open at the begin of a line up to here, `less` so many bytes, has this problem."""
-        self._vain = (self._base + self._at - less, problem)
+        self.unclosed = 0
+        """How far a quote was followed in vain: before that offset, an entry is one line. Otherwise a file of
+        lines that each open a quote would be read once for each of them."""
 
     def skip_mark_of_utf8(self) -> None:
         """Skip the byte order mark that some programs put before the first line. Raises Invalid where the
@@ -91,80 +82,62 @@ class Lines:
 
     def mark(self) -> Position:
         """Where the next line begins; `back` can return to it."""
-        self._kept = self._at
         return Position(self._base + self._at, self._line)
 
     def back(self, mark: Position) -> None:
-        """Go back to a place at the last mark or behind it."""
-        if mark.offset < self._base:  # a line that was too long was let go, and what stood before it
-            self._bytes, self._base, self._kept = b"", mark.offset, 0
-        self._at = mark.offset - self._base
-        self._line = mark.line
+        """Go back to a place where a line begins."""
+        if mark.offset < self._base:  # dropped: it is read again
+            self._bytes, self._base = b"", mark.offset
+        self._at, self._line = mark.offset - self._base, mark.line
 
     def next(self) -> bytes:
         """The next line with its line break; empty: there is none. Raises ParseError, behind the line, if the
         line is longer than an entry may be."""
-        end = self._bytes.find(b"\n", self._at) + 1 or self._fetched_end()
+        skipped = 0
+        while not (end := self._bytes.find(b"\n", self._at) + 1):
+            if (size := len(self._bytes) - self._at) > MAX_RECORD_BYTES:
+                self._at, skipped = len(self._bytes), skipped + size
+            if skipped > MAX_LINE_BYTES:
+                long = f"over {MAX_LINE_BYTES // 2**20} MiB"
+                raise Invalid(LOCATION, f"line {self._line} has {long}; put a line break behind each entry")
+            if not self._fetch():
+                end = len(self._bytes)
+                break
         line = self._bytes[self._at : end]
         self._at = end
         self._line += 1
+        if skipped or len(line) > MAX_RECORD_BYTES:
+            raise ParseError(None, TOO_LONG)
         return line
 
     def ended(self) -> bool:
         """Whether the file has no further byte. False while its size is not known."""
         return self._source.size is not None and self._base + self._at >= self._source.size
 
-    def _fetched_end(self) -> int:
-        """Where in the bytes the present line ends, with as many fetched as it takes."""
-        looked = len(self._bytes) - self._at
-        while self._fetch():
-            end = self._bytes.find(b"\n", self._at + looked) + 1
-            if end:
-                break
-            looked = len(self._bytes) - self._at
-            if looked > MAX_RECORD_BYTES:
-                self._skip()
-                raise ParseError(None, TOO_LONG)
-        else:
-            end = len(self._bytes)
-        return end
-
     def _fetch(self) -> bool:
-        """Read more bytes; those before the mark are dropped."""
+        """Read more bytes; those before the present line are dropped."""
         more = self._source.read(self._base + len(self._bytes))
-        self._bytes = self._bytes[self._kept :] + more
-        self._base += self._kept
-        self._at -= self._kept
-        self._kept = 0
+        self._bytes = self._bytes[self._at :] + more
+        self._base, self._at = self._base + self._at, 0
         return bool(more)
 
-    def _skip(self) -> None:
-        """Skip the rest of a line that is too long, and keep nothing of it."""
-        begin, end = self._base + self._at, 0
-        while not end:
-            self._at = self._kept = len(self._bytes)
-            if self._base + self._at - begin > MAX_LINE_BYTES:
-                size = f"over {MAX_LINE_BYTES // 2**20} MiB"
-                raise Invalid(LOCATION, f"line {self._line} has {size}; put a line break behind each entry")
-            if not self._fetch():
-                break
-            end = self._bytes.find(b"\n") + 1
-        self._at = end or self._at
-        self._line += 1
 
-
-QUOTE = b'"'
-_QUOTED = re.compile(rb'[^"]*+(?:""[^"]*+)*+')
-"""The inside of a quoted cell, as far as it stands in a line."""
 TOO_LONG = f"is longer than {MAX_RECORD_BYTES // 1024} KiB; shorten it"
-_SUSPECT = frozenset("=@\t\r+-")
-"""What a spreadsheet takes for the begin of a formula (OWASP, CSV Injection)."""
-_SIGNED = re.compile(r"[+-](?:\d[\d.,]*|[.,]\d+)(?:[eE][+-]?\d{1,3})?%?")
-_PHONE = re.compile(r"\+\(?\d[\d ()./-]{0,40}")
-_NUL = "\0"
-_NOT_CLOSED = "has a quote that is not closed; close it, or double it"
+NO_ENTRY = "is followed by no entry; put each one on a line of its own, which ends with LF or CR LF"
+"""The problem of a file that has bytes and no entry."""
+DELIMITERS = (b",", b";", b"\t", b"|")
+"""Delimiters that a header may have. A file may name another one in its first line, such as `sep=^`, which
+Excel knows as well."""
+_NAMED_DELIMITER = re.compile(rb'"?sep=([\t -!#-~])"?[\r\n]*', re.IGNORECASE)
+_QUOTED = re.compile(rb'"[^"]*"')
+_NOT_CLOSED = f"has a quote that is not closed within {MAX_RECORD_BYTES // 1024} KiB; close it, or double it"
+_STRAY = (
+    "has text behind a closing quote, or a carriage return alone; double the quotes within a cell, and end "
+    "lines with LF or CR LF"
+)
 _NOT_UTF8 = "is not UTF-8; save the file as UTF-8"
 _NO_NUMBER = "holds a number that no message can carry; use up to 38 digits, 1E-130 to 1E+125"
+csv.field_size_limit(MAX_RECORD_BYTES)
 _decoder = msgspec.json.Decoder(float_hook=NUMBERS.create_decimal)
 """Numbers keep all their digits; a float keeps some seventeen. A number that no item can hold raises
 ArithmeticError here: later, it would fail the messages of others as well."""
@@ -212,30 +185,29 @@ class JsonLinesFormat:
             raise ParseError(None, _NO_NUMBER) from None
         if not isinstance(values, dict):
             raise ParseError(None, "is not a JSON object; use one a line")
-        if too_deep(line, values):
-            raise ParseError(None, f"has over {MAX_DEPTH} levels of lists and objects; use fewer")
+        if too_deep(line, values, 1 + MAX_LEVELS):
+            raise ParseError(None, f"has over {MAX_LEVELS} levels of lists and objects; use fewer")
         return values
 
 
-class CsvFormat:
-    """Cells by the columns of the header. Raises Invalid for a bad delimiter."""
+class CsvFormat(Struct, frozen=True):
+    """Cells by the columns of the header."""
 
-    def __init__(self, delimiter: str, header: Sequence[str]) -> None:
-        self.header = header
-        self._delimiter = _checked(delimiter)
+    delimiter: str
+    header: Sequence[str]
 
     def values(self, lines: Lines) -> dict[str, Any] | None:
-        """The cells of the next record; None: the line is empty. Raises ParseError."""
-        cells = _record(lines, self._delimiter)
-        if not cells:
+        """The cells of the next record, in which empty ones at its end may be missing; None: it has none but
+        empty ones. Raises ParseError."""
+        cells, columns = _record(lines, self.delimiter), len(self.header)
+        if not any(cells):
             return None
-        if len(cells) != len(self.header):
-            number = f"{len(cells)} cell" if len(cells) == 1 else f"{len(cells)} cells"
+        if any(cells[columns:]):
             problem = (
-                f"has {number} where the header has {len(self.header)}; quote cells that hold the delimiter"
+                f"has {len(cells)} cells where the header has {columns}; quote cells that hold the delimiter"
             )
             raise ParseError(None, problem)
-        return dict(zip(self.header, _texts(cells), strict=True))
+        return dict(zip(self.header, [*cells, *[""] * (columns - len(cells))], strict=False))
 
 
 Format = JsonLinesFormat | CsvFormat
@@ -253,144 +225,54 @@ def read_entry(lines: Lines, format_: Format) -> FileEntry:
     return FileEntry(begin, lines.mark(), values)
 
 
-def read_header(lines: Lines, delimiter: str) -> list[str]:
-    """The columns that a CSV file's first line names. Raises Invalid."""
+def read_header(lines: Lines) -> CsvFormat:
+    """Read the columns that a CSV file's first line names, and the delimiter: the one of DELIMITERS that
+    stands there most often, or that of a line `sep=;` before it. Raises Invalid."""
+    begin, problem, cells = lines.mark(), "is empty; it must name the columns", list[str]()
     try:
-        cells = _record(lines, _checked(delimiter))
-        header = [cell.decode().strip() for cell in cells]
-        problem = "" if header else "is empty; it must name the columns"
-    except UnicodeDecodeError:
-        problem = _NOT_UTF8
+        first = lines.next()
+        if named := _NAMED_DELIMITER.fullmatch(first):
+            begin, delimiter = lines.mark(), named[1].decode("latin-1")
+        else:
+            lines.back(begin)
+            delimiter = max(DELIMITERS, key=_QUOTED.sub(b"", first).count).decode()
+        cells = _record(lines, delimiter)
+        if len(cells) > MAX_COLUMNS:
+            problem = f"has {len(cells)} columns; use at most {MAX_COLUMNS}"
     except ParseError as fault:
         problem = fault.problem
-    if problem:
-        raise Invalid("audience.columns", f"line 1, the header, {problem}")
-    return header
+    if not 0 < len(cells) <= MAX_COLUMNS:
+        raise Invalid("audience.columns", f"line {begin.line}, the header, {problem}")
+    return CsvFormat(delimiter, [cell.strip() for cell in cells])
 
 
-def _checked(delimiter: str) -> bytes:
-    found = delimiter.encode()
-    if len(found) != 1 or found in QUOTE + b"\r\n":
-        raise Invalid("audience.delimiter", "is not one ASCII character; use , or ; or a tab")
-    return found
-
-
-def _texts(cells: list[bytes]) -> list[str]:
-    """The cells as text. Raises ParseError for the first that is not text, or that a program might run."""
-    texts = []
+def _record(lines: Lines, delimiter: str) -> list[str]:
+    """The next record; [] for an empty line, and at the end. Raises ParseError. After a fault of quotes, the
+    second line is next: what comes after a quote that was not closed may be fine."""
+    line = lines.next()
+    second = lines.mark()
+    try:
+        cells = next(csv.reader(_lines_of_record(line, lines), delimiter=delimiter, strict=True), [])
+    except (csv.Error, ParseError) as error:
+        lines.unclosed = max(lines.unclosed, lines.mark().offset)
+        lines.back(second)
+        raise ParseError(None, _STRAY if isinstance(error, csv.Error) else _NOT_CLOSED) from None
     for at, cell in enumerate(cells):
         try:
-            text = cell.decode()
-        except UnicodeDecodeError:
+            cell.encode()
+        except UnicodeEncodeError:
             raise ParseError(at, _NOT_UTF8) from None
-        if text and (text[0] in _SUSPECT or _NUL in text):
-            _check(at, text)
-        texts.append(text)
-    return texts
+        if "\0" in cell:
+            raise ParseError(at, "holds a NUL character; take it out")
+    return cells
 
 
-def _check(at: int, text: str) -> None:
-    if _NUL in text:
-        raise ParseError(at, "holds a NUL character; take it out")
-    if not (_SIGNED.fullmatch(text) or _PHONE.fullmatch(text)):
-        raise ParseError(at, f"begins with {text[0]!r}, as a formula does; take that out")
-
-
-def _record(lines: Lines, delimiter: bytes) -> list[bytes]:
-    """The next record; [] for an empty line, and at the end.
-
-    It may be several lines long, where a quoted cell holds line breaks. Raises ParseError behind
-    the first line: what comes after a quote that was not closed may be fine.
-    """
-    start = lines.mark()
-    line = lines.next()
-    if QUOTE not in line:
-        bare = _without_break(line)
-        return bare.split(delimiter) if bare else []
-    try:
-        return _read_on(lines, line, delimiter)
-    except ParseError:
-        lines.back(Position(start.offset + len(line), start.line + 1))
-        raise
-
-
-def _read_on(lines: Lines, line: bytes, delimiter: bytes) -> list[bytes]:
-    """The cells of the record that begins with this line. A quote that stays open for too long is followed
-    for as long again: what is learned so spares the lines on the way a look of their own. Raises
-    ParseError."""
-    cells: list[bytes] = []
-    open_, size, late = None, 0, None
-    try:
-        while line:
-            size += len(line)
-            open_ = _read_line(line, delimiter, cells, open_)
-            if open_ is None:
-                break
-            _check_known(lines, cells)
-            if late is None and size > MAX_RECORD_BYTES:
-                late = len(cells)
-            line = _more(lines, size)
-    except ParseError as fault:
-        if lines.vain is None:
-            lines.learn(fault.problem)
-        raise
-    if line and late is None:
-        return cells
-    if not line and lines.ended():
-        lines.learn(_NOT_CLOSED, -math.inf)
-    else:
-        # Another record may be whole that begins later and has the same end, or ends a little later.
-        lines.learn(_NOT_CLOSED, MAX_RECORD_BYTES + len(line) if size > MAX_RECORD_BYTES else 0)
-    raise ParseError(len(cells) if late is None else late, _NOT_CLOSED)
-
-
-def _check_known(lines: Lines, cells: list[bytes]) -> None:
-    if (problem := lines.vain) is not None:
-        raise ParseError(len(cells), problem)
-
-
-def _more(lines: Lines, size: int) -> bytes:
-    """The next line; empty: there is none that may belong to a record of that size so far."""
-    try:
-        return lines.next() if size <= 2 * MAX_RECORD_BYTES else b""
-    except ParseError:
-        return b""
-
-
-def _read_line(
-    line: bytes, delimiter: bytes, cells: list[bytes], open_: bytearray | None
-) -> bytearray | None:
-    """Add a line's cells to those of its record. `open_` is what the lines before have of a quoted cell that
-    is not closed; returned is what such a cell has now. None: there is none. Raises ParseError."""
-    at = 0
-    while True:
-        if open_ is None and not line.startswith(QUOTE, at):
-            end = line.find(delimiter, at)
-            if end < 0:
-                cells.append(_without_break(line[at:]))
-                return None
-            cells.append(line[at:end])
-            at = end + 1
-            continue
-        if open_ is None:
-            open_, at = bytearray(), at + 1
-        inside = _QUOTED.match(line, at)
-        assert inside is not None  # it may be empty
-        open_ += inside[0]
-        close = inside.end()
-        if close == len(line):
-            return open_
-        cells.append(bytes(open_).replace(QUOTE * 2, QUOTE))
-        open_, at = None, close + 2
-        if not line.startswith(delimiter, close + 1):
-            if _without_break(line[close + 1 : close + 4]):
-                raise ParseError(
-                    len(cells) - 1, "has text behind its closing quote; double the quotes within"
-                )
-            return None
-
-
-def _without_break(line: bytes) -> bytes:
-    if line.endswith(b"\n"):
-        return line[:-2] if line.endswith(b"\r\n") else line[:-1]
-    return line
+def _lines_of_record(line: bytes, lines: Lines) -> Iterator[str]:
+    """A record's lines: the reader asks for a further one while a quote is open. Bytes that are not UTF-8 are
+    lone surrogates. Raises ParseError for a record without an end."""
+    size = 0
+    while line and (size := size + len(line)) <= MAX_RECORD_BYTES:
+        yield line.decode(errors="surrogateescape")
+        line = b"" if lines.mark().offset < lines.unclosed else lines.next()
+    if size:
+        raise ParseError(None, _NOT_CLOSED)

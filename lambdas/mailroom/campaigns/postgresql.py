@@ -11,7 +11,10 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from psycopg import Connection, ProgrammingError, errors, sql
+from psycopg import Connection, DataError, ProgrammingError, adapters, errors, sql
+from psycopg.abc import AdaptContext
+from psycopg.adapt import Loader
+from psycopg.pq import Format
 
 from mailroom.campaigns.audience import Found, Page, Rows, check_columns, name_of, portable
 from mailroom.campaigns.definition import Postgresql
@@ -27,6 +30,33 @@ _FIRST, _LATER = "audience.{key} IS NOT NULL", "audience.{key} > %(after)s"
 _KEYLESS = "SELECT count(*) FROM (\n{query}\n) AS audience WHERE audience.{key} IS NULL"
 
 _Row = dict[str, Any]
+
+
+def _guarded(name: str, problem: str) -> type[Loader]:
+    """A loader of the type of that name. Of a value that Python cannot hold it makes a ValueError, which
+    `portable` raises: if the loader raised it, the whole page would be lost."""
+    driver: Any = adapters.get_loader(adapters.types[name].oid, Format.TEXT)
+
+    class Guarded(Loader):
+        def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+            super().__init__(oid, context)
+            self._driver = driver(oid, context)
+
+        def load(self, data: Any) -> Any:
+            try:
+                return self._driver.load(data)
+            except (DataError, ValueError, RecursionError, OverflowError):
+                return ValueError(problem)
+
+    return Guarded
+
+
+_NO_TIME = "is infinity, 24:00 or not of the years 1 to 9999; use NULL, or make a text of it"
+_NO_JSON = "has too many levels or digits; use fewer"
+_LOADERS = {
+    **{name: _guarded(name, _NO_TIME) for name in ("date", "time", "timetz", "timestamp", "timestamptz")},
+    **{name: _guarded(name, _NO_JSON) for name in ("json", "jsonb")},
+}
 
 
 class PostgresqlAudience:
@@ -109,8 +139,11 @@ def _asked(
         "after": page.cursor,
         "limit": page.size + 1,
     }
+    cursor = connection.cursor()
+    for name, loader in _LOADERS.items():
+        cursor.adapters.register_loader(name, loader)
     try:
-        cursor = connection.execute(query, values)
+        cursor.execute(query, values)
     except errors.InsufficientPrivilege:
         raise  # the query may be right: what is missing is a grant
     except ProgrammingError as error:

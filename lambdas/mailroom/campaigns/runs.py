@@ -153,6 +153,10 @@ MAX_TROUBLE = 500
 """Characters of the sentence."""
 
 
+BEGUN = "begun"
+"""The table's index of each campaign's runs by the time of their first start."""
+
+
 class Runs(Struct, frozen=True):
     """The runs of one stage. `lease` is how long a worker may hold a page before it counts as crashed, `ttl`
     how long a run's item lives after its last change (None: as long as it did before); both in seconds."""
@@ -171,15 +175,17 @@ class Runs(Struct, frozen=True):
         return convert(plain(reply["Item"]), Run) if "Item" in reply else None
 
     def of_campaign(self, campaign: str, most: int = 10) -> list[Run]:
-        """The latest runs of a campaign, by name; those named by their time are then the newest first."""
+        """The latest runs of a campaign, by the time of their first start, the newest first."""
         reply = self.client.query(
             TableName=self.table,
+            IndexName=BEGUN,
             KeyConditionExpression="campaign = :campaign",
             ExpressionAttributeValues={":campaign": string(campaign)},
             ScanIndexForward=False,
             Limit=most,
         )
-        return [convert(plain(item), Run) for item in reply["Items"]]
+        runs = (self.read(campaign, item["run"]["S"]) for item in reply["Items"])
+        return [run for run in runs if run is not None]
 
     def begin(
         self,

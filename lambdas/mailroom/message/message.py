@@ -585,6 +585,9 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
     if contract is None:
         raise Invalid("event_type", f"{key.event_type!r:.60} is no channel here; use {', '.join(contracts)}")
     _check_id(key.id)
+    locale = item.get("locale")
+    if isinstance(locale, str) and issubclass(contract, Templated):
+        item = {**item, "locale": locale.replace("_", "-")}  # pt_BR, as POSIX and Java write pt-BR
     try:
         message = msgspec.convert({**item, "variables": item}, contract)
     except msgspec.ValidationError as error:

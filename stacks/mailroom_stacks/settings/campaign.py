@@ -70,12 +70,6 @@ def _topic(name: str) -> str:
     return name
 
 
-def _delimiter(text: str) -> str:
-    if len(text) != 1 or not text.isascii() or text in '"\r\n':
-        raise ValueError("is not one ASCII character; use , or ; or a tab")
-    return text
-
-
 class Schedule(Section):
     """When the campaign starts by itself."""
 
@@ -100,8 +94,8 @@ class Audience(Section):
     """For postgresql: one SELECT; %(scheduled_at)s in it is the run's time."""
     location: str | None = Field(default=None, pattern=_LOCATION)
     """For file: s3://bucket/key, whose ending .csv or .jsonl is the format."""
-    delimiter: Annotated[str, AfterValidator(_delimiter)] | None = None
-    """For a CSV file: the separator of cells; a comma by default."""
+    map: dict[str, Annotated[str, Field(min_length=1)]] | None = None
+    """For file: the attribute that a column becomes, as in {"First Name" = "first_name"}."""
 
 
 class Unless(Section):

@@ -359,7 +359,6 @@ def _audience(kind: str) -> Callable[[Any], object]:
 def _imported(kind: Any, **changes: Any) -> Callable[[Aws], Callable[[Any], object]]:
     known: dict[str, Any] = {
         "format": kind,
-        "delimiter": ",",
         "channel": "mail",
         "id_prefix": "p",
         "id_column": "",
@@ -378,7 +377,7 @@ def _imported(kind: Any, **changes: Any) -> Callable[[Aws], Callable[[Any], obje
                 entries = FileEntries(source, options)
                 if entries.header:
                     judge.check_header(entries.header)
-                for entry in entries.after(entries.start):
+                for entry in entries:
                     judge.judged(entry)
 
         return read

@@ -8,12 +8,13 @@ from typing import Any
 
 import boto3
 from botocore.exceptions import ClientError
+from msgspec import structs
 from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom.budget import Budget, PerDay
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.runs import PageClaim, Runs
+from mailroom.campaigns.runs import BEGUN, PageClaim, Runs
 from mailroom_ops import cli
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
@@ -107,7 +108,7 @@ class World:
 
     def _make(self) -> None:
         self.sqs.create_queue(QueueName=COLLECT)
-        make_table(self.dynamodb, RUNS, "campaign", "run")
+        make_runs(self.dynamodb)
         for name, text in (("weekly", TOML), ("news", BY_HAND), ("draft", BY_HAND)):
             self.write(f"campaigns/{name}/campaign.toml", text)
         self.write("cdk.json", json.dumps(CDK))
@@ -127,9 +128,16 @@ class World:
         found = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
         return [json.loads(each["Body"]) for each in found.get("Messages", [])]
 
-    def begun(self, run: str = RUN, start: str = "s-1", scheduled_at: str = "2026-11-21T13:59:00Z") -> None:
+    def begun(
+        self,
+        run: str = RUN,
+        start: str = "s-1",
+        scheduled_at: str = "2026-11-21T13:59:00Z",
+        seconds_ago: float = 0,
+    ) -> None:
         """A run that was started, and had its first page."""
-        assert self.runs.begin("weekly", run, start, scheduled_at)
+        runs = structs.replace(self.runs, clock=lambda: NOW - seconds_ago)
+        assert runs.begin("weekly", run, start, scheduled_at)
 
     def collected(
         self, *faults: Fault, run: str = RUN, start: str = "s-1", recipients: int = 40, **counts: int
@@ -212,6 +220,24 @@ class World:
                 "RoleArn": "arn:aws:iam::123456789012:role/r",
             },
         )
+
+
+def make_runs(dynamodb: Any) -> None:
+    """The table of runs with its index."""
+    keys = [("campaign", "S"), ("run", "S"), ("begun_at", "N")]
+    by_name, by_time = (
+        [{"AttributeName": "campaign", "KeyType": "HASH"}, {"AttributeName": name, "KeyType": "RANGE"}]
+        for name in ("run", "begun_at")
+    )
+    dynamodb.create_table(
+        TableName=RUNS,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in keys],
+        KeySchema=by_name,
+        GlobalSecondaryIndexes=[
+            {"IndexName": BEGUN, "KeySchema": by_time, "Projection": {"ProjectionType": "KEYS_ONLY"}}
+        ],
+    )
 
 
 def make_table(dynamodb: Any, name: str, *keys: str) -> None:

@@ -83,7 +83,7 @@ def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a script's background ignores Ctrl-C
     death = Death(event, int(number))
     _arm(death)
-    words: dict[str, Any] = dict.fromkeys(("format_", "delimiter", "id_prefix", "id_column"))
+    words: dict[str, Any] = dict.fromkeys(("format_", "id_prefix", "id_column"))
     options = options_of(file, channel="mail", sets=["subject=Hello", "text=Hi"], maps=(), only=(), **words)
     with closing(Source(file)) as source, counts.open("r+b") as opened:
         client = StubDynamoDB(mmap.mmap(opened.fileno(), 0), death)

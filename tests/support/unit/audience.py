@@ -75,16 +75,15 @@ def refusal(code: str, status: int) -> ClientError:
     return ClientError(answer, "GetObject")
 
 
-def csv(
-    content: Content | bytes, key: str = "id", columns: Sequence[str] = (), delimiter: str = ","
-) -> FileAudience:
-    """An audience of a CSV file with this content."""
-    return FileAudience(File(LOCATION, key, tuple(columns), delimiter), Bucket(content))  # type: ignore[arg-type]
+def csv(content: Content | bytes, key: str = "id", columns: Sequence[str] = (), **names: str) -> FileAudience:
+    """An audience of a CSV file with this content; `names` are the columns of attributes."""
+    definition = File(LOCATION, key, tuple(columns), {column: name for name, column in names.items()})
+    return FileAudience(definition, Bucket(content))  # type: ignore[arg-type]
 
 
-def jsonl(content: bytes, key: str = "id", columns: Sequence[str] = ()) -> FileAudience:
-    """An audience of a JSON Lines file with this content."""
-    definition = File(JSON_LINES, key, tuple(columns))
+def jsonl(content: bytes, key: str = "id", columns: Sequence[str] = (), **names: str) -> FileAudience:
+    """An audience of a JSON Lines file with this content; `names` are the columns of attributes."""
+    definition = File(JSON_LINES, key, tuple(columns), {column: name for name, column in names.items()})
     return FileAudience(definition, Bucket(content))  # type: ignore[arg-type]
 
 

@@ -21,6 +21,13 @@ def test_each_line_is_a_recipient(begin: bytes, size: int) -> None:
     ]
 
 
+def test_a_column_becomes_the_attribute_that_the_campaign_maps_it_to() -> None:
+    audience = jsonl(
+        b'{"User": 7, "First Name": "Ann"}\n{"User": 8}\n', "user", user="User", name="First Name"
+    )
+    assert people(audience) == [Recipient("7", {"user": 7, "name": "Ann"}), Recipient("8", {"user": 8})]
+
+
 def test_an_empty_file_is_an_audience_of_nobody() -> None:
     (found,) = pages(jsonl(b""))
     assert (found.recipients, found.faults, found.cursor) == ([], [], None)
@@ -50,6 +57,10 @@ NO_NUMBER = "line 2: holds a number that no message can carry; use up to 38 digi
         (b'{"id": 2, "email": "\xff"}', "line 2: is not JSON in UTF-8 ("),
         (b"{" * 9000, "line 2: is not JSON in UTF-8 ("),
         (b'{"a":' * 9000, "line 2: is not JSON in UTF-8 ("),
+        (
+            b'{"id": 2, "email": "b", "n": %s}' % (b"[" * 33 + b"]" * 33),
+            "line 2: has over 32 levels of lists",
+        ),
         (b'{"email": "b"}', EMPTY_KEY),
         (b'{"id": "", "email": "b"}', EMPTY_KEY),
         (b'{"id": " \\t", "email": "b"}', EMPTY_KEY),

@@ -73,6 +73,11 @@ def test_an_address_in_to_is_taken_as_well() -> None:
     assert made(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
 
 
+def test_an_empty_cell_of_an_attribute_counts_as_missing() -> None:
+    cells = {"locale": "", "time_zone": "", "city": ""}
+    assert made(Recipient("17", {**ADA.attributes, **cells})) == {**made(), "city": ""}
+
+
 def test_a_campaigns_window_goes_by_the_time_zone_of_each_row() -> None:
     hours = {"from": "09:00", "to": "20:00", "zone": "Europe/Berlin"}
     item = made(
@@ -116,6 +121,15 @@ def test_somebody_too_large_for_a_chunk_is_named_by_key() -> None:
     chunks, (fault,) = chunked([ADA, Recipient("large", {"story": "x" * MAX_CHUNK_BYTES})], 3)
     assert [[each.key for each in chunk] for chunk in chunks] == [["17"]]
     assert str(fault).startswith("entry large: has 2621")
+
+
+def test_somebody_of_whom_json_has_no_text_is_named_by_key_and_the_others_go_on() -> None:
+    people = [Recipient(str(number), {"name": name}) for number, name in enumerate(("a", "\ud83d", "c"))]
+    chunks, faults = chunked(people, 50)
+    assert [[each.key for each in chunk] for chunk in chunks] == [["0", "2"]]
+    assert [str(each) for each in faults] == [
+        "entry 1: holds half of a surrogate pair, or too many levels of lists and objects; correct it"
+    ]
 
 
 def test_nobody_makes_no_chunk() -> None:

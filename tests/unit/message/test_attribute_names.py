@@ -149,8 +149,14 @@ def test_a_locale_that_is_a_language_tag_is_valid(locale: str) -> None:
     parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "locale": locale}, CONTRACTS)
 
 
+def test_a_locale_with_an_underscore_is_the_language_tag_also_for_the_template() -> None:
+    item = {"id": "m-1", "event_type": "mail", "to": "a@example.com", "locale": "pt_BR"}
+    message = parse(item, CONTRACTS)
+    assert (message.locale, message.variables["locale"]) == ("pt-BR", "pt-BR")  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
-    "locale", ["fr_CA", "", "f", "french", "fr-", "fr-CA ", "fr-../x", "../../x", "fr/CA"]
+    "locale", ["fr CA", "", "f", "french", "fr-", "fr-CA ", "fr-../x", "../../x", "fr/CA"]
 )
 def test_a_locale_that_is_not_a_language_tag_is_refused(locale: str) -> None:
     problem = f"locale: {locale!r} is no language tag; use one like fr or fr-CA"
