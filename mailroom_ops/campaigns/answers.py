@@ -18,7 +18,7 @@ CONFLICT = "were not put: another message has their id, and stays"
 MEANING = {
     "collecting": "more pages are to come",
     "collected": "every page was read",
-    "stopped": "nothing more is collected or composed",
+    "stopped": "nothing more is collected, composed or sent",
     "expired": "its messages are not sent any more",
 }
 
@@ -120,7 +120,7 @@ _SAID = {
     "accepted": "by the provider",
     "failed": "were not sent",
     "suppressed": "get nothing, or nothing of the topic",
-    "cancelled": "were taken back",
+    "cancelled": "were taken back, by a stop too, or their unless made them needless",
     "opted out since": "of the topic",
 }
 """What a figure without a rate means."""

@@ -120,7 +120,7 @@ def stop(
     """Stop a run: it collects no further page, and after some seconds sends no further message.
 
     Messages that are not sent yet are cancelled as they come up. If you start the run again, it goes on and
-    sends them after all, as they are composed then, each once. Exit code 1: the run was stopped before.
+    composes and sends them after all, each once. Exit code 1: the run was stopped before.
 
     Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
     """
@@ -176,8 +176,8 @@ def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
 
 
 def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json: bool) -> int:
-    """Count an audience and print three of its messages. The exit code: 1 where one of them would fail, or
-    where all entries are faulty."""
+    """Count an audience and print three of its messages. Exit code 1: a message would fail, or all
+    entries are faulty."""
     session = aws_session()
     samples = samples_of(session, stage)
     with bar("counting recipients", quiet=as_json) as advance:

@@ -101,7 +101,7 @@ class DeployedCampaigns:
         return found
 
     def stop(self, campaign: str, run: str) -> bool:
-        """Let no more of a run be collected or composed. False: it is stopped already."""
+        """Let no more of a run be collected, composed or sent. Returns False if it is stopped already."""
         return self._runs.stop(campaign, run, stages.caller(self._session))
 
     def schedules(self) -> Schedules:

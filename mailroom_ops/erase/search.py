@@ -5,7 +5,7 @@ from typing import Any
 
 from mailroom.aws.dynamo_values import string
 from mailroom.message.address import spellings
-from mailroom.search.rows import NEWEST, Row
+from mailroom.search.rows import TO, Row
 from mailroom_ops.erase.stage import ErasurePlace, ErasureRun, Read, StageData
 
 
@@ -25,7 +25,7 @@ def delete_rows(data: StageData, item: Mapping[str, Any]) -> int:
     its id may hold the recipient. How many led from a recipient to it."""
     rows: list[Row] = [] if data.rows is None else data.rows.of(item)
     deleted = [row for row in rows if data.delete("search", row.place)]
-    return sum(row.found_by not in NEWEST for row in deleted)
+    return sum(row.found_by.startswith(TO) for row in deleted)
 
 
 def _rows_of(run: ErasureRun, read: Read) -> Iterator[dict[str, Any]]:

@@ -21,11 +21,11 @@ _FAILED = {
     "taken back. If not, put it under a new id.",
 }
 """What to do about a failed message, by the code of its error, where `resend` does not help."""
-_CANCELLED = {
+CANCELLED = {
     "unless": "To send it after all, put it under a new id without unless.",
     "stopped": "If an operator lets the run go on, it is sent after all.",
 }
-"""What to do about a cancelled message, by the code of its error."""
+"""Advice about a cancelled message, by the code of its error."""
 _SUPPRESSED = {
     "opted_out": "Its recipient has opted out of the topic: {opt_outs}",
     "not_allowed_here": "The stage may reach only some recipients: add this one to "
@@ -208,4 +208,4 @@ def _ended(found: MessageStatus, steps: Steps) -> Iterator[str]:
         case "undelivered", _:
             yield f"It was accepted and given up later. To send it once more: {resend}"
         case "cancelled", _:
-            yield _CANCELLED.get(code, "It was taken back. To send it after all, put it under a new id.")
+            yield CANCELLED.get(code, "It was taken back. To send it after all, put it under a new id.")

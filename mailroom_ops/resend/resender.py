@@ -18,9 +18,9 @@ from mailroom.aws.queues import Entry
 from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT, WAIT
 from mailroom.ledger.reader import REMEMBERED_SECONDS
-from mailroom.ledger.stopped_runs import STOPPED
 from mailroom.message.message import Key, Message
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
+from mailroom_ops.messages.advice import CANCELLED
 from mailroom_ops.messages.waiting import WAITS_FOR
 from mailroom_ops.requeue.requeuer import Requeuer, fax_of, next_attempt
 from mailroom_ops.requeue.selection import MessageRef
@@ -96,8 +96,8 @@ def judge(item: Item, *, force: bool) -> Judgement:
     if reached:
         again = "it may arrive twice" if force else f"it would arrive twice{FORCED}"
         return Judgement(force, f"{status}: {reached}, so {again}", twice=True)
-    if error.get("code") in ("unless", STOPPED):
-        why = f"{status}: {error.get('message')}; sent again, it would end the same way"
+    if (code := error.get("code")) in CANCELLED:
+        why = f"{status}: {error.get('message')}. {CANCELLED[code].rstrip('.')}"
         return Judgement(go=False, why=why)
     if status == "cancelled" and not force:
         return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")

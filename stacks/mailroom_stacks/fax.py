@@ -59,7 +59,8 @@ class FaxStack(StageStack):
             # It follows a fax until then, and hands it on to the next invocation.
             kept_back_seconds=times.fax_record,
             grants=[
-                Grant(["dynamodb:UpdateItem"], [ledger]),
+                # A message with `unless` reads how others ended.
+                Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),
                 # What was put under another group than its number's goes on under the right one.
                 Grant(["sqs:SendMessage"], [own_queue]),

@@ -56,7 +56,8 @@ class WebhookStack(StageStack):
             channel="webhook",
             kept_back_seconds=times.record,
             grants=[
-                Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
+                # A message with `unless` reads how others ended.
+                Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [storage.ledger.table_arn]),
                 self.secret.read(),
                 *read_payloads(self, settings),
             ],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mailroom.campaigns.collector import LOOKS
+from mailroom.campaigns.runs import BY_ITSELF
 from tests.support.faults.campaign_world import COLLECT, RUN, CampaignWorld, address
 
 NewWorld = Callable[..., CampaignWorld]
@@ -38,7 +39,7 @@ def test_a_run_whose_first_page_has_failed_whole_stops_with_the_reason_and_a_dea
     world = new_campaign_world()
     tallies = run_of(world, {"failed": 10})
     reason = "each of its first 10 messages has failed; mailroom failures says why"
-    assert (world.run().state, world.run().trouble, world.run().stopped_by) == ("stopped", reason, "")
+    assert (world.run().state, world.run().trouble, world.run().stopped_by) == ("stopped", reason, BY_ITSELF)
     assert (len(world.queues.dead[COLLECT]), tallies.looks) == (1, 1)
 
 

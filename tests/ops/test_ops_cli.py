@@ -91,4 +91,4 @@ def test_help_waits_for_no_import_of_boto3_nor_of_another_commands_modules(words
 def test_the_paragraphs_of_help_fill_the_terminal_whatever_the_width_of_the_source(words: list[str]) -> None:
     shown = CliRunner().invoke(cli.app, [*words, "--help"], env={"COLUMNS": "300"}).stdout
     first = next(line for line in shown.splitlines() if line.startswith((" With --run", " --since goes")))
-    assert first.rstrip().endswith(("a dry run would fail.", "many messages failed."))
+    assert first.rstrip().endswith(("of its audience are faulty.", "many messages failed."))

@@ -113,6 +113,29 @@ def test_a_follow_up_and_the_message_that_it_names_link_to_each_other(
     assert 'href="/message?id=m&amp;channel=mail"' in other.text
 
 
+def test_a_message_that_a_stop_of_its_run_has_cancelled_is_not_sent_again_by_hand(
+    stage: RepairStage, browser: Browser
+) -> None:
+    ended: dict[str, Any] = {"status": "cancelled", "completedAt": 1_795_269_600_000}
+    stage.know("m", **ended, error={"code": "cancelled", "message": "it was taken back"})
+    assert "Send again" in message(browser, "m").words
+    stage.know("m", **ended, error={"code": "stopped", "message": "its run was stopped"})
+    page = message(browser, "m")
+    assert "If an operator lets the run go on, it is sent after all." in page.words
+    assert "Send again" not in page.words
+
+
+def test_a_message_whose_follow_ups_cannot_be_read_is_shown_without_them(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise client_error("AccessDenied")
+
+    monkeypatch.setattr("mailroom.search.finder.Finder.naming", refuse)
+    stage.know("m", status="delivered")
+    assert "delivered" in message(browser, "m").words
+
+
 def test_an_empty_list_says_how_many_messages_lie_in_queues(stage: RepairStage, browser: Browser) -> None:
     for url in ("mail", "mail-bulk"):
         stage.sqs.send_message(QueueUrl=stage.urls[url], MessageBody="{}")
@@ -759,14 +782,14 @@ def test_a_redrive_that_is_under_way_shows_how_far_it_is_and_can_be_stopped(
 def test_campaigns_show_how_far_a_run_is_and_stop_it(world: World) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=30, existed=2)
-    assert "weekly mail csv" in browser.get("/campaigns").words
+    assert "weekly mail file" in browser.get("/campaigns").words
     runs = browser.get("/campaigns", campaign="weekly")
     assert "32 of 40 recipients have their message, or are known to get none." in runs.words
     assert "This stage has no search, so nobody counts how the messages ended." in runs.words
     assert '<progress max="40" value="32"' in runs.text
     plan = browser.get("/campaigns/stop", campaign="weekly", run=RUN)
-    assert "composes no further message. 40 recipients were collected." in plan.words
-    assert "Messages in the mailbox are still sent: 30." in plan.words
+    assert "after some seconds sends no further message. 40 recipients were collected." in plan.words
+    assert "Of 30 messages, those that are not sent yet are cancelled." in plan.words
     assert browser.post("/campaigns/stop", plan.hidden()).status == 303
     again = browser.get("/campaigns/stop", campaign="weekly", run=RUN)
     assert ("does not go on" in again.words, "<button class" in again.text) == (True, False)

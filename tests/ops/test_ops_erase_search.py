@@ -37,6 +37,18 @@ def test_no_row_leads_to_a_persons_messages_any_more_however_both_were_written(
     assert places(answer, "left") == {}
 
 
+def test_a_follow_up_is_not_found_by_the_message_that_it_names_any_more(stage: Stage) -> None:
+    unless = [{"id": "code", "event_type": "sms", "status": ["delivered"]}]
+    sent(stage, "m-1", unless=unless, **AT)
+    sent(stage, "m-2", to="bob@example.com", unless=unless, **AT)
+    index(stage.dynamodb)
+    answer = erased()
+    assert rows(stage) == [("newest", "m-2"), ("to", "m-2"), ("unless", "m-2")]
+    assert places(answer, "erased")["search"] == 1
+    index(stage.dynamodb)
+    assert len(rows(stage)) == 3
+
+
 def test_of_a_mail_to_several_the_others_rows_stay(stage: Stage) -> None:
     to = ["ada@example.com", "bob@example.com"]
     sent(stage, "m-1", to=to, recipients={each: {} for each in to}, **AT)

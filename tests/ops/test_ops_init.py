@@ -64,7 +64,7 @@ def test_without_settings_the_file_gets_all_that_the_cdk_needs(file: Path, conte
             },
         }
     }
-    assert [*stages(file)["trial"]] == ["channels", "mail", "monitoring", "deployment"]
+    assert [*stages(file)["trial"]] == ["channels", "mail", "items", "monitoring", "deployment"]
 
 
 def test_a_new_stage_leaves_the_rest_of_the_file_and_its_order_as_they_were(file: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_message_that_its_unless_cancelled_is_refused_force_or_not_for_it_woul
     stage.failed("a", status="cancelled", error=error, unless_fulfilled=other)
     code, answered = resent("a", "--force", "--yes")
     assert (code, answered["a"]["result"]) == (1, "refused")
-    assert "unless: sms code-17 is delivered; sent again, it would end the same way" in answered["a"]["why"]
+    assert "unless: sms code-17 is delivered. To send it after all" in answered["a"]["why"]
 
 
 def test_a_message_whose_recipient_was_erased_is_refused_force_or_not(stage: RepairStage) -> None:

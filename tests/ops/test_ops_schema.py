@@ -148,6 +148,7 @@ BAD: dict[str, tuple[str, dict[str, Any]]] = {
     "a word for a ttl": ("ttl", {"ttl": "soon"}),
     "a fraction for a ttl": ("ttl", {"ttl": 1795251600.5}),
     "no such lane": ("lane", {"lane": "express"}),
+    "no such status": ("unless", {"unless": {"id": "x", "event_type": "sms", "status": "deliverd"}}),
     "a list for headers": ("headers", {"headers": ["X-Order: 7"]}),
     "a number in a header": ("headers", {"headers": {"X-Order": 7}}),
     "an attachment without a ref": ("attachments", {"attachments": [{"filename": "k.pdf"}]}),

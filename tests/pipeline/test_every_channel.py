@@ -147,3 +147,21 @@ def test_a_fax_that_waits_for_its_time_is_called_once_also_if_it_is_queued_again
     pipeline.until_ended(WAITING, event_type="fax", seconds=SECONDS)
     _until_empty(pipeline, pipeline.output("FaxRetryQueueUrl"))
     assert len(pipeline.calls(WAITING)) == 1
+
+
+def test_a_follow_up_on_any_channel_is_cancelled_if_the_message_that_it_names_was_sent(
+    pipeline: Pipeline, sent: list[Item]
+) -> None:
+    past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
+    unless = {"id": "every", "event_type": "mail", "status": ["sent", "delivered"]}
+    items = [*messages(pipeline), mail("every"), fax("every", "+13125550146")]
+    follow_ups = [
+        {**item, "id": f"follow-up-{item.get('lane', 'normal')}", "send_at": past, "unless": unless}
+        for item in items
+    ]
+    pipeline.put(*follow_ups)
+    for item in follow_ups:
+        key = item["id"], item["event_type"]
+        pipeline.until_ended(key[0], event_type=key[1], seconds=SECONDS)
+        row = pipeline.ledger(*key)
+        assert (row["status"], row["error"]["code"]) == ("cancelled", "unless"), key

@@ -124,7 +124,8 @@ def test_each_row_is_decoded_by_itself(world: World, value: str, problem: str) -
 
 def test_a_number_keeps_its_digits(world: World) -> None:
     with world.connect() as connection:
-        order = '{"id": "order-1", "event_type": "mail", "price": 19.90, "n": 12345678901234567890.123456789}'
+        numbers = '"price": 19.90, "n": 12345678901234567890.123456789'
+        order = f'{{"id": "order-1", "event_type": "mail", "to": "ada@example.com", {numbers}}}'
         connection.execute("INSERT INTO mailroom_outbox (item) VALUES (%s::jsonb)", [order])
     assert world.relay().accepted == 1
     order = world.mailbox()["order-1"]

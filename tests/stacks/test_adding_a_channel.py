@@ -144,9 +144,10 @@ def test_it_may_read_its_secret_and_no_other(templates: dict[str, Template]) -> 
 def test_it_may_ask_who_gets_nothing_and_mark_who_is_gone(templates: dict[str, Template]) -> None:
     policy = templates["channels"].policy(f"{STAGE}-send-telegram")
     asked = policy["dynamodb:BatchGetItem"]
-    assert len(asked) == 2
+    assert len(asked) == 3
     assert any("Suppressions" in each for each in asked & policy["dynamodb:UpdateItem"])
     assert any("Preferences" in each for each in asked)
+    assert any("Ledger" in each for each in asked)
 
 
 def test_its_alarms_are_there_and_its_dead_letters_are_looked_at(templates: dict[str, Template]) -> None:

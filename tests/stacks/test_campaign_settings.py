@@ -48,6 +48,10 @@ AUDIENCE = WEEKLY["audience"]
             "unless.status.0: 'sennt' is unknown; use sent, delivered, ",
         ),
         (
+            {"unless": {"column": "push_id", "event_type": "push", "status": ["sent"]}},
+            "unless.event_type: 'push' is no channel of the stage; use mail or sms.",
+        ),
+        (
             {"attributes": {"window": "always"}},
             "attributes: {'window': 'always'} sets 'window', which a campaign may not set; remove it there.",
         ),

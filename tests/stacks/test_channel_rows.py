@@ -50,7 +50,7 @@ def test_the_sender_of_a_suppressible_row_asks_who_gets_nothing_and_marks_who_is
         environment, policy = channels.environment(function), channels.policy(function)
         assert "Suppressions" in environment["SUPPRESSIONS_TABLE"]
         assert "Preferences" in environment["PREFERENCES_TABLE"]
-        (suppressions, preferences) = sorted(policy["dynamodb:BatchGetItem"], key=lambda arn: "Pref" in arn)
+        _ledger, preferences, suppressions = sorted(policy["dynamodb:BatchGetItem"])
         assert "Suppressions" in suppressions
         assert "Preferences" in preferences
         assert suppressions in policy["dynamodb:UpdateItem"]

@@ -110,6 +110,7 @@ def test_a_fax_sender_may_also_query_one_index_and_send_on_to_its_own_queue(dev:
     own = logical(dev, "fax", "SQS::Queue", QueueName="mailroom-dev-fax.fifo")
     secret = logical(dev, "fax", "SecretsManager::Secret", Name="mailroom-dev-fax")
     assert may.keys() == CONSUME | LOG | {
+        "dynamodb:BatchGetItem",
         "dynamodb:Query",
         "dynamodb:UpdateItem",
         "s3:GetObject",
@@ -118,7 +119,7 @@ def test_a_fax_sender_may_also_query_one_index_and_send_on_to_its_own_queue(dev:
         "sqs:SendMessage",
     }
     assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
-    (ledger,) = may["dynamodb:UpdateItem"]
+    (ledger,) = may["dynamodb:UpdateItem"] | may["dynamodb:BatchGetItem"]
     assert "ExportsOutputFnGetAttLedger" in ledger
     assert may["dynamodb:Query"] == {f"{ledger}/index/lines"}
     assert may["sqs:SendMessage"] == {f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-fax.fifo"}
@@ -143,13 +144,15 @@ def test_a_webhook_sender_writes_the_ledger_and_reads_payloads_and_the_signing_s
     own = logical(dev, "webhook", "SQS::Queue", QueueName="mailroom-dev-webhook")
     secret = logical(dev, "webhook", "SecretsManager::Secret", Name="mailroom-dev-webhook-keys")
     assert may.keys() == CONSUME | LOG | {
+        "dynamodb:BatchGetItem",
         "dynamodb:UpdateItem",
         "s3:GetObject",
         "s3:ListBucket",
         "secretsmanager:GetSecretValue",
     }
     assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
-    assert all("ExportsOutputFnGetAttLedger" in each for each in may["dynamodb:UpdateItem"])
+    (ledger,) = may["dynamodb:UpdateItem"] | may["dynamodb:BatchGetItem"]
+    assert "ExportsOutputFnGetAttLedger" in ledger
     assert may["secretsmanager:GetSecretValue"] == {f"<{secret}>"}
     assert may["s3:GetObject"] == {f"{PAYLOADS}/*"}
     assert may["s3:ListBucket"] == {PAYLOADS}

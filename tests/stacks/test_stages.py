@@ -126,7 +126,8 @@ def test_another_channel_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert channels.environment("mailroom-dev-send-pigeon")["CHANNEL"] == "pigeon"
     may = channels.policy("mailroom-dev-send-pigeon")
     assert {action for action in may if not action.startswith(("sqs:", "logs:"))} == {
-        *("dynamodb:BatchWriteItem", "dynamodb:PartiQLInsert", "dynamodb:UpdateItem"),
+        *("dynamodb:BatchGetItem", "dynamodb:BatchWriteItem", "dynamodb:PartiQLInsert"),
+        "dynamodb:UpdateItem",
         *("s3:GetObject", "s3:ListBucket"),
     }
     routes = json.loads(stacks["routing"].environment("mailroom-dev-dispatch")["ROUTES"])

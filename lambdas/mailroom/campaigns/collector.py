@@ -51,8 +51,8 @@ Wait = float | None
 """Seconds until the record should come back; None: it is finished with."""
 LOGGED_FAULTS = 20
 GO_ON_SECONDS = 60
-"""Seconds after which a stopped run goes on. Until then each worker that has read that the run is stopped has
-cancelled its message, so that the run sends it."""
+"""Seconds from the new start of a stopped run to its first page. By then each worker that has read that the
+run is stopped has cancelled its message, so that the run finds the message and sends it."""
 LOOK_BACK = 0
 """Page of the message by which a run looks back at what became of its first page."""
 LOOKS = 6

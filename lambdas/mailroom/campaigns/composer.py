@@ -1,5 +1,6 @@
 """Compose: people of a campaign into items of the mailbox, each once however often it is composed."""
 
+import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from mailroom.content.versions import DEPLOYED, unbound
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
 from mailroom.errors import Invalid, Malformed, Unfinished, UnknownRun
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.stopped_runs import STOPPED
+from mailroom.ledger.stopped_runs import REASON, STOPPED
 from mailroom.mailbox import MailboxWriter, PutState
 from mailroom.message.message import Key, encode, parse
 from mailroom.recipients.choices import Preferences
@@ -31,7 +32,8 @@ from mailroom.telemetry import count, logger
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
-_PRESENT = ("existed", "conflict")
+_PRESENT = ("accepted", "existed", "conflict")
+"""States of items that are in the mailbox. One that was put now may have left it since the stop."""
 PUTS_AT_ONCE = 8
 """Conditional puts have no batch call; their waiting goes on side by side."""
 _METRICS = {
@@ -221,24 +223,37 @@ class Composer(Struct, frozen=True):
         entries = defaultdict[str, list[Entry]](list)
         for draft in drafts:
             key = keys[draft.key]
-            attempt = self._next_attempt(key, items.get(key, {}), run)
+            try:
+                message = parse(draft.item, self.drafter.contracts)
+            except Invalid as fault:  # it stays cancelled, for a later start: no worker could end it
+                logger.error("not composed as its channel asks", key=draft.key, field=fault.field)
+                continue
+            changed = states[draft.key] == "conflict"
+            attempt = self._next_attempt(key, items.get(key, {}), run, changed=changed)
             if attempt is None:
                 continue
-            if states[draft.key] == "conflict" and self.mailbox.put(draft.item, if_new=False).error:
+            if changed and self.mailbox.put(draft.item, if_new=False).error:
                 raise Unfinished("a message that is sent after all was not put; its people come again")
             body = encode({**draft.item, "attempt": attempt})
-            attributes = {"channel": key.event_type, "type": key.event_type}
-            entries[self.queues[key.event_type]].append(Entry(str(len(resumed)), body, attributes))
+            attributes = {"channel": key.event_type, "type": message.kind}
+            wait = math.ceil((message.due() or 0.0) - self.clock())
+            delay = wait if 0 < wait <= queues.MAX_DELAY_SECONDS else 0  # its worker holds it for longer
+            entry = Entry(str(len(resumed)), body, attributes, delay, message.group)
+            entries[self.queues[key.event_type]].append(entry)
             resumed[draft.key] = "existed"
         for url, batch in entries.items():
             if queues.send(self.sqs, url, batch):
                 raise Unfinished("SQS did not take all messages that are sent after all; they come again")
         return resumed
 
-    def _next_attempt(self, key: Key, item: Mapping[str, Any], run: Run) -> int | None:
-        """Reopen a message that a stop of the run has cancelled, and return its next attempt; None for other
-        messages. A message that was reopened before, and not begun, may not be queued."""
+    def _next_attempt(self, key: Key, item: Mapping[str, Any], run: Run, *, changed: bool) -> int | None:
+        """Reopen a message that a stop of the run has cancelled, or that waits and is composed otherwise now,
+        and return its next attempt; None for other messages. A message that was reopened before, and not
+        begun, may not be queued."""
         status, code = item.get("status"), item.get("error", {}).get("code")
+        if changed and status == "scheduled" and self.ledger.cancel(key, REASON, code=STOPPED):
+            item = {**item, "status": "cancelled", "attempts": int(item.get("attempts", 0)) + 1}
+            return self.ledger.reopen(key, item, run.started_by)
         if status == "cancelled" and code == STOPPED:
             return self.ledger.reopen(key, item, run.started_by)
         if status == "retrying" and "startedAt" not in item:

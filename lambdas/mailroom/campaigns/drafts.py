@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from mailroom.campaigns.audience import Connections, Recipient, Recipients, portable
 from mailroom.campaigns.bodies import Chunk
-from mailroom.campaigns.definition import Composed, Definition, Modules
+from mailroom.campaigns.definition import Composed, Definition, Module, Modules
 from mailroom.clock import epoch, iso
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS
 from mailroom.errors import Invalid
@@ -151,6 +151,7 @@ def item_of(
         for name, value in recipient.attributes.items()
         if name not in kept and (value != "" or name not in ADDRESS)
     }
+    written = _portable(definition, composed)
     own: Item = {
         "id": f"{chunk.campaign}#{chunk.run}#{recipient.key}",
         "event_type": definition.channel,
@@ -162,13 +163,23 @@ def item_of(
         own["topic"] = definition.topic
     if definition.window is not None:
         own["window"] = definition.window
-    if definition.unless is not None and (other_id := recipient.attributes.get(definition.unless.column)):
+    if definition.unless is not None and (
+        other_id := _value_of(definition, recipient, definition.unless.column)
+    ):
         status = [*definition.unless.status]
         own["unless"] = {"id": f"{other_id}", "event_type": definition.unless.event_type, "status": status}
-        own["send_at"] = composed.get("send_at", chunk.scheduled_at)
+        own["send_at"] = written.get("send_at") or chunk.scheduled_at
     if (expires := expiry(definition, chunk.scheduled_at)) is not None:
         own["expires_at"] = iso(expires)
-    return {**columns, **definition.attributes, **_portable(definition, composed), **own}
+    return {**columns, **definition.attributes, **written, **own}
+
+
+def _value_of(definition: Definition, recipient: Recipient, column: str) -> Any:
+    """Return a recipient's value of a column. The recipient's attributes lack the column of the keys if it
+    has the name of an attribute that every message has."""
+    audience = definition.audience
+    is_key = not isinstance(audience, Module) and audience.key == column
+    return recipient.key if is_key else recipient.attributes.get(column)
 
 
 def _portable(definition: Definition, composed: Mapping[str, Any]) -> Item:

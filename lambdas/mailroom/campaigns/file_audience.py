@@ -39,6 +39,8 @@ class FileAudience(Struct, frozen=True):
 
     definition: File
     client: "S3Client"
+    optional: tuple[str, ...] = ()
+    """Columns that a CSV file must have, and whose cells may be empty."""
 
     def page(self, page: Page) -> Found:
         """One page. Raises Invalid where the file is missing, has changed since its first page, or is no
@@ -69,7 +71,8 @@ class FileAudience(Struct, frozen=True):
             if column not in csv.header:
                 known = ", ".join(csv.header)
                 raise Invalid("audience.map", f"the audience has no column {column!r}; it has: {known:.300}")
-        check_columns([asked.map.get(name, name) for name in csv.header], asked.key, asked.columns)
+        names = [asked.map.get(name, name) for name in csv.header]
+        check_columns(names, asked.key, (*asked.columns, *self.optional))
         cursor |= {"delimiter": csv.delimiter, "header": csv.header}
         return csv
 

@@ -319,8 +319,8 @@ class Runs(Struct, frozen=True):
         self._try(claim.run.campaign, claim.run.run, released.expression, _OWN, values)
 
     def stop(self, campaign: str, run: str, by: str, *, trouble: str = "") -> bool:
-        """Let nothing more of a run be collected or composed. A worker that is collecting a page does not
-        pass the page on. False where there is no such run, or where it is stopped already. `by` is the
+        """Let nothing more of a run be collected, composed or sent. A worker that is collecting a page does
+        not pass the page on. Returns False if there is no such run, or if it is stopped already. `by` is the
         operator who stops it, or BY_ITSELF; `trouble` says why."""
         token, reason = token_hex(16), ", trouble = :trouble" if trouble else ""
         values: Sets = {":trouble": string(trouble)} if trouble else {}

@@ -24,16 +24,17 @@ def databases_of(settings: Mapping[str, DatabaseSettings]) -> Connections | None
 
 def audience_of(modules: Modules, definition: Definition) -> Audience:
     """A campaign's audience. Raises Invalid where its definition cannot be followed."""
+    optional = () if definition.unless is None else (definition.unless.column,)
     # A kind is imported where a campaign has it: psycopg takes longer to load than all the rest.
     match definition.audience:
         case Postgresql() as asked:
             from mailroom.campaigns.postgresql import PostgresqlAudience
 
-            return PostgresqlAudience(asked)
+            return PostgresqlAudience(asked, optional)
         case File() as asked:
             from mailroom.campaigns.file_audience import FileAudience
 
-            return FileAudience(asked, clients.s3())
+            return FileAudience(asked, clients.s3(), optional)
         case asked:
             return _ModuleAudience(modules, definition, asked.columns)
 

@@ -11,7 +11,7 @@ from mailroom.delivery.worker import DONE, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import Sender
 from mailroom.errors import Invalid
 from mailroom.ledger.contents import Contents, Held
-from mailroom.ledger.waits import DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES, Wait, Waits
+from mailroom.ledger.waits import AHEAD_SECONDS, DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES, Wait, Waits
 from mailroom.message.message import Key, Message, encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Sent
 from mailroom.message.window import Window
@@ -160,10 +160,13 @@ class SendingTime:
             logger.warning("the day's budget was not told of a batch", recipients=sent, exc_info=True)
 
     def _wait_for(self, message: Message, record: QueueRecord, now: float) -> Wait | None:
-        """Return the wait for the message's window, or for a provider that refuses; None if there is none.
-        Raises Invalid for an unknown time zone."""
+        """Return the wait for the message's time and window, or for a provider that refuses; None if there is
+        none. Raises Invalid for an unknown time zone."""
         window = message.window or self._window
-        opens = now if window is None else window.opens(now, message.time_zone)
+        due = message.due() or now
+        # Dispatch holds a message until its `send_at`, but not a message that a stopped run sends after all.
+        earliest = due if self._bulk and due > now + AHEAD_SECONDS else now
+        opens = earliest if window is None else window.opens(earliest, message.time_zone)
         if opens > now:
             return self._wait(message, record, OUTSIDE_WINDOW, opens)
         if now < self._closed_until and record.receives == 1:

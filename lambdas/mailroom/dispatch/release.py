@@ -295,8 +295,7 @@ class Release(Struct, frozen=True):
         rows = [*rows]
         stopped = self._stopped(rows)
         self._each(self._cancel, [row for row in rows if row.waits and row.key.id in stopped])
-        ended = [row for row in rows if not row.waits or row.key.id in stopped]
-        self._finish(ended)
+        self._finish([row for row in rows if not row.waits or row.key.id in stopped])
         return [row for row in rows if row.waits and row.key.id not in stopped]
 
     def _stopped(self, rows: Sequence[WaitingRow]) -> set[str]:

@@ -26,7 +26,8 @@ class StoppedRuns:
     """States of the runs of one stage, as far as messages ask for them."""
 
     def __init__(self, client: "DynamoDBClient", table: str, clock: Clock) -> None:
-        """`table`: the table of runs; empty if the stage has no campaigns, so that nothing is read."""
+        """`table`: the table of runs, which is never read if its name is empty: the stage is without
+        campaigns."""
         self._client = client
         self._table = table
         self._clock = clock
@@ -35,16 +36,18 @@ class StoppedRuns:
     def among(self, ids: Iterable[str]) -> set[str]:
         """Return the ids of messages whose run is stopped at this moment. A producer's own ids of the same
         form belong to no run. Raises UnprocessedKeys and botocore's errors."""
-        begun = {id_: moment for id_ in ids if (moment := begun_of(id_)) is not None}
-        now = self._clock()
-        runs = {run_of(id_) for id_ in begun}
-        unknown = sorted(run for run in runs if self._goes_on_until.get(run, 0.0) <= now)
-        if not self._table or not unknown:
+        if not self._table:
+            return set()
+        begins = {id_: begun_at for id_ in ids if (begun_at := begun_of(id_)) is not None}
+        moment = self._clock()
+        runs = {run_of(id_) for id_ in begins}
+        unknown = sorted(run for run in runs if self._goes_on_until.get(run, 0.0) <= moment)
+        if not unknown:
             return set()
         stopped = self._stopped(unknown)
-        until = now + FRESH_SECONDS
-        self._goes_on_until |= {run: until for run in unknown if run not in stopped}
-        return {id_ for id_, moment in begun.items() if stopped.get(run_of(id_)) == moment}
+        fresh = {run: until for run, until in self._goes_on_until.items() if until > moment}
+        self._goes_on_until = fresh | {run: moment + FRESH_SECONDS for run in unknown if run not in stopped}
+        return {id_ for id_, begun_at in begins.items() if stopped.get(run_of(id_)) == begun_at}
 
     def _stopped(self, runs: Sequence[RunKey]) -> dict[RunKey, int]:
         """Return the stopped ones of some runs, each with the time when it began."""

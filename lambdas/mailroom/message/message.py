@@ -177,6 +177,7 @@ class Message(Struct, frozen=True, kw_only=True):
     vital: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "send_at": ("scheduled_at", "scheduled_for", "deliver_at", "deliver_after", "send_after", "send_on"),
         "expires_at": ("expires", "expire", "expires_after", "time_to_live", "validity_period"),
+        "unless": (),
         "window": (),
         "topic": (),
         "callback_url": ("status_callback", "webhook_url"),
@@ -404,6 +405,7 @@ class Message(Struct, frozen=True, kw_only=True):
             field = "unless" if isinstance(self.unless, Condition) else f"unless[{number}]"
             condition.check(field)
             _check_id(condition.id, f"{field}.id")
+            _check_id(condition.event_type, f"{field}.event_type")
             if Key(condition.id, condition.event_type) == self.key:
                 raise Invalid(f"{field}.id", "is the message's own; name another message")
 

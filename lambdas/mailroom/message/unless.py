@@ -18,6 +18,7 @@ Word = Literal[_Accepted, _Unsent]
 """Status that a condition may name."""
 WORDS = get_args(Word)
 """Statuses that a condition may name, in the order of the documentation."""
+_Status = Annotated[str, Meta(extra_json_schema={"enum": list(WORDS)})]
 _PROVED_BY = {"sent": ("sent", "delivered", "complained"), "delivered": ("delivered", "complained")}
 """Statuses that prove an earlier status: a recipient who complains has got the message."""
 
@@ -30,7 +31,7 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True):
     event_type: Annotated[str, Meta(description="of the other message", min_length=1)]
     """Channel of the other message."""
     status: Annotated[
-        str | list[str],
+        _Status | list[_Status],
         Meta(description=f"one of {', '.join(WORDS)}, or a list of them"),
     ]
     """Status, or several, of which one is enough."""
@@ -49,6 +50,8 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True):
         """Raise Invalid, with `field` as the name of the condition, for a status that is none."""
         if not self.statuses:
             raise Invalid(f"{field}.status", f"is empty; name one of {', '.join(WORDS)}")
+        if len(self.statuses) > len(WORDS):
+            raise Invalid(f"{field}.status", f"has {len(self.statuses)} statuses; name each once")
         for status in self.statuses:
             if status not in WORDS:
                 words = ", ".join(WORDS)

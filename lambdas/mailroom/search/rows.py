@@ -1,4 +1,5 @@
-"""The rows of the table `search`: one for each recipient of a message, and one among the newest.
+"""The rows of the table `search`: one for each recipient of a message, one for each message that its `unless`
+names, and one among the newest.
 
 A row has the message's key and nothing else of it. Who reads rows asks the ledger for the rest, so a row that
 is late, doubled or left over says nothing wrong.
@@ -54,6 +55,8 @@ class Row(Struct, frozen=True):
 
 NEWEST = tuple(f"newest#{shard}" for shard in range(SHARDS))
 """The partitions of the newest messages."""
+TO = "to#"
+"""Beginning of the partition of each recipient."""
 
 
 def partition_naming(event_type: str, id_: str) -> str:
@@ -102,7 +105,7 @@ class Rows(Struct, frozen=True):
             key = msgspec.json.decode(self.secret.current().text, type=_Key).key
         except (msgspec.DecodeError, UnicodeError):  # its words may quote the secret
             raise InvalidSecret(f"the secret for searching is not {_SHAPE}; put its key back") from None
-        return f"to#{hmac.digest(key.encode(), form.encode(), hashlib.sha256)[:16].hex()}"
+        return f"{TO}{hmac.digest(key.encode(), form.encode(), hashlib.sha256)[:16].hex()}"
 
 
 def forms_of(typed: str, default_region: str = "") -> tuple[str, ...]:

@@ -112,11 +112,11 @@ def start(site: Site, asked: Asked) -> Answer:
     return Shown(template="campaign_start.html", title=f"Start {name}", values=values)
 
 
-def frame(site: Site, asked: Asked) -> Answer:
+def frame(site: Site, request: Asked) -> Answer:
     """The HTML of one message of a look, for its frame; empty if the look is over."""
-    job: StartJob | None = site.jobs.get(f"start {asked['campaign']}")
+    job: StartJob | None = site.jobs.get(f"start {request['campaign']}")
     samples = job.answer.samples if job is not None and job.answer is not None else []
-    return Frame(next((sample.html for sample in samples if sample.id == asked["id"]), ""))
+    return Frame(next((sample.html for sample in samples if sample.id == request["id"]), ""))
 
 
 def stop(site: Site, asked: Asked) -> Answer:

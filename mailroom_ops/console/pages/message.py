@@ -13,12 +13,13 @@ from mailroom.api.messages import WAITING, States
 from mailroom.channels.contracts import CHANNELS
 from mailroom.content.payloads import Payloads
 from mailroom.content.versions import DEPLOYED
+from mailroom.errors import InvalidSecret
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
-from mailroom_ops.messages.advice import advice, buttons
+from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import states_of
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.messages.search import row_of
@@ -202,9 +203,13 @@ def _reader(site: Site) -> LedgerReader:
 
 
 def _followed_by(site: Site, message: MessageStatus) -> list[MessageStatus]:
-    """Return the messages that name this message in their `unless`. Without search the list is empty."""
-    finder = finder_at(site)
-    return [] if finder is None else finder.naming(Key(message.id, message.event_type))
+    """Return the messages that name this message in their `unless`. The list is empty without search, and
+    without the right to search."""
+    try:
+        finder = finder_at(site)
+        return [] if finder is None else finder.naming(Key(message.id, message.event_type))
+    except (ClientError, BotoCoreError, InvalidSecret):  # the rest of the page is worth showing
+        return []
 
 
 def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) -> Sample | None:
@@ -288,8 +293,9 @@ def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None)
         return ["cancel"] if _states(site).can_cancel(message, item) else []
     if message.status in UNDER_WAY:
         return ["repair", "resend"]
-    needless = (message.error or {}).get("code") == "unless"  # sent again, it would end the same way
-    return ["resend"] if "completedAt" in message.times and not needless else []
+    code = (message.error or {}).get("code")
+    # What is cancelled so would end the same way if it was sent again.
+    return ["resend"] if "completedAt" in message.times and code not in CANCELLED else []
 
 
 def _plan(

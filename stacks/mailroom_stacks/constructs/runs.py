@@ -7,11 +7,11 @@ from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.settings.stage import Settings
 
 RUNS = "campaign-runs"
-"""Name of the table, without the stage's."""
+"""Name of the table, without the prefix of the stage."""
 
 
 def runs_table(settings: Settings) -> str:
-    """Return the name of the table; empty if the stage has no campaigns."""
+    """Return the name of the table; empty without campaigns in the stage."""
     return settings.name(RUNS) if settings.campaigns.enabled else ""
 
 

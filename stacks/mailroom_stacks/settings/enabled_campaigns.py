@@ -180,6 +180,11 @@ def _channel(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
             f"{campaign.key('window')}: has no zone; name one like Europe/Berlin, or time_zone among "
             "audience.columns, for each recipient's own."
         )
+    if chosen.unless is not None and chosen.unless.event_type not in settings.channels:
+        yield (
+            f"{campaign.key('unless.event_type')}: {chosen.unless.event_type!r} is no channel of the stage; "
+            f"use {' or '.join(settings.channels)}."
+        )
     if chosen.topic is None and chosen.channel not in UNTOPICAL:
         yield f"{campaign.key('topic')}: is missing; {chosen.channel} needs what people can opt out of."
     if chosen.template is not None:

@@ -77,6 +77,10 @@ UNUSED = (
         "It puts messages into the queues of all channels in the same way; the tests let a few wait",
     ),
     Row(
+        "compose", "sqs:SendMessage", "*-bulk", "A stopped run that goes on sends what its stop has cancelled"
+    ),
+    Row("release", "dynamodb:BatchGetItem", "*-campaign-runs", "It asks for runs if their messages wait"),
+    Row(
         "dead-letters",
         "sqs:ChangeMessageVisibility",
         "*-dlq*",

@@ -14,6 +14,7 @@ from mailroom.campaigns.definition import (
     Module,
     Modules,
     Postgresql,
+    Unless,
 )
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.postgresql import PostgresqlAudience
@@ -46,6 +47,16 @@ def test_a_file_in_s3_is_read_by_pages(aws: Aws, size: int) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="lists/people 1%.csv", Body="".join(["id,email\n", *lines]).encode())
     found = people(made(File(PLACE, "id"), aws), size)
     assert found == [Recipient(str(number), {"email": f"p{number}@example.com"}) for number in range(7)]
+
+
+def test_a_file_without_the_column_of_unless_stops_the_run_and_an_empty_cell_does_not(aws: Aws) -> None:
+    unless = Unless("push_id", "push", ("sent",))
+    audience = audience_of(Modules(), structs.replace(asked(File(PLACE, "id")), unless=unless))
+    aws.s3.put_object(Bucket=BUCKET, Key="lists/people 1%.csv", Body=b"id,push_id\n1,\n")
+    assert keys(audience) == ["1"]
+    aws.s3.put_object(Bucket=BUCKET, Key="lists/people 1%.csv", Body=b"id,pushid\n1,p-1\n")
+    with pytest.raises(Invalid, match="the audience has no column 'push_id'; it has: id, pushid"):
+        audience.page(page())
 
 
 def test_an_empty_file_in_s3_has_an_end(aws: Aws) -> None:

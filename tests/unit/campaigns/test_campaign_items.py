@@ -1,6 +1,7 @@
 """One person of an audience as an item: who decides about which attribute."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from msgspec import structs
 
 from mailroom.campaigns.audience import Recipient
 from mailroom.campaigns.bodies import MAX_CHUNK_BYTES, Chunk, Next, Start, chunk_of, chunked, collect_body
-from mailroom.campaigns.definition import Definition, Module, Unless
+from mailroom.campaigns.definition import Definition, File, Module, Unless
 from mailroom.campaigns.drafts import item_of
 from mailroom.campaigns.runs import canonical, checked, name_of
 from mailroom.channels.contracts import CONTRACTS
@@ -202,11 +203,27 @@ def test_the_column_with_another_messages_id_becomes_a_condition_that_is_asked_a
     assert parse(item, CONTRACTS).conditions == (Condition("push-17", "push", ["sent"]),)
 
 
+def test_the_column_of_the_keys_may_have_the_other_messages_ids() -> None:
+    unless = Unless("id", "push", ("sent",))
+    by_id = structs.replace(PUSHED, audience=File("s3://bucket/people.csv", "id"), unless=unless)
+    assert made(ADA, by_id)["unless"]["id"] == "17"
+
+
 @pytest.mark.parametrize("empty", [{}, {"push_id": ""}, {"push_id": None}])
 def test_a_person_without_another_message_gets_theirs_without_a_condition(empty: dict[str, Any]) -> None:
     assert not {"unless", "send_at"} & made(Recipient("17", {**ADA.attributes, **empty}), PUSHED).keys()
 
 
-def test_a_later_time_of_the_campaigns_own_code_stands_beside_the_condition() -> None:
-    later = "2026-11-18T15:00:00Z"
-    assert made(Recipient("17", {**ADA.attributes, "push_id": 7}), PUSHED, send_at=later)["send_at"] == later
+@pytest.mark.parametrize(
+    ("send_at", "stands"),
+    [
+        ("2026-11-18T15:00:00Z", "2026-11-18T15:00:00Z"),
+        (datetime(2026, 11, 18, 15, tzinfo=UTC), "2026-11-18T15:00:00+00:00"),
+        (None, AT),
+    ],
+)
+def test_a_later_time_of_the_campaigns_own_code_stands_beside_the_condition(
+    send_at: Any, stands: str
+) -> None:
+    person = Recipient("17", {**ADA.attributes, "push_id": 7})
+    assert made(person, PUSHED, send_at=send_at)["send_at"] == stands

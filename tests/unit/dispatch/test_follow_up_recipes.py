@@ -89,15 +89,15 @@ def test_a_code_is_mailed_unless_its_text_was_delivered(
     assert Stage(waiting, post, reports).run(items_of(CODE, monkeypatch)) == ends
 
 
-@pytest.mark.parametrize("paid", [True, False])
+@pytest.mark.parametrize("receipt", [None, "sent", "delivered", "undelivered", "bounced"])
 def test_an_order_is_not_reminded_of_after_its_receipt(
-    waiting: Waiting, post: Make, monkeypatch: pytest.MonkeyPatch, *, paid: bool
+    waiting: Waiting, post: Make, monkeypatch: pytest.MonkeyPatch, receipt: Status | None
 ) -> None:
     stage = Stage(waiting, post, {})
-    if paid:
+    if receipt is not None:
         claimed(waiting.ledger, mail("order-88-receipt"))
-        observe(waiting.ledger, [told(Key("order-88-receipt", "mail"), "sent")])
-    assert stage.run(items_of(REMINDER, monkeypatch)) == {"mail": "cancelled" if paid else "sent"}
+        observe(waiting.ledger, [told(Key("order-88-receipt", "mail"), receipt)])
+    assert stage.run(items_of(REMINDER, monkeypatch)) == {"mail": "sent" if receipt is None else "cancelled"}
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ def test_conditions_name_each_status_with_which_a_message_can_end() -> None:
         ({**TEXT, "status": "sending"}, {}, "unless.status: 'sending' is no outcome"),
         ({**TEXT, "id": "x" * 181}, {}, "unless.id: is 181 bytes long"),
         ({**TEXT, "id": "a\nb"}, {}, "unless.id: holds control characters"),
+        ({**TEXT, "event_type": "x" * 181}, {}, "unless.event_type: is 181 bytes long"),
+        ({**TEXT, "status": ["sent"] * 10}, {}, "unless.status: has 10 statuses; name each once"),
         ({"id": "code-17", "event_type": "sms"}, {}, "unless: "),
         ({**TEXT, "statuss": "sent"}, {}, "unless: "),
     ],

@@ -1,9 +1,14 @@
 """A run that is stopped sends nothing more, and sends the rest, each once, if it goes on."""
 
 from random import Random
+from typing import Any
 
 import pytest
 
+from mailroom.campaigns.audience import Recipients
+from mailroom.campaigns.collector import GO_ON_SECONDS
+from mailroom.campaigns.definition import Composed, Definition
+from mailroom.clock import iso
 from mailroom.ledger.stopped_runs import FRESH_SECONDS, STOPPED
 from tests.support.faults.campaign_world import AUDIENCE, BULK, COLLECT
 from tests.support.faults.stop_world import StopWorld
@@ -68,14 +73,28 @@ def test_whatever_is_stopped_crashes_and_goes_on_everybody_gets_one_message_in_t
     check_sent_once(world)
 
 
-def going_on() -> StopWorld:
-    """Return a world whose run was stopped, with its audience collected anew and not composed yet."""
+def stopped() -> StopWorld:
+    """Return a world whose run was stopped, and whose messages that were not sent are cancelled."""
     world = StopWorld(PEOPLE)
     world.begin()
     while len(world.accepted_ids()) < 4:
         assert world.play()
     world.stop()
     world.play_on()
+    return world
+
+
+def test_a_stopped_run_goes_on_when_workers_that_saw_its_stop_have_cancelled_their_messages() -> None:
+    world = stopped()
+    begun_at = world.clock.now
+    world.begin()
+    world.campaign.deliver(COLLECT)
+    assert world.queues.next_visible() == begun_at + GO_ON_SECONDS
+
+
+def going_on() -> StopWorld:
+    """Return a world whose run was stopped, with its audience collected anew and not composed yet."""
+    world = stopped()
     world.begin()
     while not world.queues.messages[AUDIENCE]:
         world.clock.now = world.next_due() or world.clock.now
@@ -88,6 +107,72 @@ def test_each_message_is_sent_once_wherever_the_composer_of_a_run_that_goes_on_s
         world.play_on()
         assert {*world.sends().values()} == {1}, where
         assert ends(world) == {"sent": PEOPLE}, where
+
+
+class Corrected:
+    """A campaign's module that composes the same for everybody."""
+
+    def __init__(self, **attributes: Any) -> None:
+        self._attributes = attributes
+
+    def compose(self, _definition: Definition, recipients: Recipients) -> Composed:
+        return dict.fromkeys(recipients.keys, self._attributes)
+
+
+@pytest.mark.parametrize("seconds", [0, 300, 86_400])
+def test_a_message_that_is_sent_after_all_is_sent_as_it_is_composed_then_and_at_its_new_time(
+    seconds: int,
+) -> None:
+    world = stopped()
+    out, send_at = len(world.ses.times), world.clock.now + seconds
+    world.campaign.speaks(Corrected(first_name="Augusta", send_at=iso(send_at)))
+    world.begin()
+    world.play_on()
+    check_sent_once(world)
+    assert min(world.ses.times[out:]) >= send_at
+    assert all("Augusta" in str(request) for request in world.ses.accepted[out:])
+
+
+def test_messages_that_wait_for_their_time_while_the_run_is_stopped_are_sent_as_they_are_composed_then() -> (
+    None
+):
+    world = StopWorld(PEOPLE)
+    send_at = world.clock.now + 86_400
+    world.campaign.speaks(Corrected(first_name="Ada", send_at=iso(send_at)))
+    world.begin()
+    world.play_on(300)
+    world.stop()
+    world.campaign.speaks(Corrected(first_name="Augusta", send_at=iso(send_at)))
+    world.begin()
+    world.play_on()
+    check_sent_once(world)
+    assert min(world.ses.times) >= send_at
+    assert all("Augusta" in str(request) for request in world.ses.accepted)
+
+
+def test_a_message_that_is_composed_as_no_message_may_be_waits_for_a_correction() -> None:
+    world = stopped()
+    before = ends(world)
+    world.campaign.speaks(Corrected(template=5))
+    world.begin()
+    world.play_on()
+    assert (ends(world), any(world.queues.dead.values())) == (before, False)
+    assert world.campaign.run().conflicts == PEOPLE
+    world.campaign.speaks(Corrected())
+    world.begin()
+    world.play_on()
+    check_sent_once(world)
+
+
+def test_messages_whose_items_have_left_the_mailbox_since_the_stop_are_sent_after_all() -> None:
+    world = stopped()
+    for item in [*world.dynamodb.tables["mailbox"].items.values()]:
+        world.dynamodb.delete_item(
+            TableName="mailbox", Key={name: item[name] for name in ("id", "event_type")}
+        )
+    world.begin()
+    world.play_on()
+    check_sent_once(world)
 
 
 def queued() -> StopWorld:
