@@ -294,7 +294,7 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
     "fail": lambda side, call: side.ledger.fail(side.claim_of(call), "invalid", call.word, "subject"),
     "suppress": lambda side, call: side.ledger.suppress(side.claim_of(call), "suppressed", call.word),
     "suppress_one": lambda side, call: side.ledger.suppress_one(side.claim_of(call), call.to, call.word),
-    "doubt": lambda side, call: side.ledger.doubt(side.claim_of(call), "no_outcome", call.word),
+    "doubt": lambda side, call: side.ledger.doubt(side.claim_of(call), call.word),
     "release": lambda side, call: side.ledger.release(side.claim_of(call), call.account or "", call.word),
     "hand_back": lambda side, call: side.ledger.hand_back(side.claim_of(call)),
     "retry_later": lambda side, call: side.ledger.retry_later(side.claim_of(call), "busy", call.word),

@@ -114,10 +114,23 @@ class HttpError(Exception):
 NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[Inexact, Rounded, Overflow, Subnormal, Clamped])
 """Context with DynamoDB's bounds of a number: 38 digits, 1E-130 to 1E+125. Without bounds, the text of
 1E+999999999 would take gigabytes. boto3's own context has other exponents."""
+MAX_VARIABLES_BYTES = 128 * 1024
+"""Maximum number of bytes of a templated message as JSON, because its attributes are the template's
+variables. The limit bounds the work of every template. Gmail cuts off a mail's HTML at 102 KB."""
 MAX_DEPTH = 500
 """Maximum number of levels of lists and maps in a JSON body. An item of DynamoDB has 32 at most. Code that
 recurses once for each level must not exceed Python's limit: that would be an error of Mailroom, and end the
 batch."""
+
+
+def check_variables(field: str, size: int) -> None:
+    """Raise Invalid if the variables of a template have too many bytes as JSON."""
+    if size > MAX_VARIABLES_BYTES:
+        raise Invalid(
+            field,
+            f"has {size} bytes, and a template reads at most {MAX_VARIABLES_BYTES}; leave out what it does "
+            "not use, or render it yourself and put subject, html and text into a payload",
+        )
 
 
 def too_deep(text: str | bytes, value: Any, levels: int = MAX_DEPTH) -> bool:

@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.aws.dynamo_values import Value, image_of, plain, same, size_of
 from mailroom.clock import Clock, epoch
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, OVERSIZE, values_in
-from mailroom.errors import Invalid
+from mailroom.errors import MAX_VARIABLES_BYTES, Invalid, check_variables
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -258,6 +258,8 @@ class MailboxWriter:
         image = image_of(item)
         if RESTORED in image:
             raise Invalid(RESTORED, "is the system's own: such an item is never sent; leave it out")
+        if "template" in image and size_of(image) * _LONGEST_ESCAPE > MAX_VARIABLES_BYTES:
+            check_variables("item", len(encoded(plain(image)).encode()))
         return {**(image if self.oversize is None else self.oversize.lightened(image))}
 
     def _put(self, image: dict[str, Value], if_new: bool) -> PutResult:

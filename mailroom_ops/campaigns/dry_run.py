@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mailroom.channels.contracts import contracts_of
 from mailroom.channels.preview import Previews
+from mailroom.content.expansion import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
@@ -137,7 +138,7 @@ class Samples:
         try:
             message = parse(item, self._contracts)
             if self._payloads and message.payload_ref:
-                message = parse(self._payloads.expand(message, message.payload_ref), self._contracts)
+                message = parse(expanded(self._payloads, message, message.payload_ref), self._contracts)
             found = self._previews.look(message)
         except (Invalid, Malformed) as problem:
             return Sample(id_, problem=str(problem))

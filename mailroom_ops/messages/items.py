@@ -155,7 +155,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     def previews(self, s3: "S3Client") -> "Previews":
         """Return previews of messages as the stage's senders would make them, with the templates of this
         repository, and those that the stage publishes."""
-        from mailroom.channels.preview import Previews  # Jinja is 100 ms that no --help waits for
+        from mailroom.channels.preview import Previews  # its libraries take 100 ms, for which no --help waits
 
         return Previews.of(self, TEMPLATES, s3)
 

@@ -243,7 +243,7 @@ def _needs(published: Published, folder: TemplateFolder, template: TemplateName,
     """Variables that the template in the folder uses, and that version does not."""
     if number == DEPLOYED:
         return []
-    return sorted(folder.used(template) - folder.used_in(template, published.version(template, number).parts))
+    return sorted(folder.used(template) - folder.used_in(published.version(template, number).parts))
 
 
 def _compared(version: Version, folder: TemplateFolder) -> Iterator[str]:

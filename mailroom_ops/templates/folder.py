@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import DictLoader, TemplateError
 from msgspec import Struct
 
 from mailroom.channels.contracts import contracts_of
 from mailroom.channels.preview import Preview, Previews
-from mailroom.content.sandbox import BoundedEnvironment, Part, faults
-from mailroom.content.templates import EXAMPLES, FILES, TOP, canonical
+from mailroom.content.engine import Part, TemplateFault
+from mailroom.content.templates import EXAMPLES, FILES, TOP, canonical, engine_of
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
 from mailroom_ops.messages.items import read_item
@@ -39,7 +38,7 @@ class TemplateFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._contracts = contracts_of("US")  # where an example's number without its country is dialled
-        self._environments = {name: BoundedEnvironment(root / name) for name in TO}
+        self._engines = {channel: engine_of((root / channel).absolute()) for channel in TO}
         self._previews = Previews(root, mail_senders=())
 
     def all(self) -> list[TemplateName]:
@@ -84,9 +83,9 @@ class TemplateFolder:
         """The variables that a template uses, in any of its languages. Raises Refused."""
         return frozenset().union(*(each.variables for each in self._reached(template).values()))
 
-    def used_in(self, template: TemplateName, parts: Mapping[str, str]) -> frozenset[str]:
+    def used_in(self, parts: Mapping[str, str]) -> frozenset[str]:
         """The variables that these sources of a template use."""
-        return self._environments[template.channel].overlay(loader=DictLoader(parts)).variables(parts)
+        return engine_of(parts).variables(parts)
 
     def parts(self, template: TemplateName) -> dict[str, str]:
         """The sources of a template and of all that it refers to, by their paths in the channel's folder.
@@ -100,10 +99,11 @@ class TemplateFolder:
         return {name: each.source for name, each in sorted(found.items())}
 
     def faults(self, template: TemplateName, only: str | None = None) -> list[str]:
-        """What is wrong with a template, a sentence each with file and line: what the sandbox has not, or
-        else a language that lacks a part, and an example that does not render (`only`: of one example)."""
-        if wrong := [*faults(self.root, f"{template.path}/")]:
-            return wrong
+        """Return the faults of a template, each a sentence with file and line: what cannot be read, or else a
+        language that lacks a part, and an example that does not render (`only`: of one example)."""
+        faults = self._engines[template.channel].faults(f"{template.name}/")
+        if unreadable := [f"{template.channel}/{fault.sentence}" for fault in faults]:
+            return unreadable
         examples = {name: each for name, each in self.examples(template).items() if only in (None, name)}
         return [*self._incomplete(template), *self._failing(template, examples)]
 
@@ -124,29 +124,19 @@ class TemplateFolder:
                 try:
                     self.look(self.item(template, localized))
                 except (Invalid, Malformed) as fault:
-                    line = _line_of(fault)
-                    place = f"{template.channel}/{line}: " if line else ""
-                    yield f"{place}{fault} (example {template.path}/{EXAMPLES}/{name}.json)"
+                    sentence = f"{fault}"
+                    if isinstance(fault, TemplateFault):
+                        sentence = f"{template.channel}/{fault.sentence}"
+                    yield f"{sentence} (example {template.path}/{EXAMPLES}/{name}.json)"
 
     def _reached(self, template: TemplateName) -> dict[str, Part]:
         """The parts of a template and all that they refer to. Raises Refused."""
         try:
-            return self._environments[template.channel].reached(self._own(template))
-        except (TemplateError, RecursionError, UnicodeError) as error:
-            raise Refused(f"{template.path} cannot be read: {error}.") from None
+            return self._engines[template.channel].reached(self._own(template))
+        except TemplateFault as fault:
+            raise Refused(f"{template.channel}/{fault.sentence}.") from None
 
     def _own(self, template: TemplateName) -> list[str]:
         folder = self.root / template.path
         files = sorted(each for each in folder.rglob("*") if each.name in FILES)
         return [each.relative_to(self.root / template.channel).as_posix() for each in files]
-
-
-def _line_of(fault: Exception) -> str:
-    """Where in a template a rendering failed, as welcome/body.html:12; "": in none."""
-    place, trace = "", fault.__context__.__traceback__ if fault.__context__ else None
-    while trace is not None:
-        compiled = trace.tb_frame.f_globals.get("__jinja_template__")
-        if compiled is not None:
-            place = f"{compiled.name}:{compiled.get_corresponding_lineno(trace.tb_lineno)}"
-        trace = trace.tb_next
-    return place

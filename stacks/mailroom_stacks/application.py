@@ -15,7 +15,7 @@ from aws_cdk import (
 from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 
-from mailroom.content.sandbox import faults
+from mailroom.content.templates import TOP, engine_of
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.campaigns import CampaignsStack
 from mailroom_stacks.channels import ChannelsStack
@@ -63,9 +63,14 @@ def synthesize(
 
 
 def check_templates(folder: Path = TEMPLATES) -> None:
-    """Raise SettingsError where a template of `folder` asks for what no rendering has."""
-    if wrong := [f"{folder.name}/{each}" for each in faults(folder)]:
-        raise SettingsError("\n".join(wrong))
+    """Raise SettingsError if a template of `folder` cannot be read, or uses an unknown filter or test."""
+    faults = [
+        f"{folder.name}/{channel}/{fault.sentence}"
+        for channel in TOP
+        for fault in engine_of((folder / channel).absolute()).faults()
+    ]
+    if faults:
+        raise SettingsError("\n".join(faults))
 
 
 def checked(app: App) -> CloudAssembly:

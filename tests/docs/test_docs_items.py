@@ -4,7 +4,6 @@ takes."""
 import ast
 import itertools
 import json
-import re
 import shlex
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +14,6 @@ from boto3.dynamodb.types import TypeDeserializer
 
 from mailroom import outbox
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.content.sandbox import FILTERS, METHODS, TESTS
 from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import parse
 from tests.support.docs_pages import Page
@@ -72,18 +70,6 @@ def test_each_channel_has_an_example_for_the_shell_and_one_for_python(items: Any
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_each_page_for_producers_puts_an_item(page: Page) -> None:
     assert [*_typed(page), *_plain(page)]
-
-
-def test_the_page_has_the_list_of_what_a_template_may_use() -> None:
-    section = Page("docs/templates.md").text.partition("### What a template may use")[2].partition("\n## ")[0]
-    said = {
-        kind: set(re.findall(r"`(\w+)`", text)) for kind, text in re.findall(r"\*\*(\w+)\*\*([^*]*)", section)
-    }
-    assert said == {
-        "filters": FILTERS | {"start"},
-        "tests": {name for name in TESTS if name.isalpha()},
-        "methods": METHODS,
-    }
 
 
 def test_the_page_about_transactions_makes_the_table_that_is_read() -> None:

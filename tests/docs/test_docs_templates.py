@@ -3,10 +3,16 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import jinja2
 import pytest
+from minijinja import Environment
 
 from mailroom.channels.preview import Preview
+from mailroom.content.engine import TemplateFault
+from mailroom.content.templates import engine_of
+from mailroom.content.variables import values_of
 from mailroom_ops.templates.folder import TemplateFolder, TemplateName
 from tests.support.docs_pages import Page
 
@@ -89,3 +95,75 @@ def test_missing_and_empty_variables_are_as_the_table_says(
 ) -> None:
     (folder.root / "mail/welcome/body.txt").write_text(source)
     assert folder.look(folder.item(WELCOME, {"first_name": "Ada", **attributes})).text == written
+
+
+def test_the_page_lists_what_a_template_may_use() -> None:
+    section = PAGE.text.partition("### What a template may use")[2].partition("\n###")[0]
+    listed = {
+        kind: set(re.findall(r"`([a-z]+)`", names))
+        for kind, names in re.findall(r"- \*\*(\w+)\*\*(.*?)\n(?=- |\n)", section, re.DOTALL)
+    }
+    known = {
+        kind: set(re.findall(r'"([a-z]+)"', names))
+        for kind, names in re.findall(
+            r"(globals|tests|filters): [{\[](.*?)[}\]]",
+            Environment().render_str("{{ debug() }}"),
+            re.DOTALL,
+        )
+    }
+    assert listed == {
+        "filters": known["filters"],
+        "tests": known["tests"],
+        "functions": known["globals"] - {"debug"},
+        "methods": {*_methods("text"), *_methods(["text"]), *_methods({"a": "b"})},
+    }
+
+
+def _methods(value: object) -> Iterator[str]:
+    """Yield the methods of a value that a template may call."""
+    for name in dir(type(value)):
+        try:
+            here(f"{{{{ value.{name}() }}}}", value=value)
+            yield name
+        except TemplateFault as fault:
+            if not re.search("no method|is missing|insecure", f"{fault}"):
+                yield name
+
+
+ROWS = re.findall(
+    r"^\| `([^`]+)`(?:, which gives `(.+?)`(?: in HTML)?)? \| `([^`]+)` \| `(.+?)` \|$",
+    PAGE.text.replace(r"\|", "¦"),
+    re.M,
+)
+ADA: dict[str, Any] = {
+    "name": "Ada",
+    "line": "one line of words",
+    "code": "7",
+    "quote": '"',
+    "prices": [["a", 2], ["b", 3]],
+}
+
+
+def here(source: str, part: str = "a.txt", **variables: Any) -> str:
+    return engine_of({part: source}).render(part, values_of(variables))
+
+
+@pytest.mark.parametrize(("there", "gives_there", "instead", "gives"), ROWS)
+def test_what_differs_from_jinja2_is_as_the_table_says(
+    there: str, gives_there: str, instead: str, gives: str
+) -> None:
+    there, instead = there.replace("¦", "|"), instead.replace("¦", "|")
+    part = "a.html" if "&" in gives else "a.txt"
+    assert here(instead, part, **ADA) == gives
+    template = jinja2.Environment(autoescape=part == "a.html").from_string(there)
+    rendered = template.render(ADA)
+    if gives_there:
+        assert rendered == gives_there
+    else:
+        assert rendered.splitlines()[0] == gives
+        with pytest.raises(TemplateFault):
+            here(there, **ADA)
+
+
+def test_the_table_of_differences_is_read() -> None:
+    assert len(ROWS) == PAGE.text.partition("| in Jinja2 |")[2].partition("\n\n")[0].count("\n") - 1

@@ -82,6 +82,7 @@ def test_help_waits_for_no_import_of_boto3_nor_of_another_commands_modules(words
         "boto3",
         "botocore.client",
         "jinja2",
+        "minijinja",
         "mailroom_ops.campaigns.commands",
         "mailroom_ops.doctor.run",
     }

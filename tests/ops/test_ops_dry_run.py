@@ -126,7 +126,7 @@ def test_an_audience_of_faulty_entries_alone_exits_with_1(world: World) -> None:
     ("bad", "problem"),
     [
         ({"email": "nobody"}, "email: 'nobody' is not a mail address"),
-        ({}, "first_name: is missing; weekly/subject.txt uses it"),
+        ({}, "first_name: is missing; weekly/subject.txt:1 uses it"),
         ({"first_name": "A", "template": "none"}, "template: 'none' is unknown; use one of: weekly"),
     ],
     ids=["address", "variable", "template"],

@@ -118,10 +118,13 @@ def test_all_templates_of_the_repository_render_with_their_examples() -> None:
 
 
 BROKEN = [
-    ({"text": "one\n{{ nothing }}"}, "mail/a/body.txt:2: nothing: is missing; a/body.txt uses it"),
-    ({"text": "one\ntwo\n{{ name | nosuch }}"}, "mail/a/body.txt:3: there is no filter 'nosuch'"),
-    ({"text": "{% if %}"}, "mail/a/body.txt:1: Expected an expression"),
-    ({"html": "{{ name.x.y }}"}, "mail/a/body.html:1: template: a/body.html:"),
+    ({"text": "one\n{{ nothing }}"}, "mail/a/body.txt:2: nothing: is missing; a/body.txt:2 uses it"),
+    (
+        {"text": "one\ntwo\n{{ name | nosuch }}"},
+        "mail/a/body.txt:3 uses the filter 'nosuch', which is unknown",
+    ),
+    ({"text": "{% if %}"}, "mail/a/body.txt:1 cannot be read: unexpected end of block"),
+    ({"html": "{{ name.x.y }}"}, "mail/a/body.html:1: name.x: is missing"),
     ({"subject": "{{ '' }}"}, "subject: the one of template 'a' came out empty"),
 ]
 
@@ -134,7 +137,7 @@ def test_all_fails_with_the_file_the_line_and_the_example(
     result = folder.run("--all")
     assert result.exit_code == 1
     assert said in result.stdout
-    if "there is no" not in said and "Expected" not in said:
+    if "is unknown" not in said and "cannot be read" not in said:
         assert "(example mail/a/examples/ada.json)" in result.stdout
 
 
@@ -183,7 +186,5 @@ def test_the_plugin_makes_a_test_of_each_example(folder: Folder, pytester: pytes
 def test_numbers_of_an_example_are_those_of_an_item(folder: Folder) -> None:
     folder.put("a", text="{{ price }} {{ price * 2 }}")
     folder.example("a", "ada", '{"name": "Ada", "price": 9.5}')
-    assert "9.5 19.0" in folder.run("a").stdout
-    assert "9.25 18.50" in folder.run("a", "--set", "price=9.25").stdout
-    folder.put("a", text="{{ price * 1.5 }}")  # of a decimal and a float, which fails on the stage as well
-    assert "TypeError: unsupported operand" in " ".join(folder.run("a").stderr.split())
+    assert "9.5 19\n" in folder.run("a").stdout
+    assert "9.25 18.5\n" in folder.run("a", "--set", "price=9.25").stdout

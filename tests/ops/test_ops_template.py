@@ -126,9 +126,9 @@ def test_what_the_new_version_needs_and_the_old_one_did_not_is_named(desk: Desk)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{{ name | nosuch }}", "templates/mail/a/body.txt:1: there is no filter 'nosuch'"),
+        ("{{ name | nosuch }}", "templates/mail/a/body.txt:1 uses the filter 'nosuch', which is unknown"),
         ("{{ missing }}", "templates/mail/a/body.txt:1: missing: is missing"),
-        ("{% include name %}", "a/body.txt failed: TemplateNotFound"),
+        ("{% include name %}", "a/body.txt:1 failed: tried to include non-existing template"),
         ("x" * MAX_VERSION_BYTES, "a version has 1,048,576 at most."),
     ],
 )

@@ -129,8 +129,7 @@ class Previews:
         the content is in a payload, the message is checked, and the preview is empty."""
         message = self._bound(message)
         self._check(message)
-        for name, ref in message.objects:
-            self._payloads.require(name, ref)
+        self._payloads.require_all(message)
         match message:
             case Templated(payload_ref=str()):
                 return Preview()
@@ -229,11 +228,12 @@ class _NamesAlone(Payloads):
         self.key(field, ref)
         return b""
 
-    def require(self, field: str, ref: str) -> None:
-        """Raise Invalid if the object is missing. If S3 refuses the request, the sender will look."""
+    def require_all(self, message: Message) -> None:
+        """Raise Invalid for an object that is missing or too large. The sender looks if S3 refuses this
+        request."""
         if self._client is not None and self._bucket:
             with suppress(ClientError):
-                super().require(field, ref)
+                super().require_all(message)
 
 
 class _ExampleLinks(Links):

@@ -1,9 +1,9 @@
 """The payload bucket: content that is larger than an item, and attachments."""
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mailroom.errors import MAX_DEPTH, Invalid, too_deep
+from mailroom.errors import MAX_VARIABLES_BYTES, Invalid, check_variables
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -17,11 +17,6 @@ MAX_PAYLOAD_VALUES = 150_000
 them are more than a sender has, and would end its batch."""
 OVERSIZE = "oversize"
 """Below it in the bucket lies what producers handed in that is too large for an item."""
-ROUTING = (
-    *("send_at", "unless", "expires_at", "window", "lane", "topic", "callback_url"),
-    *("payload_ref", "ttl", "attempt"),
-)
-"""What was acted on before a payload is read."""
 _MAX_KEY_BYTES = 1024
 
 
@@ -62,8 +57,10 @@ class Payloads:
         except self._client.exceptions.NoSuchKey:
             raise Invalid(field, f"{ref!r:.120} does not exist; put the object before the message") from None
         with reply["Body"] as body:
-            if reply["ContentLength"] > limit:
-                raise Invalid(field, f"has {reply['ContentLength']} bytes; use at most {limit}")
+            if (size := reply["ContentLength"]) > limit:
+                if limit == MAX_VARIABLES_BYTES:
+                    check_variables(field, size)
+                raise Invalid(field, f"has {size} bytes; use at most {limit}")
             return body.read()
 
     def presigned(self, field: str, ref: str, seconds: int) -> str:
@@ -75,36 +72,20 @@ class Payloads:
             ExpiresIn=seconds,
         )
 
-    def require(self, field: str, ref: str) -> None:
-        """Raise Invalid if the object is missing, and botocore's errors."""
+    def require(self, field: str, ref: str) -> int:
+        """Return the number of bytes of an object. Raises Invalid if it is missing, and botocore's errors."""
         try:
-            self._client.head_object(Bucket=self._bucket, Key=self.key(field, ref))
+            reply = self._client.head_object(Bucket=self._bucket, Key=self.key(field, ref))
         except self._client.exceptions.ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] != HTTPStatus.NOT_FOUND:
                 raise
             raise Invalid(field, f"{ref!r:.120} does not exist; put the object before the message") from None
+        return reply["ContentLength"]
 
-    def expand(self, message: "Message", ref: str) -> dict[str, Any]:
-        """The item with the attributes of its payload. Raises Invalid, also for an attribute that counts in
-        the item alone: one by which the message was routed, or that says whom it reaches."""
-        import msgspec  # producers, who keep to the same bounds, have boto3 alone
-
-        content = self.read("payload_ref", ref, MAX_PAYLOAD_BYTES)
-        values = values_in(content)
-        if values > MAX_PAYLOAD_VALUES:
-            raise Invalid(
-                "payload_ref",
-                f"has {values} values, by its commas and brackets; use at most {MAX_PAYLOAD_VALUES}",
-            )
-        try:
-            payload = msgspec.json.decode(content, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Invalid("payload_ref", f"is not a JSON object ({error}); put one there") from None
-        if too_deep(content, payload):
-            raise Invalid("payload_ref", f"has over {MAX_DEPTH} levels of lists and maps; use fewer")
-        for name in (*ROUTING, *message.addressing):
-            if name in payload:
-                raise Invalid("payload_ref", f"{name} stands in the payload; it counts in the item alone")
-        item = dict(message.variables)
-        del item["payload_ref"]
-        return {**payload, **item}
+    def require_all(self, message: "Message") -> None:
+        """Raise Invalid if an object of the message is missing, or is too large for the message's template.
+        Raises botocore's errors."""
+        for field, ref in message.objects:
+            size = self.require(field, ref)
+            if field == "payload_ref" and message.template_name is not None:
+                check_variables(field, size)

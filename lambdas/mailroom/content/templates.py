@@ -1,21 +1,20 @@
 """A message's template and its variables as the parts of the message."""
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from jinja2 import DictLoader, Template, TemplateError, TemplateNotFound
-from jinja2.exceptions import UndefinedError
 from msgspec import Struct
 
 from mailroom.aws import clients
+from mailroom.content.engine import Engine, TemplateFault
 from mailroom.content.payloads import Payloads
-from mailroom.content.sandbox import BoundedEnvironment, budget
+from mailroom.content.source import read_source
+from mailroom.content.variables import values_of
 from mailroom.environment import MailSender, SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.address import has_control
@@ -84,10 +83,10 @@ class Templates:
 
     def __init__(self, root: Path, published: Payloads | None = None) -> None:
         self._root = root
-        self._environment = BoundedEnvironment(root)
+        self._engine = engine_of(root)
         self._published = published
         self._versions = lru_cache(MAX_COMPILED)(self._version)
-        # Files outside of a bundle may change, as the environment knows.
+        # Files outside of a bundle may change.
         self._used = self._variables if root.is_absolute() else lru_cache(MAX_COMPILED)(self._variables)
 
     def names(self, file: str = "subject.txt") -> list[str]:
@@ -104,10 +103,9 @@ class Templates:
     ) -> Content:
         """The mail's content. Raises Invalid that names the template or the variable at fault, and botocore's
         errors where a version cannot be read."""
-        environment = self._environment_of(name, version)
-        shared = {**environment.globals, **variables}
-        folder, subject = self._first(environment, name, "subject.txt", locale, shared)
-        html, text = (_part(environment, folder, file, shared) for file in ("body.html", "body.txt"))
+        engine, values = self._engine_for(name, version), values_of(variables)
+        folder, subject = self._first(engine, name, "subject.txt", locale, values)
+        html, text = (_rendered(engine, f"{folder}/{file}", values) for file in ("body.html", "body.txt"))
         if html is None and text is None:
             raise Invalid("template", f"{folder!r} has neither body.html nor body.txt; add one")
         subject = subject.strip()
@@ -126,17 +124,18 @@ class Templates:
         version: int | None = None,
     ) -> str:
         """A text alone, of `body.txt`. Raises as `render`."""
-        environment = self._environment_of(name, version)
-        shared = {**environment.globals, **variables}
-        return self._first(environment, name, "body.txt", locale, shared)[1]
+        engine = self._engine_for(name, version)
+        return self._first(engine, name, "body.txt", locale, values_of(variables))[1]
 
     def check(self, message: Templated) -> None:
         """Raise Invalid for a template, or a version of one, that is not there or cannot be read."""
         if (name := message.template_name) is None:
             return
         file = TOP[message.event_type]
-        if _template(self._environment_of(name, message.template_version), f"{name}/{file}") is None:
+        engine = self._engine_for(name, message.template_version)
+        if f"{name}/{file}" not in engine:
             raise self._unknown(name, file)
+        engine.part(f"{name}/{file}")
 
     def used(self, name: str, *, locale: str | None = None, version: int | None = None) -> frozenset[str]:
         """The variables that a template uses in that language, by itself or in parts that it refers to.
@@ -144,13 +143,9 @@ class Templates:
         return self._used(name, locale, version)
 
     def _variables(self, name: str, locale: str | None, version: int | None) -> frozenset[str]:
-        environment = self._environment_of(name, version)
-        folders = _folders(name, locale)
-        folder = next((each for each in folders if _files(environment, each)), name)
-        try:
-            return environment.variables(_files(environment, folder))
-        except (TemplateError, RecursionError) as error:
-            raise Invalid("template", f"{folder} cannot be read: {error}") from None
+        engine = self._engine_for(name, version)
+        folder = next((folder for folder in _folders(name, locale) if _files(engine, folder)), name)
+        return engine.variables(_files(engine, folder))
 
     def check_names(self, message: Templated, *, strict: bool = False) -> None:
         """Raise Invalid for an attribute that is misspelt and that the message's template does not use;
@@ -162,11 +157,11 @@ class Templates:
             used = self.used(name, locale=message.locale, version=message.template_version)
         message.check_names(used, strict=strict)
 
-    def _environment_of(self, name: str, version: int | None) -> BoundedEnvironment:
-        return self._versions(name, version) if version else self._environment
+    def _engine_for(self, name: str, version: int | None) -> Engine:
+        return self._versions(name, version) if version else self._engine
 
-    def _version(self, name: str, number: int) -> BoundedEnvironment:
-        """What renders a published version, which has all that it refers to."""
+    def _version(self, name: str, number: int) -> Engine:
+        """Load a published version, which has all parts to which it refers."""
         if self._published is None:
             raise Invalid("template_version", "is given, and this stage publishes no templates; leave it out")
         ref = self._published.ref(version_key(self._root.name, name, number))
@@ -174,19 +169,14 @@ class Templates:
             content = self._published.read("template_version", ref, MAX_VERSION_BYTES)
         except Invalid:
             raise Invalid("template_version", f"{name!r} has no version {number}; leave it out") from None
-        return self._environment.overlay(loader=DictLoader(read_version(content).parts))
+        return engine_of(read_version(content).parts)
 
     def _first(
-        self,
-        environment: BoundedEnvironment,
-        name: str,
-        file: str,
-        locale: str | None,
-        variables: dict[str, Any],
+        self, engine: Engine, name: str, file: str, locale: str | None, values: Mapping[str, Any]
     ) -> tuple[str, str]:
         """The folder of the language, and this file of it as rendered."""
         for folder in _folders(name, locale):
-            if (rendered := _part(environment, folder, file, variables)) is not None:
+            if (rendered := _rendered(engine, f"{folder}/{file}", values)) is not None:
                 return folder, rendered
         raise self._unknown(name, file)
 
@@ -223,35 +213,38 @@ def canonical(locale: str) -> str:
     return "-".join((language.lower(), *(forms.get(len(each), str.lower)(each) for each in subtags)))
 
 
-def _files(environment: BoundedEnvironment, folder: str) -> list[str]:
-    names = (f"{folder}/{file}" for file in FILES)
-    return [name for name in names if environment.source(name) is not None]
+def _files(engine: Engine, folder: str) -> list[str]:
+    return [name for file in FILES if (name := f"{folder}/{file}") in engine]
 
 
-def _part(environment: BoundedEnvironment, folder: str, file: str, variables: dict[str, Any]) -> str | None:
-    name = f"{folder}/{file}"
-    template = _template(environment, name)
-    return None if template is None else _render(template, name, variables)
+def _rendered(engine: Engine, name: str, values: Mapping[str, Any]) -> str | None:
+    return engine.render(name, values) if name in engine else None
 
 
-def _template(environment: BoundedEnvironment, name: str) -> Template | None:
-    try:
-        return environment.get_template(name)
-    except TemplateNotFound:
-        return None
-    except (TemplateError, RecursionError) as error:  # the second: of thousands of brackets
-        raise Invalid("template", f"{name} cannot be read: {error}") from None
+def engine_of(templates: Path | Mapping[str, str]) -> Engine:
+    """Return the engine that renders the templates of a folder, or these sources by their names."""
+    if isinstance(templates, Mapping):
+        return Engine(templates.get, lambda: sorted(templates))
+    load = _loader(templates)
+    if templates.is_absolute():  # files outside of a bundle may change
+        return Engine(load, lambda: _names(templates), reload=True)
+    load, names = cache(load), cache(lambda: frozenset(_names(templates)))
+    return Engine(lambda name: load(name) if name in names() else None, names)
 
 
-def _render(template: Template, name: str, variables: dict[str, Any]) -> str:
-    try:
-        context = template.new_context(variables, shared=True)  # as it is: no copy for each of the parts
-        with budget():
-            return BoundedEnvironment.concat(template.root_render_func(context))
-    except UndefinedError as error:
-        missing = re.match(r"'(\w+)' is undefined", str(error))
-        if missing:
-            raise Invalid(missing[1], f"is missing; {name} uses it, so the item must have it") from None
-        raise Invalid("template", f"{name}: {error}; check the item's attributes against it") from None
-    except Exception as error:  # noqa: BLE001 - whatever a template raises is its own or its variables' fault
-        raise Invalid("template", f"{name} failed: {type(error).__name__}: {error}") from None
+def _loader(root: Path) -> Callable[[str], str | None]:
+    def load(name: str) -> str | None:
+        path = root / name
+        # No name may lead out of the folder.
+        inside = "\0" not in name and not {"", ".", ".."} & {*name.replace("\\", "/").split("/")}
+        try:
+            return read_source(path) if inside and path.is_file() else None
+        except UnicodeDecodeError:
+            raise TemplateFault("template", f"{name} is not UTF-8; save it as UTF-8", name) from None
+
+    return load
+
+
+def _names(root: Path) -> list[str]:
+    files = (path for path in root.rglob("*") if path.suffix in {".html", ".txt"})
+    return sorted(path.relative_to(root).as_posix() for path in files)

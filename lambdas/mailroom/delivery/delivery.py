@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import structs
 
+from mailroom.content.expansion import expanded
 from mailroom.delivery.backoff import backoff
 from mailroom.delivery.claiming import Claiming, NoTimeLeft, account_for
 from mailroom.delivery.timing import SendingTime
@@ -253,7 +254,7 @@ class Delivery(Generic[M, R]):
         """Record why the outcome of a submit is unknown. Never raises: without this record, a dead letter
         only has a less exact cause."""
         try:
-            self._ledger.doubt(claim, "no_outcome", _cause(error))
+            self._ledger.doubt(claim, _cause(error))
         except Exception:  # noqa: BLE001 - logged; the claim stands
             logger.warning("the cause of an unknown outcome was not recorded", exc_info=True)
 
@@ -392,7 +393,7 @@ class Delivery(Generic[M, R]):
         """Read the payload, and return the message with the payload's attributes."""
         if message.payload_ref is None or self.payload_is_content:
             return message
-        return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
+        return parse(expanded(self._tools.payloads, message, message.payload_ref), self._contracts)
 
     def screen(self, claim: Claimed, message: M) -> M | Blocked:
         """Return the message without the recipients that must not get it; Blocked if no recipient is left.

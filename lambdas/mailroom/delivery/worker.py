@@ -238,6 +238,15 @@ class Read(NamedTuple):
     record: QueueRecord
 
 
+class Received(NamedTuple):
+    """Record of an event, with the message that was read from it."""
+
+    record: Mapping[str, Any]
+    """Record of the event."""
+    entry: Read | None
+    """Message of the record; None if its body is not a message with a valid key."""
+
+
 class Worker:
     """Delivers the messages of one queue; every sender function uses this class. Threads deliver `at_once`
     records of a batch at a time."""
@@ -268,17 +277,58 @@ class Worker:
 
     def _handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         records = sorted(event["Records"], key=self._order)
-        batch = [self._read(record, remaining) for record in records]
-        readable = [entry for entry in batch if entry is not None]
+        batch = [Received(record, self._read(record, remaining)) for record in records]
+        cut_off = self._cut_off(batch)
+        # A function was cut off at these messages, perhaps by the content of one. So a batch has one of them,
+        # by itself and last: if its function is cut off again, that delays no other message again.
+        unfinished = self._return(cut_off[:-1], [ComeBack(0)] * len(cut_off[:-1]))
+        doubtful = {received.record["messageId"] for received in cut_off}
+        undoubted = [received for received in batch if received.record["messageId"] not in doubtful]
+        for part in (undoubted, cut_off[-1:]):
+            if part:
+                unfinished += self._deliver(part)
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in unfinished]}
+
+    def _deliver(self, batch: Sequence[Received]) -> list[str]:
+        """Deliver a batch, and return the ids of the records that the queue has to deliver again."""
+        entries = [received.entry for received in batch]
+        readable = [entry for entry in entries if entry is not None]
         self._delivery.begin([entry for entry in readable if not isinstance(entry.message, Invalid)])
-        waits = {}
-        for record, result in zip(records, self._work_on(batch), strict=True):
-            if isinstance(result, ComeBack):
-                waits[record["messageId"]] = (record["receiptHandle"], result.seconds)
+        results = self._work_on(entries)
         self._delivery.end()
-        queues.set_visibility(self._tools.sqs, self._queue_url, list(waits.values()))
+        unfinished = self._return(batch, results)
         self._tools.tally.write()
-        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in waits]}
+        return unfinished
+
+    def _return(self, batch: Sequence[Received], results: Sequence[Result]) -> list[str]:
+        """Return records to the queue, each with the wait of its result, and return their ids."""
+        waits = {
+            received.record["messageId"]: (received.record["receiptHandle"], result.seconds)
+            for received, result in zip(batch, results, strict=True)
+            if isinstance(result, ComeBack)
+        }
+        queues.set_visibility(self._tools.sqs, self._queue_url, list(waits.values()))
+        return [*waits]
+
+    def _cut_off(self, batch: Sequence[Received]) -> list[Received]:
+        """Return the messages at which a function was cut off, those with the most receives last. Never
+        raises: if the ledger cannot be read, no message is among them."""
+        candidates = [
+            (received.entry.record.key, received)
+            for received in batch
+            if received.entry is not None and received.entry.record.receives > 1
+            if received.entry.record.group is None  # a group's messages come one after another anyway
+        ]
+        if not candidates or len(batch) == 1:
+            return []
+        try:
+            keys = self._tools.ledger.cut_off(key for key, _ in candidates)
+        except Exception:  # noqa: BLE001 - logged; the messages are delivered together, as a first batch is
+            logger.warning("whether a function was cut off could not be read", exc_info=True)
+            return []
+        if keys:
+            logger.warning("a function was cut off; working on one message by itself", messages=len(keys))
+        return [received for key, received in candidates if key in keys]
 
     def _order(self, record: Mapping[str, Any]) -> tuple[int, float]:
         """Return the sort key of a record in its batch. A record that was received before may have crashed

@@ -72,6 +72,8 @@ KNOWN = "attribute_exists(id)"
 """Condition: the message has a ledger item."""
 
 _ONE = number(1)
+_UNKNOWN = "no_outcome"
+"""Code of `trouble` if a submit ended without a response."""
 _CLAIM_OVER = ("startedAt", "unsettled_tries")
 """Attributes that are removed when the outcome of every try of the message is known."""
 _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell any more how it ended"
@@ -202,9 +204,9 @@ class Ledger(LedgerTable):
             facts["line"] = line
         self._write_own(claim, Update(facts_of(facts), adds={"provider_ids": {"SS": [provider_id]}}))
 
-    def doubt(self, claim: Claimed, code: str, message: str) -> None:
+    def doubt(self, claim: Claimed, message: str) -> None:
         """Record why the outcome of a submit is unknown. The claim and its try stay in the item."""
-        self._write_own(claim, Update(trouble_of(code, message)), f"{OWN} AND {STARTED}")
+        self._write_own(claim, Update(trouble_of(_UNKNOWN, message)), f"{OWN} AND {STARTED}")
 
     def complete(
         self,
@@ -264,6 +266,15 @@ class Ledger(LedgerTable):
         wheres = [where(key) for key in dict.fromkeys(keys)]
         items = batch_get(self._client, {self._table: wheres}, consistent=True)[self._table]
         return {Key(item["id"], item["event_type"]): item for item in items}
+
+    def cut_off(self, keys: Iterable[Key]) -> set[Key]:
+        """Return the keys of the messages whose claim stands without a reason: their function was cut off
+        before it could record the outcome or why there is none, or it still runs. Raises UnprocessedKeys."""
+        return {
+            key
+            for key, item in self.items(keys).items()
+            if "startedAt" in item and item.get("trouble", {}).get("code") != _UNKNOWN
+        }
 
     def fulfilled(self, conditions: Sequence[Condition]) -> Condition | None:
         """Read the messages that the conditions name, and return the first condition that is fulfilled,

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct, structs
 
 from mailroom.clock import epoch
-from mailroom.errors import MAX_DEPTH, NUMBERS, Invalid, Malformed, too_deep
+from mailroom.errors import MAX_DEPTH, NUMBERS, Invalid, Malformed, check_variables, too_deep
 from mailroom.message.address import has_control, to_e164
 from mailroom.message.unless import MAX_CONDITIONS, Condition
 from mailroom.message.window import Window
@@ -259,6 +259,12 @@ class Message(Struct, frozen=True, kw_only=True):
         return Key(self.id, self.event_type)
 
     @property
+    def template_name(self) -> str | None:
+        """Template of the content. None if the item does not name one, because the message is not templated
+        or its payload names the template."""
+        return None
+
+    @property
     def conditions(self) -> Sequence[Condition]:
         """Conditions of `unless`."""
         if isinstance(self.unless, Condition):
@@ -478,8 +484,6 @@ class Templated(Message, frozen=True, kw_only=True):
 
     @property
     def template_name(self) -> str | None:
-        """Template of the content. None if the item does not name one, because the message is not templated
-        or its payload names the template."""
         return self.template
 
     @property
@@ -497,6 +501,8 @@ class Templated(Message, frozen=True, kw_only=True):
                 raise Invalid("template", "is not a template's name; use letters, digits, - and _")
             if beside is not None:
                 raise Invalid("template", f"stands beside {beside}; use one or the other")
+        if self.template_name is not None:
+            check_variables("item", len(_encoder.encode(self.variables)))
 
 
 M = TypeVar("M", bound=Message)
@@ -690,15 +696,15 @@ def scheduled(text: str) -> dict[str, Any]:
     return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
 
 
-def decode(text: str) -> dict[str, Any]:
-    """Read a queue body as an item. Raises Malformed."""
+def decode(text: str | bytes) -> dict[str, Any]:
+    """Read the JSON of an item: a queue's body, or a payload. Raises Malformed."""
     body = read(text, _bodies)
     if too_deep(text, body):
         raise Malformed(f"the body has over {MAX_DEPTH} levels of lists and maps; use fewer")
     return body
 
 
-def read(text: str, decoder: msgspec.json.Decoder[dict[str, Any]] = _requests) -> dict[str, Any]:
+def read(text: str | bytes, decoder: msgspec.json.Decoder[dict[str, Any]] = _requests) -> dict[str, Any]:
     """Read a JSON object with any number of levels and any numbers: code that stores the object checks
     DynamoDB's limits, and names the field at fault. Raises Malformed."""
     try:

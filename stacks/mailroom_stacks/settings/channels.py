@@ -147,7 +147,14 @@ def lane_rows(channels: Mapping[str, Channel], times: Times) -> Iterator[LaneRow
     """Every lane of every channel."""
     for event_type, channel in channels.items():
         throttling = channel.longest_throttling_seconds
-        rules = queue_rules(times, channel.timeout_seconds, throttling=throttling, waits=Waits.of(times))
+        batch_size = max(polling.batch_size for polling in channel.lanes.values())
+        rules = queue_rules(
+            times,
+            channel.timeout_seconds,
+            throttling=throttling,
+            batch_size=batch_size,
+            waits=Waits.of(times),
+        )
         # A receive of those may wait for a resend in doubt instead.
         rules = replace(rules, longest_stay=rules.longest_stay + sum(RESEND_DELAYS))
         for lane, polling in channel.lanes.items():

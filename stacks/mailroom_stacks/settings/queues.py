@@ -74,7 +74,8 @@ the try's lease has ended; after the last the message becomes a dead letter. A w
 of which SQS allows 12 hours."""
 CRASH_ALLOWANCE = 5
 """Receives beside those that throttling takes: for functions that die, and for workers that meet another's
-lease."""
+lease. After a function has died, a batch works on one of its messages and gives the others back, so there is
+one more for each neighbour in a batch."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ def queue_rules(
     *,
     throttling: int | None = None,
     window: int = 0,
+    batch_size: int = 1,
     waits: Waits | None = None,
 ) -> QueueRules:
     """The rules of one queue, whose function has a time-out of `timeout` seconds. `throttling` is that of
@@ -141,7 +143,7 @@ def queue_rules(
     visibility = visibility_of(timeout, window)
     waits = waits or Waits(visibility, visibility)
     receives = waits.receives_to_cover(times.throttling if throttling is None else throttling)
-    receives += CRASH_ALLOWANCE
+    receives += CRASH_ALLOWANCE + batch_size - 1
     return QueueRules(
         lease=timeout + times.lease_margin,
         visibility=visibility,

@@ -19,6 +19,7 @@ from mailroom.channels.preview import Previews
 from mailroom.channels.sms import twilio as twilio_sms
 from mailroom.channels.sms.twilio_account import account_of
 from mailroom.channels.webhook.standard_webhooks import host_key
+from mailroom.content.expansion import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.dead_letters.cause import cause_of, subject_of
@@ -282,7 +283,7 @@ def _url(text: str) -> None:
 def _payload(text: str) -> None:
     message = mail(payload_ref=f"s3://{BUCKET}/a.json")
     client: Any = NoObjects(text.encode("utf-8", "surrogatepass"))
-    item = Payloads(client, BUCKET).expand(message, message.payload_ref or "")
+    item = expanded(Payloads(client, BUCKET), message, message.payload_ref or "")
     parse(item, CONTRACTS)
 
 

@@ -126,6 +126,11 @@ class WorkerPost:
         assert list(self._sqs.waits) == returned
         return self._sqs.waits
 
+    @property
+    def visibilities(self) -> dict[str, int]:
+        """Visibilities in seconds that the worker has set since the last batch began, by record."""
+        return self._sqs.waits
+
 
 class Post(WorkerPost):
     """Worker with a fake adapter."""

@@ -19,7 +19,7 @@ OWN_VERBS: dict[str, Verb] = {
     "checkpoint": lambda ledger, claim: ledger.checkpoint(claim, "ses", "p-9"),
     "complete": lambda ledger, claim: ledger.complete(claim, "ses", "p-9"),
     "fail": lambda ledger, claim: ledger.fail(claim, "rejected", "no"),
-    "doubt": lambda ledger, claim: ledger.doubt(claim, "no_outcome", "SES: ReadTimeoutError"),
+    "doubt": lambda ledger, claim: ledger.doubt(claim, "SES: ReadTimeoutError"),
     "release": lambda ledger, claim: ledger.release(claim),
     "hand_back": lambda ledger, claim: ledger.hand_back(claim),
     "retry_later": lambda ledger, claim: ledger.retry_later(claim, "busy", "no"),

@@ -7,6 +7,7 @@ import pytest
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
+from mailroom.content.expansion import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
@@ -161,9 +162,9 @@ def test_what_a_payload_names_is_held_to_its_callers_part_by_the_sender(api: Api
     stored = aws.item(table=MAILBOX)
     content = {"text": "Hi", "payload_prefix": "", "attachments": [{"ref": OTHERS}]}
     aws.s3.put_object(Bucket=BUCKET, Key="shop/1.json", Body=json.dumps(content))
-    expanded = Payloads(aws.s3, BUCKET).expand(parse(stored, {"mail": Mail}), ref)
+    whole = expanded(Payloads(aws.s3, BUCKET), parse(stored, {"mail": Mail}), ref)
     with pytest.raises(Invalid, match=r"attachments\[0\].ref: .* is outside the part of the payload bucket"):
-        parse(expanded, CONTRACTS)
+        parse(whole, CONTRACTS)
 
 
 def test_no_caller_can_choose_its_part_itself(api: Api, aws: Aws) -> None:
@@ -181,6 +182,6 @@ def test_what_is_too_large_for_an_item_is_kept_by_the_api_itself_for_every_calle
     large = item(text="x" * 500_000, attachments=[{"ref": OWN}])
     assert api.post_as(SHOP, large).status == 202
     stored = aws.item(table=MAILBOX)
-    expanded = Payloads(aws.s3, BUCKET).expand(parse(stored, {"mail": Mail}), stored["payload_ref"])
-    assert parse(expanded, {"mail": Mail}).attachments[0].ref == OWN
+    whole = expanded(Payloads(aws.s3, BUCKET), parse(stored, {"mail": Mail}), stored["payload_ref"])
+    assert parse(whole, {"mail": Mail}).attachments[0].ref == OWN
     assert api.post_as(SHOP, {**large, "attachments": [{"ref": OTHERS}]}).fields == ["attachments[0].ref"]

@@ -32,7 +32,7 @@ def test_a_single_message_is_rendered_and_what_nobody_uses_is_named(api: Api) ->
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({}, "name: is missing; a/subject.txt uses it, so the item must have it"),
+        ({}, "name: is missing; a/subject.txt:1 uses it, so the item must have it"),
         ({"template": "b"}, "template: 'b' is unknown; use one of: a"),
         ({"name": "x", "sendAt": "now"}, "sendAt: is used by nothing here; did you mean `send_at`?"),
         (

@@ -103,7 +103,7 @@ INVALID = [
     ({"template": "a", "template_version": 3}, "template_version: is given, and this stage publishes no"),
 ]
 INVALID_RENDERED = [
-    ({"template": "a"}, "name: is missing; a/subject.txt uses it"),
+    ({"template": "a"}, "name: is missing; a/subject.txt:1 uses it"),
     ({"subject": "Hi", "html": "<img src=cid:logo>"}, "attachments: the HTML shows cid:logo"),
 ]
 

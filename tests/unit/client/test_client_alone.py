@@ -20,7 +20,7 @@ LIBRARY = ROOT / "lambdas"
 BOTO3 = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "six")
 """boto3 and the packages that boto3 requires."""
 
-OTHERS = ("msgspec", "aws_lambda_powertools", "pydantic", "aws_cdk", "jinja2", "phonenumbers", "psycopg")
+OTHERS = ("msgspec", "aws_lambda_powertools", "pydantic", "aws_cdk", "minijinja", "phonenumbers", "psycopg")
 
 
 def run(script: str, library: Path = LIBRARY) -> str:

@@ -10,7 +10,8 @@ from mailroom.aws import queues
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
-from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, ROUTING, Payloads
+from mailroom.content.expansion import ROUTING, expanded
+from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Payloads
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
@@ -79,7 +80,7 @@ def test_a_sender_reads_the_whole_item_that_was_put(
 ) -> None:
     light = plain(oversize.lightened(image_of(large)))
     message = parse(decode(encode(light)), CONTRACTS)
-    whole = Payloads(aws.s3, BUCKET).expand(message, str(message.payload_ref))
+    whole = expanded(Payloads(aws.s3, BUCKET), message, str(message.payload_ref))
     assert json.loads(encode(whole)) == json.loads(encode(large))
     assert type(parse(whole, CONTRACTS)) is type(parse(large, CONTRACTS))
 
@@ -141,7 +142,7 @@ def test_a_valid_large_item_can_be_sent_with_any_attribute_about_its_delivery(
     large = item(text=LARGE, **beside, **{name: value})
     validator.validate(large)
     message = validator.validate(decode(encode(plain(oversize.lightened(image_of(large))))))
-    sent = Payloads(aws.s3, BUCKET).expand(message, str(message.payload_ref))
+    sent = expanded(Payloads(aws.s3, BUCKET), message, str(message.payload_ref))
     assert sent == (large if name != "payload_ref" else item(text=LARGE))
 
 

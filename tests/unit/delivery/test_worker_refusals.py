@@ -131,7 +131,7 @@ def test_the_attributes_of_a_payload_in_s3_become_attributes_of_the_message(post
     ("content", "sentence"),
     [
         (None, f"payload_ref: 's3://{BUCKET}/runs/8.json' does not exist; put the object before the message"),
-        (b"[]", "payload_ref: is not a JSON object ("),
+        (b"[]", "payload_ref: is not a JSON object: "),
         (b'{"text": 5}', "text: expected a string, got a number"),
         (b'{"text": "a", "bcc": "theo@example.com"}', "payload_ref: bcc stands in the payload; it counts in"),
         (b'{"city": "Arles"}', "subject: stands alone; add text or html, or name a template"),

@@ -65,7 +65,7 @@ def test_a_claim_that_has_ended_can_be_neither_released_nor_marked_with_an_unkno
     OWN_VERBS[end](ledger, claim)
     before = aws.item()
     ledger.release(claim, "unprepared", "ReadTimeoutError")
-    ledger.doubt(claim, "no_outcome", "ReadTimeoutError")
+    ledger.doubt(claim, "ReadTimeoutError")
     assert aws.item() == before
 
 
@@ -74,7 +74,7 @@ def test_recording_the_error_of_an_unknown_outcome_changes_no_other_attribute(
 ) -> None:
     claim = claimed(ledger)
     before = aws.item()
-    ledger.doubt(claim, "no_outcome", "SES: ReadTimeoutError")
+    ledger.doubt(claim, "SES: ReadTimeoutError")
     assert aws.item() == before | {"trouble": {"code": "no_outcome", "message": "SES: ReadTimeoutError"}}
 
 
@@ -83,7 +83,7 @@ def test_an_outcome_removes_the_dead_letter_mark_and_the_recorded_trouble(
     ledger: Ledger, aws: Aws, verb: str
 ) -> None:
     claim = claimed(ledger)
-    ledger.doubt(claim, "no_outcome", "SES: ReadTimeoutError")
+    ledger.doubt(claim, "SES: ReadTimeoutError")
     ledger.dead_lettered(KEY)
     OWN_VERBS[verb](ledger, claim)
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()

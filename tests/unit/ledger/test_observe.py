@@ -162,7 +162,7 @@ def test_a_mail_with_one_bounced_recipient_is_in_the_index_of_failures(ledger: L
 
 
 def test_a_sent_event_removes_the_dead_letter_mark_and_the_recorded_trouble(ledger: Ledger, aws: Aws) -> None:
-    ledger.doubt(claimed(ledger), "no_outcome", "SES: ReadTimeoutError")
+    ledger.doubt(claimed(ledger), "SES: ReadTimeoutError")
     ledger.dead_lettered(KEY)
     assert {"trouble", "dead_lettered_at"} <= aws.item().keys()
     observe(ledger, [told(KEY, "sent")])

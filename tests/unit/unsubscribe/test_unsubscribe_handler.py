@@ -98,7 +98,7 @@ def test_neither_templates_nor_providers_are_imported() -> None:
     script = (
         "import sys; import mailroom.unsubscribe.application; "
         "print([each for each in "
-        "('jinja2', 'twilio', 'mailroom.ledger.ledger', 'mailroom.channels.mail.contract') "
+        "('minijinja', 'twilio', 'mailroom.ledger.ledger', 'mailroom.channels.mail.contract') "
         "if each in sys.modules])"
     )
     done = subprocess.run(

@@ -10,6 +10,7 @@ from mailroom.aws import clients
 from mailroom.channels.provider import Provider, ProviderAdapter
 from mailroom.channels.sms.contract import Sms, SmsRequest, sms_in
 from mailroom.channels.sms.text import checked, text_of
+from mailroom.content.expansion import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import Adapter, Delivery, to_people
 from mailroom.delivery.worker import Tools
@@ -66,7 +67,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
     def _whole(self, message: Sms) -> Sms:
         if message.payload_ref is None:
             return message
-        item = self._payloads.expand(message, message.payload_ref)
+        item = expanded(self._payloads, message, message.payload_ref)
         # The recipient is taken from the message, because the message may have been redirected. The item in
         # the payload contains the original recipient.
         return structs.replace(parse(item, {message.event_type: self.contract}), to=message.to)

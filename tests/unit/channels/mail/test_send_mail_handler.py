@@ -71,7 +71,7 @@ INVALID_FOR_A_SENDER: list[tuple[Item, str]] = [
     ),
     (
         {"text": ..., "subject": ..., "email": "v@example.com", "first_name": "V"},
-        "last_name: is missing; default/body.html uses it, so the item must have it",
+        "last_name: is missing; default/body.html:9 uses it, so the item must have it",
     ),
     (
         {"attachments": [{"ref": f"s3://{BUCKET}/none"}]},
@@ -99,9 +99,9 @@ def test_an_invalid_mail_ends_as_failed_with_its_reason(
 TEMPLATES = {
     "loop": (
         "{% for a in range(n) %}{% for b in range(n) %}{% endfor %}{% endfor %}",
-        "it takes over 10000000 steps of work",
+        "template: loop/body.txt:1 failed: it takes over 250,000 steps of work",
     ),
-    "internals": ("{{ to.__class__.__mro__ }}", "SecurityError"),
+    "internals": ("{{ to.__class__.__mro__ }}", "to.__class__: is missing"),
 }
 
 
@@ -117,8 +117,7 @@ def test_a_template_that_loops_or_accesses_internals_fails_only_the_message_that
     event = sqs_event(item(id="bad", text=..., subject=..., template=name, n=9000), item(id="good"))
     assert failures(load("send_mail")(event, lambda_context())) == []
     message = aws.item("bad")["error"]["message"]
-    assert message.startswith(f"template: {name}/body.txt failed: ")
-    assert reason in message
+    assert message.startswith(reason)
     assert len(outbox) == 1
 
 

@@ -1,0 +1,193 @@
+"""MiniJinja, with Mailroom's settings and bounds.
+
+A template is written by people who deploy; its variables come from producers. MiniJinja renders without
+access to Python, counts its work as `FUEL`, and keeps nothing from one rendering to the next.
+"""
+
+import html
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from minijinja import Environment, TemplateError, pass_state, safe
+from minijinja._lowlevel import State
+from msgspec import Struct
+
+from mailroom.content.source import references, strict, used
+from mailroom.errors import Invalid
+
+FUEL = 250_000
+"""Maximum work of a rendering. MiniJinja counts 1 for an instruction, and 1 for 64 bytes that it reads or
+writes: enough for an order of some 10,000 lines, or for 16 MB of text."""
+MAX_RENDERED = 4 * 1024 * 1024
+"""Maximum number of characters of a rendered part."""
+
+
+class TemplateFault(Invalid):
+    """A fault of a template, or of a variable that it uses."""
+
+    def __init__(self, field: str, problem: str, place: str) -> None:
+        self.place = place
+        """Template and line, as in welcome/body.txt:12."""
+        super().__init__(field, problem)
+
+    @property
+    def sentence(self) -> str:
+        """The fault as its author reads it, which begins with its place."""
+        return self.problem if self.field == "template" else f"{self.place}: {self}"
+
+
+class Part(Struct, frozen=True):
+    """The source of a template, with the variables and the templates that it names."""
+
+    source: str
+    variables: frozenset[str]
+    parts: frozenset[str]
+    """Names of the templates that it extends, includes or imports."""
+    open: bool
+    """Whether a variable names such a template, so that it may be any."""
+
+
+class Engine:
+    """Renders the templates of one folder, or of one published version."""
+
+    def __init__(
+        self,
+        load: Callable[[str], str | None],
+        names: Callable[[], Iterable[str]],
+        *,
+        reload: bool = False,
+    ) -> None:
+        """Create the engine. `load` returns the source of a template, or None for an unknown name; `names`
+        returns the names of all templates. If `reload`, a source may change after its first use."""
+        self._load = load
+        self._names = names
+        self._reload = reload
+        self._environment = Environment(
+            loader=self._strict_source,
+            undefined_behavior="strict",
+            fuel=FUEL,
+            finalizer=_written,
+        )
+        self._environment.remove_global("debug")  # it writes all variables of a message
+
+    def __contains__(self, name: str) -> bool:
+        return self._load(name) is not None
+
+    def _strict_source(self, name: str) -> str | None:
+        source = self._load(name)
+        return None if source is None else strict(source)
+
+    def render(self, name: str, variables: Mapping[str, Any]) -> str:
+        """Return the rendered template; `variables` come from `values_of`. Raises TemplateFault."""
+        if self._reload:
+            self._environment.reload()
+        try:
+            rendered = self._environment.render_str(
+                f"{_unset(variables)}{{% include {name!r} %}}", **variables
+            )
+        except (TemplateError, AttributeError, TypeError) as error:
+            raise _fault_of(error, name) from None
+        if len(rendered) > MAX_RENDERED:
+            problem = f"{name} writes {len(rendered):,} characters; write at most {MAX_RENDERED:,}"
+            raise TemplateFault("template", problem, name)
+        return rendered
+
+    def part(self, name: str) -> Part:
+        """Return a template with what it names. Raises TemplateFault for a template that cannot be read, or
+        that uses an unknown filter or test."""
+        source = self._load(name) or ""
+        self._check_names(name, source)
+        named = [*references(source)]
+        try:
+            variables = self._environment.undeclared_variables_in_str(source).union(
+                *map(self._environment.undeclared_variables_in_str, (reference.tag for reference in named))
+            )
+        except TemplateError as error:
+            raise _fault_of(error, name) from None
+        return Part(
+            source,
+            frozenset(variables - _BUILT_IN - self._environment.globals.keys()),
+            frozenset(part for reference in named for part in reference.names),
+            any(reference.open for reference in named),
+        )
+
+    def reached(self, names: Iterable[str]) -> dict[str, Part]:
+        """Return these templates, and all to which they refer, by name. If a variable names a template, all
+        templates are among them. Raises TemplateFault."""
+        parts, waiting = dict[str, Part](), [*names]
+        while waiting:
+            name = waiting.pop()
+            if name not in parts and name in self:
+                parts[name] = part = self.part(name)
+                waiting += self._names() if part.open else part.parts
+        return parts
+
+    def variables(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the variables that these templates use, and all to which they refer. Raises
+        TemplateFault."""
+        return frozenset().union(*(part.variables for part in self.reached(names).values()))
+
+    def faults(self, below: str = "") -> Iterator[TemplateFault]:
+        """Check the templates whose names begin with `below`, and yield their faults."""
+        for name in self._names():
+            if name.startswith(below):
+                try:
+                    self.part(name)
+                except TemplateFault as fault:
+                    yield fault
+
+    def _check_names(self, name: str, source: str) -> None:
+        """Raise TemplateFault for an unknown filter or test. MiniJinja looks for it only when it renders it:
+        in a branch that no example reaches, it would fail a message."""
+        for kind, word, line in used(source):
+            if not self._environment.eval_expr(f"name is {kind}", name=word):
+                place = f"{name}:{line}"
+                problem = f"{place} uses the {kind} {word!r:.60}, which is unknown; see docs/templates.md"
+                raise TemplateFault("template", problem, place)
+
+
+_BUILT_IN = frozenset(("caller", "kwargs", "loop", "self", "super", "varargs"))
+
+
+@pass_state
+def _written(state: State, value: Any) -> Any:
+    """Return a value as it is written: null as nothing, a whole number without a fraction, and in HTML a text
+    with its special characters escaped. MiniJinja would escape slashes as well, and so every URL."""
+    if value is None:
+        return ""
+    if type(value) is str and state.auto_escape == "html":
+        return safe(html.escape(value))
+    # MiniJinja passes 19.0 as 19, and writes it as 19.0 itself.
+    return value if type(value) is int else NotImplemented
+
+
+_UNSET = "__unset_"
+_DICT_METHODS = tuple(name for name in dir(dict) if not name.startswith("_"))
+
+
+def _unset(variables: Collection[str]) -> str:
+    """Return statements by which missing variables are undefined although dict has a method of that name:
+    MiniJinja looks for variables in a dict, and would find its method `items`."""
+    missing = (name for name in _DICT_METHODS if name not in variables)
+    return "".join(f"{{% set {name} = {_UNSET}{name} %}}" for name in missing)
+
+
+_CAUSE = re.compile(r"^(?:caused by: )?([a-z][a-z ]*?)(?:: (.*))? \(in (.+):(\d+)\)$", re.MULTILINE)
+_MISSING = re.compile(rf"`(?:{_UNSET})?([^`]+)` is undefined")
+
+
+def _fault_of(error: Exception, name: str) -> TemplateFault:
+    """Return the fault in an error of MiniJinja: its last cause, which may be in an included template."""
+    causes = _CAUSE.findall(str(error)) if isinstance(error, TemplateError) else []
+    if not causes:  # an error of a list or a map of `values_of`, or of MiniJinja itself
+        return TemplateFault("template", f"{name} failed: {error!s:.200}", name)
+    kind, detail, part, line = causes[-1]
+    place = f"{name if part == '<string>' else part}:{line}"
+    if missing := _MISSING.search(detail):
+        return TemplateFault(missing[1], f"is missing; {place} uses it, so the item must have it", place)
+    if kind == "syntax error":
+        return TemplateFault("template", f"{place} cannot be read: {detail:.200}", place)
+    if kind == "engine ran out of fuel":
+        detail = f"it takes over {FUEL:,} steps of work; loop over less, or write less"
+    return TemplateFault("template", f"{place} failed: {detail or kind:.200}", place)

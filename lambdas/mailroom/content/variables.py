@@ -1,0 +1,108 @@
+"""The variables of a message, as a template reads them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+_MAX_EXACT = 2**53
+"""Number up to which a double holds each whole number."""
+
+
+def values_of(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of variables for `Engine.render`, which cannot change them.
+
+    A number that a double holds exactly is a number, and a whole number has no fraction. Any other number is
+    a text with all its digits.
+    """
+    return {name: _value(value) for name, value in variables.items()}
+
+
+def _value(value: Any) -> Any:
+    match value:
+        case dict():
+            return _Entries({name: _value(entry) for name, entry in value.items()})
+        case list():
+            return _Rows([_value(entry) for entry in value])
+        case bool():
+            return value
+        case int() | float() | Decimal():
+            return _number(Decimal(repr(value) if isinstance(value, float) else value))
+    return value
+
+
+def _number(value: Decimal) -> int | float | str:
+    if value == value.to_integral_value():
+        return int(value) if abs(value) <= _MAX_EXACT else f"{value:f}"
+    double = float(value)
+    return double if Decimal(repr(double)) == value else f"{value:f}"
+
+
+class _Entries:
+    """A map of an item, which finds an entry also if dict has a method of the same name.
+
+    MiniJinja looks for an entry, and if it is missing, for an attribute of the same name. So the attribute
+    is missing if the entry has just been: without an entry `items`, `order.items` is undefined, and
+    `order.items()` is a call of the method.
+    """
+
+    __slots__ = ("_entries", "_missing")
+
+    def __init__(self, entries: dict[str, Any]) -> None:
+        self._entries = entries
+        self._missing: object = None
+
+    def __getitem__(self, name: Any) -> Any:
+        try:
+            return self._entries[name]
+        except (KeyError, TypeError):  # the second: of a list as a name
+            self._missing = name
+            raise KeyError(name) from None
+
+    def __getattr__(self, name: str) -> Any:
+        missing, self._missing = self._missing, None
+        if name == missing or name not in ("get", "items", "keys", "values"):
+            raise AttributeError(f"a map has no method {name!r:.60}")
+        return getattr(self._entries, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Entries | dict) and dict(self.items()) == dict(other.items())
+
+    __hash__ = None  # type: ignore[assignment]  # as dict
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
+
+
+class _Rows:
+    """A list of an item, without the methods that change a list."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._rows[place]
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"a list has no method {name!r:.60}")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Rows | list) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]  # as list
+
+    def __repr__(self) -> str:
+        return repr(self._rows)
+
+
+Sequence.register(_Rows)  # by which MiniJinja recognises a list

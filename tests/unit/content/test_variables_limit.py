@@ -1,0 +1,81 @@
+"""A template's variables are bounded wherever a message comes in."""
+
+import json
+from typing import Any
+
+import boto3
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.content.expansion import expanded
+from mailroom.content.payloads import Payloads
+from mailroom.errors import MAX_VARIABLES_BYTES, Invalid
+from mailroom.mailbox import MailboxWriter
+from mailroom.message.message import encode, parse
+from tests.support.unit.shared import BUCKET, Aws, item
+
+REF = f"s3://{BUCKET}/large.json"
+WAY_OUT = (
+    "and a template reads at most 131072; leave out what it does not use, or render it yourself and put "
+    "subject, html and text into a payload"
+)
+
+
+def templated(**attributes: Any) -> dict[str, Any]:
+    return item(text=..., subject=..., template="welcome", **attributes)
+
+
+def filled(size: int, **attributes: Any) -> dict[str, Any]:
+    """Return a templated message of `size` bytes as JSON."""
+    message = templated(story="é", **attributes)
+    return {**message, "story": "é" + "x" * (size - len(encode(message).encode()))}
+
+
+def test_the_largest_variables_are_taken_and_one_more_character_is_refused_with_the_way_out() -> None:
+    largest = filled(MAX_VARIABLES_BYTES)
+    parse(largest, CONTRACTS)
+    with pytest.raises(Invalid) as caught:
+        parse({**largest, "story": largest["story"] + "é"}, CONTRACTS)
+    assert str(caught.value) == f"item: has {MAX_VARIABLES_BYTES + 2} bytes, {WAY_OUT}"
+
+
+def test_a_message_with_its_own_content_may_be_larger() -> None:
+    parse(item(text="x" * 3 * MAX_VARIABLES_BYTES), CONTRACTS)
+
+
+def test_the_client_puts_no_larger_variables(aws: Aws) -> None:
+    mailbox = MailboxWriter(boto3.client("dynamodb"), "mailroom-dev-mailbox")
+    with pytest.raises(Invalid, match=r"^item: has 140000 bytes, and a template reads at most"):
+        mailbox.entry(filled(140_000))
+    mailbox.entry(filled(MAX_VARIABLES_BYTES))
+    mailbox.entry(item(text="x" * 140_000))
+
+
+def put(aws: Aws, size: int) -> None:
+    body = json.dumps({"story": "x" * (size - len('{"story": ""}'))}).encode()
+    aws.s3.put_object(Bucket=BUCKET, Key="large.json", Body=body)
+
+
+def test_a_larger_payload_is_refused_by_its_length_before_it_is_read(aws: Aws) -> None:
+    message, payloads = parse(templated(payload_ref=REF), CONTRACTS), Payloads(aws.s3, BUCKET)
+    put(aws, MAX_VARIABLES_BYTES)
+    payloads.require_all(message)
+    assert expanded(payloads, message, REF)["story"]
+    put(aws, MAX_VARIABLES_BYTES + 1)
+    for read in (lambda: payloads.require_all(message), lambda: expanded(payloads, message, REF)):
+        with pytest.raises(Invalid) as caught:
+            read()
+        assert str(caught.value) == f"payload_ref: has {MAX_VARIABLES_BYTES + 1} bytes, {WAY_OUT}"
+
+
+def test_item_and_payload_count_together(aws: Aws) -> None:
+    message, payloads = parse(filled(70_000, payload_ref=REF), CONTRACTS), Payloads(aws.s3, BUCKET)
+    aws.s3.put_object(Bucket=BUCKET, Key="large.json", Body=json.dumps({"more": "x" * 70_000}).encode())
+    with pytest.raises(Invalid, match="and a template reads at most"):
+        parse(expanded(payloads, message, REF), CONTRACTS)
+
+
+def test_the_payload_of_a_message_with_content_of_its_own_may_be_larger(aws: Aws) -> None:
+    message = parse(item(text=..., subject="Hello", payload_ref=REF), CONTRACTS)
+    put(aws, 3 * MAX_VARIABLES_BYTES)
+    assert expanded(Payloads(aws.s3, BUCKET), message, REF)["story"]

@@ -1,0 +1,151 @@
+"""After a function was cut off, each of its messages is worked on by itself."""
+
+from collections.abc import Callable
+from itertools import count
+from threading import active_count
+from typing import Any
+
+import pytest
+
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Message
+from mailroom.message.outcome import Retry
+from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.post import Log, Make
+from tests.support.unit.shared import LEASE, Aws, FakeClock, Item, item, mail
+
+NAMES = [f"m-{number}" for number in range(10)]
+
+
+@pytest.fixture
+def cut_off(ledger: Ledger, clock: FakeClock) -> Callable[..., list[Item]]:
+    """Function that claims messages as a function does that is cut off before it writes why they were not
+    sent, and returns their items after the lease."""
+
+    def claim(*names: str) -> list[Item]:
+        for name in names:
+            ledger.claim(mail(name))
+        clock.now += LEASE + 1
+        return [item(id=name) for name in names]
+
+    return claim
+
+
+def test_of_messages_at_which_a_function_was_cut_off_one_is_sent_and_all_others_are_given_back_at_once(
+    post: Make, cut_off: Callable[..., list[Item]]
+) -> None:
+    worker = post()
+    returned = worker.handle(*cut_off(*NAMES), receives=2)
+    assert len(worker.submitted) == 1
+    assert returned == dict.fromkeys(
+        (name.replace("m", "r") for name in NAMES if name not in worker.submitted), 0
+    )
+
+
+def test_the_others_are_given_back_before_any_message_is_worked_on(
+    post: Make, cut_off: Callable[..., list[Item]]
+) -> None:
+    def die(_message: Message) -> Any:
+        raise KeyboardInterrupt
+
+    worker = post(prepare=die)
+    with pytest.raises(KeyboardInterrupt):
+        worker.handle(*cut_off(*NAMES), receives=2)
+    assert [*worker.visibilities.values()] == [0] * 9
+
+
+def test_messages_that_no_function_was_cut_off_at_are_sent_first(
+    post: Make, cut_off: Callable[..., list[Item]]
+) -> None:
+    throttled = post(Retry("busy"))
+    throttled.handle(item(id="throttled"))
+    worker = post()
+    doubtful = cut_off("a", "b")
+    bodies = [*doubtful, item(id="throttled"), item(id="unclaimed"), item(id="new")]
+    assert list(worker.handle(*bodies, receives=[2, 3, 2, 2, 1]).values()) == [0]
+    assert worker.submitted[0] == "new"
+    assert {*worker.submitted[1:3]} == {"throttled", "unclaimed"}
+    assert worker.submitted[3:] == ["b"]
+
+
+def test_a_message_whose_provider_did_not_answer_is_not_worked_on_by_itself(
+    post: Make, clock: FakeClock
+) -> None:
+    post(TimeoutError()).handle(item(id="a"), item(id="b"))
+    clock.now += LEASE + 1
+    worker = post()
+    assert worker.handle(item(id="a"), item(id="b"), receives=2) == {}
+    assert sorted(worker.submitted) == ["a", "b"]
+
+
+def test_a_message_that_was_throttled_and_later_cut_off_is_worked_on_by_itself(
+    post: Make, cut_off: Callable[..., list[Item]]
+) -> None:
+    post(Retry("busy")).handle(item(id="a"), item(id="b"))
+    worker = post()
+    assert len(worker.handle(*cut_off("a", "b"), receives=3)) == 1
+
+
+def test_it_begins_after_all_threads_have_ended(
+    post: Make, aws: Aws, clock: FakeClock, cut_off: Callable[..., list[Item]]
+) -> None:
+    threads = dict[str, int]()
+    before = active_count()
+
+    def note(message: Message) -> Message:
+        threads[message.id] = active_count() - before
+        return message
+
+    worker = post(prepare=note, submits_at_once=4)
+    worker.handle(*cut_off("a"), *(item(id=f"new-{number}") for number in range(8)), receives=[2] + [1] * 8)
+    assert [*threads][-1] == "a"
+    assert threads["a"] <= 1
+
+
+def test_while_the_ledger_cannot_be_read_all_messages_are_worked_on(
+    post: Make, aws: Aws, cut_off: Callable[..., list[Item]], log: Log
+) -> None:
+    client = Meddler(aws.dynamodb, batch_get_item=failing(client_error("InternalServerError")))
+    worker = post(dynamodb=client)
+    assert worker.handle(*cut_off("a", "b"), receives=2) == {}
+    assert sorted(worker.submitted) == ["a", "b"]
+    assert "could not be read" in str(log())
+
+
+@pytest.mark.parametrize(("names", "receives"), [("abc", 1), ("a", 2)])
+def test_the_ledger_is_not_read_for_new_records_nor_for_one_record_alone(
+    post: Make, aws: Aws, names: str, receives: int
+) -> None:
+    client = Meddler(aws.dynamodb)
+    post(dynamodb=client).handle(*(item(id=name) for name in names), receives=receives)
+    assert "batch_get_item" not in [name for name, _ in client.calls]
+
+
+def test_a_message_that_cuts_off_each_of_its_functions_delays_no_other_message_twice(
+    aws: Aws, clock: FakeClock, ledger: Ledger, post: Make
+) -> None:
+    """The queue is modelled here: a function that dies makes its records visible again after a while."""
+    random = count()
+
+    def prepare(message: Message) -> Message:
+        if message.id == "m-3":
+            raise KeyboardInterrupt
+        return message
+
+    worker = post(prepare=prepare, jitter=lambda: next(random) * 0.37 % 1)
+    receives, delays = dict.fromkeys(NAMES, 0), dict.fromkeys(NAMES, 0)
+    while waiting := [name for name in NAMES if aws.item(name).get("status") != "sent"]:
+        if waiting == ["m-3"]:
+            break
+        for name in waiting:
+            receives[name] += 1
+        try:
+            worker.handle(*(item(id=name) for name in waiting), receives=[receives[name] for name in waiting])
+        except KeyboardInterrupt:
+            clock.now += LEASE + 1
+            given_back = {name.replace("r", "m") for name in worker.visibilities}
+            unsent = [name for name in waiting if aws.item(name).get("status") != "sent"]
+            for name in {*unsent} - given_back:
+                delays[name] += 1
+    assert max(delay for name, delay in delays.items() if name != "m-3") == 1
+    assert max(receives.values()) <= len(NAMES) + 1
