@@ -1,7 +1,6 @@
 """Every command that the documentation gives is one that `mailroom` takes."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +13,6 @@ from tests.support.ops.subcommands import subcommands
 PATHS = [page.path for page in pages()]
 NAMES = {"mailroom", ".venv/bin/mailroom"}
 COMMAND = typer.main.get_command(app)
-
-
-@pytest.fixture(autouse=True)
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that commands name, where they are typed."""
-    (tmp_path / "segment.jsonl").touch()
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("path", PATHS)
