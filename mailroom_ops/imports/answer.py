@@ -39,7 +39,6 @@ class Imported(Struct, frozen=True, kw_only=True):
     existed: int
     conflict: int
     refused: int
-    left_out: int
     failed: int
     bytes: int
     seconds: float
@@ -55,7 +54,6 @@ _MEANING = (
     ("existed", "were there already, with the same content"),
     ("conflict", "have the id of another message, which stays"),
     ("refused", "are faulty"),
-    ("left_out", "do not have what --only asks for"),
     ("failed", "AWS refused"),
 )
 
@@ -91,7 +89,5 @@ def _rows(answer: Imported) -> Iterator[tuple[str, str, str]]:
     for name, meaning in _MEANING:
         count = getattr(answer, name)
         if answer.dry_run and name in ("existed", "conflict", "failed"):
-            continue
-        if name == "left_out" and not count:
             continue
         yield f"{count:,}", name, "would be put" if answer.dry_run and name == "put" else meaning

@@ -36,17 +36,8 @@ def import_(
         typer.Option(help="The beginning of each id; without a column of ids, the line's number follows."),
     ] = None,
     id_column: Annotated[str | None, typer.Option(help="Take the ids from this column; default: id.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Give every message attribute=value.")
-    ] = None,
     map_: Annotated[
         list[str] | None, typer.Option("--map", help="Use a column as an attribute: column=attribute.")
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Leave out lines whose column has no such value: column=value; repeat it for several."
-        ),
     ] = None,
     format_: Annotated[
         Format | None, typer.Option("--format", help="The file's format; default: by the ending of its name.")
@@ -59,11 +50,11 @@ def import_(
 ) -> None:
     """Put a file of messages into the mailbox: CSV with a header, or one JSON object a line, of any size.
 
-    A column is an attribute of the message, or a variable of its template. In a CSV file, write lists, maps
-    and numbers as JSON. Each line needs an id that stays the same: from a column, or made of --id-prefix and
-    the line's number. Messages take the bulk lane if the channel has one; --set lane=normal takes the other.
-    A column of JSON Lines may lie within another: --map User.Names.0=first_name. --only column= asks for
-    lines without a value.
+    A column is an attribute of the message, or a variable of its template: `template` names the template. In
+    a CSV file, write lists, maps and numbers as JSON. Each line needs an id that stays the same: from a
+    column, or made of --id-prefix and the line's number. Messages take the bulk lane if the channel has one,
+    unless a column `lane` names the other. Every line becomes a message: take out beforehand those that
+    should not.
 
     After an interruption, run the same command again. Nothing is put twice: a message that is there already
     counts as existed. FILE.mailroom-refused.csv lists the lines that were refused: fix them where they stand,
@@ -72,7 +63,7 @@ def import_(
     Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. 2: AWS
     refused the messages, or the options or the file are wrong.
 
-    Example: mailroom import people.csv --channel mail --id-prefix news-2026-11 --set template=news --dry-run
+    Example: mailroom import people.csv --channel mail --id-prefix news-2026-11 --dry-run
     """
     with aws_faults(stage):
         options = options_of(
@@ -81,9 +72,7 @@ def import_(
             format_=format_,
             id_prefix=id_prefix,
             id_column=id_column,
-            sets=set_ or (),
             maps=map_ or (),
-            only=only or (),
         )
         session = aws_session()
         with closing(Source(file)) as source:
@@ -101,9 +90,7 @@ def options_of(
     format_: Format | None,
     id_prefix: str | None,
     id_column: str | None,
-    sets: Iterable[str],
     maps: Iterable[str],
-    only: Iterable[str],
 ) -> Options:
     """The options of a command. Raises Refused for those that contradict each other or mean nothing."""
     if channel is not None and channel not in CONTRACTS:
@@ -118,28 +105,13 @@ def options_of(
     mapped = pairs(maps, "--map")
     if len(set(mapped.values())) < len(mapped):
         raise Refused("--map gives two columns the same attribute; keep one of them.")
-    constant = pairs(sets, "--set")
-    for name, instead in (("id", "--id-column or --id-prefix"), ("event_type", "--channel")):
-        if name in constant:
-            raise Refused(f"--set {name} would be the same for all lines; use {instead}.")
     return Options(
         format=found,
         channel=channel or "",
         id_prefix=id_prefix or "",
         id_column=id_column or "",
-        sets=constant,
         maps=mapped,
-        only=_choices(only),
     )
-
-
-def _choices(typed: Iterable[str]) -> dict[str, list[str]]:
-    """The values that each column may have. Raises Refused."""
-    found: dict[str, list[str]] = {}
-    for each in typed:
-        for column, value in pairs([each], "--only").items():
-            found.setdefault(column, []).append(value)
-    return found
 
 
 def _is_prefix(text: str) -> bool:

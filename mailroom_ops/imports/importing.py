@@ -28,10 +28,10 @@ _MOVED = (
 )
 
 
-LineResult = Literal["put", "existed", "conflict", "refused", "left_out", "failed"]
+LineResult = Literal["put", "existed", "conflict", "refused", "failed"]
 """Result of a line. put: its message is in the mailbox now. existed: the mailbox had the same message.
-conflict: another message has the id. refused: the line is faulty. left_out: the line does not have a value
-that --only requires. failed: AWS refused the message, and the import ended."""
+conflict: another message has the id. refused: the line is faulty. failed: AWS refused the message, and the
+import ended."""
 
 
 class _Stopped(Exception):
@@ -79,8 +79,6 @@ class Import:
                 if isinstance(item, LineFault):
                     self._fault(item)
                     self._counts["refused"] += 1
-                elif item is None:
-                    self._counts["left_out"] += 1
                 else:
                     self._counts["put"] += 1
                     samples += [item] if len(samples) < SAMPLES else []
@@ -136,8 +134,6 @@ class Import:
             if isinstance(item, LineFault):
                 self._counts["refused"] += 1
                 self._refuse(item)
-            elif item is None:
-                self._counts["left_out"] += 1
             else:
                 under_way.append(entry)
                 yield item

@@ -1,6 +1,5 @@
 """One entry of a file as an item of the mailbox, or what is wrong with it."""
 
-import re
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, Literal
@@ -19,34 +18,28 @@ from mailroom_ops.screen import Refused
 
 Format = Literal["csv", "jsonl"]
 ID, CHANNEL = "id", "event_type"
-_PLACE = re.compile(r"\d{1,9}", re.ASCII)
 _attributes = cache(attributes_of)
 
 
 class Options(Struct, frozen=True, kw_only=True):
     """How lines become messages. An import goes on only with the options that it began with.
 
-    `channel` "": each line has its own. `id_prefix` "": the ids are in the file. `sets` are attributes of
-    every message; `maps` has the attribute that a column becomes; `only` the values of which a column must
-    have one, or the line is left out.
+    `channel` "": each line has its own. `id_prefix` "": the ids are in the file. `maps` has the attribute
+    that a column becomes.
     """
 
     format: Format
     channel: str
     id_prefix: str
     id_column: str
-    sets: dict[str, str]
     maps: dict[str, str]
-    only: dict[str, list[str]] = {}
 
     def attribute(self, column: str) -> str:
         """What a column is called in the message."""
         return self.maps.get(column, column)
 
     def column(self, attribute: str) -> str:
-        """Where an attribute stands in the file; "" where it does not come from there."""
-        if attribute in self.sets:
-            return ""
+        """Return the column of an attribute."""
         if attribute == "id" and self.id_column:
             return self.id_column
         named = (column for column, mapped in self.maps.items() if mapped == attribute)
@@ -63,7 +56,7 @@ class LineFault(Struct, frozen=True):
 
 class Items:
     """Makes items by the options. `lanes` are those of each channel of the stage: messages take the one for
-    bulk, if the channel has it, unless a line or an option has another."""
+    bulk, if the channel has it, unless a line has another."""
 
     def __init__(
         self, options: Options, lanes: Mapping[str, list[str]], validator: Validator, previews: Previews
@@ -78,7 +71,7 @@ class Items:
         """Raise Refused where these columns cannot make messages by the options."""
         there = set(header)
         options = self._options
-        named = (("--map", options.maps), ("--id-column", [options.id_column]), ("--only", options.only))
+        named = (("--map", options.maps), ("--id-column", [options.id_column]))
         for option, columns in named:
             for column in columns:
                 if column and column not in there:
@@ -102,15 +95,11 @@ class Items:
         there = {self._options.attribute(each) for each in columns}
         return self._numbered and ID not in there
 
-    def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault | None:
-        """The item of an entry, as the stage's own entrance would take it; what is wrong with it; or None: it
-        is to be left out."""
+    def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault:
+        """Return the item of an entry, as the stage's own entrance would take it, or the entry's fault."""
         line = entry.begin.line
         if entry.values is None:
             return LineFault(line, entry.column, entry.problem)
-        for column, wanted in self._options.only.items():
-            if _text(_cell(entry.values, column)) not in wanted:
-                return None
         try:
             item = self.item(line, entry.values)
             self._previews.check(self._validator.validate(item))
@@ -124,14 +113,11 @@ class Items:
         """What is wrong with an attribute, by the column that it comes from."""
         base = field.partition("[")[0].partition(".")[0]
         column = self._options.column(base)
-        return LineFault(line, column + field[len(base) :] if column else field, problem)
+        return LineFault(line, column + field[len(base) :], problem)
 
     def item(self, line: int, values: Mapping[str, Any]) -> dict[str, Any]:
         """The item of a line. Raises Invalid, which names the attribute."""
         item = {self._options.attribute(column): value for column, value in values.items()}
-        for column in self._options.maps.keys() - values.keys():
-            if (value := _cell(values, column)) is not None:
-                item[self._options.maps[column]] = value
         item[CHANNEL] = self._channel(item)
         known = _attributes(item[CHANNEL])
         id_ = self._id(values, item, line)
@@ -141,8 +127,6 @@ class Items:
             item = {name: known.value(name, text) for name, text in item.items()}
         if columns_alike := mistakes(CONTRACTS.get(item[CHANNEL], Message), item):
             item["audience_columns"] = sorted(columns_alike)
-        for name, text in self._options.sets.items():
-            item[name] = known.value(name, text)
         if "lane" not in item and "bulk" in self._lanes.get(item[CHANNEL], ()):
             item["lane"] = "bulk"
         item[ID] = id_
@@ -159,7 +143,7 @@ class Items:
 
     def _id(self, values: Mapping[str, Any], item: Mapping[str, Any], line: int) -> str:
         prefix, column = self._options.id_prefix, self._options.id_column
-        own = _cell(values, column) if column else item.get(ID)
+        own = values.get(column) if column else item.get(ID)
         if own is None and self._numbered:
             return f"{prefix}-{line}"
         if isinstance(own, int) and not isinstance(own, bool):
@@ -169,29 +153,6 @@ class Items:
         if _is_address(own):
             raise Invalid(ID, "is a mail address; ids appear in logs: use another column")
         return f"{prefix}-{own.strip()}" if prefix else own.strip()
-
-
-def _cell(values: Mapping[str, Any], column: str) -> Any:
-    """The value of a column; of a JSON object also one within, whose names or places in a list are joined by
-    dots: `User.Names.0`. None: there is none."""
-    if column in values:
-        return values[column]
-    value: Any = values
-    for part in column.split("."):
-        if isinstance(value, dict):
-            value = value.get(part)
-        elif isinstance(value, list) and _PLACE.fullmatch(part):
-            value = value[int(part)] if int(part) < len(value) else None
-        else:
-            return None
-    return value
-
-
-def _text(value: Any) -> str:
-    """A value as one would type it: nothing is an empty cell."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
 
 
 def _is_address(text: str) -> bool:

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import Result
 
 from mailroom_ops.imports.items import Items
-from tests.support.ops.message import Stage, answer, deployed, run, write
+from tests.support.ops.message import Stage, answer, deployed, run, write, write_mails
 from tests.support.unit.fakes import client_error
 
-MAIL = ("--channel", "mail", "--set", "subject=Hello", "--set", "text=Hi", "--workers", "1")
+MAIL = ("--channel", "mail", "--workers", "1")
 NUMBERED = (*MAIL, "--id-prefix", "news")
 ROWS, PUT = 40, 20
 
@@ -70,24 +70,24 @@ def served(stage: Stage) -> list[str]:
 def test_numbered_lines_that_have_moved_stop_the_import_and_the_file_as_it_was_goes_on(
     stage: Stage, tmp_path: Path
 ) -> None:
-    file = write(tmp_path / "p.csv", "email", *people())
+    file = write_mails(tmp_path / "p.csv", "email", *people())
     cut_off(stage, file, *NUMBERED)
-    write(file, "email", "first@example.com", *people())
+    write_mails(file, "email", "first@example.com", *people())
     result = run("import", str(file), *NUMBERED)
     assert result.exit_code == 2
     said = " ".join(result.stdout.split())
     assert "line 2 has the id of another message, and ids are made of the lines' numbers" in said
     assert "Put the file back as it was" in said
     assert len(stage.mailbox()) == PUT
-    write(file, "email", *people())
+    write_mails(file, "email", *people())
     assert answer(run("import", str(file), *NUMBERED, "--json"))["existed"] == PUT
     assert served(stage) == people()
 
 
 def test_with_a_new_prefix_what_was_not_put_can_be_put(stage: Stage, tmp_path: Path) -> None:
-    file = write(tmp_path / "p.csv", "email", *people())
+    file = write_mails(tmp_path / "p.csv", "email", *people())
     cut_off(stage, file, *NUMBERED)
-    write(file, "email", *people()[PUT:])
+    write_mails(file, "email", *people()[PUT:])
     words = (*MAIL, "--id-prefix", "rest")
     assert run("import", str(file), *words).exit_code == 0
     assert served(stage) == people()
@@ -96,8 +96,8 @@ def test_with_a_new_prefix_what_was_not_put_can_be_put(stage: Stage, tmp_path: P
 @pytest.mark.parametrize(
     ("name", "header", "line"),
     [
-        ("p.csv", ["id,email"], "{0},p{0:02}@example.com"),
-        ("p.jsonl", [], '{{"id": "{0}", "email": "p{0:02}@example.com"}}'),
+        ("p.csv", ["id,email,subject,text"], "{0},p{0:02}@example.com,Hello,Hi"),
+        ("p.jsonl", [], '{{"id": "{0}", "email": "p{0:02}@example.com", "subject": "Hello", "text": "Hi"}}'),
     ],
 )
 def test_a_changed_file_whose_lines_say_their_ids_is_begun_anew_and_puts_nothing_twice(
@@ -115,8 +115,8 @@ def test_a_changed_file_whose_lines_say_their_ids_is_begun_anew_and_puts_nothing
 @pytest.mark.parametrize(
     ("name", "header", "line"),
     [
-        ("p.csv", ["email,note"], "{0},{1}"),
-        ("p.jsonl", [], '{{"email": "{0}", "note": "{1}"}}'),
+        ("p.csv", ["email,note,subject,text"], "{0},{1},Hello,Hi"),
+        ("p.jsonl", [], '{{"email": "{0}", "note": "{1}", "subject": "Hello", "text": "Hi"}}'),
     ],
 )
 def test_a_file_that_is_cut_short_while_it_is_read_is_refused(

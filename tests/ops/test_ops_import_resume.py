@@ -27,10 +27,10 @@ def people(folder: Path, rows: int) -> tuple[Path, Path]:
     """A file of so many people, some of them wrong, and a mailbox in which nobody is."""
     file, counts = folder / f"people-{rows}.csv", folder / f"counts-{rows}"
     with file.open("w") as lines:
-        lines.write("id,email,name\n")
+        lines.write("id,email,subject,text,name\n")
         for row in range(rows):
             email = "nowhere" if row % EVERY_BAD == 0 else f"person-{row}@example.com"
-            lines.write(f'p-{row},{email},"Person {row}"\n')
+            lines.write(f'p-{row},{email},Hello,Hi,"Person {row}"\n')
     counts.write_bytes(bytes(rows))
     return file, counts
 

@@ -25,7 +25,7 @@ SOME = 100
 SECONDS = 240.0
 WORDS = (
     *("--channel", "mail", "--id-column", "user", "--id-prefix", PREFIX, "--map", "address=to"),
-    *("--set", "subject=Hello", "--set", "text=Hi", "--workers", "4", "--stage", "local", "--json"),
+    *("--workers", "4", "--stage", "local", "--json"),
 )
 
 
@@ -63,10 +63,10 @@ def killed(pipeline: Pipeline, file: Path) -> int:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("import") / "people.csv"
     with path.open("w") as lines:
-        lines.write("user,address,first_name\n")
+        lines.write("user,address,subject,text,first_name\n")
         for row in range(ROWS):
             address = "nowhere" if row in BAD else f"person-{row}@example.com"
-            lines.write(f"{row},{address},Person {row}\n")
+            lines.write(f"{row},{address},Hello,Hi,Person {row}\n")
     return path
 
 

@@ -110,9 +110,9 @@ CHUNK: Item = {
     "recipients": [{"key": "7", "attributes": {"email": "a@b.example", "first_name": "Ada"}}],
 }
 FILES = [
-    'id,email,name\n7,a@b.example,"Lane, Ann"\n8,c@d.example,"says ""no"""\n',
-    'id,email,name\r\n7,a@b.example,"two\r\nlines"\r\n\r\n8,c@d.example,x\r\n',
-    'id,email,name\n7,a"b",c\n8,p","r,"\n9,"",""\n',
+    'id,email,subject,name\n7,a@b.example,Hi,"Lane, Ann"\n8,c@d.example,Hi,"says ""no"""\n',
+    'id,email,subject,name\r\n7,a@b.example,Hi,"two\r\nlines"\r\n\r\n8,c@d.example,Hi,x\r\n',
+    'id,email,subject,name\n7,a"b",Hi,c\n8,p","r,Hi,"\n9,"","",""\n',
 ]
 LINES = [
     '{"id": 7, "email": "a@b.example", "User": {"Names": ["Ada"]}, "n": 1.50}\n{"id": "8", "to": null}\n',
@@ -363,8 +363,7 @@ def _imported(kind: Any, **changes: Any) -> Callable[[Aws], Callable[[Any], obje
         "channel": "mail",
         "id_prefix": "p",
         "id_column": "",
-        "sets": {"subject": "Hello", "text": "Hi"},
-        "maps": {},
+        "maps": {"name": "text"},
     }
     options = Options(**{**known, **changes})
 
@@ -543,7 +542,7 @@ PARSERS: dict[str, Parser] = {
     "json lines import": Parser(
         LINES,
         texts(LINES) | bodies([json.loads(each) for text in LINES for each in text.splitlines()]),
-        _imported("jsonl", channel="", maps={"User.Names.0": "first_name"}, only={"id": ["7", "8"]}),
+        _imported("jsonl", channel=""),
         (Refused,),
     ),
     "api request": Parser(REQUESTS, requests(), _api, (), grown=None),

@@ -84,7 +84,7 @@ def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
     death = Death(event, int(number))
     _arm(death)
     words: dict[str, Any] = dict.fromkeys(("format_", "id_prefix", "id_column"))
-    options = options_of(file, channel="mail", sets=["subject=Hello", "text=Hi"], maps=(), only=(), **words)
+    options = options_of(file, channel="mail", maps=(), **words)
     with closing(Source(file)) as source, counts.open("r+b") as opened:
         client = StubDynamoDB(mmap.mmap(opened.fileno(), 0), death)
         session: Any = SimpleNamespace(client=lambda *_, **__: client, region_name="eu-central-1")

@@ -154,6 +154,11 @@ def write(path: Path, *lines: str) -> Path:
     return path
 
 
+def write_mails(path: Path, header: str, *rows: str) -> Path:
+    """Write a CSV file of mails that say Hello. Empty rows stay empty."""
+    return write(path, f"subject,text,{header}", *(row and f"Hello,Hi,{row}" for row in rows))
+
+
 @contextmanager
 def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """The stage, in place of AWS, until the block ends."""
