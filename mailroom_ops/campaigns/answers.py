@@ -7,7 +7,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from mailroom.campaigns.runs import Run, State
-from mailroom_ops.campaigns.dry_run import DryRunAnswer
+from mailroom_ops.campaigns.dry_run import DryRunAnswer, Sample
 from mailroom_ops.campaigns.files import CampaignRow
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.costs.days import days_table
@@ -163,7 +163,7 @@ def print_faults(faults: Iterable[str], refused: int) -> None:
 def print_dry_run(answer: DryRunAnswer) -> None:
     """What a run would do, and three of its messages."""
     for each in answer.samples:
-        screen.print(panel(each.id, each.to, each.subject, each.text or each.html, each.problem))
+        screen.print(panel(each))
     asked = len([*answer.samples, *answer.opted_out, *answer.left_out, *answer.failed])
     for keys, why in (
         (answer.opted_out, "opted out"),
@@ -182,10 +182,11 @@ def print_dry_run(answer: DryRunAnswer) -> None:
         screen.print(days_table(answer.days))
 
 
-def panel(id_: str, to: str, subject: str, text: str, problem: str) -> Panel:
-    """One message of a dry run, as its recipient would see it; or the problem that would make it fail."""
-    title = plain(id_)
-    if problem:
-        return Panel(lines(f"Would fail: {problem}"), title=title, title_align="left", style="red")
-    head = f"To: {to}\n" + (f"Subject: {subject}\n" if subject else "")
+def panel(sample: Sample) -> Panel:
+    """Draw a message of a dry run as its recipient would see it, or the problem that would make it fail."""
+    title = plain(sample.id)
+    if sample.problem:
+        return Panel(lines(f"Would fail: {sample.problem}"), title=title, title_align="left", style="red")
+    head = f"To: {sample.to}\n" + (f"Subject: {sample.subject}\n" if sample.subject else "")
+    text = sample.text or sample.html
     return Panel(lines(f"{head}\n{text.strip()}"), title=title, title_align="left")

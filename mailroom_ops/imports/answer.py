@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from mailroom_ops.campaigns.answers import panel
 from mailroom_ops.campaigns.dry_run import Sample
@@ -13,40 +13,28 @@ from mailroom_ops.screen import fold, print_line, right, screen, table_of
 State = Literal["done", "interrupted", "stopped"]
 
 
-class ShownMessage(Struct, frozen=True):
-    """One message of a dry run, as its recipient would see it; or the problem for which it would fail."""
-
-    id: str
-    to: str
-    subject: str
-    text: str
-    problem: str
-
-
 class Imported(Struct, frozen=True, kw_only=True):
-    """An import's answer. `event_type` is that of all messages ("": each line's own). `state` is done,
-    interrupted or stopped (`trouble` says why); a dry run is done, and `put` is what it would put. The counts
-    are of lines; `faults` are the first, and `refused_file` lists all that this run came by; null: none.
-    `lines_per_second`: settled by this process."""
+    """Answer of an import. Its counts are of lines."""
 
     file: str
     stage: str
-    event_type: str
     dry_run: bool
     state: State
     lines: int
     put: int
+    """Messages that were put, or that would be put after a dry run."""
     existed: int
     conflict: int
     refused: int
     failed: int
     bytes: int
-    seconds: float
-    lines_per_second: float
     refused_file: str | None = None
+    """File that lists all refused lines of this run."""
     faults: list[LineFault]
-    samples: list[ShownMessage] = []
+    """First faults."""
+    samples: list[Sample] = []
     trouble: str = ""
+    """Reason why the import stopped."""
 
 
 _MEANING = (
@@ -58,14 +46,9 @@ _MEANING = (
 )
 
 
-def shown(sample: Sample) -> ShownMessage:
-    """A rendered message without its HTML, where it has a text."""
-    return ShownMessage(sample.id, sample.to, sample.subject, sample.text or sample.html, sample.problem)
-
-
 def show(answer: Imported) -> None:
     for sample in answer.samples:
-        screen.print(panel(*structs.astuple(sample)))
+        screen.print(panel(sample))
     for fault in answer.faults:
         where = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
         print_line(f"- {where}: {fault.problem}")

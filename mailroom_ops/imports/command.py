@@ -35,12 +35,9 @@ def import_(
         str | None,
         typer.Option(help="The beginning of each id; without a column of ids, the line's number follows."),
     ] = None,
-    id_column: Annotated[str | None, typer.Option(help="Take the ids from this column; default: id.")] = None,
     map_: Annotated[
-        list[str] | None, typer.Option("--map", help="Use a column as an attribute: column=attribute.")
-    ] = None,
-    format_: Annotated[
-        Format | None, typer.Option("--format", help="The file's format; default: by the ending of its name.")
+        list[str] | None,
+        typer.Option("--map", help="Use a column as an attribute or id: column=attribute."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
@@ -69,9 +66,7 @@ def import_(
         options = options_of(
             file,
             channel=channel,
-            format_=format_,
             id_prefix=id_prefix,
-            id_column=id_column,
             maps=map_ or (),
         )
         session = aws_session()
@@ -83,35 +78,21 @@ def import_(
     raise typer.Exit(max(EXIT[answer.state], 1 if bad else 0))
 
 
-def options_of(
-    file: Path,
-    *,
-    channel: str | None,
-    format_: Format | None,
-    id_prefix: str | None,
-    id_column: str | None,
-    maps: Iterable[str],
-) -> Options:
-    """The options of a command. Raises Refused for those that contradict each other or mean nothing."""
+def options_of(file: Path, *, channel: str | None, id_prefix: str | None, maps: Iterable[str]) -> Options:
+    """Return the options of a command. Raises Refused if they contradict each other or mean nothing."""
     if channel is not None and channel not in CONTRACTS:
         raise Refused(f"--channel {channel!r:.60} is unknown; use one of: {', '.join(CONTRACTS)}.")
     if id_prefix is not None and not _is_prefix(id_prefix):
         raise Refused(
             "--id-prefix cannot begin an id; use 1 to 100 printable characters, and no mail address."
         )
-    found = format_ or ENDINGS.get(file.suffix.lower())
-    if found is None:
-        raise Refused(f"{file.name} does not end in .csv or .jsonl; name its format with --format.")
+    file_format = ENDINGS.get(file.suffix.lower())
+    if file_format is None:
+        raise Refused(f"{file.name} does not end in .csv or .jsonl; give it the ending of its format.")
     mapped = pairs(maps, "--map")
     if len(set(mapped.values())) < len(mapped):
         raise Refused("--map gives two columns the same attribute; keep one of them.")
-    return Options(
-        format=found,
-        channel=channel or "",
-        id_prefix=id_prefix or "",
-        id_column=id_column or "",
-        maps=mapped,
-    )
+    return Options(format=file_format, channel=channel or "", id_prefix=id_prefix or "", maps=mapped)
 
 
 def _is_prefix(text: str) -> bool:

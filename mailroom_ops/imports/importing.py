@@ -1,20 +1,20 @@
 """The import itself: the file's entries in their order, through the client that every producer may use."""
 
-import time
+import csv
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from mailroom.campaigns.file_formats import FileEntry
 from mailroom.client import Mailroom, SendResult
 from mailroom.mailbox import DAY
 from mailroom_ops.campaigns.dry_run import Samples
-from mailroom_ops.imports.answer import Imported, State, shown
+from mailroom_ops.imports.answer import Imported, State
 from mailroom_ops.imports.items import Items, LineFault, Options
-from mailroom_ops.imports.refused import RefusedLines
 from mailroom_ops.imports.source import FileEntries, Source
 from mailroom_ops.messages.items import Rules
-from mailroom_ops.screen import bar
+from mailroom_ops.screen import Refused, bar
 
 if TYPE_CHECKING:
     import boto3
@@ -32,6 +32,41 @@ LineResult = Literal["put", "existed", "conflict", "refused", "failed"]
 """Result of a line. put: its message is in the mailbox now. existed: the mailbox had the same message.
 conflict: another message has the id. refused: the line is faulty. failed: AWS refused the message, and the
 import ended."""
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""Beginnings of a cell that a spreadsheet runs as a formula
+(https://owasp.org/www-community/attacks/CSV_Injection)."""
+
+
+class RefusedLines:
+    """FILE.mailroom-refused.csv: line, column and problem of each line that was refused. Each run writes the
+    list anew. There is no file while nothing was refused. Raises Refused where it cannot be changed."""
+
+    def __init__(self, source: Path) -> None:
+        self.path = source.with_name(f"{source.name}.mailroom-refused.csv")
+        self._file: Any = None
+        self._on_disk(lambda: self.path.unlink(missing_ok=True))
+
+    def add(self, fault: LineFault) -> None:
+        """Note a line. Raises Refused where the list cannot be written."""
+        if self._file is None:
+            self._file = self._on_disk(lambda: self.path.open("w", encoding="utf-8", newline=""))
+            csv.writer(self._file).writerow(LineFault.__struct_fields__)
+        # A column's name is the file's own, and the problem may quote a value.
+        cells = (f"'{text}" if text.startswith(_FORMULA) else text for text in (fault.column, fault.problem))
+        csv.writer(self._file).writerow((fault.line, *cells))
+
+    def close(self) -> None:
+        """Nothing more is refused."""
+        if self._file is not None:
+            self._file.close()
+
+    def _on_disk(self, change: Callable[[], Any]) -> Any:
+        try:
+            return change()
+        except OSError as error:
+            raise Refused(f"{self.path} cannot be written: {error.strerror}.") from None
 
 
 class _Stopped(Exception):
@@ -56,7 +91,6 @@ class Import:
         self._source = source
         self._session = session
         self._stage = stage
-        self._options = options
         self._rules = rules
         self._quiet = quiet
         self._entries = FileEntries(source, options)
@@ -68,7 +102,6 @@ class Import:
         self._numbered = self._items.numbered(self._entries.columns())
         self._counts: Counter[LineResult] = Counter()
         self._faults: list[LineFault] = []
-        self._began = time.monotonic()
 
     def dry_run(self) -> Imported:
         """Judge every line and render the first three messages. Nothing is put or written."""
@@ -84,8 +117,7 @@ class Import:
                     samples += [item] if len(samples) < SAMPLES else []
                 advance(entry.end.offset, self._source.size, f"checking, {self._counts.total():,} lines")
         rendering = Samples(self._previews, self._rules.default_region)
-        rendered = [shown(rendering.render(each)) for each in samples]
-        return self._answer("done", dry_run=True, samples=rendered)
+        return self._answer("done", dry_run=True, samples=[rendering.render(each) for each in samples])
 
     def run(self, workers: int) -> Imported:
         """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done. Raises Refused where
@@ -157,19 +189,15 @@ class Import:
             self._faults.append(fault)
 
     def _answer(self, state: State, *, dry_run: bool = False, **more: Any) -> Imported:
-        seconds, lines = time.monotonic() - self._began, self._counts.total()
         counts: dict[str, Any] = {name: self._counts[name] for name in get_args(LineResult)}
         return Imported(
             file=str(self._source.path),
             stage=self._stage,
-            event_type=self._options.channel,
             dry_run=dry_run,
             state=state,
-            lines=lines,
+            lines=self._counts.total(),
             **counts,
             bytes=self._source.size,
-            seconds=round(seconds, 3),
-            lines_per_second=round(lines / seconds, 1) if seconds else 0.0,
             faults=self._faults,
             **more,
         )

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from mailroom.campaigns.audience import check_columns
 from mailroom.campaigns.file_formats import FileEntry
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.preview import Previews
@@ -22,26 +23,27 @@ _attributes = cache(attributes_of)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """How lines become messages. An import goes on only with the options that it began with.
-
-    `channel` "": each line has its own. `id_prefix` "": the ids are in the file. `maps` has the attribute
-    that a column becomes.
-    """
+    """Options by which lines become messages. An import goes on only with the options that it began with."""
 
     format: Format
     channel: str
+    """Channel of all messages, or "" if each line names its own."""
     id_prefix: str
-    id_column: str
+    """Beginning of each id, or "" if the ids in the file are whole."""
     maps: dict[str, str]
+    """Attributes that columns become."""
 
     def attribute(self, column: str) -> str:
-        """What a column is called in the message."""
+        """Return the attribute that a column becomes."""
         return self.maps.get(column, column)
+
+    @property
+    def numbers(self) -> bool:
+        """Return whether the number of a line without an id becomes its id."""
+        return bool(self.id_prefix) and ID not in self.maps.values()
 
     def column(self, attribute: str) -> str:
         """Return the column of an attribute."""
-        if attribute == "id" and self.id_column:
-            return self.id_column
         named = (column for column, mapped in self.maps.items() if mapped == attribute)
         return next(named, attribute)
 
@@ -65,35 +67,32 @@ class Items:
         self._lanes = lanes
         self._validator = validator
         self._previews = previews
-        self._numbered = bool(options.id_prefix) and not options.id_column
 
     def check_header(self, header: list[str]) -> None:
         """Raise Refused where these columns cannot make messages by the options."""
-        there = set(header)
         options = self._options
-        named = (("--map", options.maps), ("--id-column", [options.id_column]))
-        for option, columns in named:
-            for column in columns:
-                if column and column not in there:
-                    there_are = f"it has: {', '.join(header):.300}"
-                    raise Refused(f"{option}: there is no column {column!r:.60}; {there_are}.")
-        for column, attribute in options.maps.items():
-            if attribute in there and attribute not in options.maps:
-                raise Refused(f"--map {column}={attribute}: {attribute} is a column as well; map that, too.")
-        attributes = {options.attribute(each) for each in header}
+        for column in options.maps:
+            if column not in header:
+                columns = f"it has: {', '.join(header):.300}"
+                raise Refused(f"--map: there is no column {column!r:.60}; {columns}.")
+        attributes = [options.attribute(column) for column in header]
+        try:
+            check_columns(attributes, ())
+        except Invalid as fault:
+            raise Refused(f"The header, with --map: {fault.problem}.") from None
         if not options.channel and CHANNEL not in attributes:
             raise Refused("Which channel is it? Say --channel mail, or name a column event_type.")
-        if not options.id_prefix and not options.id_column and ID not in attributes:
+        if not options.id_prefix and ID not in attributes:
             raise Refused(
-                "The lines have no ids: name a column that has one by --id-column, or let them be made of "
-                "the lines' numbers by --id-prefix, which no other file may have, such as "
+                "The lines have no ids: name the column that has them by --map COLUMN=id, or let them be "
+                "made of the lines' numbers by --id-prefix, which no other file may have, such as "
                 "--id-prefix people-2026-11-21."
             )
 
     def numbered(self, columns: Collection[str]) -> bool:
-        """Whether ids are made of where lines stand in the file, and not of what stands in them."""
-        there = {self._options.attribute(each) for each in columns}
-        return self._numbered and ID not in there
+        """Return whether ids are made of the lines' numbers in the file, and not of the lines' content."""
+        attributes = {self._options.attribute(column) for column in columns}
+        return self._options.numbers and ID not in attributes
 
     def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault:
         """Return the item of an entry, as the stage's own entrance would take it, or the entry's fault."""
@@ -120,7 +119,7 @@ class Items:
         item = {self._options.attribute(column): value for column, value in values.items()}
         item[CHANNEL] = self._channel(item)
         known = _attributes(item[CHANNEL])
-        id_ = self._id(values, item, line)
+        id_ = self._id(item, line)
         # An empty cell of an attribute counts as missing. A variable of the template may be empty.
         item = {name: value for name, value in item.items() if value != "" or not known.known(name)}
         if self._options.format == "csv":
@@ -141,10 +140,9 @@ class Items:
             raise Invalid(CHANNEL, f"is {said!r:.60}, and --channel is {asked}; leave one of them out")
         return said
 
-    def _id(self, values: Mapping[str, Any], item: Mapping[str, Any], line: int) -> str:
-        prefix, column = self._options.id_prefix, self._options.id_column
-        own = values.get(column) if column else item.get(ID)
-        if own is None and self._numbered:
+    def _id(self, item: Mapping[str, Any], line: int) -> str:
+        prefix, own = self._options.id_prefix, item.get(ID)
+        if own is None and self._options.numbers:
             return f"{prefix}-{line}"
         if isinstance(own, int) and not isinstance(own, bool):
             own = str(own)

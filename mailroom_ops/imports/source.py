@@ -65,8 +65,6 @@ class FileEntries:
                 self.header = [*self._format.header]
         except Invalid as fault:
             raise Refused(f"{source.path}: {fault.problem}.") from None
-        if problem := _problem(self.header):
-            raise Refused(f"{source.path}: the header {problem}.")
         self._start = lines.mark()
         """Where the first entry begins."""
 
@@ -88,15 +86,3 @@ class FileEntries:
         """What the lines have: the header, or the names in the first entry of a file without one."""
         entry = None if self.header else next(iter(self), None)
         return self.header if entry is None else [*(entry.values or ())]
-
-
-def _problem(header: list[str]) -> str:
-    """What is wrong with the columns' names; "": nothing."""
-    named: set[str] = set()
-    for at, name in enumerate(header, 1):
-        if not name:
-            return f"has no name for column {at}; give it one"
-        if name in named:
-            return f"names two columns {name!r:.60}; rename one"
-        named.add(name)
-    return ""

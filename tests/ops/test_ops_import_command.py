@@ -26,12 +26,12 @@ def test_each_line_of_a_csv_file_becomes_a_message_with_the_id_of_its_column(
     file = write_mails(
         tmp_path / "people.csv", "user,email,name", "u-1,ada@example.com,Ada", "u-2,bob@example.com,"
     )
-    result = run("import", str(file), *MAIL, "--id-column", "user", "--json")
+    result = run("import", str(file), *MAIL, "--map", "user=id", "--json")
     assert result.exit_code == 0, result.stderr
     assert (answer(result)["put"], answer(result)["state"]) == (2, "done")
     assert stage.mailbox() == {
-        "u-1": HELLO_ITEM | {"id": "u-1", "user": "u-1", "email": "ada@example.com", "name": "Ada"},
-        "u-2": HELLO_ITEM | {"id": "u-2", "user": "u-2", "email": "bob@example.com", "name": ""},
+        "u-1": HELLO_ITEM | {"id": "u-1", "email": "ada@example.com", "name": "Ada"},
+        "u-2": HELLO_ITEM | {"id": "u-2", "email": "bob@example.com", "name": ""},
     }
 
 
@@ -58,9 +58,9 @@ def test_columns_are_mapped_and_empty_cells_of_what_the_channel_knows_say_nothin
         "nr;mail address;send_at;ttl;lane;subject;text",
         "1;ada@example.com;;1900000000;normal;Hello;Hi",
     )
-    words = ("--map", "mail address=to", "--id-column", "nr")
+    words = ("--map", "mail address=to", "--map", "nr=id")
     assert run("import", str(file), *MAIL, *words).exit_code == 0
-    said = {"id": "1", "nr": "1", "to": "ada@example.com", "ttl": 1_900_000_000, "lane": "normal"}
+    said = {"id": "1", "to": "ada@example.com", "ttl": 1_900_000_000, "lane": "normal"}
     assert stage.mailbox()["1"] == HELLO_ITEM | said
 
 
@@ -150,12 +150,14 @@ def test_a_dry_run_judges_all_shows_three_and_leaves_nothing_behind(stage: Stage
     ("name", "header", "words", "sentence"),
     [
         ("p.csv", "email", MAIL, "The lines have no ids"),
-        ("p.csv", "id,id", MAIL, "names two columns 'id'"),
+        ("p.csv", "id,id", MAIL, "two columns are called 'id'"),
         ("p.csv", "id,email", (), "Which channel is it?"),
         ("p.csv", "id,email", (*MAIL, "--map", "mail=to"), "there is no column 'mail'"),
+        ("p.csv", "id,to,mail", (*MAIL, "--map", "mail=to"), "two columns are called 'to'"),
+        ("p.jsonl", "", (*MAIL, "--map", "a=to", "--map", "b=to"), "gives two columns the same attribute"),
         ("p.csv", "id,email", ("--channel", "fxa"), "--channel 'fxa' is unknown"),
         ("p.csv", "id,email", (*MAIL, "--id-prefix", "a@b"), "--id-prefix"),
-        ("p.xlsx", "id,email", MAIL, "--format"),
+        ("p.xlsx", "id,email", MAIL, "does not end in .csv or .jsonl"),
         ("p.csv", "PK\x03\x04", MAIL, "compressed (zip, or a spreadsheet)"),
     ],
 )
@@ -172,9 +174,21 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_put(
 
 def test_an_id_that_is_a_mail_address_is_refused_for_ids_stand_in_logs(tmp_path: Path) -> None:
     file = write_mails(tmp_path / "p.csv", "email", "ada@example.com")
-    result = run("import", str(file), *MAIL, "--id-column", "email", "--json")
+    result = run("import", str(file), *MAIL, "--map", "email=id", "--json")
     assert result.exit_code == 1
     assert "ids appear in logs" in answer(result)["faults"][0]["problem"]
+
+
+def test_a_line_without_the_id_that_map_names_is_refused_and_gets_no_number(
+    stage: Stage, tmp_path: Path
+) -> None:
+    lines = ('{"user": "u-1", "to": "a@example.com", "subject": "S", "text": "T"}', '{"to": "b@example.com"}')
+    file = write(tmp_path / "p.jsonl", *lines)
+    result = run("import", str(file), *MAIL, "--id-prefix", "n", "--map", "user=id", "--json")
+    assert set(stage.mailbox()) == {"n-u-1"}
+    assert answer(result)["faults"] == [
+        {"line": 2, "column": "user", "problem": "is empty; every line needs an id of its own"}
+    ]
 
 
 def test_items_get_the_ttl_of_the_stage_and_are_the_same_ones_when_they_come_again(

@@ -24,7 +24,7 @@ SOME = 100
 """Rows that a process puts before it is killed."""
 SECONDS = 240.0
 WORDS = (
-    *("--channel", "mail", "--id-column", "user", "--id-prefix", PREFIX, "--map", "address=to"),
+    *("--channel", "mail", "--map", "user=id", "--id-prefix", PREFIX, "--map", "address=to"),
     *("--workers", "4", "--stage", "local", "--json"),
 )
 

@@ -261,7 +261,7 @@ def test_a_query_knows_when_its_run_is_scheduled(databases: Databases) -> None:
             'audience.query: PostgreSQL refuses it: column "nothing" does not',
         ),
         ("SELECT 1 AS key", "audience.columns: the audience has no column 'email'; it has: key"),
-        ("SELECT 1 AS key, 2 AS email, 3 AS email", "audience.columns: the audience has two columns 'email'"),
+        ("SELECT 1 AS key, 2 AS email, 3 AS email", "audience.columns: two columns are called 'email'"),
         (
             "SELECT 1.5::float8 AS key, 2 AS email",
             "audience.key: is of type float; use a text, a whole number",

@@ -178,16 +178,16 @@ class Rows:
         return ""
 
 
-def check_columns(columns: Iterable[str], key: str, needed: Iterable[str]) -> None:
-    """Raise Invalid unless the columns are named each once, and the key's and the needed ones are there."""
+def check_columns(columns: Iterable[str], needed: Iterable[str]) -> None:
+    """Raise Invalid unless each column has a name of its own, and the needed ones are there."""
     named: set[str] = set()
     for at, name in enumerate(columns, 1):
         if not name.strip():
-            raise Invalid("audience.columns", f"column {at} of the audience has no name; give it one")
+            raise Invalid("audience.columns", f"column {at} has no name; give it one")
         if name in named:
-            raise Invalid("audience.columns", f"the audience has two columns {name!r:.60}; rename one")
+            raise Invalid("audience.columns", f"two columns are called {name!r:.60}; rename one")
         named.add(name)
-    for name in (key, *needed):
+    for name in needed:
         if name not in named:
             there = ", ".join(sorted(named))
             raise Invalid("audience.columns", f"the audience has no column {name!r}; it has: {there:.300}")

@@ -72,7 +72,7 @@ class FileAudience(Struct, frozen=True):
                 known = ", ".join(csv.header)
                 raise Invalid("audience.map", f"the audience has no column {column!r}; it has: {known:.300}")
         names = [asked.map.get(name, name) for name in csv.header]
-        check_columns(names, asked.key, (*asked.columns, *self.optional))
+        check_columns(names, (asked.key, *asked.columns, *self.optional))
         cursor |= {"delimiter": csv.delimiter, "header": csv.header}
         return csv
 

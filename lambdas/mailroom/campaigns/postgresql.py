@@ -67,7 +67,7 @@ class PostgresqlAudience:
     def __init__(self, definition: Postgresql, optional: tuple[str, ...] = ()) -> None:
         """`optional`: columns that the query must have, and whose values may be NULL."""
         self._definition = definition
-        self._needed = (*definition.columns, *optional)
+        self._needed = (definition.key, *definition.columns, *optional)
         # The query is the deployer's own; what a caller gives goes beside it, as a parameter.
         query = sql.SQL(_literal(definition.query))
         self._names: dict[str, sql.Composable] = {"query": query, "key": sql.Identifier(definition.key)}
@@ -82,7 +82,7 @@ class PostgresqlAudience:
                 self._refuse_keyless(connection, page, rows)
             where = sql.SQL(_FIRST if page.cursor is None else _LATER).format(**self._names)
             names, tuples = _asked(connection, sql.SQL(_PAGE).format(where=where, **self._names), page)
-        check_columns(names, self._definition.key, self._needed)
+        check_columns(names, self._needed)
         found: list[_Row] = [dict(zip(names, each, strict=True)) for each in tuples]
         cursor, found = self._ended(found, page.size)
         for at, values in enumerate(found, 1):

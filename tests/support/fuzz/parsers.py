@@ -362,7 +362,6 @@ def _imported(kind: Any, **changes: Any) -> Callable[[Aws], Callable[[Any], obje
         "format": kind,
         "channel": "mail",
         "id_prefix": "p",
-        "id_column": "",
         "maps": {"name": "text"},
     }
     options = Options(**{**known, **changes})

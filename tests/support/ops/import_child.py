@@ -20,9 +20,8 @@ import msgspec
 from botocore.exceptions import ClientError
 
 from mailroom_ops.imports.command import options_of
-from mailroom_ops.imports.importing import Import
+from mailroom_ops.imports.importing import Import, RefusedLines
 from mailroom_ops.imports.items import LineFault
-from mailroom_ops.imports.refused import RefusedLines
 from mailroom_ops.imports.source import Source
 from mailroom_ops.messages.items import Rules
 
@@ -83,8 +82,7 @@ def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a script's background ignores Ctrl-C
     death = Death(event, int(number))
     _arm(death)
-    words: dict[str, Any] = dict.fromkeys(("format_", "id_prefix", "id_column"))
-    options = options_of(file, channel="mail", maps=(), **words)
+    options = options_of(file, channel="mail", id_prefix=None, maps=())
     with closing(Source(file)) as source, counts.open("r+b") as opened:
         client = StubDynamoDB(mmap.mmap(opened.fileno(), 0), death)
         session: Any = SimpleNamespace(client=lambda *_, **__: client, region_name="eu-central-1")
