@@ -94,9 +94,6 @@ def repair(
         bool,
         typer.Option("--include-forgotten", help="Also requeue what the ledger may have forgotten."),
     ] = False,
-    rate: Annotated[
-        int | None, typer.Option(min=1, max=500, help="Put back at most this many dead letters a second.")
-    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; change nothing.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -135,7 +132,7 @@ def repair(
         if given_up:
             left = _hand_over(stage, dry_run=dry_run, yes=yes, as_json=as_json)
         elif dead_letters:
-            planned = _redrives(stage, dead_letters, ids or [], rate)
+            planned = _redrives(stage, dead_letters, ids or [])
             left = _redrive(planned, stage, dry_run=dry_run, yes=yes, as_json=as_json)
         else:
             seconds = None if older_than is None else float(seconds_of(older_than))
@@ -251,20 +248,6 @@ def _sentences(answer: Repaired) -> Iterator[str]:
         yield f"and {len(answer.messages) - _SHOWN:,} more; --json has all."
     for state, counts in () if answer.messages else answer.found.items():
         yield f"{sum(counts.values()):,} ({_by_channel(counts)}): {SENTENCES[state]}."
-    if held := _queued(answer, "missing", "overdue"):
-        yield (
-            f"Queues hold messages: {_by_channel(held)}. A message that only waits in its queue would be "
-            "queued twice, and sent once."
-        )
-    if held := _queued(answer, "gone"):
-        among = "Messages that are gone from the mailbox may be among them."
-        yield f"Queues hold messages: {_by_channel(held)}. {among}"
-
-
-def _queued(answer: Repaired, *states: State) -> dict[str, int]:
-    """What the queues hold, of the channels that have messages in these states."""
-    channels = {channel for state in states for channel in answer.found.get(state, {})}
-    return {name: count for name, count in answer.queues.items() if count and name in channels}
 
 
 def _by_channel(counts: Mapping[str, int]) -> str:
@@ -291,12 +274,12 @@ def _show(answer: Repaired, *, named: bool) -> None:
 # dead letters
 
 
-def _redrives(stage: str, queue: str, only: list[str], rate: int | None) -> list[Redrive]:
+def _redrives(stage: str, queue: str, only: list[str]) -> list[Redrive]:
     queues = DeadQueues(aws_session(), stage)
     chosen = queues.named(None if queue == ALL else queue)
     if only and queue == ALL:
         raise Refused("Name the queue of these dead letters, as in --dead-letters mail.")
-    planned = [Redrive(queues.client, each, only, rate) for each in chosen]
+    planned = [Redrive(queues.client, each, only) for each in chosen]
     return [each for each in planned if each.found or each.only]
 
 

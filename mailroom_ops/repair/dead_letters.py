@@ -8,8 +8,7 @@ way serves every redrive, and what tests have seen happens on AWS too.
 """
 
 import hashlib
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -38,25 +37,21 @@ class Redriven(Struct, frozen=True):
 
 class Redrive:
     """Redrives one queue: all that it has, or `only` the dead letters with these ids, SQS's or their
-    messages'. Making one changes nothing. `found` dead letters lie there. `rate`: so many a second at most;
-    None: as fast as it goes."""
+    messages'. Making one changes nothing. `found` dead letters lie there."""
 
-    def __init__(
-        self, sqs: "SQSClient", queue: DeadQueue, only: Collection[str] = (), rate: int | None = None
-    ) -> None:
-        self.queue, self.only, self.rate = queue, tuple(only), rate
+    def __init__(self, sqs: "SQSClient", queue: DeadQueue, only: Collection[str] = ()) -> None:
+        self.queue, self.only = queue, tuple(only)
         self.found = depth(sqs, queue.url).all
         self._client = sqs
 
     def sentence(self) -> str:
         """What it will do."""
         chosen = f"{len(self.only)} chosen of the" if self.only else "about"
-        rate = f", {self.rate} a second at most" if self.rate else ""
-        return f"{chosen} {self.found} dead letters of {self.queue.queue} go back into that queue{rate}."
+        return f"{chosen} {self.found} dead letters of {self.queue.queue} go back into that queue."
 
     def run(self, advance: Advance) -> Redriven:
         """Do it; returns when it is over."""
-        mover = DeadLetterMover(self._client, self.queue, self.rate)
+        mover = DeadLetterMover(self._client, self.queue)
         moved = 0
         # SQS's count may be too low: it bounds only what else could go round for ever.
         for count in mover.move(None if self.only else self.found, self.only):
@@ -67,24 +62,13 @@ class Redrive:
 
 
 class DeadLetterMover(DeadLetterQueue):
-    """Moves dead letters of one queue. `rate`: dead letters a second at most; None: as fast as it goes.
-    `met` and `moved`: SQS's ids of those that were asked for and met, and of those that were moved, with the
-    ids and keys of their messages. `kept`: how many were met and not moved."""
+    """Moves dead letters of one queue. `met` and `moved`: SQS's ids of those that were asked for and met, and
+    of those that were moved, with the ids and keys of their messages. `kept`: how many were met and not
+    moved."""
 
-    def __init__(
-        self,
-        client: "SQSClient",
-        queue: DeadQueue,
-        rate: int | None = None,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, client: "SQSClient", queue: DeadQueue) -> None:
         super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)
         self._queue = queue
-        self._rate = rate
-        self._clock = clock
-        self._sleep = sleep
         # In a FIFO queue each waits for the one before: a refused one must not be overtaken.
         self._batch = 1 if queue.fifo else queues.MAX_ENTRIES
         self.met: set[str | Key] = set()
@@ -105,15 +89,12 @@ class DeadLetterMover(DeadLetterQueue):
                 for batch in queues.batches(
                     chosen[: None if most is None else most - moved], _size, self._batch
                 ):
-                    began = self._clock()
                     gone = self._send(batch)
                     moved += gone
                     self.kept += len(batch) - gone
                     yield gone
                     if self._queue.fifo and gone < len(batch):
                         return
-                    if self._rate is not None:
-                        self._sleep(max(0.0, len(batch) / self._rate - (self._clock() - began)))
         finally:
             self.put_back()
 

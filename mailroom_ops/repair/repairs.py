@@ -54,8 +54,8 @@ class Repaired(Struct, frozen=True, kw_only=True):
     """Answer of `repair ID…` and `repair --scan`. `looked_at`: items that were scanned, by table. `found`:
     messages by state and channel, as they stood before; those that are fine are left out. `ready`: how many
     have a cure that the run applies; `may_go_twice`: how many of these the ledger may have forgotten.
-    `messages`: each message that was named; empty after a scan. `queues`: messages in each channel's queues,
-    roughly. `repaired`: by channel; `failed`: how many should have been, and could not be."""
+    `messages`: each message that was named; empty after a scan. `repaired`: by channel; `failed`: how many
+    should have been, and could not be."""
 
     stage: str
     dry_run: bool
@@ -64,7 +64,6 @@ class Repaired(Struct, frozen=True, kw_only=True):
     ready: int
     may_go_twice: int
     messages: list[NamedMessage]
-    queues: dict[str, int]
     repaired: dict[str, int] = {}
     failed: int = 0
 
@@ -166,10 +165,6 @@ class Repairs:
             ready=ready,
             may_go_twice=twice,
             messages=messages,
-            queues={
-                channel: sum(depth(self._stage.sqs, url).all for url in lanes.values())
-                for channel, lanes in self._stage.dispatch.routes.items()
-            },
         )
 
     def repair(self, candidates: Candidates, answer: Repaired) -> Repaired:

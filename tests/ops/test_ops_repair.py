@@ -245,13 +245,11 @@ def test_a_stage_where_all_is_well_exits_with_0_and_asks_nothing(stage: RepairSt
     assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 repaired.\n"
 
 
-def test_it_asks_and_says_what_the_queues_hold(stage: RepairStage) -> None:
+def test_it_says_what_is_the_matter_and_asks(stage: RepairStage) -> None:
     stage.put(mail("a"))
-    stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
     result = run("repair", "--scan", "--older-than", "0s", typed="n\n")
     assert result.exit_code == 1
     assert "1 (mail 1): in the mailbox, and unknown to the ledger" in result.stdout
-    assert "Queues hold messages: mail 1." in result.stdout
     assert "Repair 1 message of dev?" in result.stderr
     assert not stage.functions.invoked
 
@@ -283,25 +281,12 @@ def test_a_lost_item_is_said_to_be_gone_and_exits_with_1(stage: RepairStage) -> 
     assert (code, answer["found"]) == (1, {"gone": {"mail": 1}})
 
 
-def test_of_what_is_gone_it_says_that_it_may_have_been_sent_and_what_the_queues_hold(
-    stage: RepairStage,
-) -> None:
+def test_of_what_is_gone_it_says_that_it_may_have_been_sent(stage: RepairStage) -> None:
     stage.know("a", status="sending")
-    stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
     result = run("repair", "--scan", "--older-than", "0s")
     assert result.exit_code == 1
     assert "may have been sent, or may still be queued" in result.stdout
     assert "it may be sent twice" in result.stdout
-    assert "Queues hold messages: mail 1." in result.stdout
-    assert "would be queued twice" not in result.stdout
-
-
-def test_of_what_is_overdue_it_says_what_the_queues_hold(stage: RepairStage) -> None:
-    stage.know("a", status="sending")
-    stage.put(mail("a"))
-    stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
-    result = run("repair", "--scan", "--older-than", "0s", "--dry-run")
-    assert "Queues hold messages: mail 1. A message that only waits in its queue" in result.stdout
 
 
 def test_what_moved_on_between_the_looks_is_left_alone(

@@ -1,4 +1,4 @@
-"""Dead letters put back: in order and at a rate, and never lost on the way."""
+"""Dead letters put back: in order, and never lost on the way."""
 
 import json
 from collections.abc import Iterator
@@ -8,9 +8,7 @@ import pytest
 import typer
 from moto import mock_aws
 
-from mailroom_ops.dead_letters.queues import DeadQueues
 from mailroom_ops.repair.command import repair
-from mailroom_ops.repair.dead_letters import DeadLetterMover
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.dead_letters import Stage, run
 
@@ -184,18 +182,6 @@ def test_a_process_that_dies_in_between_leaves_a_copy_in_both_and_the_rest_in_pl
     assert isinstance(run(app, "--dead-letters", "mail", "--yes").exception, RuntimeError)
     assert len(stage.waiting("mail-dlq")) == 2
     assert len(stage.waiting("mail")) == 2
-
-
-def test_the_rate_is_kept(stage: Stage) -> None:
-    for number in range(12):
-        stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
-    queues = DeadQueues(stage, "dev")
-    (queue,) = queues.named("mail")
-    slept: list[float] = []
-    moving = DeadLetterMover(queues.client, queue, 4, clock=lambda: 0.0, sleep=slept.append)
-    moved = sum(moving.move(12))
-    assert moved == 12
-    assert sum(slept) == 12 / 4
 
 
 def test_no_more_are_moved_than_there_were(stage: Stage) -> None:

@@ -51,7 +51,7 @@ def test_letters_that_are_redriven_are_sent_once_and_what_was_sent_before_is_not
     _, shown = command("dead-letters", "show", "redriven-1", "--queue", "mail-bulk")
     assert [each["id"] for each in shown["letters"]] == ["redriven-1"]
     chosen = [str(item["id"]) for item in items]
-    code, answer = command("repair", "--dead-letters", "mail-bulk", *chosen, "--rate", "100", "--yes")
+    code, answer = command("repair", "--dead-letters", "mail-bulk", *chosen, "--yes")
 
     assert (code, counted(answer)["moved"], counted(answer)["left"]) == (0, 3, 0)
     for id_ in ("redriven-1", "redriven-2"):
