@@ -42,7 +42,7 @@ Next, in this shell:
   $ask $MAILROOM_API/messages -H 'Content-Type: application/json' -d \\
     '{"id": "welcome-18", "event_type": "mail", "to": "ada@example.com",
       "subject": "Welcome", "text": "Hello Ada."}'
-  $ask $MAILROOM_API/messages/welcome-18       its status; $MAILROOM_API/swagger is for a browser
+  $ask $MAILROOM_API/messages/welcome-18       its status
 {campaign}  mailroom inbox     what was sent
   mailroom down      stop"""
 CAMPAIGN = "  mailroom campaign start {name} --stage local --dry-run\n"

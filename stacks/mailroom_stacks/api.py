@@ -38,7 +38,7 @@ MESSAGES = (
 )
 """Each with what it does, which may need a scope. Those without an id in the path take it from the query,
 where it may hold a slash."""
-DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
+DOCUMENT = ("GET", "/openapi.json")
 TWILIO_PATH = "/callbacks/twilio"
 INBOUND_PATH = "/twilio/inbound"
 RESEND_PATH = "/callbacks/resend"
@@ -104,12 +104,12 @@ class ApiStack(StageStack):
         scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
         for method, path, does in MESSAGES:
             self._stage.guarded(behind, method, path, authorizer, scopes.get(does))
-        for method, path in DOCUMENTS:
-            if settings.api.public_docs:
-                reason = "The stage publishes its API's description, which holds no data."
-                self._stage.open(behind, [method], path, "public", reason)
-            else:
-                self._stage.guarded(behind, method, path, authorizer)
+        method, path = DOCUMENT
+        if settings.api.public_docs:
+            reason = "The stage publishes its API's description, which holds no data."
+            self._stage.open(behind, [method], path, "public", reason)
+        else:
+            self._stage.guarded(behind, method, path, authorizer)
 
     def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> HttpLambdaIntegration:
         page = settings.api.unsubscribe.page()

@@ -41,7 +41,7 @@ MESSAGES = {
     *("POST /messages", "GET /messages", "GET /messages/{id}"),
     *("POST /messages/cancel", "POST /messages/{id}/cancel"),
 }
-DOCUMENTS = {"GET /openapi.json", "GET /swagger"}
+DOCUMENTS = {"GET /openapi.json"}
 LINKS = {f"{method} /unsubscribe/{{token}}" for method in ("GET", "HEAD", "POST")}
 BY_RESEND = "POST /callbacks/resend"
 BY_TWILIO = {"POST /callbacks/twilio/{reference}", "POST /twilio/inbound"}

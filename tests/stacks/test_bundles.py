@@ -347,14 +347,6 @@ def test_what_no_function_uses_of_a_package_is_left_out(built: dict[tuple[str, s
     ]
 
 
-@every_handler
-def test_swaggers_page_goes_along_to_the_one_function_that_shows_it(
-    built: dict[tuple[str, str], Path], handler: str
-) -> None:
-    pages = [*built[handler, LAMBDA.platform].rglob("swagger-ui*")]
-    assert bool(pages) == (handler == "messages_api")
-
-
 def test_of_twilios_package_a_callbacks_check_takes_one_module(built: dict[tuple[str, str], Path]) -> None:
     folder = built["twilio_callbacks", LAMBDA.platform]
     assert {each.name for each in (folder / "twilio").iterdir()} == {"__init__.py", "request_validator.py"}

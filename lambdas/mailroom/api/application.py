@@ -1,7 +1,5 @@
 """The HTTP API: its routes, and what is answered when a route cannot."""
 
-import base64
-import gzip
 import re
 import time
 from collections.abc import Mapping
@@ -17,7 +15,7 @@ from mailroom.api.answers import ApiError, Response, problem
 from mailroom.api.callers import Caller, Callers
 from mailroom.api.listing import Listing, of_page
 from mailroom.api.messages import Intake, States
-from mailroom.api.requests import entries_of, header, route_of
+from mailroom.api.requests import entries_of, route_of
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.contracts import UNDELAYED, contracts_of
@@ -72,8 +70,8 @@ class Application:
     def _routed(self, event: Mapping[str, Any]) -> Response:
         route, id_ = route_of(event)
         query = event.get("queryStringParameters") or {}
-        if route in {"GET /openapi.json", "GET /swagger"}:
-            return _zipped(self._description(route), event)
+        if route == "GET /openapi.json":
+            return self._description()
         caller = self._callers.of(lambda: _caller(self._settings.caller_claim, event))
         match route:
             case "POST /messages":
@@ -91,13 +89,10 @@ class Application:
         taken = self._intake.take(entries, _prefix(self._settings, event), caller)
         return answers.of_list(taken) if listed else answers.of_one(taken[0])
 
-    def _description(self, route: str) -> Response:
+    def _description(self) -> Response:
         # A cold start does not wait for what only the description needs.
         from mailroom.api import document
 
-        if route == "GET /swagger":
-            page = document.page_of(self._settings)
-            return answers.response(HTTPStatus.OK, "text/html; charset=utf-8", page)
         return answers.response(HTTPStatus.OK, answers.JSON, document.text_of(self._settings))
 
 
@@ -107,15 +102,6 @@ def _id(in_path: str | None, query: Mapping[str, str]) -> str:
     if id_ is None:
         raise ApiError.of_field("id", "is missing; give it")
     return id_
-
-
-def _zipped(response: Response, event: Mapping[str, Any]) -> Response:
-    """The response, compressed if the caller takes that."""
-    if "gzip" not in (header(event, "Accept-Encoding") or ""):
-        return response
-    body = base64.b64encode(gzip.compress(response["body"].encode())).decode()
-    headers = {**response["headers"], "Content-Encoding": "gzip"}
-    return {**response, "headers": headers, "body": body, "isBase64Encoded": True}
 
 
 def _intake(settings: MessagesApiSettings, clock: Clock) -> Intake:

@@ -1,9 +1,7 @@
 """The API's description of itself: OpenAPI 3.1, from the routes, the models and the channels' contracts."""
 
-from pathlib import Path
 from typing import Any, get_args
 
-import aws_lambda_powertools
 import msgspec
 
 from mailroom.api import models
@@ -227,25 +225,3 @@ def _request_body(channels: tuple[str, ...]) -> dict[str, Any]:
     }
     content = {"schema": {"anyOf": [*messages, listed]}, "examples": _EXAMPLES}
     return {"required": True, "content": {"application/json": content}}
-
-
-def page_of(settings: MessagesApiSettings) -> str:
-    """Swagger's page about the API, whole: it asks no other server for anything."""
-    folder = Path(aws_lambda_powertools.__file__).parent / "event_handler" / "openapi" / "swagger_ui"
-    script, style = (
-        (folder / name).read_text("utf-8") for name in ("swagger-ui-bundle.min.js", "swagger-ui.min.css")
-    )
-    # What the description says may not end the script that it stands in.
-    description = text_of(settings).replace("</", "<\\/")
-    return f"""<!DOCTYPE html>
-<html>
-<head><meta charset="UTF-8"><title>{TITLE}</title><style>{style}</style></head>
-<body>
-<div id="swagger-ui"></div>
-<script>{script}</script>
-<script>
-SwaggerUIBundle({{dom_id: "#swagger-ui", deepLinking: true, filter: true, spec: {description}}})
-</script>
-</body>
-</html>
-"""

@@ -38,11 +38,8 @@ ALWAYS = (
     # Texts that compilers and maps read; a zone is a file of its own.
     *("tzdata/zones", "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/tzdata.zi", "tzdata/zoneinfo/leapseconds"),
     # Of powertools a function takes the logger, metrics and what these import.
-    *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler/[!o]*"),
-    "aws_lambda_powertools/event_handler/openapi/[!s]*",
+    *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler"),
 )
-# Swagger's page, for browsers.
-PAGE = ("aws_lambda_powertools/event_handler",)
 BY_HANDLER = {
     # Of Twilio's package it takes what checks a signature, which needs nothing but the standard library.
     "twilio_callbacks": (
@@ -136,8 +133,7 @@ class Bundle:
         self.target = target
         self.templates = templates
         self.extras = extras or {}
-        page = () if handler == "messages_api" else PAGE
-        self.unused = (*ALWAYS, *page, *BY_HANDLER.get(handler, ()))
+        self.unused = (*ALWAYS, *BY_HANDLER.get(handler, ()))
         """Globs of what the function does not use."""
         locked = (folder / f"{handler}.txt" for folder in REQUIREMENTS)
         self.requirements = next(filter(Path.is_file, locked), REQUIREMENTS[-1] / "common.txt")

@@ -97,7 +97,7 @@ class Api(Section):
     """What each caller may send. A caller that is not here gets 403 for every request; if nobody is,
     everybody may send everything."""
     public_docs: bool = False
-    """Whether /openapi.json and /swagger are for everybody."""
+    """Whether /openapi.json is for everybody."""
     requests_per_second: int = Field(default=1_000, ge=35, le=10_000)
     """What more comes in a second is answered 429, over all routes: one a second at least for each."""
     unsubscribe: Unsubscribe = Unsubscribe()
@@ -110,7 +110,7 @@ class Api(Section):
     @property
     def throttles(self) -> dict[str, Throttle]:
         """The throttle of one route, by what the route is for."""
-        public_routes = PUBLIC_ROUTES + (2 if self.public_docs else 0)
+        public_routes = PUBLIC_ROUTES + (1 if self.public_docs else 0)
         shares = {
             "messages": 1 - PUBLIC_SHARE - CALLBACKS_SHARE,
             "public": PUBLIC_SHARE / public_routes,

@@ -1,7 +1,6 @@
 """Requests as an HTTP API hands them to its function, and the world behind the function."""
 
 import base64
-import gzip
 import json
 import re
 from collections.abc import Mapping
@@ -105,7 +104,6 @@ class Api:
         headers = {name.lower(): value for name, value in reply.get("headers", {}).items()}
         body = reply["body"].encode()
         body = base64.b64decode(body) if reply["isBase64Encoded"] else body
-        body = gzip.decompress(body) if headers.pop("content-encoding", "") == "gzip" else body
         answer = Answer(reply["statusCode"], headers, body.decode())
         check_described(made["requestContext"]["http"]["method"], made["rawPath"], answer)
         return answer

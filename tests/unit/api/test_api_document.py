@@ -97,15 +97,6 @@ def test_the_examples_are_right(aws: Aws, clock: FakeClock, document: Any) -> No
         assert Api(clock).post(example["value"]).status == 202
 
 
-def test_the_page_shows_the_same_and_asks_no_other_server(aws: Aws, clock: FakeClock) -> None:
-    api = Api(clock)
-    page = api.get("/swagger", headers={"Accept-Encoding": "gzip"})
-    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    assert api.get("/openapi.json").text.replace("</", "<\\/") in page.text
-    assert "<script src=" not in page.text
-    assert "<link" not in page.text
-
-
 def test_a_message_that_the_schema_takes_is_not_refused_for_its_form(aws: Aws, clock: FakeClock) -> None:
     schema = components_of(["mail"])["Mail"]
     Draft202012Validator({**schema, "components": {"schemas": components_of(["mail"])}}).validate(item())
