@@ -7,7 +7,7 @@ import msgspec
 from mailroom.api import models
 from mailroom.api.answers import PROBLEM_JSON
 from mailroom.api.listing import MAX_RECIPIENT
-from mailroom.api.requests import KEY, KEY_HEADER, MAX_BODY_BYTES, MAX_MESSAGES
+from mailroom.api.requests import MAX_BODY_BYTES, MAX_MESSAGES
 from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, REFERENCES, component_of, components_of
 from mailroom.environment import MessagesApiSettings
 from mailroom.message.message import MAX_ID_BYTES
@@ -126,8 +126,6 @@ _FILTERS = [
     _parameter("campaign", "query", "only messages of this campaign, or of its run: name#run"),
     _parameter("cursor", "query", "the page after the one that named it"),
 ]
-_NAMING = "the id of a message that has none; those of a list get `key#0`, `key#1` …"
-_KEY = _parameter(KEY_HEADER, "header", _NAMING, pattern=f"^{KEY}$")
 
 
 def text_of(settings: MessagesApiSettings) -> str:
@@ -159,7 +157,6 @@ def _paths(settings: MessagesApiSettings) -> dict[str, Any]:
         "operationId": "send",
         "summary": "Send one message, or a list",
         "description": "Each message of a list is taken or refused on its own; the answer says which.",
-        "parameters": [_KEY],
         "requestBody": _request_body(tuple(settings.lanes)),
         "responses": _POSTED,
         **_needed(settings, "send"),

@@ -150,7 +150,7 @@ def _check_key(entry: Any) -> None:
     if lies_too_deep(entry):
         raise Invalid("item", "lies too deep; use fewer levels of lists and maps")
     if entry.get("id") is None:
-        raise Invalid("id", "is missing; give one, or an Idempotency-Key")
+        raise Invalid("id", "is missing; give one, and the same one if you repeat the request")
     if entry.get("event_type") is None:
         raise Invalid("event_type", "is missing; name a channel, such as mail")
     for name in ("id", "event_type"):

@@ -1,4 +1,4 @@
-"""A request's path, body and headers, read strictly; what they ask for is judged elsewhere.
+"""A request's path and body, read strictly; what they ask for is judged elsewhere.
 
 Ids in paths may hold anything, and do not arrive everywhere alike. An HTTP API hands its function a path that
 is decoded already, all but `%25`; a function URL hands it on as it was. The API decodes before it looks for
@@ -20,24 +20,17 @@ from mailroom.message.message import read
 MAX_BODY_BYTES = 5 * 1024 * 1024
 """Lambda takes 6 MB an invocation, in which the body stands as a JSON string."""
 MAX_MESSAGES = 1000
-KEY_HEADER = "Idempotency-Key"
-KEY = r"[!-~](?:[ -~]{0,178}[!-~])?"
-"""1 to 180 bytes of printable ASCII."""
 _JSON = re.compile(r"application/(?:json|[\w.+-]+\+json)", re.ASCII | re.IGNORECASE)
 
 
 def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
-    """The messages that a request asks for, each with an id where the Idempotency-Key gives it one; and
-    whether they came as a list.
+    """Return the messages of a request, and whether they came as a list.
 
     Raises ApiError: 400 no JSON object, 413 too large, 415 another type, 422 fields at fault.
     """
-    key = header(event, KEY_HEADER)
-    if key is not None and not re.fullmatch(KEY, key):
-        raise ApiError.of_field(KEY_HEADER, "is not 1 to 180 bytes of printable ASCII; use such a key")
     body = _body(event)
     if "messages" not in body or "event_type" in body:  # a template may well have a variable `messages`
-        return [_named_once(body, key)], False
+        return [body], False
     messages = body["messages"]
     if not isinstance(messages, list):
         raise ApiError.of_field("messages", "is no list; give 1 to 1,000 messages, or send one as the body")
@@ -48,28 +41,13 @@ def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
     for other in body:
         if other != "messages":
             raise ApiError.of_field(other[:60], "stands beside messages; put it into the messages themselves")
-    return [_named(each, key, at) for at, each in enumerate(messages)], True
-
-
-def _named_once(item: dict[str, Any], key: str | None) -> dict[str, Any]:
-    id_ = item.get("id")
-    if key is None or id_ == key:
-        return item
-    if id_ is not None:
-        raise ApiError.of_field(
-            "id", f"is {id_!r:.200}, but the {KEY_HEADER} is {key!r}; give one, or the same"
-        )
-    return {**item, "id": key}
-
-
-def _named(entry: Any, key: str | None, at: int) -> Any:
-    if key is None or not isinstance(entry, dict) or entry.get("id") is not None:
-        return entry
-    return {**entry, "id": f"{key}#{at}"}
+    return messages, True
 
 
 def _body(event: Mapping[str, Any]) -> dict[str, Any]:
-    kind = (header(event, "Content-Type") or "").partition(";")[0].strip()
+    headers: Mapping[str, str] = event.get("headers") or {}
+    kinds = (value for name, value in headers.items() if name.lower() == "content-type")
+    kind = next(kinds, "").partition(";")[0].strip()
     if not _JSON.fullmatch(kind):
         said = f"is {kind[:60]!r}" if kind else "is missing"
         raise ApiError(
@@ -97,12 +75,6 @@ def _content(event: Mapping[str, Any]) -> bytes:
         return base64.b64decode(body, validate=True)
     except ValueError:  # a character that is no ASCII is none of binascii's errors
         raise ApiError(HTTPStatus.BAD_REQUEST, "the body is not base64, as it is said to be") from None
-
-
-def header(event: Mapping[str, Any], name: str) -> str | None:
-    """A header's value, however its name is written."""
-    headers: Mapping[str, str] = event.get("headers") or {}
-    return next((value for each, value in headers.items() if each.lower() == name.lower()), None)
 
 
 _NAMED = re.compile(r"GET /messages/(?P<found>.+)|POST /messages/(?P<cancelled>.+)/cancel", re.DOTALL)

@@ -72,8 +72,7 @@ def _item(channel: str, contract: dict[str, Any]) -> dict[str, Any]:
     return {
         "description": inspect.cleandoc(contract["description"]),
         "properties": properties,
-        # A request to the API may have the id in the header Idempotency-Key, so `id` is optional here.
-        "required": [name for name in contract["required"] if name != "id"],
+        "required": contract["required"],
         **({"allOf": CHANNELS[channel].choices} if CHANNELS[channel].choices else {}),
         "additionalProperties": True,  # additional attributes, such as variables of a template
     }

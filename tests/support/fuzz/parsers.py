@@ -409,16 +409,15 @@ def _api(aws: Aws) -> Callable[[Any], object]:
     return ask
 
 
-def _post(body: Any, key: str | None = None) -> Item:
-    headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
-    return event("POST", "/messages", json.dumps(body), headers)
+def _post(body: Any) -> Item:
+    return event("POST", "/messages", json.dumps(body), {"Content-Type": "application/json"})
 
 
 scalar_texts = strange_texts.map(lambda text: text.encode("utf-8", "replace").decode())
 """What arrives as UTF-8."""
 REQUESTS = [
     _post({"id": "m-1", "event_type": "mail", **RIGHT["mail"]}),
-    _post({"event_type": "sms", **RIGHT["sms"]}, "key-1"),
+    _post({"id": "s-1", "event_type": "sms", **RIGHT["sms"]}),
     _post({"messages": ITEMS}),
     event("POST", "/messages", json.dumps(ITEMS[0]).encode(), {"Content-Type": "application/json"}),
     event("GET", "/messages/m-1?event_type=mail"),
@@ -440,13 +439,13 @@ def requests(draw: st.DrawFn) -> Item:
         elif part in ("rawPath", "body"):
             made[part] = draw(texts([made.get(part) or "/messages"])).encode("utf-8", "replace").decode()
         else:
-            name = draw(st.sampled_from(("content-type", "idempotency-key", "id", "event_type")))
+            name = draw(st.sampled_from(("content-type", "id", "event_type")))
             made[part] = {**made.get(part, {}), name: draw(scalar_texts)}
     return made
 
 
 def _requested(value: str) -> Item:
-    return event("POST", "/messages", value, {"Content-Type": "application/json", "Idempotency-Key": "k"})
+    return event("POST", "/messages", value, {"Content-Type": "application/json"})
 
 
 def _twilio(_aws: Aws) -> Callable[[Any], object]:

@@ -108,11 +108,9 @@ class Api:
         check_described(made["requestContext"]["http"]["method"], made["rawPath"], answer)
         return answer
 
-    def post(self, body: Any, key: str | None = None, **headers: str) -> Answer:
+    def post(self, body: Any, **headers: str) -> Answer:
         text = body if isinstance(body, (str, bytes)) else json.dumps(body)
         said = {"Content-Type": "application/json", **headers}
-        if key is not None:
-            said["Idempotency-Key"] = key
         return self.ask(event("POST", "/messages", text, said))
 
     def post_as(self, caller: Mapping[str, Any] | None, body: Any) -> Answer:

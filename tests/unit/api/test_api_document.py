@@ -86,7 +86,7 @@ def test_a_schema_is_one_and_has_nothing_of_the_systems_own(channel: str) -> Non
     Draft202012Validator.check_schema(own)
     assert not {"variables", "attempt"} & own["properties"].keys()
     assert own["properties"]["event_type"] == {"const": channel}
-    assert "id" not in own["required"]
+    assert {"id", "event_type"} <= {*own["required"]}
 
 
 def test_the_examples_are_right(aws: Aws, clock: FakeClock, document: Any) -> None:

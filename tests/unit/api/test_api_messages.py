@@ -156,31 +156,6 @@ def test_a_thousand_messages_are_taken_and_one_more_is_not(api: Api, aws: Aws) -
     assert aws.dynamodb.scan(TableName=MAILBOX, Select="COUNT")["Count"] == 1000
 
 
-def test_a_key_is_the_id_of_a_message_without_one(api: Api, aws: Aws) -> None:
-    assert api.post(item(id=...), key="order 42, paid").json["id"] == "order 42, paid"
-    assert api.post(item(id=...), key="order 42, paid").status == 200
-    assert aws.item("order 42, paid", table=MAILBOX) == item(id="order 42, paid")
-
-
-def test_a_key_and_an_id_have_to_be_equal(api: Api) -> None:
-    assert api.post(item(), key="m-1").status == 202
-    answer = api.post(item(), key="m-2")
-    assert (answer.status, answer.fields) == (422, ["id"])
-    assert "'m-1'" in answer.json["detail"]
-    assert "'m-2'" in answer.json["detail"]
-
-
-def test_a_key_numbers_those_of_a_list_that_have_no_id(api: Api) -> None:
-    answer = api.post({"messages": [item(id=...), item(id="own"), item(id=...)]}, key="run")
-    assert [each["id"] for each in answer.json["messages"]] == ["run#0", "own", "run#2"]
-
-
-@pytest.mark.parametrize("key", ["", "x" * 181, "ü", "a\tb"])
-def test_a_key_that_could_be_no_id_is_refused(api: Api, key: str) -> None:
-    answer = api.post(item(id=...), key=key)
-    assert (answer.status, answer.fields) == (422, ["Idempotency-Key"])
-
-
 def test_numbers_keep_their_digits(api: Api, aws: Aws) -> None:
     body = json.dumps(item()).replace('"Hi"', '"Hi", "price": 1234567890.12345678901234567890, "n": 0.1')
     assert api.post(body).status == 202

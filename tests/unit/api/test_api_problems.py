@@ -126,7 +126,7 @@ def test_every_problem_is_as_the_rfc_wants_it(api: Api) -> None:
 
 def test_every_answer_of_422_names_a_field_and_says_what_is_wrong_with_it(api: Api) -> None:
     bad: list[Any] = [item(to="x"), {}, {"messages": []}, {"messages": [item(id=...)]}, item(id=5)]
-    answers = [*(api.post(each) for each in bad), api.post({}, key=""), api.get("/messages?cursor=7")]
+    answers = [*(api.post(each) for each in bad), api.get("/messages?cursor=7")]
     for answer in answers:
         assert answer.status == 422
         for error in answer.json["errors"]:
