@@ -195,10 +195,9 @@ class ResendEventsSettings(Struct, frozen=True, kw_only=True, rename="upper"):
 
 class DatabaseSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How to reach a PostgreSQL: who and where stands in its secret, as RDS writes it (`host`, `port`,
-    `username`, `password`, `dbname`). `pool_size` is how many connections one process may hold."""
+    `username`, `password`, `dbname`)."""
 
     secret_arn: str
-    pool_size: int = 1
     sslmode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
     ca_file: str = ""
     """The certificates of who may have signed the server's, from the bundle's root; "" is the system's."""

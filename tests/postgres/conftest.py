@@ -37,23 +37,13 @@ def vault(server: Postgres) -> Vault:
 
 
 @pytest.fixture
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool that gives up soon: where nothing will be had, its patience is all that takes time."""
-    monkeypatch.setattr("mailroom.campaigns.databases.MARGIN_SECONDS", 1.0)
-
-
-@pytest.fixture
-def make(vault: Vault) -> Iterator[Make]:
-    """Databases with one named app, with changes to its settings; closed at the end."""
-    made = []
+def make(vault: Vault) -> Make:
+    """Databases with one named app, with changes to its settings."""
 
     def one(**changes: object) -> Databases:
-        made.append(Databases({"app": settings(**changes)}, vault))  # type: ignore[arg-type]
-        return made[-1]
+        return Databases({"app": settings(**changes)}, vault)  # type: ignore[arg-type]
 
-    yield one
-    for each in made:
-        each.close()
+    return one
 
 
 @pytest.fixture
@@ -64,7 +54,7 @@ def databases(make: Make) -> Databases:
 
 @pytest.fixture
 def app(vault: Vault) -> Iterator[Connection]:
-    """A connection past the pool, as the application itself has one; it commits by itself."""
+    """A connection of the application's own; it commits by itself."""
     where = {name: vault.secret[name] for name in ("host", "port", "dbname", "password")}
     with psycopg.connect(user=vault.secret["username"], autocommit=True, **where) as connection:
         yield connection

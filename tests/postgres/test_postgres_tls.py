@@ -85,9 +85,9 @@ def front(request: pytest.FixtureRequest, server: Postgres, vault: Vault, folder
 ITS_OWN, ANOTHERS = "127.0.0.1.pem", "other.example.pem"
 
 
-def spoken(make: Make, folder: Path, sslmode: str, trusted: str, seconds: float = 1) -> None:
+def spoken(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
     ca_file = str(folder / trusted) if trusted else ""
-    databases = make(sslmode=sslmode, ca_file=ca_file, connect_seconds=seconds)
+    databases = make(sslmode=sslmode, ca_file=ca_file)
     with databases.connection("app") as connection:
         assert connection.pgconn.ssl_in_use
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -118,12 +118,12 @@ def test_a_certificate_that_holds_is_enough(make: Make, folder: Path, sslmode: s
     ],
     indirect=["front"],
 )
-@pytest.mark.usefixtures("front", "_impatient")
+@pytest.mark.usefixtures("front")
 def test_one_that_does_not_is_not_talked_to(
     make: Make, folder: Path, sslmode: str, trusted: str, reason: str
 ) -> None:
     with pytest.raises(ConnectError, match=reason):
-        spoken(make, folder, sslmode, trusted, seconds=0)
+        spoken(make, folder, sslmode, trusted)
 
 
 def test_without_a_file_the_systems_certificates_are_asked(vault: Vault) -> None:

@@ -35,15 +35,13 @@ PEOPLE = People(mailed=5_000, quiet=400, unwilling=300)
 
 
 @pytest.fixture(scope="module")
-def databases(server: Postgres) -> Iterator[Databases]:
+def databases(server: Postgres) -> Databases:
     """The application's database, with all its people."""
     with server.connect() as connection:
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
         example_people.create(connection, PEOPLE, AT)
-    made = Databases({"app": settings()}, Vault(**server.secret))  # type: ignore[arg-type]
-    yield made
-    made.close()
+    return Databases({"app": settings()}, Vault(**server.secret))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

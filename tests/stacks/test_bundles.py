@@ -26,7 +26,7 @@ SEGMENTS = {"sms_toolkit", "six.py"}
 RECIPIENTS = {"idna", "phonenumbers"}
 ZONES = {"tzdata"}
 HTTP = {"certifi", "charset_normalizer", "idna", "requests", "urllib3"}
-DATABASE = {"psycopg", "psycopg_binary", "psycopg_binary.libs", "psycopg_pool"}
+DATABASE = {"psycopg", "psycopg_binary", "psycopg_binary.libs"}
 HANDLERS = {
     "collect": COMMON | DATABASE | {"collect.py", "campaigns.json"},
     "compose": COMMON | DATABASE | ZONES | {"compose.py", "campaigns.json"} | RECIPIENTS,
@@ -78,7 +78,7 @@ LATER = {
     "sms_toolkit": "import mailroom.channels.sms.text as of; of.segments_of('Hello')",
     "minijinja": "import mailroom.content.templates",
     "itsdangerous": "import mailroom.recipients.unsubscribe_links",
-    "psycopg": "import psycopg, psycopg_pool",
+    "psycopg": "import psycopg",
 }
 """What a handler imports when it has work for it, and what that work is."""
 PROVIDERS = {

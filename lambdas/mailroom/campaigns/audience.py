@@ -25,7 +25,7 @@ class Connections(Protocol):
     """The databases that a campaign may ask, by the names that the stage's settings give them."""
 
     def connection(self, name: str) -> "AbstractContextManager[Connection[Any]]":
-        """A connection of the process's pool, for as long as the context lasts; committed at its end."""
+        """Open a connection for as long as the context lasts; it is committed at the end."""
 
 
 class Recipient(Struct, frozen=True):

@@ -55,7 +55,5 @@ COLLECTORS = 2
 PUT_SECONDS = 0.02
 """What is reckoned for one person: a put takes some 10 ms, and its share of what is asked before is less."""
 
-POOL_MARGIN_SECONDS = 2
-"""How long a function waits for a connection to a database beyond two tries to make one."""
 FIRST_PAGE_QUERIES = 2
 """Queries of collect's first page: the rows without a key are counted once."""
