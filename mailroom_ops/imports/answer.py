@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mailroom_ops.campaigns.answers import panel
+from mailroom_ops.campaigns.answers import SHOWN_FAULTS, panel
 from mailroom_ops.campaigns.dry_run import Sample
 from mailroom_ops.imports.items import LineFault
 from mailroom_ops.screen import fold, print_line, right, screen, table_of
@@ -28,10 +28,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     refused: int
     failed: int
     bytes: int
-    refused_file: str | None = None
-    """File that lists all refused lines of this run."""
     faults: list[LineFault]
-    """First faults."""
+    """First faults, 1,000 at most."""
     samples: list[Sample] = []
     trouble: str = ""
     """Reason why the import stopped."""
@@ -49,17 +47,16 @@ _MEANING = (
 def show(answer: Imported) -> None:
     for sample in answer.samples:
         screen.print(panel(sample))
-    for fault in answer.faults:
+    for fault in answer.faults[:SHOWN_FAULTS]:
         where = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
         print_line(f"- {where}: {fault.problem}")
-    more = answer.refused + answer.conflict - len(answer.faults)
+    more = answer.refused + answer.conflict - SHOWN_FAULTS
     if more > 0:
-        screen.print(f"and {more:,} more.")
+        screen.print(f"and {more:,} more; --json names the first 1,000.")
     screen.print(table_of(right("lines"), "", fold(), rows=_rows(answer)))
     if answer.dry_run:
         screen.print("A dry run: nothing was put or written.")
-    if answer.refused_file:
-        print_line(f"{answer.refused_file} lists them.")
+    if answer.faults:
         print_line("Fix the lines where they stand, then run the same command again.")
     if answer.trouble:
         print_line(f"Stopped: {answer.trouble}.")

@@ -54,8 +54,8 @@ def import_(
     should not.
 
     After an interruption, run the same command again. Nothing is put twice: a message that is there already
-    counts as existed. FILE.mailroom-refused.csv lists the lines that were refused: fix them where they stand,
-    and run the command again. With ids of line numbers, each line has to keep its number.
+    counts as existed. The answer names the lines that were refused: fix them where they stand, and run the
+    command again. With ids of line numbers, each line has to keep its number.
 
     Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. 2: AWS
     refused the messages, or the options or the file are wrong.

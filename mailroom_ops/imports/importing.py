@@ -1,9 +1,7 @@
 """The import itself: the file's entries in their order, through the client that every producer may use."""
 
-import csv
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from mailroom.campaigns.file_formats import FileEntry
@@ -14,12 +12,13 @@ from mailroom_ops.imports.answer import Imported, State
 from mailroom_ops.imports.items import Items, LineFault, Options
 from mailroom_ops.imports.source import FileEntries, Source
 from mailroom_ops.messages.items import Rules
-from mailroom_ops.screen import Refused, bar
+from mailroom_ops.screen import bar
 
 if TYPE_CHECKING:
     import boto3
 
-SHOWN_FAULTS = 20
+MAX_FAULTS = 1_000
+"""Faulty lines that an answer names: a file of any size may have one fault in each line."""
 SAMPLES = 3
 _MOVED = (
     "line {} has the id of another message, and ids are made of the lines' numbers: the file has changed "
@@ -32,41 +31,6 @@ LineResult = Literal["put", "existed", "conflict", "refused", "failed"]
 """Result of a line. put: its message is in the mailbox now. existed: the mailbox had the same message.
 conflict: another message has the id. refused: the line is faulty. failed: AWS refused the message, and the
 import ended."""
-
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""Beginnings of a cell that a spreadsheet runs as a formula
-(https://owasp.org/www-community/attacks/CSV_Injection)."""
-
-
-class RefusedLines:
-    """FILE.mailroom-refused.csv: line, column and problem of each line that was refused. Each run writes the
-    list anew. There is no file while nothing was refused. Raises Refused where it cannot be changed."""
-
-    def __init__(self, source: Path) -> None:
-        self.path = source.with_name(f"{source.name}.mailroom-refused.csv")
-        self._file: Any = None
-        self._on_disk(lambda: self.path.unlink(missing_ok=True))
-
-    def add(self, fault: LineFault) -> None:
-        """Note a line. Raises Refused where the list cannot be written."""
-        if self._file is None:
-            self._file = self._on_disk(lambda: self.path.open("w", encoding="utf-8", newline=""))
-            csv.writer(self._file).writerow(LineFault.__struct_fields__)
-        # A column's name is the file's own, and the problem may quote a value.
-        cells = (f"'{text}" if text.startswith(_FORMULA) else text for text in (fault.column, fault.problem))
-        csv.writer(self._file).writerow((fault.line, *cells))
-
-    def close(self) -> None:
-        """Nothing more is refused."""
-        if self._file is not None:
-            self._file.close()
-
-    def _on_disk(self, change: Callable[[], Any]) -> Any:
-        try:
-            return change()
-        except OSError as error:
-            raise Refused(f"{self.path} cannot be written: {error.strerror}.") from None
 
 
 class _Stopped(Exception):
@@ -110,8 +74,8 @@ class Import:
             for entry in self._entries:
                 item = self._items.judged(entry)
                 if isinstance(item, LineFault):
-                    self._fault(item)
                     self._counts["refused"] += 1
+                    self._refuse(item)
                 else:
                     self._counts["put"] += 1
                     samples += [item] if len(samples) < SAMPLES else []
@@ -120,9 +84,7 @@ class Import:
         return self._answer("done", dry_run=True, samples=[rendering.render(each) for each in samples])
 
     def run(self, workers: int) -> Imported:
-        """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done. Raises Refused where
-        the list of refused lines cannot be written."""
-        self._refused = RefusedLines(self._source.path)
+        """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done."""
         state: State = "stopped"
         trouble = ""
         try:
@@ -132,10 +94,7 @@ class Import:
             trouble = str(why)
         except KeyboardInterrupt:
             state = "interrupted"
-        finally:
-            self._refused.close()
-        path = str(self._refused.path) if self._refused.path.exists() else None
-        return self._answer(state, trouble=trouble, refused_file=path)
+        return self._answer(state, trouble=trouble)
 
     def _client(self, workers: int) -> Mailroom:
         rules = self._rules
@@ -181,11 +140,7 @@ class Import:
             self._refuse(self._items.fault(entry.begin.line, field, problem))
 
     def _refuse(self, fault: LineFault) -> None:
-        self._refused.add(fault)
-        self._fault(fault)
-
-    def _fault(self, fault: LineFault) -> None:
-        if len(self._faults) < SHOWN_FAULTS:
+        if len(self._faults) < MAX_FAULTS:
             self._faults.append(fault)
 
     def _answer(self, state: State, *, dry_run: bool = False, **more: Any) -> Imported:

@@ -13,7 +13,7 @@ import pytest
 
 from bench.memory import most_megabytes_until_its_end
 from tests.support import ROOT
-from tests.support.ops.import_child import CTRL_C, DEATHS, WORKERS
+from tests.support.ops.import_child import WORKERS
 from tests.support.signals import Handler, interrupts_handled_by
 
 FEW, MANY = 3_000, 30_000
@@ -52,18 +52,10 @@ def each_once(rows: int) -> bytes:
     return bytes(int(row % EVERY_BAD != 0) for row in range(rows))
 
 
-def refused(file: Path) -> list[str]:
-    """The lines of the file of refused ones, below its header."""
-    return file.with_name(f"{file.name}.mailroom-refused.csv").read_text().splitlines()[1:]
-
-
-@pytest.mark.parametrize("event", DEATHS)
-def test_killed_again_and_again_each_row_is_put_once_and_each_bad_line_refused_once(
-    tmp_path: Path, event: str
-) -> None:
+def test_killed_again_and_again_each_row_is_put_once_and_each_bad_line_refused_once(tmp_path: Path) -> None:
     file, counts = people(tmp_path, FEW)
-    for number in {"put": ("700", "900"), "line refused": ("5", "6")}[event]:
-        killed, said, _ = imported(file, counts, event, number)
+    for number in ("700", "900"):
+        killed, said, _ = imported(file, counts, "SIGKILL", number)
         assert (killed, said) == (-signal.SIGKILL, {})
         assert max(counts.read_bytes()) <= 1
     code, answer, _ = imported(file, counts)
@@ -71,9 +63,7 @@ def test_killed_again_and_again_each_row_is_put_once_and_each_bad_line_refused_o
     assert counts.read_bytes() == each_once(FEW)
     bad = FEW // EVERY_BAD
     assert (answer["put"] + answer["existed"], answer["refused"]) == (FEW - bad, bad)
-    assert [line.partition(",")[0] for line in refused(file)] == [
-        f"{row + 2}" for row in range(0, FEW, EVERY_BAD)
-    ]
+    assert [fault["line"] for fault in answer["faults"]] == [row + 2 for row in range(0, FEW, EVERY_BAD)]
 
 
 def test_many_rows_killed_half_way_are_each_put_once_and_take_no_more_memory_than_few(
@@ -82,13 +72,13 @@ def test_many_rows_killed_half_way_are_each_put_once_and_take_no_more_memory_tha
     few_file, few_counts = people(tmp_path, FEW)
     _, _, few = imported(few_file, few_counts)
     file, counts = people(tmp_path, MANY)
-    killed, _, most = imported(file, counts, "put", f"{MANY // 2}")
+    killed, _, most = imported(file, counts, "SIGKILL", f"{MANY // 2}")
     assert killed == -signal.SIGKILL
     code, answer, memory = imported(file, counts)
     assert code == 0
     assert MANY // 2 <= answer["existed"] < MANY // 2 + 4 * WORKERS + WORKERS
     assert counts.read_bytes() == each_once(MANY)
-    assert len(refused(file)) == MANY // EVERY_BAD
+    assert len(answer["faults"]) == answer["refused"] == MANY // EVERY_BAD
     assert max(most, memory) - few < SPARE_MB
 
 
@@ -98,7 +88,7 @@ def test_an_import_that_is_stopped_by_hand_ends_what_is_under_way_and_goes_on_fr
 ) -> None:
     file, counts = people(tmp_path, FEW)
     with interrupts_handled_by(handler):  # which a child inherits, if it is that they are ignored
-        code, answer, _ = imported(file, counts, CTRL_C, "700")
+        code, answer, _ = imported(file, counts, "SIGINT", "700")
     assert (code, answer["state"], answer["failed"]) == (0, "interrupted", 0)
     assert 700 <= sum(counts.read_bytes()) <= 700 + 6 * WORKERS
     _, answer, _ = imported(file, counts)

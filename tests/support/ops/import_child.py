@@ -1,9 +1,9 @@
 """An import in a process of its own, which a test may kill: its mailbox is a file of one byte a row.
 
-    python -m tests.support.ops.import_child FILE COUNTS [EVENT NUMBER]
+    python -m tests.support.ops.import_child FILE COUNTS [SIGNAL NUMBER]
 
-The byte counts the puts of its row, and outlives the process. With an EVENT the process kills itself, with
-no chance to tidy up, when it comes to that event for so many times: see `DEATHS`.
+The byte counts the puts of its row, and outlives the process. With a SIGNAL, such as SIGKILL, which leaves no
+chance to tidy up, the process sends that signal to itself after so many puts.
 """
 
 import mmap
@@ -20,8 +20,7 @@ import msgspec
 from botocore.exceptions import ClientError
 
 from mailroom_ops.imports.command import options_of
-from mailroom_ops.imports.importing import Import, RefusedLines
-from mailroom_ops.imports.items import LineFault
+from mailroom_ops.imports.importing import Import
 from mailroom_ops.imports.source import Source
 from mailroom_ops.messages.items import Rules
 
@@ -33,28 +32,23 @@ RULES = Rules(
     callback_schemes=["https"],
     callback_ports=[443],
 )
-CTRL_C = "Ctrl-C"
-"""No death: a put after which somebody wants the import to end."""
-DEATHS = ("put", "line refused")
-"""put: it is in the mailbox, and nobody has noted it. line refused: it is in the list of refused lines."""
 
 
 class Death:
-    """Kills the process at the n-th of an event."""
+    """Sends the process a signal at the put of a number."""
 
-    def __init__(self, event: str, number: int) -> None:
-        self._event = event
+    def __init__(self, signal_name: str, number: int) -> None:
+        self._signal = signal.Signals[signal_name]
         self._left = number
-        self._lock = threading.Lock()  # several workers put, and the n-th must be one of them
+        self._lock = threading.Lock()  # several workers put, and the last must be one of them
 
-    def at(self, event: str) -> None:
-        """Such an event."""
-        if event == self._event:
-            with self._lock:
-                self._left -= 1
-                last = self._left == 0
-            if last:
-                os.kill(os.getpid(), signal.SIGINT if event == CTRL_C else signal.SIGKILL)
+    def after_put(self) -> None:
+        """Count a put that nobody has noted yet."""
+        with self._lock:
+            self._left -= 1
+            last = self._left == 0
+        if last:
+            os.kill(os.getpid(), self._signal)
 
 
 class StubDynamoDB:
@@ -73,33 +67,19 @@ class StubDynamoDB:
             error["Item"] = asked["Item"]
             raise ClientError(error, "PutItem")
         self._counts[row] += 1
-        self._death.at("put")
-        self._death.at(CTRL_C)
+        self._death.after_put()
 
 
-def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
+def main(file: Path, counts: Path, signal_name: str = "SIGKILL", number: str = "0") -> None:
     """Import it; the answer goes to standard output."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a script's background ignores Ctrl-C
-    death = Death(event, int(number))
-    _arm(death)
+    death = Death(signal_name, int(number))
     options = options_of(file, channel="mail", id_prefix=None, maps=())
     with closing(Source(file)) as source, counts.open("r+b") as opened:
         client = StubDynamoDB(mmap.mmap(opened.fileno(), 0), death)
         session: Any = SimpleNamespace(client=lambda *_, **__: client, region_name="eu-central-1")
         answer = Import(source, session, "test", options, RULES, quiet=True).run(WORKERS)
     sys.stdout.write(msgspec.json.encode(answer).decode())
-
-
-def _arm(death: Death) -> None:
-    """Let a refused line be an event."""
-    add = RefusedLines.add
-
-    def adding(self: RefusedLines, fault: LineFault) -> None:
-        add(self, fault)
-        self._file.flush()  # the kernel has it, which outlives the process
-        death.at("line refused")
-
-    setattr(RefusedLines, "add", adding)  # noqa: B010 - mypy allows no method to be assigned
 
 
 if __name__ == "__main__":
