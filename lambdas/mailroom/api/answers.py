@@ -55,12 +55,7 @@ class ApiError(Exception):
         return cls(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {problem}", [(field, problem)])
 
 
-Checked = Literal["content", "names"]
-CHECKED = (
-    "content: it was rendered as its sender will. names: of one of several, or with a payload, it was looked "
-    "whether its template, sender and objects are the stage's. Missing: neither could be looked at now"
-)
-UNUSED = "attributes of a message whose content was checked that neither its channel nor its template uses"
+UNUSED = "attributes of a single message that neither its channel nor its template uses"
 
 
 class EntryAnswer(Struct, frozen=True):
@@ -78,7 +73,6 @@ class EntryAnswer(Struct, frozen=True):
     field: Annotated[str | UnsetType, Meta(description="the attribute at fault")] = UNSET
     problem: str | UnsetType = UNSET
     href: Annotated[str | UnsetType, Meta(description="where its status is")] = UNSET
-    checked: Annotated[Checked | UnsetType, Meta(description=CHECKED)] = UNSET
     unused: Annotated[list[str] | UnsetType, Meta(description=UNUSED)] = UNSET
     send_at: Annotated[str | UnsetType, Meta(description="in UTC, if it was given without an offset")] = UNSET
 

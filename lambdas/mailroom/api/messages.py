@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import UNSET, Struct, UnsetType
 
-from mailroom.api.answers import ApiError, Checked, EntryAnswer, Result, entry_of
+from mailroom.api.answers import ApiError, EntryAnswer, Result, entry_of
 from mailroom.api.callers import ANYBODY, Caller
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
@@ -40,14 +40,6 @@ _METRICS: dict[Result, str] = {
 WAITING = frozenset((READY, "scheduled"))
 
 
-class Look(Struct, frozen=True):
-    """What its sender would make of a message: how much of it was `checked`, and which attributes change
-    nothing; see EntryAnswer."""
-
-    checked: Checked | UnsetType = UNSET
-    unused: list[str] | UnsetType = UNSET
-
-
 class Intake(Struct, frozen=True):
     """The entrance of one stage. The same entries again, after any crash, end as the first time."""
 
@@ -65,19 +57,19 @@ class Intake(Struct, frozen=True):
         first: dict[Key, int] = {}
         again: list[int] = []
         messages: dict[int, Message] = {}
-        looks = dict[int, Look]()
+        unused = dict[int, list[str]]()
         for at, entry in enumerate(entries):
             judged = self._judged(entry, prefix, caller, alone=len(entries) == 1)
             if isinstance(judged, EntryAnswer):
                 taken[at] = judged
                 continue
-            messages[at], looks[at] = judged
+            messages[at], unused[at] = judged
             if first.setdefault(messages[at].key, at) != at:
                 again.append(at)
         grant = caller.spend(_recipients(messages.values()), lambda: self._new(messages.values()))
         # Of two entries with one key the first counts, so the second waits until that one stands there.
         for wave in (list(first.values()), again):
-            taken |= self._put(wave, entries, looks)
+            taken |= self._put(wave, entries, unused)
         # One that failed may be in the mailbox: nobody knows.
         put = [each for at, each in messages.items() if taken[at].result in {"accepted", "failed"}]
         caller.settle(grant, _recipients(put))
@@ -86,41 +78,40 @@ class Intake(Struct, frozen=True):
 
     def _judged(
         self, entry: Any, prefix: str | None, caller: Caller, *, alone: bool
-    ) -> tuple[Message, Look] | EntryAnswer:
+    ) -> tuple[Message, list[str]] | EntryAnswer:
         try:
             _check_key(entry)
             message = self.validator.validate(entry)
             caller.check(message)
             if prefix != "":
                 message.check_objects(prefix)
-            return message, self._look(message, alone=alone)
+            return message, self._unused(message, alone=alone)
         except Invalid as fault:
             return _faulty("refused", entry, fault.field, fault.problem)
         except Malformed as fault:
             return _faulty("refused", entry, "item", str(fault))
 
-    def _look(self, message: Message, *, alone: bool) -> Look:
-        """What its sender would make of a message: one that comes `alone` is rendered, of others the names
-        are checked. Where that cannot be known now, it is its sender's to judge. Raises Invalid."""
+    def _unused(self, message: Message, *, alone: bool) -> list[str]:
+        """Check a message as its sender would, and return its attributes that change nothing, if they are
+        known: a message that comes `alone` is rendered, of other messages the names are checked. If a
+        template cannot be read now, the message is its sender's to judge. Raises Invalid."""
         if self.previews is None:
-            return Look()
+            return []
         try:
-            if not alone or message.payload_ref is not None:
-                self.previews().check(message)
-                return Look(checked="names")
-            unused = self.previews().look(message).unused
-            return Look(checked="content", unused=unused or UNSET)
+            if alone and message.payload_ref is None:
+                return self.previews().look(message).unused
+            self.previews().check(message)
         except (ClientError, BotoCoreError):
             logger.warning("a message's template was not looked at", exc_info=True)
-            return Look()
+        return []
 
     def _put(
-        self, wave: list[int], entries: Sequence[Any], looks: Mapping[int, Look]
+        self, wave: list[int], entries: Sequence[Any], unused: Mapping[int, list[str]]
     ) -> dict[int, EntryAnswer]:
         items = [entries[at] for at in wave]
         workers = min(self.workers, len(items))
         written = self.writer.put_all(items, workers) if items else []
-        return {at: _taken(entries[at], each, looks[at]) for at, each in zip(wave, written, strict=True)}
+        return {at: _taken(entries[at], each, unused[at]) for at, each in zip(wave, written, strict=True)}
 
     def _new(self, messages: Iterable[Message]) -> int:
         """Count the recipients of the messages whose keys the mailbox does not have."""
@@ -158,7 +149,7 @@ def _check_key(entry: Any) -> None:
             raise Invalid(name, "is no string, or empty; use a string")
 
 
-def _taken(entry: Mapping[str, Any], written: PutResult, look: Look) -> EntryAnswer:
+def _taken(entry: Mapping[str, Any], written: PutResult, unused: list[str]) -> EntryAnswer:
     key = Key(entry["id"], entry["event_type"])
     match written.state:
         case "accepted" | "existed":
@@ -168,8 +159,7 @@ def _taken(entry: Mapping[str, Any], written: PutResult, look: Look) -> EntryAns
                 key.id,
                 key.event_type,
                 href=href_of(key.id, key.event_type),
-                checked=look.checked,
-                unused=look.unused,
+                unused=unused or UNSET,
                 send_at=assumed_utc(entry.get("send_at")) or UNSET,
             )
         case "conflict" | "refused":

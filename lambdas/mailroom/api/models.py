@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from mailroom.api.answers import CHECKED, UNUSED, Checked, EntryAnswer
+from mailroom.api.answers import UNUSED, EntryAnswer
 from mailroom.message.unless import Condition
 
 _Moment = Annotated[str, Meta(description="ISO 8601, UTC", examples=["2026-11-21T09:00:00.000Z"])]
@@ -41,7 +41,6 @@ class SingleAnswer(Struct):
     href: Annotated[
         str, Meta(description="where its status is", examples=["/messages/welcome-17?event_type=mail"])
     ]
-    checked: Annotated[Checked | UnsetType, Meta(description=CHECKED)] = UNSET
     unused: Annotated[list[str] | UnsetType, Meta(description=UNUSED)] = UNSET
 
 
