@@ -19,6 +19,7 @@ METRICS_OF_SENDER, METRICS_OF_SENDING = 4, 3
 METRICS_OF_STREAM = 6
 """Metrics that Lambda reports of a stream's mapping, priced as custom metrics. AWS does not document whether
 Lambda reports them while no record comes."""
+DASHBOARDS = 2
 KEYS = 2
 """Keys of two topics: of the alarms, and of the events from SES."""
 POLLS_A_MONTH = 5 * DAYS_A_MONTH * 86_400 / 20
@@ -67,7 +68,7 @@ def resources_of(settings: Settings) -> StageResources:
         queues=queues,
         alarm_metrics=queues * ALARMS_OF_QUEUE + full * alarms,
         mapping_metrics=full * streams * METRICS_OF_STREAM,
-        dashboards=int(full),
+        dashboards=full * DASHBOARDS,
         keys=KEYS,
         rotated_keys=full * KEYS,
         secrets=2 + settings.search + len(settings.provider_secrets),
@@ -82,7 +83,7 @@ def stage_parts(resources: StageResources, senders: int = 0) -> dict[str, float]
     metrics = 1 + (METRICS_OF_SENDING + senders * METRICS_OF_SENDER if senders else 0)
     return {
         "alarms": max(0, resources.alarm_metrics - prices.FREE_ALARMS) * prices.ALARM,
-        "dashboard": resources.dashboards * prices.DASHBOARD,
+        "dashboards": resources.dashboards * prices.DASHBOARD,
         "metrics": (resources.mapping_metrics + metrics) * prices.CUSTOM_METRIC,
         "polling of queues": resources.queues * POLLS_A_MONTH * prices.SQS_REQUEST,
         "rounds of release": resources.rounds * ROUNDS_A_MONTH * ROUND,

@@ -32,6 +32,7 @@ EVENTS = [
     *(Sending.RENDERING_FAILURE, Sending.DELIVERY_DELAY),
 ]
 """Events without opens and clicks, for which SES would rewrite the mails."""
+HOUR = 3_600
 LEAST_MAILS = 100
 """Of a day, for a rate to say something: one bounce of ten mails is no bad list."""
 
@@ -146,10 +147,11 @@ def _pair(
     meaning, look = words
     # All metrics of an expression have its period, so the rate is the day's highest. The day is the last 24
     # hours: CloudWatch's window slides unless an alarm asks for another (EvaluationWindow of PutMetricAlarm).
+    hourly = metric("AWS/SES", f"Reputation.{of}Rate", "Maximum", period=HOUR).with_(label=f"{of.lower()}s")
     rate = MathExpression(
         expression=f"IF(sent >= {LEAST_MAILS}, rate, 0)",
         using_metrics={
-            "rate": metric("AWS/SES", f"Reputation.{of}Rate", "Maximum"),
+            "rate": hourly,
             "sent": metric("AWS/SES", "Send", "Sum"),
         },
         period=Duration.days(1),
@@ -164,7 +166,8 @@ def _pair(
         )
         # As SES's developer guide has it: where nothing is reported, the rate is the one before.
         name = f"{of}Rate{'Warning' if suffix else ''}"
-        stage_alarm(scope, name, settings, about, rate, threshold, missing=TreatMissingData.IGNORE)
+        missing = TreatMissingData.IGNORE
+        stage_alarm(scope, name, settings, about, rate, threshold, drawn=hourly, missing=missing)
 
 
 def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aws_cdk import Aws, Fn, Stack
+from aws_cdk import Aws, Duration, Stack
 from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
@@ -10,13 +10,14 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from mailroom_stacks.constructs.alarms import BEGUN, ENDED, AlarmText, alarm_kinds, metric, stage_alarm
+from mailroom_stacks.constructs.alarms import BEGUN, ENDED, AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.day_alarms import watch_days
 from mailroom_stacks.constructs.function import function_specs
 from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
-from mailroom_stacks.dashboard import dashboard
+from mailroom_stacks.dashboard.overview import overview
+from mailroom_stacks.dashboard.parts import parts
 from mailroom_stacks.settings.monitoring import NEARLY_ALL
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.stage import Settings
@@ -35,13 +36,10 @@ class MonitoringStack(StageStack):
         watch_days(Construct(self, "Days"), settings)
         _known_queues(self, settings)
         if settings.monitoring.is_full:
-            cloudwatch.CfnDashboard(
-                self,
-                "Dashboard",
-                dashboard_name=settings.name(),
-                dashboard_body=Fn.sub(dashboard(settings, function_specs(self), alarm_kinds(self))),
-            )
-            publish(self, DashboardName=settings.name())
+            names = settings.name(), settings.name("parts")
+            _dashboard(self, "Dashboard", names[0], overview(self, settings, names[1]))
+            _dashboard(self, "Parts", names[1], parts(self, settings))
+            publish(self, DashboardName=names[0], PartsDashboardName=names[1])
         publish(
             self,
             AlarmTopicName=begun.topic_name,
@@ -86,6 +84,22 @@ class MonitoringStack(StageStack):
         claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
         many = settings.monitoring.many_functions
         stage_alarm(self, "Concurrency", settings, about, claimed, many, periods=MINUTES_IN_A_ROW)
+
+
+def _dashboard(stack: Stack, construct_id: str, name: str, rows: list[list[cloudwatch.IWidget]]) -> None:
+    """Make a dashboard of a day, in which each graph keeps its own period."""
+    dashboard = cloudwatch.Dashboard(
+        stack,
+        construct_id,
+        dashboard_name=name,
+        widgets=rows,
+        default_interval=Duration.days(1),
+        period_override=cloudwatch.PeriodOverride.INHERIT,
+    )
+    resource = dashboard.node.default_child
+    assert isinstance(resource, cloudwatch.CfnDashboard)
+    # With another id CloudFormation would make the dashboard anew, and then delete the one of that name.
+    resource.override_logical_id(construct_id)
 
 
 def _known_queues(stack: StageStack, settings: Settings) -> None:

@@ -12,7 +12,7 @@ from constructs import Construct
 
 from mailroom.environment import RELEASE_KEPT_BACK_SECONDS, LineSettings, ReleaseSettings
 from mailroom.ledger.waits import INDEX, SHARDS
-from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.alarms import AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_permissions
@@ -124,8 +124,6 @@ def _watch(scope: Construct, settings: Settings) -> None:
         f"round of {FUNCTION} has ended for five minutes. They stay where they wait; none of them is lost.",
         next_step=f"{read_log(settings, FUNCTION)}; it goes on by itself as soon as rounds end again",
     )
-    lateness = metric(
-        "Mailroom", "ReleaseLate", "Maximum", {"service": FUNCTION, "stage": settings.stage}, MINUTE
-    )
+    lateness = counted(settings, FUNCTION, "ReleaseLate", "Maximum").with_(period=Duration.minutes(1))
     missing = TreatMissingData.BREACHING
     stage_alarm(scope, "Late", settings, text, lateness, LATE_SECONDS * 1000, periods=5, missing=missing)

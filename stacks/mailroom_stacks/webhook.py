@@ -7,7 +7,7 @@ from constructs import Construct
 from mailroom.channels.webhook.contract import tries_that_may_fail
 from mailroom.environment import WebhookSender
 from mailroom_stacks.channels import sender_fields
-from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.stage import StageStack
 from mailroom_stacks.constructs.storage import RANDOM_KEY, Secret, read_payloads
@@ -100,7 +100,5 @@ def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
         next_step=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name "
         "the host), and ask its owner; an owner who wants no more callbacks answers 410",
     )
-    failing = metric(
-        "Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage}
-    )
+    failing = counted(settings, "send-webhook", "WebhooksFailing")
     stage_alarm(stack, "KeepsFailing", settings, about, failing, 1, periods=periods, at_least=1)

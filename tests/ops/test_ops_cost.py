@@ -120,7 +120,7 @@ def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
         queues=8,
         alarm_metrics=93,
         mapping_metrics=12,
-        dashboards=1,
+        dashboards=2,
         keys=3,
         rotated_keys=2,
         secrets=4,
@@ -128,7 +128,7 @@ def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
     )
     assert stage_cost.stage_parts(resources) == {
         "alarms": pytest.approx(8.30),  # the first ten are free
-        "dashboard": 3,
+        "dashboards": 6,
         "metrics": pytest.approx(13 * 0.30),
         "polling of queues": pytest.approx(8 * 5 * 30.4 * 86_400 / 20 * 0.40 / MILLION),
         # Each minute nine invocations of 0.05 s with 512 MB, their logs, and two writes each.

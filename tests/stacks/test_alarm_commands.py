@@ -50,7 +50,7 @@ def parse(mention: str) -> dict[str, Any]:
 
 
 def name_of(stage: Templates) -> str:
-    name: str = stage["monitoring"].one("CloudWatch::Dashboard")["DashboardName"]
+    name = str(stage["monitoring"].output("DashboardName"))
     return name.removeprefix("mailroom-")
 
 

@@ -134,7 +134,7 @@ def test_a_command_in_a_description_names_the_stack_that_the_alarm_stands_in(eac
 
 
 def name_of(stage: Templates) -> str:
-    name: str = stage["monitoring"].one("CloudWatch::Dashboard")["DashboardName"]
+    name = str(stage["monitoring"].output("DashboardName"))
     return name.removeprefix("mailroom-")
 
 

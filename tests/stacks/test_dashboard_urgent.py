@@ -2,7 +2,7 @@
 
 import re
 
-from mailroom_stacks.dashboard.promises import URGENT
+from mailroom_stacks.dashboard.overview import URGENT
 from tests.support import ROOT
 from tests.support.stacks.alarm import alarms
 from tests.support.stacks.dashboard import widgets
@@ -30,8 +30,10 @@ def test_no_alarm_is_for_both_or_for_neither(whole: Templates) -> None:
     assert {each.name for each in alarms(whole) if not each.name.endswith((*urgent, *other))} == set()
 
 
-def test_the_dashboard_shows_them_under_act_on_these(whole: Templates) -> None:
-    (shown,) = (each for each in widgets(whole, "alarm") if each["properties"]["title"] == "Act on these")
+def test_the_dashboard_shows_them_under_act_now(whole: Templates) -> None:
+    (shown,) = (
+        each for each in widgets(whole, "alarm") if each["properties"]["title"] == "Alarms that ring: act now"
+    )
     names = {arn.rpartition(":")[2] for arn in shown["properties"]["alarms"]}
     urgent = tuple(f"-{kind}" for kind in table("These alarms page somebody."))
     assert names == {each.name for each in alarms(whole) if each.name.endswith(urgent)}

@@ -102,7 +102,7 @@ def test_both_rules_start_the_function_and_may(dev: Templates) -> None:
 
 def test_an_alarm_rings_when_dead_letters_are_not_looked_at(dev: Templates) -> None:
     alarm = dev["dead-letters"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-dead-letters-errors")
-    assert watched(dev["dead-letters"], alarm) == "mailroom-dev-dead-letters"
+    assert watched(alarm) == "mailroom-dev-dead-letters"
     assert "log of dead-letters" in alarm["AlarmDescription"]
 
 

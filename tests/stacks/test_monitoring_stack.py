@@ -145,6 +145,7 @@ def test_topics_and_dashboard_are_outputs(dev: Templates) -> None:
     assert dev["monitoring"].output("AlarmTopicArn") == "<Alarms04B5A0BF>"
     assert "AlarmsEnded" in str(dev["monitoring"].output("AlarmEndedTopicArn"))
     assert dev["monitoring"].output("DashboardName") == "mailroom-dev"
+    assert dev["monitoring"].output("PartsDashboardName") == "mailroom-dev-parts"
 
 
 def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:

@@ -1,42 +1,38 @@
-"""An alarm: its name, its words, and whom it tells."""
+"""Alarms: name, text, notices, and the metric and threshold that dashboards draw."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from aws_cdk import Aws, Duration, Stage
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IConstruct
 
-from mailroom_stacks.constructs.stage import pascal, publish
+from mailroom_stacks.constructs.stage import pascal, publish, stage_of
 from mailroom_stacks.settings.stage import Settings
-
-# Neither alarms nor functions are found by walking the tree: jsii hands out a construct that Python no longer
-# holds as one of its base class, which would then be missing without a word.
-_kinds = WeakKeyDictionary[IConstruct, dict[str, str]]()
-
-
-def alarm_kinds(scope: IConstruct) -> dict[str, str]:
-    """The kind of each alarm in the stage that `scope` belongs to, by the alarm's name."""
-    return _kinds.setdefault(Stage.of(scope) or scope.node.root, {})
-
 
 BEGUN, ENDED = "alarms", "alarms-ended"
 """The topics that hear when an alarm begins, and when it ends."""
 LONGEST_DESCRIPTION = 1024
 """CloudWatch takes no longer one."""
 FIVE_MINUTES = 300
+Statistic = Literal["Sum", "Maximum", "p50", "p99"]
+Drawable = cloudwatch.Metric | cloudwatch.MathExpression
 
 
 def metric(
     namespace: str,
     name: str,
-    statistic: Literal["Sum", "Maximum", "Average"],
+    statistic: Statistic,
     dimensions: Mapping[str, str] | None = None,
     period: int = FIVE_MINUTES,
 ) -> cloudwatch.Metric:
-    """A metric of one thing; `period` is the seconds that one data point is about."""
+    """Build the metric of one thing. `period` is the seconds that one data point is about.
+
+    Dimensions are physical names, not references: an alarm and both dashboards use the same metric, and none
+    of their stacks waits for another.
+    """
     return cloudwatch.Metric(
         namespace=namespace,
         metric_name=name,
@@ -46,35 +42,80 @@ def metric(
     )
 
 
+def counted(settings: Settings, function: str, name: str, statistic: Statistic = "Sum") -> cloudwatch.Metric:
+    """Build a metric that a function counts itself, such as Sent."""
+    return metric("Mailroom", name, statistic, {"service": function, "stage": settings.stage})
+
+
 @dataclass(frozen=True)
 class AlarmText:
-    """What an alarm is called, and says."""
+    """Name and description of an alarm."""
 
     kind: str
-    """The end of its name, such as dlq-not-empty, and what its page is called."""
+    """End of the alarm's name, such as dlq-not-empty, and name of its page."""
     meaning: str
     """Sentences: what has happened, and what that means."""
     next_step: str
-    """What to run or to do next, without a full stop."""
+    """Command or action that comes next, without a full stop."""
     subject: str = ""
     """The short name of what it watches; "": the stage, or the account."""
     page: str = ""
-    """The page below docs/operating where another than the kind's."""
+    """Page below docs/operating, if the kind shares the page of another kind."""
     output: str = ""
-    """What its outputs' names begin with; "" derives it from subject and kind."""
+    """Beginning of the names of the alarm's outputs; "" derives the beginning from subject and kind."""
 
     @property
     def short(self) -> str:
-        """The alarm's name without the stage's."""
+        """Alarm's name without the stage's name."""
         return f"{self.subject}-{self.kind}" if self.subject else self.kind
 
     @property
     def description(self) -> str:
-        """What it says. Raises ValueError where that is longer than CloudWatch takes."""
+        """Text of the alarm. Raises ValueError if the text is longer than CloudWatch takes."""
         text = f"{self.meaning} Next: {self.next_step}. See docs/operating/{self.page or self.kind}.md."
         if len(text) > LONGEST_DESCRIPTION:
             raise ValueError(f"the description of {self.short} has {len(text)} characters: {text}")
         return text
+
+
+@dataclass(frozen=True)
+class StageAlarm:
+    """Alarm with metric and threshold. Dashboards draw both from here, so no line parts from its alarm."""
+
+    about: AlarmText
+    metric: Drawable
+    """Metric to draw: the alarm's own, or the metric given as `drawn`."""
+    threshold: float
+    by_name: cloudwatch.IAlarm
+    """Alarm by its name. A reference would tie a stack of a dashboard to the stack of the alarm."""
+
+    def labelled(self) -> Drawable:
+        """Return the metric, with a label: its own, or what the alarm watches."""
+        return self.metric.with_(label=self.metric.label or self.about.subject or self.about.kind)
+
+    def share(self) -> cloudwatch.MathExpression:
+        """Return the metric in per cent of the threshold, for graphs of alarms with different thresholds."""
+        name = identifier(self.about.short)
+        return cloudwatch.MathExpression(
+            expression=f"100 * {name} / {self.threshold}",
+            using_metrics={name: self.metric},
+            label=self.about.subject,
+        )
+
+
+# Neither alarms nor functions are found by walking the tree: jsii hands out a construct that Python no longer
+# holds as one of its base class, which would then be missing without a word.
+_alarms = WeakKeyDictionary[IConstruct, list[StageAlarm]]()
+
+
+def stage_alarms(scope: IConstruct) -> list[StageAlarm]:
+    """Return the alarms of the stage that `scope` is or belongs to."""
+    return _alarms.setdefault(stage_of(scope), [])
+
+
+def identifier(short_name: str) -> str:
+    """Return a short name as the id of a metric, which is unique in a graph."""
+    return short_name.replace("-", "_")
 
 
 def stage_alarm(
@@ -82,21 +123,24 @@ def stage_alarm(
     construct_id: str,
     settings: Settings,
     about: AlarmText,
-    metric: cloudwatch.IMetric,
+    metric: Drawable,
     threshold: float,
     *,
+    drawn: Drawable | None = None,
     periods: int = 1,
     at_least: int | None = None,
     missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
 ) -> None:
-    """An alarm named mailroom-{stage}-{subject}-{kind}, where the stage's level of monitoring has that kind.
-    The alarm tells the stage's topics when it begins and when it ends.
+    """Make the alarm mailroom-{stage}-{subject}-{kind}, if the stage's level of monitoring has that kind.
+    The stage's topics get a notice when the alarm begins and when it ends.
 
-    It rings when `metric` is at `threshold` or above in `at_least` (None: all) of the last `periods`.
-    `missing` is what a period without data means: that nothing happened, or that nothing is known.
+    The alarm rings if `metric` is at `threshold` or above in `at_least` (None: all) of the last `periods`.
+    `missing` is the meaning of a period without data: idle, or unknown.
+    `drawn` is the metric that dashboards draw in place of `metric`, such as one with a label: CloudFormation
+    would get an alarm on a metric with a label as an alarm on an expression.
 
-    An alarm that is made ends as well, for CloudWatch: it goes from no data to OK. So what ends has a topic
-    of its own, and nobody's inbox is full of all alarms after the first deployment.
+    CloudWatch takes a new alarm's first data for an end: the state goes from no data to OK. So ends have a
+    topic of their own, and the first deployment fills no inbox with the ends of all alarms.
     """
     if not settings.monitoring.wants(about.kind):
         return
@@ -114,16 +158,19 @@ def stage_alarm(
     )
     resource = alarm.node.default_child
     assert isinstance(resource, cloudwatch.CfnAlarm)
-    resource.alarm_actions, resource.ok_actions = [_topic_arn(settings, BEGUN)], [_topic_arn(settings, ENDED)]
-    alarm_kinds(alarm)[name] = about.kind
+    resource.alarm_actions, resource.ok_actions = [topic_arn(settings, BEGUN)], [topic_arn(settings, ENDED)]
+    by_name = cloudwatch.Alarm.from_alarm_name(scope, f"{construct_id}ByName", name)
+    stage_alarms(alarm).append(StageAlarm(about, drawn or metric, threshold, by_name))
     output = about.output or pascal(about.short)
     publish(alarm, **{f"{output}AlarmName": alarm.alarm_name, f"{output}AlarmArn": alarm.alarm_arn})
 
 
-def _topic_arn(settings: Settings, topic: str) -> str:
-    """A topic, by name: the stack that has it shows what all others have, and is made last. CloudWatch looks
-    for the topic when an alarm rings, not when it is made."""
-    return f"arn:{Aws.PARTITION}:sns:{Aws.REGION}:{Aws.ACCOUNT_ID}:{settings.name(topic)}"
+def topic_arn(settings: Settings, topic: str) -> str:
+    """Return the ARN of a topic: the stack that has it shows what all others have, and is made last.
+    CloudWatch looks for the topic when an alarm rings, not when it is made."""
+    place = settings.deployment
+    region, account = place.region or Aws.REGION, place.account or Aws.ACCOUNT_ID
+    return f"arn:{Aws.PARTITION}:sns:{region}:{account}:{settings.name(topic)}"
 
 
 def read_log(settings: Settings, function: str) -> str:

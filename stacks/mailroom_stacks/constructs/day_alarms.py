@@ -4,7 +4,7 @@ from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import MathExpression
 from constructs import Construct
 
-from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.stage import Settings
 
@@ -31,8 +31,10 @@ def _codes_wait(scope: Construct, settings: Settings, row: LaneRow) -> None:
         next_step=f"mailroom doctor --stage {settings.stage}, request a higher quota, and see "
         f"{read_log(settings, row.function)}",
     )
-    used_up = metric("Mailroom", "DayUsedUp", "Sum", _dimensions(settings, row.function))
-    stage_alarm(scope, f"{row.event_type}-used-up", settings, about, used_up, 1, periods=PERIODS, at_least=1)
+    used_up = counted(settings, row.function, "DayUsedUp")
+    drawn = used_up.with_(label=f"{row.event_type} refused")
+    id_ = f"{row.event_type}-used-up"
+    stage_alarm(scope, id_, settings, about, used_up, 1, drawn=drawn, periods=PERIODS, at_least=1)
 
 
 def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
@@ -44,16 +46,15 @@ def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
         "What waits goes out by itself when there is room.",
         next_step=f"mailroom campaign list --stage {settings.stage} (nothing, if it may go on tomorrow)",
     )
+    messages = f"messages_{row.event_type}"
     waits = MathExpression(
-        expression="SUM(METRICS())",
+        # METRICS() would add up all metrics of a graph that draws this one among others.
+        expression=f"SUM([{messages}, pages])",
         using_metrics={
-            "messages": metric("Mailroom", "WaitsForDay", "Sum", _dimensions(settings, row.function)),
-            "pages": metric("Mailroom", "PagesWaitForDay", "Sum", _dimensions(settings, "collect")),
+            messages: counted(settings, row.function, "WaitsForDay"),
+            "pages": counted(settings, "collect", "PagesWaitForDay"),
         },
         period=Duration.seconds(FIVE_MINUTES),
+        label=f"{row.event_type} bulk waits",
     )
     stage_alarm(scope, f"{row.event_type}-waits", settings, about, waits, 1, periods=PERIODS, at_least=1)
-
-
-def _dimensions(settings: Settings, function: str) -> dict[str, str]:
-    return {"service": function, "stage": settings.stage}

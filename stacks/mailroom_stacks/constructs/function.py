@@ -6,19 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack, Stage
+from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk.aws_cloudwatch import Metric
 from constructs import Construct, IConstruct
 from msgspec import Struct
 
 from mailroom.channels import OWN_CHANNELS
 from mailroom.environment import variables_of
-from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.alarms import (
+    FIVE_MINUTES,
+    AlarmText,
+    Statistic,
+    metric,
+    read_log,
+    stage_alarm,
+)
 from mailroom_stacks.constructs.bundle import Bundle, Target
 from mailroom_stacks.constructs.grants import Grant, role
-from mailroom_stacks.constructs.stage import accept, pascal, publish
+from mailroom_stacks.constructs.stage import accept, pascal, publish, stage_of
 from mailroom_stacks.settings.campaigns import Network
 from mailroom_stacks.settings.sections import MEMORY_MB
 from mailroom_stacks.settings.stage import Settings
@@ -124,7 +132,7 @@ _specs = WeakKeyDictionary[IConstruct, list[FunctionSpec]]()
 def function_specs(scope: IConstruct) -> list[FunctionSpec]:
     """All functions of the stage that `scope` belongs to: those that read a queue are Work, those that read a
     stream StreamWork."""
-    return _specs.setdefault(Stage.of(scope) or scope.node.root, [])
+    return _specs.setdefault(stage_of(scope), [])
 
 
 def target_of(settings: Settings) -> Target:
@@ -246,14 +254,18 @@ class HandlerFunction(Construct):
             "work. A provider or a database answers slowly, or the batch is too large.",
             next_step=log,
         )
-        own = {"FunctionName": self.resource.function_name}
         for about, value, threshold in (
-            (errors, metric("AWS/Lambda", "Errors", "Sum", own), 1),
-            (throttles, metric("AWS/Lambda", "Throttles", "Sum", own), 1),
-            (slow, metric("AWS/Lambda", "Duration", "Maximum", own), round(seconds * 1000)),
+            (errors, function_metric(settings, name, "Errors", "Sum"), 1),
+            (throttles, function_metric(settings, name, "Throttles", "Sum"), 1),
+            (slow, function_metric(settings, name, "Duration", "Maximum"), round(seconds * 1000)),
         ):
             id_, periods, at_least = pascal(about.kind), spec.periods, spec.at_least
             stage_alarm(self, id_, settings, about, value, threshold, periods=periods, at_least=at_least)
+
+
+def function_metric(settings: Settings, function: str, name: str, statistic: Statistic) -> Metric:
+    """Build a metric that Lambda reports of a function."""
+    return metric("AWS/Lambda", name, statistic, {"FunctionName": settings.name(function)})
 
 
 def _arn(scope: Construct, service: str, resource: str, name: str) -> str:

@@ -9,6 +9,7 @@ from aws_cdk import (
     IStackSynthesizer,
     RemovalPolicy,
     Stack,
+    Stage,
     Validations,
 )
 from aws_cdk import aws_ssm as ssm
@@ -38,6 +39,11 @@ class StageStack(Stack):
             termination_protection=place.termination_protection,
             synthesizer=synthesizer,
         )
+
+
+def stage_of(scope: IConstruct) -> IConstruct:
+    """Return the `Stage` that `scope` is or belongs to. CDK's `Stage.of` returns a Stage's parent instead."""
+    return scope if Stage.is_stage(scope) else Stage.of(scope) or scope.node.root
 
 
 def publish(scope: Construct, **values: str) -> None:

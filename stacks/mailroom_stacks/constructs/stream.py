@@ -9,7 +9,7 @@ from aws_cdk.aws_cloudwatch import Metric, TreatMissingData
 from constructs import Construct
 
 from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
-from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction, function_metric
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.stage import pascal, publish
 from mailroom_stacks.constructs.storage import PrivateBucket, StreamTable
@@ -154,7 +154,7 @@ class StreamReader(Construct):
             "For records that the stream forgot: mailroom repair --scan --stage "
             f"{settings.stage}",
         )
-        age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": self.function.function_name})
+        age = function_metric(settings, name, "IteratorAge", "Maximum")
         # Measured of what is read: an idle table has nothing to be late with.
         stage_alarm(self, "IteratorAge", settings, about, age, BEHIND_SECONDS * 1000)
 

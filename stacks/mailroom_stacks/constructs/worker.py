@@ -10,7 +10,7 @@ from aws_cdk.aws_cloudwatch import MathExpression, Metric, TreatMissingData
 from constructs import Construct
 from msgspec import structs
 
-from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.alarms import AlarmText, identifier, metric, read_log, stage_alarm
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.stage import accept, pascal, publish
@@ -141,7 +141,6 @@ def _order(work: Work) -> dict[str, Any]:
 IN_FLIGHT_MANY = 100_000
 IN_FLIGHT_MOST = 120_000
 """SQS's limit a queue, FIFO or not; it hands out no more then, and returns no error."""
-AGE = "ApproximateAgeOfOldestMessage"
 RECEIVED = " Messages that were received three times do not count."
 """True of standard queues, by SQS's documentation of that metric."""
 
@@ -161,11 +160,13 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         # No other alarm of a queue is meant where people say "the queue's alarm".
         output=f"{pascal(queue)}Dlq",
     )
+    letters = worker.work.dead_letter_name
+    visible, hidden = (f"{state}_{identifier(queue)}" for state in ("visible", "hidden"))
     waiting = MathExpression(
-        expression="visible + hidden",
+        expression=f"{visible} + {hidden}",
         using_metrics={
-            "visible": _metric(worker.dead_letters, "ApproximateNumberOfMessagesVisible"),
-            "hidden": _metric(worker.dead_letters, "ApproximateNumberOfMessagesNotVisible"),
+            visible: queue_metric(settings, letters, "ApproximateNumberOfMessagesVisible"),
+            hidden: queue_metric(settings, letters, "ApproximateNumberOfMessagesNotVisible"),
         },
         period=Duration.minutes(1),
     )
@@ -185,7 +186,7 @@ def _waiting_long(worker: Worker, settings: Settings) -> None:
         next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
     # An empty queue reports no age.
-    stage_alarm(worker, "WaitingLong", settings, about, _metric(worker.queue, AGE), seconds)
+    stage_alarm(worker, "WaitingLong", settings, about, _age(worker, settings), seconds)
 
 
 def _backlog_old(worker: Worker, settings: Settings) -> None:
@@ -202,7 +203,7 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         f"concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
         "pause the producer",
     )
-    stage_alarm(worker, "BacklogOld", settings, about, _metric(worker.queue, AGE), days * DAY // 2)
+    stage_alarm(worker, "BacklogOld", settings, about, _age(worker, settings), days * DAY // 2)
 
 
 def _in_flight_many(worker: Worker, settings: Settings) -> None:
@@ -216,9 +217,14 @@ def _in_flight_many(worker: Worker, settings: Settings) -> None:
         next_step=f"mailroom failures --stage {settings.stage} --since 1h and "
         f"{read_log(settings, function)}: end what fails again and again, or pause the producer",
     )
-    in_flight = _metric(worker.queue, "ApproximateNumberOfMessagesNotVisible")
+    in_flight = queue_metric(settings, worker.work.queue_name, "ApproximateNumberOfMessagesNotVisible")
     stage_alarm(worker, "InFlightMany", settings, about, in_flight, IN_FLIGHT_MANY)
 
 
-def _metric(queue: sqs.Queue, name: str) -> Metric:
-    return metric("AWS/SQS", name, "Maximum", {"QueueName": queue.queue_name})
+def _age(worker: Worker, settings: Settings) -> Metric:
+    return queue_metric(settings, worker.work.queue_name, "ApproximateAgeOfOldestMessage")
+
+
+def queue_metric(settings: Settings, queue: str, name: str) -> Metric:
+    """Build a metric that SQS reports of a queue."""
+    return metric("AWS/SQS", name, "Maximum", {"QueueName": settings.name(queue)})

@@ -97,7 +97,10 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
         ),
         ("chatbot", "chatbotconfiguration"): (arn("chatbot", f"chat-configuration/*/{own}", region=False),),
         ("cloudwatch", "alarm"): (arn("cloudwatch", f"alarm:{own}"),),
-        ("cloudwatch", "dashboard"): (arn("cloudwatch", f"dashboard/{group}", region=False),),
+        ("cloudwatch", "dashboard"): (
+            arn("cloudwatch", f"dashboard/{group}", region=False),
+            arn("cloudwatch", f"dashboard/{own}", region=False),
+        ),
         ("dynamodb", "table"): (arn("dynamodb", f"table/{own}"),),
         ("events", "rule-on-default-event-bus"): (arn("events", f"rule/{own}"),),
         ("iam", "service-role"): (arn("iam", "role/aws-service-role/*", region=False),),

@@ -48,7 +48,7 @@ class Monitoring(Section):
     """The alarms' topics: who is subscribed to them, and what the alarms count as too much."""
 
     level: Literal["full", "minimal"] = "full"
-    """minimal is for stages to play with: the queues' alarms alone, no dashboard, no metrics of the streams'
+    """minimal is for stages to play with: the queues' alarms alone, no dashboards, no metrics of the streams'
     mappings, and keys that do not rotate. An idle one costs under 10 dollars a month."""
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
     """Each gets a mail of SNS first, and has to confirm it."""

@@ -1,26 +1,25 @@
-"""Reads a stage's dashboard as CloudWatch would get it."""
+"""Reads a stage's dashboards as CloudWatch would get them."""
 
 import json
-import re
 from typing import Any
 
-from tests.support.stacks.templates import PSEUDO, Templates
+from tests.support.stacks.templates import Templates, text
 
 Metric = tuple[str, str, tuple[tuple[str, str], ...]]
 """Namespace, name, dimensions."""
+Json = dict[str, Any]
 
 
-def body(stage: Templates) -> dict[str, Any]:
-    """The body, its references filled in."""
-    sub = stage["monitoring"].one("CloudWatch::Dashboard")["DashboardBody"]["Fn::Sub"]
-    filled = re.sub(r"\$\{([^}]+)\}", lambda found: PSEUDO[found[1]], sub)
-    read: dict[str, Any] = json.loads(filled)
-    return read
+def bodies(stage: Templates) -> list[Json]:
+    """The bodies of the first dashboard and of that of the parts, their references filled in."""
+    made = sorted(stage["monitoring"].all("CloudWatch::Dashboard"), key=lambda each: each["DashboardName"])
+    return [json.loads(text(each["DashboardBody"])) for each in made]
 
 
-def widgets(stage: Templates, kind: str = "") -> list[dict[str, Any]]:
-    """Its widgets, or those of one type."""
-    return [each for each in body(stage)["widgets"] if each["type"] == (kind or each["type"])]
+def widgets(stage: Templates, kind: str = "") -> list[Json]:
+    """The widgets of both dashboards, or those of one type."""
+    every = [each for body in bodies(stage) for each in body["widgets"]]
+    return [each for each in every if each["type"] == (kind or each["type"])]
 
 
 def lines(stage: Templates) -> list[list[Any]]:
@@ -28,14 +27,19 @@ def lines(stage: Templates) -> list[list[Any]]:
     return [line for each in widgets(stage, "metric") for line in each["properties"].get("metrics", [])]
 
 
-def metrics(stage: Templates) -> set[Metric]:
-    """The metrics that are shown by name."""
+def named(widget: Json) -> set[Metric]:
+    """The metrics that a graph names, also those that only its formulas use."""
     found = set()
-    for line in lines(stage):
+    for line in widget["properties"].get("metrics", []):
         if isinstance(line[0], str):
             namespace, name, *pairs = (each for each in line if isinstance(each, str))
             found.add((namespace, name, tuple(zip(pairs[::2], pairs[1::2], strict=True))))
     return found
+
+
+def metrics(stage: Templates) -> set[Metric]:
+    """The metrics that any graph names."""
+    return {metric for each in widgets(stage, "metric") for metric in named(each)}
 
 
 def expressions(stage: Templates) -> list[str]:
@@ -43,8 +47,21 @@ def expressions(stage: Templates) -> list[str]:
     return [line[0]["expression"] for line in lines(stage) if isinstance(line[0], dict)]
 
 
+def thresholds(widget: Json) -> list[tuple[str, float]]:
+    """The lines across a graph, by label and value."""
+    drawn = widget["properties"].get("annotations", {}).get("horizontal", [])
+    return [(each["label"], each["value"]) for each in drawn]
+
+
+def arns(widget: Json, *, whole: bool = False) -> list[str]:
+    """The alarms that a widget shows, by name; `whole` by ARN."""
+    properties = widget["properties"]
+    listed = properties.get("alarms", properties.get("annotations", {}).get("alarms", []))
+    return [arn if whole else arn.rpartition(":")[2] for arn in listed]
+
+
 def shown(stage: Templates, namespace: str, metric: str, dimension: str) -> set[str]:
-    """Whose metric is on the dashboard: the values of its dimension."""
+    """Whose metric is on a dashboard: the values of its dimension."""
     return {
         value
         for of, name, dimensions in metrics(stage)

@@ -1,0 +1,108 @@
+"""Metrics of a stage, and the alarms of its dead-letter queues, as constructs for any dashboard."""
+
+from collections.abc import Sequence
+
+from aws_cdk.aws_cloudwatch import IAlarm, IMetric, SearchExpression
+from constructs import IConstruct
+
+from mailroom_stacks.constructs.alarms import StageAlarm, counted, stage_alarms
+from mailroom_stacks.constructs.function import function_specs
+from mailroom_stacks.constructs.worker import Work
+from mailroom_stacks.settings.stage import Settings
+
+UNFINISHED = ("Retried", "Misconfigured", "Unknown", "Resent")
+"""Metrics of tries that went back, that are in doubt, or that repeat one in doubt."""
+
+
+def dead_letter_alarms(stage: IConstruct) -> list[IAlarm]:
+    """Return the alarms of all dead-letter queues of a stage. They are named, not referred to, so a dashboard
+    in another stack waits for no stack of the stage."""
+    return [alarm.by_name for alarm in of_kind(stage, "dlq-not-empty")]
+
+
+def of_kind(stage: IConstruct, *kinds: str) -> list[StageAlarm]:
+    """Return the alarms of these kinds in the stage that `stage` is, or belongs to."""
+    return [alarm for alarm in stage_alarms(stage) if alarm.about.kind in kinds]
+
+
+class StageMetrics:
+    """Metrics of a stage, labelled: a list for each question."""
+
+    def __init__(self, stage: IConstruct, settings: Settings) -> None:
+        self._stage, self._settings = stage, settings
+        self._senders = [spec for spec in function_specs(stage) if isinstance(spec, Work) and spec.channel]
+
+    def codes(self) -> list[IMetric]:
+        """Return p50 and p99 of the time of messages in normal lanes, in milliseconds: from the put, or from
+        the time when they were due, until their provider has accepted them."""
+        return [
+            counted(self._settings, row.function, "PutToAccepted", stat).with_(label=f"{row.queue} {stat}")
+            for row in self._settings.lane_rows()
+            if row.lane == "normal"
+            for stat in ("p50", "p99")
+        ]
+
+    def accepted(self) -> list[IMetric]:
+        """Return the number of messages that providers accepted, by lane of each channel."""
+        return [
+            counted(self._settings, sender.function, "Sent").with_(label=sender.queue)
+            for sender in self._senders
+        ]
+
+    def failed(self) -> list[IMetric]:
+        """Return the number of messages that failed, by channel."""
+        return [self._search("channel", 'MetricName="Failed"', "${PROP('Dim.channel')} failed")]
+
+    def failed_by_reason(self) -> list[IMetric]:
+        """Return the number of messages that failed, by channel and by the ledger's `error.code`."""
+        label = "${PROP('Dim.channel')} ${PROP('Dim.reason')}"
+        return [self._search("channel,reason", 'MetricName="Failed"', label)]
+
+    def unfinished(self) -> list[IMetric]:
+        """Return the number of tries that went back, are in doubt, or repeat one in doubt, by sender."""
+        return [self._search("service", _any("MetricName", UNFINISHED), COUNT)]
+
+    def counts(self, functions: Sequence[str]) -> list[IMetric]:
+        """Return all that some functions count."""
+        return [self._search("service", _any("service", functions), COUNT)]
+
+    def days(self) -> list[IMetric]:
+        """Return the number of accepted messages since the beginning of the time shown, for each channel with
+        a limit of the day."""
+        return [
+            self._search(
+                "service",
+                f'MetricName="Sent" {_any("service", functions)}',
+                f"{channel} accepted",
+                "RUNNING_SUM(SUM({}))",
+            )
+            for channel, row in self._settings.channels.items()
+            if row.days
+            for functions in [[sender.function for sender in self._senders if sender.channel == channel]]
+        ]
+
+    def letters(self) -> list[IMetric]:
+        """Return the number of dead letters, by queue."""
+        return [alarm.labelled() for alarm in of_kind(self._stage, "dlq-not-empty")]
+
+    def shares(self, kind: str) -> list[IMetric]:
+        """Return the metrics of all alarms of a kind, in per cent of their thresholds."""
+        return [alarm.share() for alarm in of_kind(self._stage, kind)]
+
+    def _search(self, dimensions: str, term: str, label: str, around: str = "{}") -> SearchExpression:
+        """Build a search among Mailroom's own metrics of this stage, inside the expression `around`.
+
+        AWS's metrics lack the dimension `stage`: a search for mailroom-dev would also find mailroom-dev2.
+        """
+        schema = f"{{Mailroom,{dimensions},stage}}"
+        search = f"SEARCH('{schema} {term} stage=\"{self._settings.stage}\"', 'Sum', 300)"
+        return SearchExpression(expression=around.format(search), label=label)
+
+
+COUNT = "${PROP('Dim.service')} ${PROP('MetricName')}"
+
+
+def _any(name: str, values: Sequence[str]) -> str:
+    """Return the term of a search for any of these values."""
+    terms = " OR ".join(f'{name}="{value}"' for value in values)
+    return f"({terms})"

@@ -1,0 +1,72 @@
+"""The first dashboard, one screen: what rings, whether messages arrive in time, and what holds them up."""
+
+from aws_cdk import Aws
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import IConstruct
+
+from mailroom_stacks.constructs.alarms import stage_alarms
+from mailroom_stacks.dashboard.metrics import StageMetrics, dead_letter_alarms, of_kind
+from mailroom_stacks.dashboard.widgets import FULL, graph, ringing
+from mailroom_stacks.settings.stage import Settings
+
+URGENT = (
+    *("dlq-not-empty", "waiting-long", "backlog-old", "gave-up", "dropped", "iterator-age", "api-5xx"),
+    *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
+)
+"""Kinds of alarms that page somebody: if people do not act, messages wait or are lost, or sending ends.
+docs/operating has the same list."""
+SLOW_CODE = cloudwatch.HorizontalAnnotation(value=5_000, label="slow: 5 s")
+"""Milliseconds after which a code is slow: a code that SES throttles once takes as long. See
+docs/latency.md."""
+FIRST_COMMANDS = (
+    "**Mailroom {stage}** · functions and streams: [{parts}]({console}#dashboards:name={parts})\n\n"
+    "`mailroom doctor --stage {stage}`  \n"
+    "`mailroom failures --stage {stage} --since 1h`  \n"
+    "`mailroom dead-letters list --stage {stage}`"
+)
+CONSOLE = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region={Aws.REGION}"
+
+
+def overview(stage: IConstruct, settings: Settings, parts: str) -> list[list[cloudwatch.IWidget]]:
+    """Return the widgets by row. `parts` is the name of the other dashboard."""
+    metrics = StageMetrics(stage, settings)
+    urgent = of_kind(stage, *URGENT)
+    minor = [alarm for alarm in stage_alarms(stage) if alarm not in urgent]
+    letters = dead_letter_alarms(stage)
+    text = FIRST_COMMANDS.format(stage=settings.stage, parts=parts, console=CONSOLE)
+    return [
+        [
+            ringing("Alarms that ring: act now", urgent, 10),
+            ringing("Alarms that ring: in working hours", minor, 7),
+            cloudwatch.TextWidget(markdown=text, width=7, height=3),
+        ],
+        [
+            cloudwatch.AlarmStatusWidget(title="Dead-letter queues", alarms=letters, width=14, height=4),
+            graph("Dead letters", metrics.letters(), width=10, view=cloudwatch.GraphWidgetView.BAR),
+        ],
+        [
+            graph("Codes: from put to accepted, ms", metrics.codes(), lines=[SLOW_CODE]),
+            graph("Accepted (left), failed (right)", metrics.accepted(), metrics.failed()),
+            graph("Tries that went back, are in doubt, or were made again", metrics.unfinished()),
+        ],
+        _limits(stage, settings, metrics),
+    ]
+
+
+def _limits(stage: IConstruct, settings: Settings, metrics: StageMetrics) -> list[cloudwatch.IWidget]:
+    """Return the row of limits, each beside the numbers that it limits. Only SES has rates of bounces."""
+    bounces = of_kind(stage, "ses-bounce-rate-warning", "ses-bounce-rate")
+    complaints = of_kind(stage, "ses-complaint-rate-warning", "ses-complaint-rate")
+    waits = of_kind(stage, "day-used-up", "day-used-up-warning")
+    lines = [
+        cloudwatch.HorizontalAnnotation(value=limit, label=f"{channel} per_day: {limit:,}")
+        for channel, row in settings.channels.items()
+        for _, limit in row.days[-1:]
+    ]
+    width = 8 if bounces else 12
+    rates = graph("SES: bounces (left), complaints (right)", bounces, complaints)
+    return [
+        graph("The day: accepted (left), waiting (right)", metrics.days(), waits, lines=lines, width=width),
+        *([rates] if bounces else []),
+        graph("Oldest message, % of its alarm", metrics.shares("waiting-long"), lines=[FULL], width=width),
+    ]
