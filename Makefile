@@ -20,7 +20,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots quick fuzz check ratchet audit format hooks schema bench proof chaos oracle short lock wheel clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots dashboards quick fuzz check ratchet audit format hooks schema bench proof chaos oracle short lock wheel clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -104,6 +104,9 @@ browser: setup .local/browser/.ready ## the console in a real Chromium: tests/br
 screenshots: setup .local/browser/.ready ## draw the pictures of docs/console.md anew: docs/pictures/console-*.png
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m tests.browser.screenshots
+
+dashboards: .venv/.ready ## draw the dashboards of docs/dashboards.md anew: docs/pictures/dashboard*.svg
+	@$(PY) -m tests.support.stacks.picture
 
 quick: .venv/.ready ## unit and fault tests, for every save
 	$(PYTEST) tests/unit tests/faults -m 'not process'

@@ -20,6 +20,7 @@ from tests.support.stacks.dashboard import (
     thresholds,
     widgets,
 )
+from tests.support.stacks.picture import pictures
 from tests.support.stacks.templates import Templates
 
 DEPTH = "ApproximateNumberOfMessages"
@@ -299,3 +300,8 @@ def test_a_formula_names_lines_of_its_own_graph(each_stage: Templates) -> None:
             formula = option.get("expression", "")
             if "SEARCH" not in formula:
                 assert set(re.findall(r"[a-z]\w*", formula)) <= set(given)
+
+
+def test_the_pictures_in_the_docs_are_of_the_dashboards_as_they_are(prod: Templates) -> None:
+    for file, picture in pictures(prod).items():
+        assert file.read_text() == picture, f"{file.name} is another dashboard; run `make dashboards`"
