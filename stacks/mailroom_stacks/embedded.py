@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aws_cdk import Aws, Stack, Stage
+from aws_cdk import Stack, Stage
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from mailroom_stacks.application import build, check_templates
-from mailroom_stacks.constructs.alarms import BEGUN, ENDED
+from mailroom_stacks.constructs.alarms import BEGUN, ENDED, topic_arn
 from mailroom_stacks.constructs.stage import parameter_of
 from mailroom_stacks.constructs.storage import bucket_name
+from mailroom_stacks.dashboard import StageMetrics
 from mailroom_stacks.settings.load import load, load_campaigns, with_providers
 
 
@@ -49,8 +50,6 @@ class Mailroom(Stage):
         name = stage or construct_id.lower()
         loaded = with_providers(load({name: settings}, name), self.node.try_get_context("providers"))
         build(self, loaded, load_campaigns(loaded))
-        place = f"{loaded.deployment.region or Aws.REGION}:{loaded.deployment.account or Aws.ACCOUNT_ID}"
-        topics = f"arn:{Aws.PARTITION}:sns:{place}"
         table, bucket = loaded.name("mailbox"), bucket_name(loaded, "payloads")
         self.mailbox = Grantable(
             table, "dynamodb:PutItem", service="dynamodb", resource="table", resource_name=table
@@ -64,7 +63,9 @@ class Mailroom(Stage):
         """The URL of the HTTP API, as CloudFormation reads it when it deploys: after this stage."""
         self.events = loaded.outcomes.event_bus
         """The event bus that hears of outcomes: its name or ARN; None: none does."""
-        self.alarm_topic_arn = f"{topics}:{loaded.name(BEGUN)}"
+        self.alarm_topic_arn = topic_arn(loaded, BEGUN)
         """The SNS topic that hears of alarms which begin."""
-        self.alarm_ended_topic_arn = f"{topics}:{loaded.name(ENDED)}"
+        self.alarm_ended_topic_arn = topic_arn(loaded, ENDED)
         """The SNS topic that hears of alarms which end."""
+        self.metrics = StageMetrics(self, loaded)
+        """The stage's metrics, for dashboards."""

@@ -1,9 +1,7 @@
 """What docs/dashboards.md shows works on what a stage deploys."""
 
-import json
 import re
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from tests.support import ROOT
@@ -46,21 +44,6 @@ def test_the_queries_find_the_alarm_of_each_dead_letter_queue(prod: Templates) -
     assert len(pairs) == len(arns) == len(dead)
     assert [value for _, value in pairs] == arns
     assert {"MailDlqAlarmArn", "MailBulkDlqAlarmArn", "FaxDlqAlarmArn"} <= {key for key, _ in pairs}
-
-
-def test_alarms_and_metrics_that_the_code_names_are_there(prod: Templates) -> None:
-    first, second = blocks("python")
-    lines = [*first.splitlines(), *second.splitlines()]
-    written: dict[str, Any] = {}
-    exec("\n".join([*(line for line in lines if line != "app.synth()"), "made = app.synth()"]), written)
-    template = Path(written["made"].directory) / "letters.template.json"
-    made = json.loads(template.read_text())["Resources"]
-    rule = next(each for each in made.values() if each["Type"] == "AWS::CloudWatch::CompositeAlarm")
-    named = set(re.findall(r"mailroom-prod-[a-z-]+", json.dumps(rule)))
-    assert len(named) == 5
-    assert named <= {each.name for each in alarms(prod)}
-    functions = {each["FunctionName"] for of in prod.stacks.values() for each in of.all("Lambda::Function")}
-    assert {f"mailroom-prod-{name}" for name in re.findall(r'"service": "([a-z-]+)"', first)} <= functions
 
 
 def test_alarms_that_the_shell_names_are_there(prod: Templates) -> None:

@@ -1,6 +1,7 @@
-"""Mailroom in somebody's CDK app: two stages, beside a stack of theirs."""
+"""Mailroom in somebody's CDK app: two stages, beside stacks of theirs."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ from aws_cdk import aws_sqs as sqs
 
 from mailroom_stacks.assemblies import NO_BUNDLES
 from mailroom_stacks.embedded import Mailroom
+from tests.support.docs_pages import Page
+from tests.support.stacks.alarm import alarms
+from tests.support.stacks.dashboard import arns, named
 from tests.support.stacks.names import physical_names
 from tests.support.stacks.refusals import STAGES
-from tests.support.stacks.templates import Templates
+from tests.support.stacks.templates import Templates, text
 
 Bodies = dict[str, dict[str, Any]]
+EXAMPLE, COMPOSITE = (block.text for block in Page("docs/dashboards.md").blocks("python"))
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +49,16 @@ def synthesized(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bodies]:
     prod.payloads.grant_put(function)
     assert prod.events is None
     Tags.of(orders).add("team", "shop")
+    exec(EXAMPLE + COMPOSITE, {"app": app, "prod": prod, "Stack": Stack})
     app.synth()
     found: dict[str, Bodies] = {}
     for name, place in {"": "", "prod": "assembly-Prod", "dev": "assembly-Shop"}.items():
-        artifacts = json.loads((folder / place / "manifest.json").read_text())["artifacts"].values()
-        stacks = (each["properties"] for each in artifacts if each["type"] == "aws:cloudformation:stack")
-        of = {each.get("stackName", "orders"): each["templateFile"] for each in stacks}
+        artifacts = json.loads((folder / place / "manifest.json").read_text())["artifacts"]
+        of = {
+            each["properties"].get("stackName", artifact): each["properties"]["templateFile"]
+            for artifact, each in artifacts.items()
+            if each["type"] == "aws:cloudformation:stack"
+        }
         found[name] = {stack: json.loads(Path(folder, place, file).read_text()) for stack, file in of.items()}
     return found
 
@@ -77,7 +86,39 @@ def test_a_function_may_put_messages_and_payloads_by_their_names(synthesized: di
     assert [each["Action"] for each in granted] == ["dynamodb:PutItem", "s3:PutObject"]
     assert ":table/mailroom-prod-mailbox" in json.dumps(granted[0]["Resource"])
     assert ":s3:::mailroom-prod-payloads-" in json.dumps(granted[1]["Resource"])
-    assert "Fn::ImportValue" not in json.dumps(synthesized[""]["orders"])
+
+
+def test_ten_lines_of_the_docs_make_a_dashboard_of_the_stages_letters_codes_and_failures(
+    synthesized: dict[str, Bodies], prod: Templates
+) -> None:
+    assert len([line for line in EXAMPLE.splitlines() if line]) <= 10
+    (board,) = (
+        each["Properties"]
+        for each in synthesized[""]["wall"]["Resources"].values()
+        if each["Type"] == "AWS::CloudWatch::Dashboard"
+    )
+    letters, codes, accepted = json.loads(text(board["DashboardBody"]))["widgets"]
+    dead = {each.name for each in alarms(prod) if each.name.endswith("-dlq-not-empty")}
+    assert {*arns(letters)} == dead
+    assert {(name, dict(pairs)["stage"]) for _, name, pairs in named(codes)} == {("PutToAccepted", "prod")}
+    assert {(name, dict(pairs)["stage"]) for _, name, pairs in named(accepted)} == {("Sent", "prod")}
+    assert 'MetricName=\\"Failed\\"' in json.dumps(accepted)
+
+
+def test_one_alarm_of_the_docs_rings_if_any_dead_letter_queue_of_the_stage_has_letters(
+    synthesized: dict[str, Bodies], prod: Templates
+) -> None:
+    (rule,) = (
+        text(each["Properties"]["AlarmRule"])
+        for each in synthesized[""]["wall"]["Resources"].values()
+        if each["Type"] == "AWS::CloudWatch::CompositeAlarm"
+    )
+    dead = {each.name for each in alarms(prod) if each.name.endswith("-dlq-not-empty")}
+    assert {*re.findall(r"mailroom-prod-[a-z-]+", rule)} == dead
+
+
+def test_stacks_beside_the_stage_wait_for_none_of_its_exports(synthesized: dict[str, Bodies]) -> None:
+    assert "Fn::ImportValue" not in json.dumps(synthesized[""])
 
 
 def test_what_others_are_told_is_in_parameters_of_the_stage(synthesized: dict[str, Bodies]) -> None:
