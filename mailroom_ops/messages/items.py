@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
@@ -81,6 +82,31 @@ def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
             raise Refused(f"{option} {name.strip()} is there twice; keep one.")
         found[name.strip()] = value
     return found
+
+
+_variables = msgspec.json.Decoder(float_hook=Decimal)
+
+
+def set_values(channel: str, sets: Iterable[str]) -> dict[str, Any]:
+    """Return the attributes that `--set name=value` gives. An attribute of the contract that is no text is
+    JSON; a variable is JSON if it can be read as such, or else a text. Raises Refused."""
+    contract = attributes_of(channel)
+    try:
+        return {
+            name: contract.value(name, text) if contract.known(name) else _variable(text)
+            for name, text in pairs(sets, "--set").items()
+        }
+    except Invalid as fault:
+        raise Refused(f"--set {fault}.") from None
+
+
+def _variable(text: str) -> Any:
+    try:
+        value = _variables.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    # A template writes 9.5 for the number 9.50, and an operator has typed the price as it is to be read.
+    return text if isinstance(value, Decimal) and f"{value.normalize():f}" != text else value
 
 
 def read_item(place: str) -> dict[str, Any]:

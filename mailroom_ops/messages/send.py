@@ -1,5 +1,6 @@
 """`send`: one message, from a file, from options or from both, is put into the mailbox."""
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,16 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import Struct, structs
 
+from mailroom.aws.dynamo_batches import batch_get
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import assumed_utc
 from mailroom.errors import Invalid, Malformed
+from mailroom.ledger.items import where
 from mailroom.ledger.reader import READY, LedgerReader
-from mailroom_ops.messages.items import Rules, attributes_of, pairs, read_item, rules_of
+from mailroom.mailbox import original
+from mailroom.message.message import Key
+from mailroom_ops.messages.items import Rules, read_item, rules_of, set_values
 from mailroom_ops.messages.status import reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import Refused, aws_faults, ended, print_answer, print_line, screen, status
 from mailroom_ops.stage import aws_session, config_for_puts
+from mailroom_ops.stage import name as stage_name
 
 if TYPE_CHECKING:
     import boto3
@@ -32,6 +38,17 @@ _FIRST_POLL, _LONGEST_POLL = 0.2, 2.0
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
 """Letters and digits without vowels, which make words, and without any that is taken for another."""
 _RANDOM = 6
+_NOT_COPIED = frozenset(
+    (
+        *("to", "email", "cc", "bcc", "url", "attempt", "ttl"),
+        *("send_at", "expires_at", "unless"),
+    )
+)
+"""Attributes of a message that a copy to another recipient does not have: recipients, and times."""
+_AGAIN = re.compile(r"-again-\w{6}$")
+_COPIED_ID = 100
+"""Maximum number of characters of an id in the id of a copy. `#` is replaced, by which a run's ids are known:
+a copy does not belong to the run."""
 _SAID = {
     "accepted": "It is in the mailbox.",
     "existed": "It exists, with the same content: nothing was put.",
@@ -88,6 +105,12 @@ def send(
     ] = None,
     callback_url: Annotated[str | None, typer.Option(help="The URL that gets each outcome.")] = None,
     file: Annotated[str | None, typer.Option(help="A file with a JSON object; - is standard input.")] = None,
+    from_message: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Send a copy of this message to another recipient, under an id that names it."
+        ),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the message has an outcome.")] = False,
     wait_seconds: Annotated[float, typer.Option(min=0, help="Seconds that --wait waits at most.")] = 60.0,
     as_json: AsJson = False,
@@ -100,6 +123,7 @@ def send(
     stage does not take such a message.
 
     Example: mailroom send mail --to ada@example.com --subject Hello --text "Hi, Ada" --wait
+    Example: mailroom send --from-message welcome-17 --to ada@new.example
     """
     typed = {
         "to": to[0] if to and len(to) == 1 else to,
@@ -114,8 +138,11 @@ def send(
         "unless": [_condition(text) for text in unless or ()],
     }
     with aws_faults(stage):
-        item = _draft(channel, read_item(file) if file else {}, typed, set_ or ())
         session = aws_session()
+        given = read_item(file) if file else {}
+        if from_message is not None:
+            given = {**copy_of(session, stage, from_message, channel), **given}
+        item = _draft(channel, given, typed, set_ or ())
         sent = put(session, stage, item)
         if wait and sent.result != "conflict":
             reader = reader_of(session, stage)
@@ -198,10 +225,7 @@ def _draft(
         raise Refused(f"Which channel is it? Name one of {there}, as in: mailroom send mail --to …")
     item["event_type"] = kind
     item |= {name: value for name, value in typed.items() if value}
-    try:
-        item |= {name: attributes_of(kind).value(name, text) for name, text in pairs(sets, "--set").items()}
-    except Invalid as fault:
-        raise Refused(f"--set {fault}.") from None
+    item |= set_values(kind, sets)
     if item.get("id") is None:
         item["id"] = new_id(kind)
     return item
@@ -214,10 +238,29 @@ def _condition(text: str) -> dict[str, Any]:
     return {"id": id_, "event_type": channel, "status": statuses.split(",")}
 
 
+def copy_of(session: "boto3.Session", stage: str, id_: str, channel: str | None) -> dict[str, Any]:
+    """Return the item of a message as a new message to another recipient: under an id that names the first,
+    to nobody yet, and to be sent now. Raises Refused."""
+    kinds = [channel] if channel else list(CONTRACTS)
+    mailbox, dynamodb = stage_name(stage, "mailbox"), session.client("dynamodb")
+    keys = [where(Key(id_, kind)) for kind in kinds]
+    (items,) = batch_get(dynamodb, {mailbox: keys}, consistent=True).values()
+    if not items:
+        raise Refused(f"The mailbox has no item of {id_!r:.200}; its content may be gone. Write it anew.")
+    if len(items) > 1:
+        names = " and ".join(sorted(item["event_type"] for item in items))
+        raise Refused(f"{names} have messages with that id; name one: mailroom send mail --from-message …")
+    copied = {name: value for name, value in original(items[0]).items() if name not in _NOT_COPIED}
+    return {**copied, "id": f"{_AGAIN.sub('', id_.replace('#', '-'))[:_COPIED_ID]}-again-{_random()}"}
+
+
 def new_id(channel: str) -> str:
     """An id that is unique, and that a person can read out: mail-20261121-221503-k7wq3f."""
-    random = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
-    return f"{channel}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{random}"
+    return f"{channel}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{_random()}"
+
+
+def _random() -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
 
 
 def _show(sent: SendAnswer) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mailroom_ops.messages.items import rules_of
 from mailroom_ops.options import AsJson, Stage, Yes
 from mailroom_ops.requeue.selection import selected
 from mailroom_ops.requeue.stage import DeployedStage
@@ -60,7 +61,10 @@ def resend(
     """
     with aws_faults(stage):
         refs = selected(ids, channel, sys.stdin, stage)
-        resender = Resender(DeployedStage.of(aws_session(), stage), force=force)
+        session = aws_session()
+        deployed = DeployedStage.of(session, stage)
+        previews = rules_of(session, stage).previews(session.client("s3"))
+        resender = Resender(deployed, previews.look, force=force)
         with status("looking at the messages", quiet=as_json):
             looked = resender.evaluate(refs)
         if not as_json:

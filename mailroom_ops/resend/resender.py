@@ -4,7 +4,7 @@ reopen ─── crash ─── queue      What was reopened and not queued is 
                                 queues it when it is run again, and `repair --scan` finds it by itself.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from secrets import token_hex
 from typing import Any, Literal
@@ -129,10 +129,14 @@ def _partly(item: Item, status: str) -> str:
 
 
 class Resender:
-    """Works for one stage. With `force` it also sends again what has arrived, or would be suppressed."""
+    """Works for one stage. With `force` it also sends again what has arrived, or would be suppressed.
 
-    def __init__(self, stage: DeployedStage, *, force: bool) -> None:
+    `look` renders a message as the stage's sender would (see `Previews.look`), and raises Invalid.
+    """
+
+    def __init__(self, stage: DeployedStage, look: Callable[[Message], object], *, force: bool) -> None:
         self._stage = stage
+        self._look = look
         self._force = force
         self._requeuer = Requeuer(stage)
         self._choices = Choices(
@@ -210,6 +214,7 @@ class Resender:
             return Judgement(go=False, why=f"its item is gone from the mailbox; {anew}")
         try:
             message = self._requeuer.read(content, next_attempt(item))
+            self._look(message)
         except Invalid as fault:
             return Judgement(go=False, why=f"it would fail: {fault}; {anew}")
         blocked = "" if self._force else self._blocked(message)

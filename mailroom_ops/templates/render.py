@@ -1,18 +1,16 @@
 """`render`: a template as its recipient would get it, without a stage."""
 
 import html
-import json
 import tempfile
 import webbrowser
-from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
-from mailroom_ops.messages.items import attributes_of, pairs, read_item
+from mailroom_ops.messages.items import read_item, set_values
 from mailroom_ops.screen import Refused, ended, print_line, print_lines, refusals, right, screen, table_of
 from mailroom_ops.templates.folder import TO, Item, TemplateFolder, TemplateName
 from mailroom_stacks.paths import TEMPLATES
@@ -61,8 +59,7 @@ def render(
             raise Refused("Which template is it? Name one, or render them all: mailroom render --all.")
         template = folder.named(name, channel)
         attributes = _attributes(folder, template, json_, example)
-        for field, text in pairs(set_ or (), "--set").items():
-            attributes[field] = _value(template.channel, field, text)
+        attributes |= set_values(template.channel, set_ or ())
         if locale is not None:
             attributes["locale"] = locale
         try:
@@ -87,17 +84,6 @@ def _attributes(
         known = ", ".join(examples) or "none"
         raise Refused(f"{template.path} has no example {example!r:.60}. There are: {known}.")
     return dict(examples[example])
-
-
-def _value(channel: str, field: str, text: str) -> Any:
-    """A text as an attribute's value: of a variable whatever it is as JSON, or else the text."""
-    known = attributes_of(channel)
-    try:
-        return known.value(field, text) if known.known(field) else json.loads(text, parse_float=Decimal)
-    except Invalid as fault:
-        raise Refused(f"--set {fault}.") from None
-    except ValueError:
-        return text
 
 
 def _show(preview: Preview) -> None:

@@ -149,6 +149,11 @@ UNFIT: dict[str, tuple[dict[str, Any] | None, str]] = {
     "expired": ({"expires_at": "2020-01-01T00:00:00Z"}, "is past"),
     "to come": ({"send_at": "2030-01-01T00:00:00Z"}, "is yet to come"),
     "no lane": ({"lane": "express"}, "no lane"),
+    "unknown template": ({"subject": None, "text": None, "template": "nosuch"}, "'nosuch' is unknown"),
+    "missing variable": (
+        {"subject": None, "text": None, "template": "weekly-followers", "followers": []},
+        "is missing; weekly-followers/subject.txt:1 uses it",
+    ),
 }
 
 

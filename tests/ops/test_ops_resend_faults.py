@@ -22,8 +22,14 @@ OUT_OF_REACH = ReadTimeoutError(endpoint_url="https://dynamodb")
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
     """Three mails that failed, and clients that every part of the command shares."""
     with repair_stage(monkeypatch) as stage:
-        sts = boto3.client("sts", region_name=REGION)
-        clients = {"dynamodb": stage.dynamodb, "lambda": stage.functions, "sqs": stage.sqs, "sts": sts}
+        sts, s3 = boto3.client("sts", region_name=REGION), boto3.client("s3", region_name=REGION)
+        clients = {
+            "dynamodb": stage.dynamodb,
+            "lambda": stage.functions,
+            "sqs": stage.sqs,
+            "sts": sts,
+            "s3": s3,
+        }
         monkeypatch.setattr(stage.session, "client", lambda name, **_: clients[name])
         for id_ in IDS:
             stage.failed(id_)

@@ -4,7 +4,9 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from mailroom.clock import iso
 from mailroom_ops.messages.send import SendAnswer, wait_for
 from mailroom_ops.messages.status import reader_of
-from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
+from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
 
 SOON = ("--send-at", iso(time.time() + 600))
 HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")
@@ -184,3 +186,80 @@ def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: S
 def test_the_command_that_is_printed_takes_an_id_as_one_word(stage: Stage) -> None:
     result = run("send", "mail", *HELLO, "--id", "order 42; rm x")
     assert "mailroom status 'order 42; rm x' --channel mail --stage dev" in result.stdout
+
+
+def test_a_variable_may_be_a_list_a_map_or_a_number_and_stays_as_it_was_typed(stage: Stage) -> None:
+    typed = {
+        "lines": '[{"name": "Pen", "price": 1.5}]',
+        "count": "3",
+        "done": "true",
+        "price": "9.50",
+        "zip": "02134",
+        "code": "1e5",
+        "word": "NaN",
+        "note": "[draft",
+    }
+    sets = [word for name, value in typed.items() for word in ("--set", f"{name}={value}")]
+    result = run("send", "mail", *HELLO, "--id", "x", *sets)
+    assert result.exit_code == 0, result.stderr
+    item = stage.mailbox()["x"]
+    assert item["lines"] == [{"name": "Pen", "price": Decimal("1.5")}]
+    assert (item["count"], item["done"]) == (3, True)
+    assert {name: item[name] for name in [*typed][3:]} == dict([*typed.items()][3:])
+
+
+ORDER: dict[str, Any] = {
+    "id": "news#2026#ada#1",
+    "event_type": "mail",
+    "to": "ada@old.example",
+    "cc": ["boss@old.example"],
+    "subject": "Your order",
+    "text": "Hi",
+    "order": {"lines": [{"name": "Pen"}]},
+    "send_at": "2026-01-01T00:00:00Z",
+    "expires_at": "2026-01-02T00:00:00Z",
+    "ttl": 1,
+}
+
+
+def test_a_copy_of_a_message_goes_to_another_address_under_an_id_that_names_the_first(stage: Stage) -> None:
+    stage.put(MAILBOX, **ORDER)
+    result = run("send", "--from-message", ORDER["id"], "--to", "ada@new.example", "--set", "note=again")
+    assert result.exit_code == 0, result.stderr
+    mailbox = stage.mailbox()
+    assert mailbox.pop(ORDER["id"])["to"] == "ada@old.example"
+    ((id_, copied),) = mailbox.items()
+    assert re.fullmatch(r"news-2026-ada-1-again-[a-z2-9]{6}", id_)
+    assert copied == {
+        "id": id_,
+        "event_type": "mail",
+        "to": "ada@new.example",
+        "subject": "Your order",
+        "text": "Hi",
+        "order": {"lines": [{"name": "Pen"}]},
+        "note": "again",
+    }
+
+
+def test_a_copy_of_a_copy_has_an_id_of_the_same_length(stage: Stage) -> None:
+    stage.put(MAILBOX, **{**ORDER, "id": "m-1-again-k7wq3f"})
+    assert run("send", "--from-message", "m-1-again-k7wq3f", "--to", "a@b.example").exit_code == 0
+    assert sum(re.fullmatch(r"m-1-again-[a-z2-9]{6}", id_) is not None for id_ in stage.mailbox()) == 2
+
+
+def test_a_copy_needs_a_recipient_of_its_own(stage: Stage) -> None:
+    stage.put(MAILBOX, **ORDER)
+    result = run("send", "--from-message", ORDER["id"])
+    assert result.exit_code == 2
+    assert "Not put: to: is missing" in result.stderr
+
+
+def test_what_cannot_be_copied_is_refused_with_what_to_do(stage: Stage) -> None:
+    missing = run("send", "--from-message", "nosuch", "--to", "a@b.example")
+    assert missing.exit_code == 2
+    assert "The mailbox has no item of 'nosuch'" in missing.stderr
+    stage.put(MAILBOX, id="x", event_type="mail", to="a@b.example", text="Hi", subject="Hi")
+    stage.put(MAILBOX, id="x", event_type="sms", to="+16175551234", text="Hi")
+    several = run("send", "--from-message", "x", "--to", "a@b.example")
+    assert "mail and sms have messages with that id" in several.stderr
+    assert run("send", "mail", "--from-message", "x", "--to", "b@b.example").exit_code == 0

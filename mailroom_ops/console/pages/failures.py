@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom_ops.console.pages.messages import deployed_at
+from mailroom_ops.console.pages.messages import resender_at
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
 from mailroom_ops.messages.failures import Failure, FailureFilter, failed, failure_of, moment
 from mailroom_ops.requeue.selection import MessageRef
-from mailroom_ops.resend.resender import Resender, ResentMessage
+from mailroom_ops.resend.resender import ResentMessage
 from mailroom_ops.screen import Refused
 
 QUICK, MOST = 500, 5_000
@@ -77,7 +77,7 @@ def show(site: Site, asked: Asked) -> Answer:
 def resend(site: Site, asked: Asked) -> Answer:
     """Which of the newest would be sent again, and then sends those. What may arrive twice is left: each of
     those is for somebody to look at. Raises Refused."""
-    resender = Resender(deployed_at(site), force=False)
+    resender = resender_at(site, force=False)
     if asked.form is None:
         found, _ = _found(site, asked)
         refs = [MessageRef(each.id, each.event_type) for each in found[:LISTED]]

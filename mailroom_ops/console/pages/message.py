@@ -17,7 +17,7 @@ from mailroom.errors import InvalidSecret
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
-from mailroom_ops.console.pages.messages import deployed_at, finder_at
+from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import states_of
@@ -31,7 +31,7 @@ from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure, Diagnosis
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.resend.resender import FORCED, Resender
+from mailroom_ops.resend.resender import FORCED
 from mailroom_ops.screen import Refused
 from mailroom_ops.stage import function_variables, name
 
@@ -108,7 +108,7 @@ def resend(site: Site, asked: Asked) -> Answer:
     """What `resend` would do, and then does."""
     force = bool(asked["force"])
     deployed = deployed_at(site)
-    resender = Resender(deployed, force=force)
+    resender = resender_at(site, force=force)
     seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
     (found,) = resender.evaluate([MessageRef(asked["id"], asked["channel"] or None)])
     ready = found.result == "ready"

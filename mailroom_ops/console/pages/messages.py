@@ -7,10 +7,12 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
 from mailroom.search.finder import ANY, Filter, Finder, FoundPage
 from mailroom_ops.console.site import Answer, Asked, Shown, Site
+from mailroom_ops.messages.items import rules_of
 from mailroom_ops.messages.search import asked as answered
 from mailroom_ops.messages.search import finder_of, row_of, search_of, with_id
 from mailroom_ops.messages.waiting import queued, unlisted
 from mailroom_ops.requeue.stage import DeployedStage
+from mailroom_ops.resend.resender import Resender
 
 _NOTHING = FoundPage([], None, 0)
 
@@ -47,6 +49,12 @@ def show(site: Site, asked: Asked) -> Answer:
 def deployed_at(site: Site) -> DeployedStage:
     """What is deployed of the stage. Raises NotDeployed, and botocore's errors."""
     return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
+
+
+def resender_at(site: Site, *, force: bool) -> Resender:
+    """Return what sends messages of the stage again. Raises NotDeployed, and botocore's errors."""
+    rules = site.kept("rules", lambda: rules_of(site.session, site.stage))
+    return Resender(deployed_at(site), rules.previews(site.client("s3")).look, force=force)
 
 
 def finder_at(site: Site) -> Finder | None:

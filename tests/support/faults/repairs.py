@@ -164,7 +164,7 @@ def _stage(
 def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[ResentMessage]:
     """One run of the command, as far as it comes: []: it was stopped."""
     with suppress(Stopped):
-        resender = Resender(stage, force=force)
+        resender = Resender(stage, lambda _message: None, force=force)
         looked = resender.evaluate([MessageRef(id_, event_type) for id_ in ids])
         ready = [each for each in looked if each.result == "ready"]
         return [*resender.send(ready), *(each for each in looked if each.result != "ready")]
