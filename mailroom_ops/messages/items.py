@@ -35,14 +35,14 @@ NOT_TYPED = ("variables", "attempt")
 
 
 class Attributes(Struct, frozen=True):
-    """What a channel's contract knows: the names of its `texts`, and of the `others`, which are lists, maps
-    and numbers."""
+    """Names of the attributes of a channel's contract."""
 
     texts: frozenset[str]
     others: frozenset[str]
+    """Lists, maps and numbers."""
 
     def value(self, name: str, text: str) -> Any:
-        """The text as the attribute's value: what is no text is written as JSON. Raises Invalid."""
+        """Return an attribute's value. A list, map or number is written as JSON. Raises Invalid."""
         if name not in self.others:
             return text
         try:
@@ -88,8 +88,8 @@ _variables = msgspec.json.Decoder(float_hook=Decimal)
 
 
 def set_values(channel: str, sets: Iterable[str]) -> dict[str, Any]:
-    """Return the attributes that `--set name=value` gives. An attribute of the contract that is no text is
-    JSON; a variable is JSON if it can be read as such, or else a text. Raises Refused."""
+    """Return the attributes that `--set name=value` gives. A list, map or number of the contract is JSON; a
+    variable is JSON if it can be read as such, or else a text. Raises Refused."""
     contract = attributes_of(channel)
     try:
         return {

@@ -139,10 +139,10 @@ def send(
     }
     with aws_faults(stage):
         session = aws_session()
-        given = read_item(file) if file else {}
+        base = read_item(file) if file else {}
         if from_message is not None:
-            given = {**copy_of(session, stage, from_message, channel), **given}
-        item = _draft(channel, given, typed, set_ or ())
+            base = {**copy_of(session, stage, from_message, channel), **base}
+        item = _draft(channel, base, typed, set_ or ())
         sent = put(session, stage, item)
         if wait and sent.result != "conflict":
             reader = reader_of(session, stage)
@@ -189,7 +189,8 @@ def judge(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> "tup
 
 
 def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAnswer:
-    """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
+    """Put an item into the mailbox. Raises Refused if the stage's rules refuse it, with the attribute at
+    fault, or if AWS did not take it."""
     try:
         rules, preview = judge(session, stage, item)
     except (Invalid, Malformed) as fault:
@@ -239,8 +240,8 @@ def _condition(text: str) -> dict[str, Any]:
 
 
 def copy_of(session: "boto3.Session", stage: str, id_: str, channel: str | None) -> dict[str, Any]:
-    """Return the item of a message as a new message to another recipient: under an id that names the first,
-    to nobody yet, and to be sent now. Raises Refused."""
+    """Return a copy of a message for another recipient: without recipients and times, and under an id that
+    names the message. Raises Refused."""
     kinds = [channel] if channel else list(CONTRACTS)
     mailbox, dynamodb = stage_name(stage, "mailbox"), session.client("dynamodb")
     keys = [where(Key(id_, kind)) for kind in kinds]
