@@ -21,7 +21,7 @@ from mailroom.dispatch.release import Lease, Mailbox, Release
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.stopped_runs import StoppedRuns
+from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import INDEX, PROJECTED, SEND_AT, SHARDS, Wait, Waits
 from mailroom.message.message import parse
 from mailroom.telemetry import quiet
@@ -144,7 +144,7 @@ def _release(client: Any, waits: Waits, queue: Any) -> Release:
     validator = Validator(_CONTRACTS, routes, payloads=Payloads(client, "payloads"), callbacks=UrlPolicy())
     dispatcher = Dispatcher(routes, validator, ledger, waits, queue)
     contents, lease = Contents(client, "contents", time.time), Lease(client, "budgets", 75, time.time)
-    mailbox, runs = Mailbox(client, "mailbox"), StoppedRuns(client, "", time.time)
+    mailbox, runs = Mailbox(client, "mailbox"), RunStates(client, "", time.time)
     return Release(dispatcher, waits, contents, mailbox, ledger, lease, {}, runs, threads=8)
 
 

@@ -83,6 +83,37 @@ def test_messages_that_stay_without_an_outcome_are_left_after_the_last_look(
     assert 900 < world.clock.now - before < 1000
 
 
+def test_looks_during_a_pause_do_not_count(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world()
+    world.tallies = Tallies(*[{"scheduled": 10}] * (2 * LOOKS), {"failed": 10})
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.runs.pause("weekly", RUN, "a wrong link")
+    for _ in range(2 * LOOKS):
+        world.clock.now += 120
+        world.deliver(COLLECT)
+    assert world.tallies.looks == 2 * LOOKS
+    world.runs.pause("weekly", RUN, "")
+    world.settle()
+    assert world.run().state == "stopped"
+
+
+def test_a_look_back_at_a_paused_run_that_an_operator_has_stopped_is_no_dead_letter(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.tallies = Tallies({"failed": 10})
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.runs.pause("weekly", RUN, "a wrong link")
+    world.clock.now += 1
+    world.deliver(COLLECT, 1)
+    assert world.run().trouble == "its run was paused"
+    world.runs.stop("weekly", RUN, "ops")
+    world.settle()
+    assert (world.run().state, world.run().trouble, world.dead()) == ("stopped", "", 0)
+
+
 def test_people_who_get_no_message_are_no_reason_to_go_on(new_campaign_world: NewWorld) -> None:
     world = new_campaign_world()
     world.preferences.opt_out(address("p4"), "news", "page")

@@ -9,7 +9,7 @@ from mailroom.campaigns.audience import Recipients
 from mailroom.campaigns.collector import GO_ON_SECONDS
 from mailroom.campaigns.definition import Composed, Definition
 from mailroom.clock import iso
-from mailroom.ledger.stopped_runs import FRESH_SECONDS, STOPPED
+from mailroom.ledger.run_states import FRESH_SECONDS, STOPPED
 from tests.support.faults.campaign_world import AUDIENCE, BULK, COLLECT
 from tests.support.faults.stop_world import StopWorld
 from tests.support.faults.stops import SIDES, stops
@@ -51,13 +51,13 @@ def test_after_a_stop_nothing_more_is_sent_until_the_run_goes_on_and_then_each_m
     check_sent_once(world)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_whatever_is_stopped_crashes_and_goes_on_everybody_gets_one_message_in_the_end(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_stops_pauses_and_crashes_everybody_gets_one_message_in_the_end(seed: int) -> None:
     random = Random(seed)
     world = StopWorld(PEOPLE, random.choice((10**6, 12)))
     world.begin()
     for _ in range(30):
-        match random.choices(("play", "crash", "stop", "go on"), (12, 4, 1, 2))[0]:
+        match random.choices(("play", "crash", "stop", "go on", "pause", "resume"), (12, 4, 1, 2, 2, 2))[0]:
             case "play":
                 world.play_on(random.choice((1, 30)))
             case "crash":
@@ -68,6 +68,10 @@ def test_whatever_is_stopped_crashes_and_goes_on_everybody_gets_one_message_in_t
                 world.stop()
             case "go on":
                 world.begin()
+            case "pause":
+                world.pause()
+            case "resume":
+                world.resume()
     world.begin()
     world.play_on()
     check_sent_once(world)

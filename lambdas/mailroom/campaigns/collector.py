@@ -217,9 +217,8 @@ class Collector(Struct, frozen=True):
             self.runs.release(claim, trouble, "expired")
             logger.warning("run has expired", page=asked.page)
             return
-        room = self.rooms.get(definition.channel)
-        if room is not None and (again := room.again(definition, self.clock())) is not None:
-            self._wait(definition, claim, asked, again)
+        if trouble := self._obstacle(definition, run):
+            self._wait(claim, asked, trouble)
             return
         if asked.page > definition.max_pages:
             raise Invalid("max_pages", f"{definition.max_pages} pages were collected; raise it to go on")
@@ -260,16 +259,28 @@ class Collector(Struct, frozen=True):
             self.runs.stop(run.campaign, run.run, BY_ITSELF, trouble=trouble)
             return self._dead("run is stopped", reason=trouble)
         if request.cursor < LOOKS:
-            self._send_next(run, LOOK_BACK, request.cursor + 1, FIRST_LOOK_SECONDS << request.cursor)
+            # While the run is paused, its messages get no outcome, so this look does not count.
+            looks = request.cursor + (not run.paused)
+            self._send_next(run, LOOK_BACK, looks, FIRST_LOOK_SECONDS << request.cursor)
         return None
 
-    def _wait(self, definition: Definition, claim: PageClaim, asked: Next, again: float) -> None:
-        """Let a page wait that the day has no room for: as a new message, so that no receive counts."""
-        self._send_next(claim.run, asked.page, asked.cursor, LOOK_AGAIN_SECONDS)
-        about = f"{iso(again)[:16]}Z"
-        self.runs.release(claim, f"it waits for the day's quota of {definition.channel}, until about {about}")
-        logger.info("the day has no room for the page", page=asked.page, again=about)
+    def _obstacle(self, definition: Definition, run: Run) -> str:
+        """Return why no page of a run may be collected now; empty if one may."""
+        if run.paused:
+            return "its run was paused"
+        room = self.rooms.get(definition.channel)
+        again = None if room is None else room.again(definition, self.clock())
+        if again is None:
+            return ""
         count("PagesWaitForDay")
+        about = f"{iso(again)[:16]}Z"
+        return f"it waits for the day's quota of {definition.channel}, until about {about}"
+
+    def _wait(self, claim: PageClaim, asked: Next, trouble: str) -> None:
+        """Let a page wait that may not be collected yet: as a new message, so that no receive counts."""
+        self._send_next(claim.run, asked.page, asked.cursor, LOOK_AGAIN_SECONDS)
+        self.runs.release(claim, trouble)
+        logger.info("the page is not collected yet", page=asked.page, reason=trouble)
 
     def _send_people(self, run: Run, chunks: list[list[Recipient]]) -> None:
         bodies = [encode(Chunk(run.campaign, run.run, run.scheduled_at, chunk)) for chunk in chunks]

@@ -23,7 +23,7 @@ from mailroom.content.versions import DEPLOYED, unbound
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
 from mailroom.errors import Invalid, Malformed, Unfinished, UnknownRun
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.stopped_runs import REASON, STOPPED
+from mailroom.ledger.run_states import REASON, STOPPED
 from mailroom.mailbox import MailboxWriter, PutState
 from mailroom.message.message import Key, encode, parse
 from mailroom.recipients.choices import Preferences

@@ -81,7 +81,14 @@ class Run(Struct, frozen=True, kw_only=True):
     started_by: str = ""
     """The operator of the latest start; "": a schedule."""
     stopped_by: str = ""
+    paused: str = ""
+    """Since when, by whom and why the run is paused; empty if it is not."""
     updatedAt: str = ""  # noqa: N815
+
+    @property
+    def phase(self) -> State | Literal["paused"]:
+        """State of the run for people: `paused` until it goes on."""
+        return "paused" if self.paused else self.state
 
     def id_of(self, key: str) -> str:
         """Make the id of a person's message, by the person's key: the same at each start of the run. Nobody
@@ -209,7 +216,7 @@ class Runs(Struct, frozen=True):
                 started_by = :by, templates = :templates,
                 #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
                 {", ".join(f"{each} = :zero" for each in _FRESH)}
-            REMOVE startedAt, claim_token, #cursor, trouble
+            REMOVE startedAt, claim_token, #cursor, trouble, paused
             ADD starts :starts""",
             "attribute_not_exists(starts) OR NOT contains(starts, :start)",
             {
@@ -322,21 +329,28 @@ class Runs(Struct, frozen=True):
         """Let nothing more of a run be collected, composed or sent. A worker that is collecting a page does
         not pass the page on. Returns False if there is no such run, or if it is stopped already. `by` is the
         operator who stops it, or BY_ITSELF; `trouble` says why."""
-        token, reason = token_hex(16), ", trouble = :trouble" if trouble else ""
-        values: Sets = {":trouble": string(trouble)} if trouble else {}
+        token = token_hex(16)
+        values: Sets = {":token": string(token), ":by": string(by), ":trouble": string(trouble)}
         try:
             self._write(
                 campaign,
                 run,
-                f"SET #state = :stopped, stop_token = :token, stopped_by = :by{reason} "
-                "REMOVE startedAt, claim_token",
+                "SET #state = :stopped, stop_token = :token, stopped_by = :by, trouble = :trouble "
+                "REMOVE startedAt, claim_token, paused",
                 "attribute_exists(campaign) AND #state <> :stopped",
-                {":stopped": string("stopped"), ":token": string(token), ":by": string(by), **values},
+                {":stopped": string("stopped"), **values},
             )
         except ConditionFailed as failed:
             # Where it is our own: the SDK's second try, after the answer to the first was lost.
             return failed.item.get("stop_token") == token
         return True
+
+    def pause(self, campaign: str, run: str, words: str) -> bool:
+        """Let nothing of a run be collected, composed or sent for as long as its pause has `words`: with an
+        empty text the run goes on. Returns False if there is no such run, or if it is stopped."""
+        condition = "attribute_exists(campaign) AND #state <> :stopped"
+        values: Sets = {":words": string(words), ":stopped": string("stopped")}
+        return self._try(campaign, run, "SET paused = :words", condition, values)
 
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
         """Add to what was composed; nothing where the run's item is gone. The SDK's second try, after the

@@ -18,8 +18,8 @@ from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecor
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid, NotSent, OutcomeUnknown
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
-from mailroom.ledger.stopped_runs import REASON as RUN_STOPPED
-from mailroom.ledger.stopped_runs import STOPPED, StoppedRuns
+from mailroom.ledger.run_states import PAUSED, STOPPED, RunStates
+from mailroom.ledger.run_states import REASON as RUN_STOPPED
 from mailroom.ledger.waits import DAY_USED_UP
 from mailroom.message.message import Message, begun_of, parse
 from mailroom.message.outcome import (
@@ -50,6 +50,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 _ASK = "ask the provider, and resend it by hand if it never arrived"
 _HELD = f"an earlier try may have reached the provider, and it is not sent again ({{}}); {_ASK}"
 _USED_UP = "the provider takes no more today; it waits for the day's quota"
+_PAUSED = "its campaign's run is paused"
 _IN_DOUBT = "it may have been sent: the outcome of {} tries is unknown"
 
 
@@ -126,9 +127,9 @@ class Delivery(Generic[M, R]):
         self._line_seconds = line_seconds
         self._session: Session[M, R] | Refusal = Retry("no batch has begun")
         """Session of the present batch, or the reason why the account's credentials could not be loaded."""
-        self._runs = StoppedRuns(tools.dynamodb, settings.runs_table, tools.clock)
-        self._stopped: set[str] = set()
-        """Ids of the batch's messages whose campaign's run is stopped."""
+        self._runs = RunStates(tools.dynamodb, settings.runs_table, tools.clock)
+        self._halted: dict[str, str] = {}
+        """STOPPED or PAUSED, by the ids of the batch's messages whose campaign's run is so."""
         self._unasked: set[str] = set()
         """Ids of the batch's messages whose run could not be read."""
         only = settings.recipients_only
@@ -156,19 +157,20 @@ class Delivery(Generic[M, R]):
         self._ask_for_runs(messages)
         messages = [entry for entry in messages if entry[0].id not in self._unasked]
         # A message of a stopped run needs neither its time nor a part of the day: it ends.
-        self._timing.begin([entry for entry in messages if entry[0].id not in self._stopped])
+        timed = [entry for entry in messages if self._halted.get(entry[0].id) != STOPPED]
+        self._timing.begin(timed, self._halted)
         ready = [entry for entry in messages if self._timing.postponed(entry[0].key) is None]
         self._claiming.begin(ready, None if isinstance(self._session, Refusal) else self._session.account)
 
     def _ask_for_runs(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
-        """Find the messages whose campaign's run is stopped. Never raises: messages whose run could not be
-        read go back to the queue unsent."""
+        """Find the messages whose campaign's run is stopped or paused. Never raises: messages whose run could
+        not be read go back to the queue unsent."""
         ids = [message.id for message, _ in messages]
         try:
-            self._stopped, self._unasked = self._runs.among(ids), set()
+            self._halted, self._unasked = self._runs.halted(ids), set()
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
             logger.exception("the runs of campaigns could not be read; their messages go back unsent")
-            self._stopped, self._unasked = set(), {id_ for id_ in ids if begun_of(id_) is not None}
+            self._halted, self._unasked = {}, {id_ for id_ in ids if begun_of(id_) is not None}
 
     def _open(self) -> Session[M, R] | Refusal:
         """Load the account's credentials, and return the session, or the reason why they cannot be loaded.
@@ -316,10 +318,10 @@ class Delivery(Generic[M, R]):
         if message.expired(self._tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
             return self._fail(claim, "expired", reason, metric="Expired")
-        if message.id in self._stopped:
+        if self._halted.get(message.id) == STOPPED:
             # Read again, right before the write: a run that goes on sends what was cancelled before, and no
             # message that is cancelled after.
-            if self._runs.among([message.id]):
+            if self._runs.halted([message.id]).get(message.id) == STOPPED:
                 return self._cancel(claim, STOPPED, RUN_STOPPED)
             return self._release(claim, ComeBack(1))
         if message.conditions and (fulfilled := self._ledger.fulfilled(message.conditions)):
@@ -378,6 +380,9 @@ class Delivery(Generic[M, R]):
             return self._fail(claim, "invalid", str(fault), self._attribute(fault))
         except NotReady as reason:
             return self._not_ready(claim, message, reason, record)
+        if message.id in self._halted:  # its run is paused, and a message in doubt cannot wait in the ledger
+            wait = ComeBack(self.retry_wait(record.receives, self._settings.backoff_cap_seconds))
+            return self._release(claim, wait, PAUSED, _PAUSED)
         if not self.take_turn(record):
             return self._release(claim, ComeBack(0))
         if claim.unsettled:

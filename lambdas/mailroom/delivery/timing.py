@@ -2,7 +2,7 @@
 the day's quota or for a provider that refuses them; and how many were sent."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from msgspec import convert, structs
 
@@ -11,6 +11,7 @@ from mailroom.delivery.worker import DONE, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import Sender
 from mailroom.errors import Invalid
 from mailroom.ledger.contents import Contents, Held
+from mailroom.ledger.run_states import PAUSED
 from mailroom.ledger.waits import AHEAD_SECONDS, DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES, Wait, Waits
 from mailroom.message.message import Key, Message, encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Sent
@@ -26,6 +27,7 @@ _METRICS = {
     DAY_USED_UP: "WaitsForDay",
     OUTSIDE_WINDOW: "WaitsForWindow",
     PROVIDER_REFUSES: "WaitsForProvider",
+    PAUSED: "WaitsForRun",
 }
 """Metrics by the reason of the wait."""
 Entry = tuple[Message, QueueRecord]
@@ -66,6 +68,7 @@ class SendingTime:
         """Granted to this worker and not used yet: for its batches of the same second."""
         self._spent: dict[Key, int] = {}
         self._results: dict[Key, Result | Invalid] = {}
+        self._paused: Container[str] = ()
         self._refused: dict[Key, bool] = {}
         """Whether the latest messages were refused for no fault of theirs, the latest answer last. A message
         that comes back again and again is one message."""
@@ -73,9 +76,10 @@ class SendingTime:
         self._unheld: dict[Key, Wait] = {}
         """Waits of messages that may have been sent, so that they could not be held before their claim."""
 
-    def begin(self, entries: Sequence[Entry]) -> None:
+    def begin(self, entries: Sequence[Entry], paused: Container[str]) -> None:
         """Decide for the messages of a batch, and hold those that must wait. Never raises: a message that
-        could not be held comes back later."""
+        could not be held comes back later. `paused`: ids of messages whose run is paused."""
+        self._paused = paused
         self._spent, self._results, self._unheld = {}, {}, {}
         now = self._tools.clock()
         waits: list[Waiting] = []
@@ -160,8 +164,10 @@ class SendingTime:
             logger.warning("the day's budget was not told of a batch", recipients=sent, exc_info=True)
 
     def _wait_for(self, message: Message, record: QueueRecord, now: float) -> Wait | None:
-        """Return the wait for the message's time and window, or for a provider that refuses; None if there is
-        none. Raises Invalid for an unknown time zone."""
+        """Return the wait for a paused run, for the message's time and window, or for a provider that refuses
+        messages; None if there is none. Raises Invalid for an unknown time zone."""
+        if message.id in self._paused:
+            return self._wait(message, record, PAUSED, now)
         window = message.window or self._window
         due = message.due() or now
         # Dispatch holds a message until its `send_at`, but not a message that a stopped run sends after all.

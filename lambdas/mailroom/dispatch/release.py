@@ -28,7 +28,7 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.stopped_runs import REASON, STOPPED, StoppedRuns
+from mailroom.ledger.run_states import PAUSED, REASON, STOPPED, RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, OUTSIDE_WINDOW, SEND_AT, WaitingRow, Waits
 from mailroom.mailbox import original
 from mailroom.message.message import Key, decode
@@ -104,7 +104,7 @@ class Release(Struct, frozen=True):
     ledger: Ledger
     lease: Lease
     lines: Mapping[str, LineSettings]
-    runs: StoppedRuns
+    runs: RunStates
     clock: Clock = time.time
     threads: int = 1
     """Number of ledger items that change at a time."""
@@ -121,7 +121,7 @@ class Release(Struct, frozen=True):
             Ledger.of(settings),
             Lease(dynamodb, settings.budgets_table, settings.lease_seconds, time.time),
             settings.lines,
-            StoppedRuns(dynamodb, settings.runs_table, time.time),
+            RunStates(dynamodb, settings.runs_table, time.time),
             threads=_THREADS,
         )
 
@@ -166,6 +166,7 @@ class Release(Struct, frozen=True):
         paced = math.ceil(settings.per_second * PACED_SECONDS)
         if url := self.dispatcher.routes[channel].get("bulk"):  # else the lane was removed, and its rows end
             paced -= queues.depth(self.dispatcher.sqs, url)
+        self._resume(channel, max(0, paced), in_time)
         for _ in range(PASSES):
             line = budget.line()
             fitting, behind = self._choose(channel, budget.largest_part(), line.recipients, paced, in_time)
@@ -183,6 +184,16 @@ class Release(Struct, frozen=True):
             paced -= len(fitting)
             if behind is not None or not in_time():
                 return
+
+    def _resume(self, channel: str, limit: int, in_time: Callable[[], bool]) -> None:
+        """Let messages of runs that are not paused any more go on in the line, the oldest put first. No more
+        than `limit`, so that the round has time for the line."""
+        rows = islice(self.waits.of_runs(channel, self._goes_on), limit)
+        while (batch := [*islice(rows, BATCH)]) and in_time():
+            self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
+
+    def _goes_on(self, row: WaitingRow) -> bool:
+        return self._halted([row]).get(row.key.id) != PAUSED
 
     def _choose(
         self, channel: str, part: int, room: int, paced: int, in_time: Callable[[], bool]
@@ -290,22 +301,24 @@ class Release(Struct, frozen=True):
             logger.error("it cannot be released", extra=about(row.key), reason=reason)
 
     def _waiting(self, rows: Iterable[WaitingRow]) -> list[WaitingRow]:
-        """Return the rows of messages that still wait, and finish the others, among them those of stopped
-        runs."""
+        """Return the rows of messages that still wait. Finish the others, among them those of stopped runs,
+        and move those of paused runs out of the way of others."""
         rows = [*rows]
-        stopped = self._stopped(rows)
-        self._each(self._cancel, [row for row in rows if row.waits and row.key.id in stopped])
-        self._finish([row for row in rows if not row.waits or row.key.id in stopped])
-        return [row for row in rows if row.waits and row.key.id not in stopped]
+        halted = self._halted(rows)
+        stopped = [row for row in rows if halted.get(row.key.id) == STOPPED]
+        self._each(self._cancel, stopped)
+        self._finish([*(row for row in rows if not row.waits), *stopped])
+        self._each(self.waits.pause, [row for row in rows if halted.get(row.key.id) == PAUSED])
+        return [row for row in rows if row.waits and row.key.id not in halted]
 
-    def _stopped(self, rows: Sequence[WaitingRow]) -> set[str]:
-        """Return the ids of messages whose campaign's run is stopped. Never raises: a message that is handed
-        over all the same is cancelled by its worker, which asks again."""
+    def _halted(self, rows: Sequence[WaitingRow]) -> dict[str, str]:
+        """Return STOPPED or PAUSED by the ids of messages whose campaign's run is so. Never raises: a message
+        that is handed over all the same is not sent by its worker, which asks again."""
         try:
-            return self.runs.among(row.key.id for row in rows if row.waits)
+            return self.runs.halted(row.key.id for row in rows if row.waits)
         except Exception:  # noqa: BLE001 - logged
             logger.warning("the runs of campaigns could not be read", exc_info=True)
-            return set()
+            return {}
 
     def _cancel(self, row: WaitingRow) -> None:
         """Cancel a message whose campaign's run is stopped. The first ones of a line must not keep others
@@ -338,9 +351,9 @@ def _opens(row: WaitingRow, now: float) -> float:
 
 
 def _due_at(row: WaitingRow, now: float) -> int:
-    """Return the time from which the delay of a message counts. A wait for a window, or of bulk for the day,
-    is as it should be; any other wait is a delay."""
-    if row.lines_up:
+    """Return the time from which the delay of a message counts. A wait for a window, for a paused run, or of
+    bulk for the day, is as it should be; any other wait is a delay."""
+    if row.lines_up or row.reason == PAUSED:
         return int(now)
     return row.at if row.reason == OUTSIDE_WINDOW else row.place
 

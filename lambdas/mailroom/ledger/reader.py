@@ -46,7 +46,7 @@ class MarkedWait:
     """Reason and place of a message that may not be sent yet."""
 
     reason: str
-    """`send_at`, `outside_window`, `day_used_up` or `provider_refuses`."""
+    """`send_at`, `outside_window`, `day_used_up`, `provider_refuses` or `paused`."""
     line: str = ""
     """Channel in whose line it waits for the day; empty if it waits for its time."""
     place: int = 0
@@ -212,7 +212,10 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
         return None
     kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
     mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
-    return MarkedWait(mark["reason"], channel if kind == "line" else "", place)
+    # The list counts, because the mark keeps the first reason: that of a paused run too, after the pause.
+    first = mark["reason"].replace("paused", "outside_window")
+    reason = {"paused": "paused", "line": "day_used_up"}.get(kind, first)
+    return MarkedWait(reason, channel if kind == "line" else "", place)
 
 
 def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:

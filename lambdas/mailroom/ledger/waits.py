@@ -7,7 +7,7 @@ message later.
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 from zlib import crc32
 
@@ -21,8 +21,9 @@ from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso
 from mailroom.environment import Common
 from mailroom.ledger.items import MARK, WAIT, about_of, where
+from mailroom.ledger.run_states import PAUSED
 from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, LedgerTable
-from mailroom.message.message import MAX_AHEAD_SECONDS, Key, Message
+from mailroom.message.message import MAX_AHEAD_SECONDS, Key, Message, run_of
 from mailroom.message.window import Window
 
 INDEX = "waiting"
@@ -37,13 +38,16 @@ PAGE = 250
 """Number of rows that one call reads."""
 MOST_COUNTED = 10_000
 """Highest number of messages that `before` counts."""
+_POSITIONS = 10**11
+"""Positions of one run in the list of the messages whose runs are paused. They begin at a multiple of this
+number, so that the positions of a run follow each other, and all of them are passed over by one query."""
 AHEAD_SECONDS = 120
 """Seconds before the due time at which a message goes to its queue. SQS delays the message to the second. A
 message that is due sooner goes to the queue at once."""
 
 SEND_AT, OUTSIDE_WINDOW = "send_at", "outside_window"
 DAY_USED_UP, PROVIDER_REFUSES = "day_used_up", "provider_refuses"
-REASONS = (SEND_AT, OUTSIDE_WINDOW, DAY_USED_UP, PROVIDER_REFUSES)
+REASONS = (SEND_AT, OUTSIDE_WINDOW, DAY_USED_UP, PROVIDER_REFUSES, PAUSED)
 """Reasons of a wait."""
 
 
@@ -76,7 +80,7 @@ class WaitingRow(Struct, frozen=True):
     lane: str
     reason: str
     at: int
-    """Position in the list, in epoch seconds: the due time, or the place in a line."""
+    """Position in the list: the due time or the place in a line, in epoch seconds; or `_of_run`."""
     place: int
     """Time in epoch seconds when the message was put into the mailbox."""
     recipients: int
@@ -135,15 +139,19 @@ class Waits(LedgerTable):
             "window": msgspec.to_builtins(wait.window),
             "lines_up": wait.lines_up,
         }
-        place = moment if wait.put_at is None else min(wait.put_at, moment)
-        in_line = wait.lines_up and wait.reason == DAY_USED_UP
+        place = int(moment if wait.put_at is None else min(wait.put_at, moment))
+        position = _due(message.key, wait.due, wait.lines_up)
+        if wait.lines_up and wait.reason == DAY_USED_UP:
+            position = _in_line(message.key, place)
+        elif wait.reason == PAUSED:
+            position = _of_run(message.key, place)
         return {
             "status": string("scheduled"),
             "scheduledFor": string(iso(wait.due)),
             # Longer than any wait, so that the item outlives the wait.
             "ttl": self.ttl_after(max(wait.due, moment) + MAX_AHEAD_SECONDS),
             **image_of({WAIT: mark}),
-            **_position(message.key, place if in_line else wait.due, wait.lines_up, in_line=in_line),
+            **position,
             **about_of(message),
         }
 
@@ -151,20 +159,36 @@ class Waits(LedgerTable):
         """Return the messages of a shard that are due at `until` (epoch seconds) or before, the first due
         first. Messages that line up then are apart: millions of them, whose window opens in the same minute,
         must not delay the others. The query reads page by page."""
-        return self._rows(_due_list(shard, lines_up), "waits_at <= :at", math.floor(until))
+        name = "lines_up" if lines_up else "due"
+        return self._rows(f"{name}#{shard}", "waits_at <= :at", math.floor(until))
 
     def line(self, channel: str) -> Iterator[WaitingRow]:
         """Return the messages that wait for the channel's day, the oldest put first. The query reads
         page by page, and at least one page of each shard."""
-        shards = [self._rows(_line(channel, shard), "waits_at >= :at", 0) for shard in range(SHARDS)]
+        shards = [self._rows(f"line#{channel}#{shard}", "waits_at >= :at", 0) for shard in range(SHARDS)]
         return heapq.merge(*shards, key=lambda row: row.at)
+
+    def of_runs(self, channel: str, goes_on: Callable[[WaitingRow], bool]) -> Iterator[WaitingRow]:
+        """Return the messages that wait because their runs were paused, if `goes_on` is true of them: run by
+        run, the oldest put first. Each run that does not go on costs one page of each shard."""
+        lists = [f"paused#{channel}#{shard}" for shard in range(SHARDS)]
+        return heapq.merge(*(self._of_runs(name, goes_on) for name in lists), key=lambda row: row.at)
+
+    def _of_runs(
+        self, name: str, goes_on: Callable[[WaitingRow], bool], start: int = 0
+    ) -> Iterator[WaitingRow]:
+        for row in self._rows(name, "waits_at >= :at", start):
+            if not goes_on(row):
+                yield from self._of_runs(name, goes_on, (row.at // _POSITIONS + 1) * _POSITIONS)
+                return
+            yield row
 
     def before(self, channel: str, place: int) -> int:
         """Count the messages that wait in the channel's line and were put before `place` (epoch seconds), up
         to MOST_COUNTED."""
         count = 0
         for shard in range(SHARDS):
-            for page in self._pages(_line(channel, shard), "waits_at < :at", place, Select="COUNT"):
+            for page in self._pages(f"line#{channel}#{shard}", "waits_at < :at", place, Select="COUNT"):
                 count += page["Count"]
                 if count >= MOST_COUNTED:
                     return MOST_COUNTED
@@ -178,10 +202,14 @@ class Waits(LedgerTable):
     def move(self, row: WaitingRow, due: float | None) -> bool:
         """Let a message wait until `due` (epoch seconds), or in its line if `due` is None; its place stays.
         Returns False if a later hold has replaced the mark."""
-        in_line = due is None
-        position = _position(row.key, row.place if due is None else due, row.lines_up, in_line=in_line)
+        position = _in_line(row.key, row.place) if due is None else _due(row.key, due, row.lines_up)
         moment = iso(self._clock() if due is None else due)
         return self._change(row, Update({**position, "scheduledFor": string(moment)}))
+
+    def pause(self, row: WaitingRow) -> bool:
+        """Let a message wait until its run is not paused any more; its place stays. Returns False if a later
+        hold has replaced the mark."""
+        return self._change(row, Update(_of_run(row.key, row.place)))
 
     def _change(self, row: WaitingRow, changes: Update) -> bool:
         values = {**changes.values, ":version": string(row.version)}
@@ -204,18 +232,22 @@ class Waits(LedgerTable):
         return iter(pages)
 
 
-def _position(key: Key, moment: float, lines_up: bool, *, in_line: bool) -> Sets:
+def _due(key: Key, due: float, lines_up: bool) -> Sets:
+    return _position(key, "lines_up" if lines_up else "due", math.ceil(due))
+
+
+def _in_line(key: Key, place: int) -> Sets:
+    return _position(key, f"line#{key.event_type}", place)
+
+
+def _of_run(key: Key, place: int) -> Sets:
+    run = crc32("#".join(run_of(key.id)).encode())
+    return _position(key, f"paused#{key.event_type}", run * _POSITIONS + place)
+
+
+def _position(key: Key, name: str, position: int) -> Sets:
     shard = crc32(key.id.encode()) % SHARDS
-    name = _line(key.event_type, shard) if in_line else _due_list(shard, lines_up)
-    return {"waits_in": string(name), "waits_at": number(int(moment) if in_line else math.ceil(moment))}
-
-
-def _due_list(shard: int, lines_up: bool) -> str:
-    return f"{'lines_up' if lines_up else 'due'}#{shard}"
-
-
-def _line(channel: str, shard: int) -> str:
-    return f"line#{channel}#{shard}"
+    return {"waits_in": string(f"{name}#{shard}"), "waits_at": number(position)}
 
 
 def _row(item: Mapping[str, Any]) -> WaitingRow:

@@ -1,4 +1,5 @@
-"""A campaign whose run is stopped and goes on while its messages are on their way, from its start to SES."""
+"""A campaign whose run is stopped or paused, and goes on, while its messages are on their way, from its start
+to SES."""
 
 from contextlib import suppress
 from typing import Any
@@ -47,6 +48,14 @@ class StopWorld(DayWorld):
     def stop(self) -> None:
         """Stop the run, as an operator does."""
         self.campaign.runs.stop("weekly", RUN, "an operator")
+
+    def pause(self) -> None:
+        """Pause the run, as an operator does."""
+        self.campaign.runs.pause("weekly", RUN, "a wrong link")
+
+    def resume(self) -> None:
+        """End the pause of the run, as an operator does."""
+        self.campaign.runs.pause("weekly", RUN, "")
 
     def play(self) -> bool:
         """Do what is due next. Returns False if nothing is."""

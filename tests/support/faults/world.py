@@ -25,7 +25,7 @@ from mailroom.ledger.contents import Contents
 from mailroom.ledger.items import LINES
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.ledger.stopped_runs import StoppedRuns
+from mailroom.ledger.run_states import PAUSED, RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, INDEX, PROJECTED, Waits
 from mailroom.message.message import Key, Reference
 from mailroom.recipients.choices import Suppressions
@@ -188,7 +188,7 @@ class World:
             self.ledger,
             Lease(watched, "budgets", LEASE, self.clock),
             {"mail": line},
-            StoppedRuns(watched, self.runs_table, self.clock),
+            RunStates(watched, self.runs_table, self.clock),
             self.clock,
         )
 
@@ -216,6 +216,8 @@ class World:
                 name, at = item["waits_in"]["S"], float(item["waits_at"]["N"]) - AHEAD_SECONDS
                 if name.startswith(LINE):
                     name, at = LINE, room_at
+                if name.startswith(PAUSED):
+                    name, at = LINE, self.put_at
                 parts[name] = min(at, parts.get(name, math.inf))
         if LINE not in parts and self.budget().line().at < math.inf:
             parts[LINE] = self.clock.now

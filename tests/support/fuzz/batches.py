@@ -42,7 +42,7 @@ from mailroom.feedback.consumer import Feedback
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.stopped_runs import StoppedRuns
+from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import DAY_USED_UP, Wait, Waits
 from mailroom.message.message import decode, key_of
 from mailroom.outcomes import EventBus, Outcomes
@@ -214,7 +214,7 @@ def _release(aws: Aws) -> Run:
             ledger,
             Lease(dynamodb, BUDGETS, 75, clock),
             {"mail": LineSettings(per_second=10)},
-            StoppedRuns(dynamodb, "", clock),
+            RunStates(dynamodb, "", clock),
             clock,
         )
         release.handle({"line": "mail"}, plenty)

@@ -13,7 +13,7 @@ from mailroom.dispatch.release import Lease, Mailbox, Release
 from mailroom.environment import LineSettings
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.stopped_runs import StoppedRuns
+from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import DAY_USED_UP, SEND_AT, SHARDS, Wait, Waits
 from mailroom.message.message import encode
 from mailroom.message.window import Window
@@ -119,7 +119,7 @@ class Waiting(Struct):
             Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
             Lease(database, BUDGETS, ROUND_SECONDS, self.clock),
             {"mail": self.settings},
-            StoppedRuns(database, RUNS, self.clock),
+            RunStates(database, RUNS, self.clock),
             self.clock,
         )
 

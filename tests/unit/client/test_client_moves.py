@@ -8,7 +8,7 @@ from mailroom.client import Mailroom
 from mailroom.dispatch.release import Lease, Mailbox, Release
 from mailroom.ledger.contents import Contents
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.stopped_runs import StoppedRuns
+from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, SHARDS
 from tests.support.unit.dispatching import at, made, numbered
 from tests.support.unit.events import lambda_context, plenty, stream_event
@@ -35,7 +35,7 @@ class Waiting:
             ledger,
             Lease(aws.dynamodb, BUDGETS, 60, clock),
             lines={},
-            runs=StoppedRuns(aws.dynamodb, "", clock),
+            runs=RunStates(aws.dynamodb, "", clock),
             clock=clock,
         )
 

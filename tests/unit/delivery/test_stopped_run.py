@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.campaigns.runs import Runs
-from mailroom.ledger.stopped_runs import REASON
+from mailroom.ledger.run_states import REASON
 from mailroom.ledger.waits import DAY_USED_UP
 from mailroom.message.outcome import Retry, Sent
 from tests.support.unit.fakes import Meddler, client_error, failing

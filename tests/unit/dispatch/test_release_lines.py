@@ -301,7 +301,7 @@ def test_ten_million_messages_behind_closed_windows_cost_a_round_nothing(waiting
     waiting.release_due()
     waiting.release_line()
     assert (ids(waiting), index.read) == (["c", "a"], 0)
-    assert waiting.dynamodb.names().count("query") == 3 * SHARDS
+    assert waiting.dynamodb.names().count("query") == 4 * SHARDS
 
 
 def test_ten_million_messages_in_the_line_cost_a_round_a_page_of_each_shard(waiting: Waiting) -> None:

@@ -1,11 +1,11 @@
-"""Runs of campaigns that are stopped, as functions that send their messages ask for them."""
+"""Runs of campaigns that are stopped or paused, as functions that send their messages ask for them."""
 
 from typing import Any
 
 import pytest
 
 from mailroom.campaigns.runs import Run, Runs
-from mailroom.ledger.stopped_runs import FRESH_SECONDS, StoppedRuns
+from mailroom.ledger.run_states import FRESH_SECONDS, STOPPED, RunStates
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import RUNS, Aws, FakeClock
 
@@ -28,7 +28,7 @@ def test_the_messages_of_a_stopped_run_are_found_by_their_ids(runs: Runs, aws: A
     first, second = begun(runs), begun(runs, "s")
     runs.stop("weekly", "r", "an operator")
     ids = [first.id_of("ada"), second.id_of("ada"), "weekly#r#ada", "order-17"]
-    assert StoppedRuns(aws.dynamodb, RUNS, clock).among(ids) == {first.id_of("ada")}
+    assert RunStates(aws.dynamodb, RUNS, clock).halted(ids) == {first.id_of("ada"): STOPPED}
 
 
 def test_a_run_of_the_same_name_that_began_at_another_time_stops_no_other_messages(
@@ -39,7 +39,7 @@ def test_a_run_of_the_same_name_that_began_at_another_time_stops_no_other_messag
     clock.advance(60)
     begun(runs)
     runs.stop("weekly", "r", "an operator")
-    assert StoppedRuns(aws.dynamodb, RUNS, clock).among([old]) == set()
+    assert RunStates(aws.dynamodb, RUNS, clock).halted([old]) == {}
 
 
 def test_only_that_a_run_is_not_stopped_is_remembered_and_only_for_seconds(
@@ -47,16 +47,16 @@ def test_only_that_a_run_is_not_stopped_is_remembered_and_only_for_seconds(
 ) -> None:
     id_ = begun(runs).id_of("ada")
     client: Any = Meddler(aws.dynamodb)
-    stopped = StoppedRuns(client, RUNS, clock)
-    assert [stopped.among([id_]), stopped.among([id_])] == [set(), set()]
+    states = RunStates(client, RUNS, clock)
+    assert [states.halted([id_]), states.halted([id_])] == [{}, {}]
     assert client.names() == ["batch_get_item"]
     runs.stop("weekly", "r", "an operator")
-    assert stopped.among([id_]) == set()
+    assert states.halted([id_]) == {}
     clock.advance(FRESH_SECONDS)
-    assert [stopped.among([id_]), stopped.among([id_])] == [{id_}, {id_}]
+    assert [states.halted([id_]), states.halted([id_])] == [{id_: STOPPED}] * 2
     assert client.names() == ["batch_get_item"] * 3
     runs.begin("weekly", "r", "again", AT)
-    assert stopped.among([id_]) == set()
+    assert states.halted([id_]) == {}
 
 
 @pytest.mark.parametrize("table", ["", RUNS])
@@ -65,9 +65,9 @@ def test_messages_of_no_campaign_and_a_stage_without_campaigns_cost_no_read(
 ) -> None:
     ids = ["order-17", "a#b#c"] if table else [begun(runs).id_of("ada")]
     client: Any = Meddler(aws.dynamodb)
-    assert StoppedRuns(client, table, clock).among(ids) == set()
+    assert RunStates(client, table, clock).halted(ids) == {}
     assert client.names() == []
 
 
 def test_a_table_that_is_not_deployed_yet_stops_nothing(runs: Runs, aws: Aws, clock: FakeClock) -> None:
-    assert StoppedRuns(aws.dynamodb, "not-deployed", clock).among([begun(runs).id_of("ada")]) == set()
+    assert RunStates(aws.dynamodb, "not-deployed", clock).halted([begun(runs).id_of("ada")]) == {}

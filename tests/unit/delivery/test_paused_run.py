@@ -1,0 +1,104 @@
+"""Messages of a campaign's run that is paused, at their sender and in the rounds of `release`."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.campaigns.runs import Runs
+from mailroom.ledger.reader import of_ledger
+from mailroom.ledger.run_states import PAUSED
+from mailroom.ledger.waits import OUTSIDE_WINDOW
+from mailroom.message.message import Key
+from mailroom.message.window import Window
+from tests.support.unit.post import Counted, Make
+from tests.support.unit.releasing import Waiting
+from tests.support.unit.shared import BUDGETS, NOW, RUNS, Aws, FakeClock, item, mail
+
+PeopleOf = Callable[[str], list[str]]
+CLOSED = Window(from_="23:00", to="23:30", zone="UTC")
+
+
+@pytest.fixture
+def runs(aws: Aws, clock: FakeClock) -> Runs:
+    return Runs(aws.dynamodb, RUNS, clock=clock)
+
+
+@pytest.fixture
+def people(runs: Runs) -> PeopleOf:
+    """Ids of three messages of a run by its name, which is paused."""
+
+    def begin(name: str) -> list[str]:
+        runs.begin("weekly", name, "start", "2026-11-18T13:00:00Z")
+        runs.pause("weekly", name, "a wrong link")
+        run = runs.read("weekly", name)
+        assert run is not None
+        return [run.id_of(key) for key in ("ada", "bob", "eve")]
+
+    return begin
+
+
+def released(waiting: Waiting) -> list[str]:
+    """Return the ids of the messages that rounds of the line have queued, in their order."""
+    waiting.release_line()
+    return [json.loads(entry["MessageBody"])["id"] for entry in waiting.sent]
+
+
+def test_a_message_of_a_paused_run_waits_takes_no_part_of_the_day_and_its_neighbours_are_sent(
+    post: Make, aws: Aws, counted: Counted, people: PeopleOf
+) -> None:
+    ada = people("r")[0]
+    day: dict[str, Any] = {"budgets_table": BUDGETS, "per_day": [("0001-01-01", 1)], "budgets": aws.dynamodb}
+    worker = post(bulk=True, runs_table=RUNS, **day)
+    assert worker.handle(item(id=ada, lane="bulk"), item(id="m-2", lane="bulk")) == {}
+    assert worker.submitted == ["m-2"]
+    assert (aws.item(ada)["status"], of_ledger(aws.item(ada)).waits_for) == ("scheduled", PAUSED)
+    assert counted() == {"WaitsForRun": 1, "Sent": 1}
+
+
+def test_messages_of_a_paused_run_leave_the_line_to_others_and_go_on_in_the_order_of_their_puts(
+    waiting: Waiting, runs: Runs, people: PeopleOf
+) -> None:
+    ids = people("r")
+    waiting.limit(4)
+    waiting.line_up(*ids, "m-2")
+    assert released(waiting) == ["m-2"]
+    assert {of_ledger(waiting.aws.item(id_)).waits_for for id_ in ids} == {PAUSED}
+    runs.pause("weekly", "r", "")
+    assert released(waiting) == ["m-2", *ids]
+    assert (waiting.marked, waiting.held) == ([], [])
+
+
+def test_a_run_that_stays_paused_does_not_keep_back_another_that_is_resumed(
+    waiting: Waiting, runs: Runs, people: PeopleOf
+) -> None:
+    ids = {name: people(name) for name in ("r", "s", "t")}
+    waiting.line_up(*(id_ for run in ids.values() for id_ in run))
+    assert released(waiting) == []
+    for name in ("s", "r", "t"):
+        queued = len(waiting.sent)
+        runs.pause("weekly", name, "")
+        assert released(waiting)[queued:] == ids[name]
+
+
+def test_a_message_that_was_cancelled_during_a_pause_leaves_no_content_after_it(
+    waiting: Waiting, runs: Runs, people: PeopleOf
+) -> None:
+    ids = people("r")
+    waiting.line_up(*ids)
+    waiting.release_line()
+    assert waiting.ledger.cancel(Key(ids[0], "mail"))
+    runs.pause("weekly", "r", "")
+    assert released(waiting) == ids[1:]
+    assert (waiting.marked, waiting.held) == ([], [])
+
+
+def test_after_a_pause_a_message_whose_window_is_closed_waits_for_its_window(
+    waiting: Waiting, runs: Runs, people: PeopleOf
+) -> None:
+    ada = people("r")[0]
+    waiting.hold(mail(ada, lane="bulk"), PAUSED, NOW, window=CLOSED, lines_up=True)
+    runs.pause("weekly", "r", "")
+    assert released(waiting) == []
+    assert of_ledger(waiting.aws.item(ada)).waits_for == OUTSIDE_WINDOW
