@@ -20,6 +20,7 @@ MEANING = {
     "collected": "every page was read",
     "stopped": "nothing more is collected, composed or sent",
     "expired": "its messages are not sent any more",
+    "paused": "nothing more is collected or sent until it goes on",
 }
 
 
@@ -55,6 +56,8 @@ class RunStatus(Struct, frozen=True):
     expired: int
     started_by: str
     stopped_by: str
+    paused: str
+    """Since when, by whom and why the run is paused; empty if it is not."""
     updated_at: str
     results: Results | None
     """None: it was not asked for, or the stage has no search."""
@@ -92,7 +95,7 @@ def print_run(run: Run, results: Results | None = None) -> None:
 
 
 def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
-    yield "state", run.state, MEANING[run.state]
+    yield "state", run.phase, MEANING[run.phase]
     yield "for", "", run.scheduled_at
     yield "starts", str(len(run.starts)), "so far; pages and recipients are of the latest start"
     yield "pages", f"{run.pages:,}", "collected"
@@ -111,12 +114,14 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
         yield "started", "", f"by {run.started_by}"
     if run.stopped_by:
         yield "stopped", "", f"by {run.stopped_by}"
+    if run.paused:
+        yield "paused", "", run.paused
     yield "changed", "", run.updatedAt
 
 
 _SAID = {
     "under way": "without an outcome yet",
-    "waiting": "of these, for the day, their window or their send_at",
+    "waiting": "of these, for the day, their window, their send_at or a paused run",
     "accepted": "by the provider",
     "failed": "were not sent",
     "suppressed": "get nothing, or nothing of the topic",
@@ -135,7 +140,7 @@ def _results(results: Results) -> Iterable[tuple[str, str, str]]:
 
 def runs_table(runs: Iterable[Run]) -> Table:
     rows = (
-        (run.run, run.state, f"{run.pages:,}", f"{run.recipients:,}", f"{run.refused:,}", f"{run.composed:,}")
+        (run.run, run.phase, f"{run.pages:,}", f"{run.recipients:,}", f"{run.refused:,}", f"{run.composed:,}")
         for run in runs
     )
     counts = map(right, ("pages", "recipients", "refused", "composed"))

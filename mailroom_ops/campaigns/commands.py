@@ -1,4 +1,4 @@
-"""`campaign`: start one, look how far it is, stop it."""
+"""`campaign`: start one, look how far it is, pause it, stop it."""
 
 from shlex import quote
 from typing import Annotated
@@ -18,10 +18,14 @@ from mailroom_ops.options import AsJson, Stage, Yes
 from mailroom_ops.screen import aws_faults, bar, confirm, errors, print_answer, print_json, print_line, screen
 from mailroom_ops.stage import aws_session
 
-app = typer.Typer(no_args_is_help=True, help="Start a campaign, show how far its run has come, and stop it.")
+app = typer.Typer(
+    no_args_is_help=True, help="Start a campaign, show how far its run is, pause it and stop it."
+)
 
 Name = Annotated[str, typer.Argument(help="The campaign: its folder under campaigns/.")]
 RUN = "The run, such as 2026-11-18T13:00Z."
+RunName = Annotated[str, typer.Option(help=RUN)]
+Reason = Annotated[str, typer.Option("--why", help="Reason, for everybody who looks at the run.")]
 LATEST = 10
 
 
@@ -111,7 +115,7 @@ def status(
 @app.command()
 def stop(
     name: Name,
-    run: Annotated[str, typer.Option(help=RUN)],
+    run: RunName,
     stage: Stage = "dev",
     *,
     yes: Yes = False,
@@ -144,6 +148,33 @@ def stop(
     else:
         screen.print(f"Run {now.run} of {name} is stopped already.", soft_wrap=True)
     raise typer.Exit(0 if stopped else 1)
+
+
+@app.command()
+def pause(name: Name, run: RunName, reason: Reason, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """Pause a run: it collects no further page, and after some seconds sends no further message.
+
+    Messages that are not sent yet wait in their order. mailroom campaign resume lets the run go on.
+
+    Example: mailroom campaign pause weekly-followers --run 2026-11-18T13:00Z --why "wrong link" --stage prod
+    """
+    _pause(name, run, reason, stage, as_json=as_json)
+
+
+@app.command()
+def resume(name: Name, run: RunName, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """Let a paused run go on: within minutes its messages are sent that waited, the oldest first.
+
+    Example: mailroom campaign resume weekly-followers --run 2026-11-18T13:00Z --stage prod
+    """
+    _pause(name, run, None, stage, as_json=as_json)
+
+
+def _pause(name: str, run: str, reason: str | None, stage: str, *, as_json: bool) -> None:
+    with aws_faults(stage):
+        files.read(name)
+        changed = DeployedCampaigns(aws_session(), stage).pause(name, run, reason)
+    print_answer(run_status(changed), lambda _: view.print_run(changed), as_json=as_json)
 
 
 def _so_far(run: Run, results: Results | None) -> str:

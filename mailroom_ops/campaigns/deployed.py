@@ -1,4 +1,4 @@
-"""A stage's campaigns, as an operator handles them: started, watched, stopped."""
+"""A stage's campaigns, as an operator handles them: started, watched, paused, stopped."""
 
 import json
 import time
@@ -103,6 +103,16 @@ class DeployedCampaigns:
     def stop(self, campaign: str, run: str) -> bool:
         """Let no more of a run be collected, composed or sent. Returns False if it is stopped already."""
         return self._runs.stop(campaign, run, stages.caller(self._session))
+
+    def pause(self, campaign: str, run: str, reason: str | None) -> Run:
+        """Pause a run, or let a paused run go on if `reason` is None. Returns the run. Raises Refused if the
+        run is stopped."""
+        name = self.run(campaign, run).run
+        since, operator = _iso(self.clock()), stages.caller(self._session)
+        words = "" if reason is None else f"since {since} by {operator}: {reason}"
+        if not self._runs.pause(campaign, name, words):
+            raise Refused(f"Run {name} of {campaign} is stopped; mailroom campaign start lets it go on.")
+        return self.run(campaign, name)
 
     def schedules(self) -> Schedules:
         """The schedules that are deployed, and whether each is enabled, by campaign."""

@@ -88,7 +88,7 @@ def campaign_rows(campaigns: DeployedCampaigns) -> list[CampaignRow]:
         if name in section.get("enabled", []):
             deployment = schedules.get(name, "not_deployed") if schedule else "enabled"
             try:
-                last_run = " ".join(f"{each.run} {each.state}" for each in campaigns.runs(name, 1))
+                last_run = " ".join(f"{each.run} {each.phase}" for each in campaigns.runs(name, 1))
             except NotDeployed:
                 deployment = "not_deployed"
         row = CampaignRow(

@@ -54,6 +54,7 @@ PAGES = (
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
     Page("/campaigns/start", "Start", campaigns.start, writes=True),
     Page("/campaigns/mail", "Mail", campaigns.frame),
+    Page("/campaigns/pause", "Pause a run", campaigns.pause, writes=True),
     Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
     Page("/templates", "Templates", templates.show, menu=True, writes=True),
     Page("/templates/mail", "Mail", templates.frame),

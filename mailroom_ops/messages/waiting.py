@@ -23,6 +23,7 @@ WAITS_FOR = {
     "outside_window": "its window",
     "day_used_up": "the day's quota",
     "provider_refuses": "its provider",
+    "paused": "its campaign's run, which is paused",
 }
 """Name of what a message waits for, by the reason of the wait."""
 _UNTIL = {
@@ -30,6 +31,7 @@ _UNTIL = {
     "outside_window": "until its window opens, {}",
     "day_used_up": "for the day's quota, and is tried again about {}",
     "provider_refuses": "until its provider takes messages, and is tried about {}: see the dead letters",
+    "paused": "for its campaign's run: mailroom campaign status shows who has paused the run, and why",
 }
 _DAY = 86_400
 

@@ -48,6 +48,7 @@ PATHS = [
     "/campaigns",
     "/campaigns?campaign=weekly-followers",
     "/campaigns/start?campaign=weekly-followers",
+    "/campaigns/pause?campaign=weekly-followers&run=gone",
     "/campaigns/stop?campaign=weekly-followers&run=gone",
     "/templates",
     "/templates?name=weekly-followers",

@@ -48,7 +48,7 @@ def test_a_run_says_how_many_of_its_messages_wait_and_its_stop_how_many_are_take
     world.collected(recipients=40, composed=40)
     world.counted(delivered=10, scheduled=2179)
     shown = " ".join(run("campaign", "status", "weekly").stdout.split())
-    assert "waiting 2,179 of these, for the day, their window or their send_at" in shown
+    assert "waiting 2,179 of these, for the day, their window, their send_at or a paused run" in shown
     page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
     assert "2,179 waiting" in page.words
     stopped = run("campaign", "stop", "weekly", "--run", RUN, "--yes")
@@ -168,6 +168,21 @@ def test_a_stopped_run_goes_on_by_its_own_button_and_sends_to_nobody_twice(world
     browser.post("/campaigns/start", {**page.hidden(), "step": "start"})
     (body,) = world.started()
     assert body["run"] == RUN
+
+
+def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> None:
+    world.begun()
+    browser = Browser(world.session).enter()
+    page = browser.get("/campaigns/pause", campaign="weekly", run=RUN)
+    assert browser.post("/campaigns/pause", {**page.hidden(), "why": "a wrong link"}).status == 303
+    runs = browser.get("/campaigns", campaign="weekly")
+    assert f"by {ME}: a wrong link" in runs.words
+    assert '<span class="status paused">paused</span>' in runs.text
+    page = browser.get("/campaigns/pause", campaign="weekly", run=RUN)
+    assert "a wrong link If it goes on, its messages are sent within minutes" in page.words
+    browser.post("/campaigns/pause", page.hidden())
+    runs = browser.get("/campaigns", campaign="weekly")
+    assert ("Pause …" in runs.words, "a wrong link" in runs.words) == (True, False)
 
 
 def test_a_new_run_soon_after_another_asks_for_the_campaigns_name(world: World) -> None:

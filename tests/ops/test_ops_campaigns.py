@@ -295,6 +295,29 @@ def test_a_stop_asks_and_then_stops_the_run(world: World) -> None:
     assert state(world) == "stopped"
 
 
+def test_a_paused_run_shows_since_when_by_whom_and_why_until_it_is_resumed(world: World) -> None:
+    world.begun()
+    paused = run("pause", "weekly", "--run", RUN, "--why", "a wrong link")
+    reason = "by arn:aws:sts::123456789012:user/moto: a wrong link"
+    for shown in (paused.stdout, run("status", "weekly").stdout):
+        words = " ".join(shown.split())
+        assert "state paused nothing more is collected or sent until it goes on" in words
+        assert "paused since 2026-11-21T14:00" in words
+        assert reason in words
+    assert f"{RUN} paused" in " ".join(run("list").stdout.split())
+    (found,) = json.loads(run("status", "weekly", "--json").stdout)["runs"]
+    assert (found["state"], found["paused"].partition("Z ")[2]) == ("collecting", reason)
+    resumed = run("resume", "weekly", "--run", RUN)
+    assert ("paused" in resumed.stdout, state(world)) == (False, "collecting")
+
+
+def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_lets_it_go_on(world: World) -> None:
+    world.begun()
+    run("stop", "weekly", "--run", RUN, "--yes")
+    result = run("pause", "weekly", "--run", RUN, "--why", "a wrong link")
+    assert (result.exit_code, "mailroom campaign start lets it go on" in result.stderr) == (2, True)
+
+
 def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
     world.begun()
     run("stop", "weekly", "--run", RUN, "--yes")
@@ -303,7 +326,7 @@ def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
     assert "is stopped already" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["list", "start", "status", "stop"])
+@pytest.mark.parametrize("command", ["list", "start", "status", "pause", "resume", "stop"])
 def test_the_help_of_each_command_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""Campaigns: how each stands in the stage, its runs and their results, a start and a stop."""
+"""Campaigns: how each stands in the stage, its runs and their results, a start, a pause and a stop."""
 
 from functools import partial
 from typing import Any
@@ -131,6 +131,16 @@ def stop(site: Site, asked: Asked) -> Answer:
     return Shown(template="run_stop.html", title=f"Stop a run of {name}", values=values)
 
 
+def pause(site: Site, request: Asked) -> Answer:
+    """Ask why a run is paused, or whether a paused run goes on, and then do it. Raises Refused."""
+    name, campaigns = request["campaign"], _campaigns(site)
+    run = campaigns.run(name, request["run"])
+    if request.form is not None:
+        campaigns.pause(name, run.run, None if request["resume"] else request.typed("why"))
+        return Goto(link("/campaigns", campaign=name))
+    return Shown(template="run_pause.html", title=f"Pause a run of {name}", values={"run": run})
+
+
 def _recent(site: Site, starting: RunStart) -> Run | None:
     """Return the latest other run of the last days that has put messages, if a start would begin a new run:
     the start sends to the same people again."""
@@ -149,7 +159,7 @@ def _row(site: Site, run: Run, topic: str | None) -> RunRow:
     reader = site.kept("results", partial(ResultsReader, site.session, site.stage))
     done = run.composed + run.existed + run.conflicts + run.opted_out + run.left_out + run.expired
     exact = len(run.starts) <= 1 and done <= run.recipients
-    return RunRow(run, done if exact else None, MEANING[run.state], reader.of(run, topic))
+    return RunRow(run, done if exact else None, MEANING[run.phase], reader.of(run, topic))
 
 
 def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:
