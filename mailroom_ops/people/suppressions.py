@@ -78,6 +78,11 @@ class SuppressedRecipient(Struct, frozen=True):
     detail: str
     message_id: str
 
+    @property
+    def why(self) -> str:
+        """Reason in words, after the channel's name."""
+        return WHY[self.reason]
+
 
 class SuppressionsAnswer(Struct, frozen=True):
     """The answer of `suppressions list`, the newest first, and of `suppressions show`."""
@@ -325,7 +330,7 @@ def _print_reasons(answer: SuppressionsAnswer) -> None:
 def _sentence(found: SuppressedRecipient) -> str:
     cause = f" Caused by message {found.message_id}." if found.message_id else ""
     detail = f" ({found.detail})" if found.detail else ""
-    since = f"since {short(found.since)}: {WHY[found.reason]}{detail}"
+    since = f"since {short(found.since)}: {found.why}{detail}"
     return f"{found.recipient} has received no {found.channel} {since}.{cause}"
 
 

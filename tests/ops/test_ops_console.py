@@ -12,6 +12,7 @@ import pytest
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom_ops.campaigns.dry_run import Sample
+from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.dead_letters import DeadLetterMover
 from mailroom_ops.requeue.requeuer import Requeuer
 from tests.support.fuzz.work import assert_linear_time
@@ -728,7 +729,7 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     assert stage.bodies("mail") == []
     started = browser.post("/dead-letters/redrive", plan.hidden())
     assert started.headers["location"] == "/dead-letters/redrive?queue=mail&run=1"
-    browser.site.jobs["mail"].wait()
+    browser.site.jobs[RedriveJob, "mail"].wait()
     assert "Done 1 moved, 0 left." in browser.get(started.headers["location"]).words
     assert stage.bodies("mail") == [{"id": "m", "event_type": "mail"}]
     assert "There are no dead letters in dev." in browser.get("/dead-letters").words
@@ -773,7 +774,7 @@ def test_a_redrive_that_is_under_way_shows_how_far_it_is_and_can_be_stopped(
     assert (again.status, "on their way already" in again.words) == (400, True)
     browser.post("/dead-letters/redrive", {"queue": "mail", "stop": "1"})
     gate.set()
-    browser.site.jobs["mail"].wait()
+    browser.site.jobs[RedriveJob, "mail"].wait()
     ended = browser.get("/dead-letters/redrive", queue="mail", run="1").words
     assert "It was stopped. 20 were moved, and stay so." in ended
     assert len(stage.bodies("mail-dlq")) == 10

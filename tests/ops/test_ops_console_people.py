@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from mailroom_ops.console.pages.erasing import EraseJob
 from tests.support.ops.console import Browser
 from tests.support.ops.dead_letters import Stage, erasable
 from tests.support.ops.search import index
@@ -105,13 +106,13 @@ def test_a_person_is_erased_once_somebody_has_seen_what_there_is_and_typed_the_r
     bounced(stage)
     assert "Nothing is changed." in browser.get("/people/erase", recipient=ADA).words
     looked = browser.post("/people/erase", {"recipient": ADA, "step": "look"})
-    browser.site.jobs[f"erase {ADA}"].wait()
+    browser.site.jobs[EraseJob, ADA].wait()
     page = browser.get(looked.headers["location"])
     assert "ledger 1 payloads 0 preferences 0 suppressions 1 search 1" in page.words
     refused = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": "bob@example.com"})
     assert (refused.status, len(stage.items("suppressions"))) == (400, 1)
     erased = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
-    browser.site.jobs[f"erase {ADA}"].wait()
+    browser.site.jobs[EraseJob, ADA].wait()
     assert f"{ADA} is erased from dev." in browser.get(erased.headers["location"]).words
     assert stage.items("suppressions") == stage.items("search") == []
     assert "to" not in stage.item("ledger", "m-1")
@@ -120,9 +121,9 @@ def test_a_person_is_erased_once_somebody_has_seen_what_there_is_and_typed_the_r
 def test_choices_are_kept_where_that_is_asked_for(stage: Stage, browser: Browser) -> None:
     bounced(stage)
     browser.post("/people/erase", {"recipient": ADA, "step": "look"})
-    browser.site.jobs[f"erase {ADA}"].wait()
+    browser.site.jobs[EraseJob, ADA].wait()
     browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA, "keep": "1"})
-    browser.site.jobs[f"erase {ADA}"].wait()
+    browser.site.jobs[EraseJob, ADA].wait()
     assert len(stage.items("suppressions")) == 1
 
 
@@ -135,5 +136,5 @@ def test_nobody_is_erased_whom_nobody_has_looked_for(stage: Stage, browser: Brow
 
 def test_what_is_no_recipient_is_refused_by_the_look(browser: Browser) -> None:
     looked = browser.post("/people/erase", {"recipient": "ada", "step": "look"})
-    browser.site.jobs["erase ada"].wait()
+    browser.site.jobs[EraseJob, "ada"].wait()
     assert "is no mail address" in browser.get(looked.headers["location"]).words

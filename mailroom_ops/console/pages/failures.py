@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom_ops.console.pages.messages import deployed_at
-from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
+from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
 from mailroom_ops.messages.failures import Failure, FailureFilter, failed, failure_of, moment
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.resend.resender import Resender, ResentMessage
@@ -52,26 +52,37 @@ class Chart(Struct, frozen=True):
     others: int
 
 
+class Failures(View, frozen=True):
+    """Values of the page of failures."""
+
+    since: str
+    spans: dict[str, str]
+    charts: list[Chart]
+    filters: dict[str, tuple[str, str]]
+    """Names and values of filters, by their titles."""
+    total: int
+    looked_at: int
+    more: bool
+    """Whether failures were left out of the count."""
+    failures: list[Failure]
+
+
+class FailuresResend(View, frozen=True):
+    """Values of the question before failures are sent again."""
+
+    ready: list[ResentMessage]
+    left: list[ResentMessage]
+    keys: str
+
+
 def show(site: Site, asked: Asked) -> Answer:
     """The page. Raises Refused for a span that is none."""
     found, left_out = _found(site, asked)
     filters = {name: asked[name] for name in ("event_type", *FailureFilter.__struct_fields__)}
-    return Shown(
-        template="failures.html",
-        values={
-            "since": asked.typed("since") or "24h",
-            "spans": SPANS,
-            "charts": [chart for name in DIMENSIONS if (chart := _chart(name, found)).bars],
-            "filters": {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value},
-            "total": len(found),
-            "looked_at": MOST if asked["more"] else QUICK,
-            "more": left_out,
-            "can_count_more": not asked["more"],
-            "failures": found[:LISTED],
-            "done": asked["done"],
-            "left": asked["left"],
-        },
-    )
+    titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
+    charts = [chart for name in DIMENSIONS if (chart := _chart(name, found)).bars]
+    since, limit = asked.typed("since") or "24h", MOST if asked["more"] else QUICK
+    return Shown(Failures(since, SPANS, charts, titled, len(found), limit, left_out, found[:LISTED]))
 
 
 def resend(site: Site, asked: Asked) -> Answer:
@@ -88,8 +99,7 @@ def resend(site: Site, asked: Asked) -> Answer:
     left = [each for each in looked if each.result != "ready"]
     if asked.form is None:
         keys = [[each.id, each.event_type] for each in ready]
-        values = {"ready": ready, "left": left, "keys": json.dumps(keys)}
-        return Shown(template="failures_resend.html", title="Send these again?", values=values)
+        return Shown(FailuresResend(ready, left, json.dumps(keys)), "Send these again?")
     sent = [each for each in resender.send(ready) if each.result == "resent"]
     query = {name: value for name, value in asked.query.items() if name != "live"}
     return Goto(link("/failures", **{**query, "done": str(len(sent)), "left": str(len(looked) - len(sent))}))

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import field
 
 from mailroom.api.answers import ApiError
 from mailroom.api.messages import WAITING, States
@@ -18,13 +19,13 @@ from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import states_of
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.messages.search import row_of
-from mailroom_ops.messages.status import reader_of, titled, view_of
-from mailroom_ops.messages.timeline import meaning, timeline
+from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
+from mailroom_ops.messages.timeline import Step, meaning, timeline
 from mailroom_ops.messages.waiting import turn_of
 from mailroom_ops.repair.command import FOLLOWS, SENTENCES
 from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure, Diagnosis
@@ -54,6 +55,47 @@ _DONE = {
 }
 
 
+class Message(View, frozen=True):
+    """Values of the page of a message."""
+
+    view: MessageView
+    recipients: list[str]
+    campaign: str
+    followed_by: list[MessageStatus]
+    advice: list[str]
+    listed: list[str]
+    """Recipients who may get nothing more."""
+    meaning: str
+    steps: list[Step]
+    request: str | None
+    """Item of the mailbox; None if it is gone, or if only the live part is shown."""
+    sample: Sample | None
+    of_template: str
+    heads: dict[str, str]
+    attachments: list[str]
+    actions: dict[Action, str]
+    """Verbs of what may help."""
+    done: str
+
+
+class MessageChoice(View, frozen=True):
+    """Values of the page of an id that several channels have, or none."""
+
+    found: list[MessageStatus]
+
+
+class MessageAction(View, frozen=True):
+    """Values of the question before an action."""
+
+    action: str
+    sentences: list[str]
+    hidden: Mapping[str, str] | None
+    """Fields of the form; None if the action cannot be done."""
+    force: bool = False
+    """Whether `--force` would do it."""
+    cures: dict[str, str] = field(default_factory=dict)
+
+
 def show(site: Site, asked: Asked) -> Answer:
     """The message of an id. Of an id that several channels have, the choice."""
     found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
@@ -62,44 +104,38 @@ def show(site: Site, asked: Asked) -> Answer:
         return Goto(link("/message", id=typed[0], channel=typed[1]))
     if len(found) != 1:
         status = 200 if found or not asked["id"] else 404
-        return Shown(template="message_choice.html", values={"found": found}, status=status)
+        return Shown(MessageChoice(found), status=status)
     (message,) = found
     item = _reader(site).item(message.id, message.event_type)
     now = site.clock()
     turn = turn_of(site.session, site.stage, message, site.clock)
     view = view_of(message, site.stage, now, deleted=item is None)
-    row = row_of(message)
-    return Shown(
-        template="message.html",
-        title=row.headline,
-        values={
-            "view": view,
-            "headline": row.headline,
-            "recipients": _recipients(message),
-            "campaign": run_of(message.id)[0],
-            "followed_by": _followed_by(site, message),
-            "advice": advice(message, buttons(site.stage), now, view.since, deleted=item is None, turn=turn),
-            "listed": _recipients(message)[:3] if message.status in _LISTED else [],
-            "verbs": _VERBS,
-            "meaning": meaning(message),
-            "steps": timeline(message, now),
-            "request": None
-            if item is None or asked.update
-            else json.dumps(item, indent=2, ensure_ascii=False, default=_json),
-            "sample": None if asked.update else _sample(site, item, message),
-            "of_template": titled(message.template or "", message.template_version),
-            "heads": _sender(site, message) | _heads(item or {}),
-            "attachments": _attachments(item or {}),
-            "actions": _actions(site, message, item),
-            "done": _DONE.get(asked["done"]),
-        },
+    steps = advice(message, buttons(site.stage), now, view.since, deleted=item is None, turn=turn)
+    complete = item is not None and not asked.update
+    values = Message(
+        view=view,
+        recipients=_recipients(message),
+        campaign=run_of(message.id)[0],
+        followed_by=_followed_by(site, message),
+        advice=list(steps),
+        listed=_recipients(message)[:3] if message.status in _LISTED else [],
+        meaning=meaning(message),
+        steps=timeline(message, now),
+        request=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
+        sample=None if asked.update else _sample(site, item, message),
+        of_template=titled(message.template or "", message.template_version),
+        heads=_sender(site, message) | _heads(item or {}),
+        attachments=_attachments(item or {}),
+        actions={action: _VERBS[action] for action in _actions(site, message, item)},
+        done=_DONE.get(asked["done"], ""),
     )
+    return Shown(values, row_of(message).headline)
 
 
 def frame(site: Site, asked: Asked) -> Answer:
     """A mail's HTML, for the frame on its page."""
-    item = _reader(site).item(asked["id"], asked["channel"])
-    found = _reader(site).find(asked["id"], asked["channel"])
+    found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
+    item = _reader(site).item(found[0].id, found[0].event_type) if found else None
     sample = _sample(site, item, found[0]) if found else None
     return Frame(sample.html if sample else "")
 
@@ -299,22 +335,11 @@ def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None)
 
 
 def _plan(
-    asked: Asked,
-    action: Action,
-    sentences: list[str],
-    hidden: Mapping[str, str] | None,
-    **more: Any,
+    asked: Asked, action: Action, sentences: list[str], hidden: Mapping[str, str] | None, **more: Any
 ) -> Answer:
-    """What an action will do. `hidden` goes with the form; None: it cannot be done."""
-    values = {
-        "action": _VERBS[action],
-        "sentences": sentences,
-        "hidden": hidden,
-        "force": False,
-        "cures": {},
-        **more,
-    }
-    return Shown(template="message_action.html", title=f"{_VERBS[action]}: {asked['id']}", values=values)
+    """Show the question before an action: see MessageAction."""
+    verb = _VERBS[action]
+    return Shown(MessageAction(verb, sentences, hidden, **more), f"{verb}: {asked['id']}")
 
 
 def _done(asked: Asked, action: Action) -> Answer:

@@ -6,13 +6,29 @@ from typing import get_args
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
 from mailroom.search.finder import ANY, Filter, Finder, FoundPage
-from mailroom_ops.console.site import Answer, Asked, Shown, Site
+from mailroom_ops.console.site import Answer, Asked, Shown, Site, View
+from mailroom_ops.messages.search import MessageRow, finder_of, row_of, search_of, with_id
 from mailroom_ops.messages.search import asked as answered
-from mailroom_ops.messages.search import finder_of, row_of, search_of, with_id
 from mailroom_ops.messages.waiting import queued, unlisted
 from mailroom_ops.requeue.stage import DeployedStage
 
 _NOTHING = FoundPage([], None, 0)
+
+
+class Messages(View, frozen=True):
+    """Values of a list of messages."""
+
+    rows: list[MessageRow]
+    cursor: str | None
+    looked_at: int
+    filtered: bool
+    off: bool
+    """Whether the stage has no search."""
+    unlisted: str
+    person: bool
+    """Whether the text in the search field is a recipient."""
+    statuses: tuple[str, ...] = get_args(Status)
+    channels: tuple[str, ...] = tuple(CONTRACTS)
 
 
 def show(site: Site, asked: Asked) -> Answer:
@@ -27,21 +43,17 @@ def show(site: Site, asked: Asked) -> Answer:
     by_id = with_id(site.session, site.stage, text, wanted) if text and not cursor else []
     empty = not (by_id or page.messages or page.cursor)
     known = {(each.id, each.event_type): each for each in (*by_id, *page.messages)}
-    return Shown(
-        template="messages.html",
-        title=f"Messages to {text}" if text and not by_id else text or "Messages",
-        values={
-            "rows": [row_of(each) for each in known.values()],
-            "cursor": page.cursor,
-            "looked_at": page.looked_at,
-            "filtered": wanted != ANY,
-            "off": finder is None,
-            "unlisted": unlisted(queued(site.session, site.stage) if empty else None),
-            "person": bool(text) and not by_id,
-            "statuses": [*get_args(Status)],
-            "channels": list(CONTRACTS),
-        },
+    person = bool(text) and not by_id
+    view = Messages(
+        [row_of(message) for message in known.values()],
+        page.cursor,
+        page.looked_at,
+        wanted != ANY,
+        finder is None,
+        unlisted(queued(site.session, site.stage) if empty else None),
+        person,
     )
+    return Shown(view, f"Messages to {text}" if person else text or "Messages")
 
 
 def deployed_at(site: Site) -> DeployedStage:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mailroom.search.finder import Filter
 from mailroom_ops.console.pages.failures import QUICK, newest
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
-from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site
+from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
 from mailroom_ops.doctor.stage import ConfiguredStage
 from mailroom_ops.messages.failures import FailureFilter, failed
@@ -88,6 +88,21 @@ class Rates(Struct, frozen=True):
     rates: list[Rate]
 
 
+class Overview(View, frozen=True):
+    """Values of the overview."""
+
+    snapshot: Snapshot
+    rows: list[ChannelRow]
+    others: list[QueueSnapshot]
+    measured: bool
+    """Whether CloudWatch has figures."""
+    accepted: int
+    wrong: int
+    more_wrong: bool
+    """Whether more went wrong than were counted."""
+    rates: Rates | None
+
+
 def show(site: Site, _: Asked) -> Answer:
     """The page. Raises NotDeployed, and botocore's errors."""
     lanes = {channel: _names(urls) for channel, urls in deployed_at(site).dispatch.routes.items()}
@@ -104,21 +119,11 @@ def show(site: Site, _: Asked) -> Answer:
     named = {each.name for row in lanes for each in _of(row, snapshot)}
     others = [each for each in snapshot.queues if each.name not in named]
     measured = any(row.accepted for row in rows)
-    return Shown(
-        template="overview.html",
-        values={
-            "snapshot": snapshot,
-            "rows": rows,
-            "others": others,
-            "measured": measured,
-            "accepted": sum(sum(row.accepted.counts) for row in rows if row.accepted),
-            "wrong": sum(wrong.values()),
-            "more_wrong": more,
-            "rates": site.kept(
-                "rates", partial(_rates, site), KEPT_SECONDS / 4 if site.stage == "local" else KEPT_SECONDS
-            ),
-        },
+    accepted = sum(sum(row.accepted.counts) for row in rows if row.accepted)
+    rates = site.kept(
+        "rates", partial(_rates, site), KEPT_SECONDS / 4 if site.stage == "local" else KEPT_SECONDS
     )
+    return Shown(Overview(snapshot, rows, others, measured, accepted, wrong.total(), more, rates))
 
 
 def _names(urls: Mapping[str, str]) -> list[str]:
