@@ -9,12 +9,18 @@ import typer
 from msgspec import Struct
 from rich.text import Text
 
+from mailroom.aws.dynamo_batches import MAX_KEYS
 from mailroom.aws.secret import CachedSecret
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import Clock, epoch, milliseconds
 from mailroom.errors import Invalid
-from mailroom.ledger.reader import MessageStatus
+from mailroom.ledger.reader import MessageStatus, of_ledger
 from mailroom.message.message import MAX_ID_BYTES
-from mailroom.search.finder import MOST_LOOKED_AT, Filter, Finder, FoundPage
+from mailroom.message.outcome import FAILED
+from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
+from mailroom_ops.messages.failures import days, failed
+from mailroom_ops.messages.filters import check_names
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
 from mailroom_ops.options import AsJson, Stage
@@ -54,7 +60,7 @@ Cursor = Annotated[str, typer.Option(help="Go on with the page after this one; t
 
 
 class MessageRow(Struct, frozen=True):
-    """One message in a list. Times are ISO 8601 in UTC; None: it has none, or the ledger does not know."""
+    """Row of a message in a list. Times are ISO 8601 in UTC, or None if the ledger does not have them."""
 
     put_at: str | None
     id: str
@@ -66,6 +72,8 @@ class MessageRow(Struct, frozen=True):
     subject: str | None
     to: str | list[str] | None
     updated_at: str | None
+    dead_lettered_at: str | None
+    """Time when the queue gave the message up; None if the message is not a dead letter."""
 
     @property
     def recipient(self) -> str:
@@ -75,25 +83,28 @@ class MessageRow(Struct, frozen=True):
     @property
     def standing(self) -> str:
         """Status of the message, or what it waits for."""
+        if self.dead_lettered_at:
+            return "dead letter"
         return f"waits for {WAITS_FOR[self.waits_for]}" if self.waits_for else self.status
 
     @property
     def headline(self) -> str:
-        """What people know it by."""
+        """Name by which people know the message."""
         return self.subject or self.template or self.id
 
 
 class FoundAnswer(Struct, frozen=True):
-    """The answer of `find` and `list`: the newest first. `more`: there are others; `cursor` then asks for
-    them. `looked_at` is how many were looked at for this page. `queued`: about how many messages lie in the
-    queues and are not listed yet. They are counted only if no message was found."""
+    """The answer of `find` and `list`: the newest first."""
 
     stage: str
     messages: list[MessageRow]
     more: bool
     cursor: str | None
-    looked_at: int
+    """Cursor of the next page."""
+    looked_back_to: str | None
+    """Time of the oldest message that was looked at; None if all were."""
     queued: int | None
+    """Approximate number of messages in queues, which are not listed yet; counted if none was found."""
 
 
 def list_(
@@ -106,7 +117,9 @@ def list_(
     cursor: Cursor = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print the newest messages, 50 a page. With a filter, a page looks at 1,000 messages at most.
+    """Print the newest messages, 50 a page. With a filter, a page may take two seconds.
+
+    It says how far it has looked back. What went wrong is found at once.
 
     A message is in the list once a worker has claimed it, or once it waits.
 
@@ -115,10 +128,11 @@ def list_(
     wanted = Filter(channel, status, template, campaign)
     with aws_faults(stage):
         session = aws_session()
-        finder = finder_of(session, stage)
+        finder = finder_of(session, stage, time.time)
         with errors.status("reading the ledger"):
-            answer = _answer(session, stage, asked(partial(finder.newest, wanted, cursor)), [])
-    print_answer(answer, partial(_show, which=f"in {stage}"), as_json=as_json)
+            answer = _answer(session, stage, asked(partial(finder.newest, wanted, cursor)), [], wanted)
+    show = partial(_show, which=f"in {stage}", whole_answer=wanted != ANY and not cursor)
+    print_answer(answer, show, as_json=as_json)
 
 
 def find(
@@ -144,11 +158,13 @@ def find(
     wanted = Filter(channel, status, template, campaign)
     with aws_faults(stage):
         session = aws_session()
-        finder = finder_of(session, stage)
+        finder = finder_of(session, stage, time.time)
         with errors.status("reading the ledger"):
             by_id = [] if cursor else with_id(session, stage, text, wanted)
-            answer = _answer(session, stage, asked(partial(finder.to, text, wanted, cursor)), by_id)
-    print_answer(answer, partial(_show, which=f"to {text} in {stage}"), as_json=as_json)
+            page = asked(partial(finder.to, text, wanted, cursor))
+            answer = _answer(session, stage, page, by_id, wanted)
+    show = partial(_show, which=f"to {text} in {stage}", whole_answer=wanted != ANY and not cursor)
+    print_answer(answer, show, as_json=as_json)
     raise typer.Exit(0 if answer.messages or answer.more else 1)
 
 
@@ -159,24 +175,61 @@ class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
     search_table: str = ""
     search_key_name: str = ""
     default_region: str = ""
+    ledger_ttl_seconds: float = 0.0
+
+
+class StageFinder(Finder, frozen=True):
+    """Finds messages of a deployed stage, and those that went wrong by the ledger's index of failures, where
+    no other messages are before them."""
+
+    stage: str = ""
+    remembered_seconds: float = 0.0
+
+    def newest(self, wanted: Filter = ANY, cursor: str = "", most: int = PAGE) -> FoundPage:
+        if wanted.status not in FAILED:
+            return super().newest(wanted, cursor, most)
+        wanted.check(cursor)
+        begin = self.clock()
+        start = last_ms = int(cursor[:13]) if cursor else milliseconds(begin) + 1
+        channels = [wanted.event_type] if wanted.event_type else list(CONTRACTS)
+        messages: list[MessageStatus] = []
+        for day in days(begin - self.remembered_seconds, start / 1000):
+            midnight, until = epoch(day), (last_ms - 1) / 1000
+            for item in failed(self.client, self.stage, midnight, until, channels, MAX_KEYS):
+                time_ms, late = int(item["completedAt"]), self.clock() >= begin + SECONDS
+                # Failures of one moment are on one page, for a cursor is a moment.
+                if time_ms < last_ms < start and (late or len(messages) >= most):
+                    return FoundPage(messages, _cursor_at(last_ms))
+                last_ms, message = time_ms, of_ledger(item)
+                messages += [message] if wanted.takes(message) else []
+            last_ms = milliseconds(midnight)
+            if self.clock() >= begin + SECONDS:
+                return FoundPage(messages, _cursor_at(last_ms))
+        return FoundPage(messages, None)
+
+
+def _cursor_at(time_ms: int) -> str:
+    """Return the cursor of the failures before a time in epoch milliseconds."""
+    return f"{time_ms:013d}#{'0' * 16}"
 
 
 def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
-    """What the stage knows of its search, and what makes its rows; None: it has none. Raises NotDeployed."""
+    """Return the facts and the rows of a stage's search, or None without search. Raises NotDeployed."""
     known = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), SearchFacts)
     if not known.search_table:
         return None
     return known, Rows(CachedSecret(session.client("secretsmanager"), known.search_key_name, time.time))
 
 
-def finder_of(session: "boto3.Session", stage: str) -> Finder:
-    """Finds messages of a stage. Raises NotDeployed, and Refused where it has no search."""
+def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder:
+    """Return the finder of a stage. Raises NotDeployed, and Refused if the stage has no search."""
     search = search_of(session, stage)
     if search is None:
         raise Refused(NO_SEARCH.format(stage=stage))
     known, rows = search
     dynamodb = session.client("dynamodb")
-    return Finder(dynamodb, known.search_table, known.ledger_table, rows, known.default_region)
+    region, ttl = known.default_region, known.ledger_ttl_seconds
+    return StageFinder(dynamodb, known.search_table, known.ledger_table, rows, region, clock, stage, ttl)
 
 
 def with_id(session: "boto3.Session", stage: str, id_: str, wanted: Filter) -> list[MessageStatus]:
@@ -191,7 +244,7 @@ def asked(ask: Callable[[], FoundPage]) -> FoundPage:
     try:
         return ask()
     except Invalid as fault:
-        raise Refused(f"--{fault.field}: {fault.problem}.") from None
+        raise Refused(f"{fault}.") from None
 
 
 def row_of(found: MessageStatus) -> MessageRow:
@@ -206,14 +259,20 @@ def row_of(found: MessageStatus) -> MessageRow:
         found.subject,
         found.to,
         found.updated_at,
+        found.times.get("dead_lettered_at"),
     )
 
 
-def _answer(session: "boto3.Session", stage: str, page: FoundPage, first: list[MessageStatus]) -> FoundAnswer:
+def _answer(
+    session: "boto3.Session", stage: str, page: FoundPage, first: list[MessageStatus], wanted: Filter
+) -> FoundAnswer:
     known = {(each.id, each.event_type): each for each in (*first, *page.messages)}
     rows = [row_of(each) for each in known.values()]
-    count = None if rows or page.cursor else queued(session, stage)
-    return FoundAnswer(stage, rows, page.cursor is not None, page.cursor, page.looked_at, count)
+    empty = not (rows or page.cursor)
+    if empty:
+        check_names(session, stage, wanted.event_type, wanted.campaign)
+    count = queued(session, stage) if empty else None
+    return FoundAnswer(stage, rows, page.cursor is not None, page.cursor, page.looked_back_to, count)
 
 
 def _cells(message: MessageRow) -> tuple[str | Text, ...]:
@@ -223,14 +282,16 @@ def _cells(message: MessageRow) -> tuple[str | Text, ...]:
     return put_at, message.event_type, status, Text("\n").join(map(plain, lines))
 
 
-def _show(answer: FoundAnswer, *, which: str) -> None:
+def _show(answer: FoundAnswer, *, which: str, whole_answer: bool) -> None:
     columns = (whole("put (UTC)"), whole("channel"), whole("status"), fold("message", ratio=1))
     if answer.messages:
         screen.print(table_of(*columns, rows=map(_cells, answer.messages)))
     count = f"{len(answer.messages):,}" if answer.messages else "No"
-    said = f"{count} {'message' if len(answer.messages) == 1 else 'messages'} {which}"
-    if answer.looked_at >= MOST_LOOKED_AT:
-        said += f" among {answer.looked_at:,} that were looked at"
-    screen.print(plain(f"{said}{unlisted(answer.queued)}."), soft_wrap=True)
+    if answer.messages and whole_answer and not answer.cursor:
+        count += f" of {count}"
+    sentence = f"{count} {'message' if count == '1' else 'messages'} {which}"
+    if answer.looked_back_to and len(answer.messages) < PAGE:
+        sentence += f", looked back to {short(answer.looked_back_to)}"
+    screen.print(plain(f"{sentence}{unlisted(answer.queued)}."), soft_wrap=True)
     if answer.cursor:
         screen.print(plain(f"More: --cursor {answer.cursor}"), soft_wrap=True)

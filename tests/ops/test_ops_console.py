@@ -585,7 +585,8 @@ def test_rates_are_of_the_newest_mails_beside_what_ses_looks_into(
         status = "bounced" if at == 0 else "delivered"
         stage.know(f"m-{at}", status=status, to="ada@example.com", putAt=at + 1, ttl=9_999_999_999)
     stage.know("s", "sms", status="bounced", to="+16175551234", putAt=1, ttl=9_999_999_999)
-    stage.know("waits", status="sending", to="ada@example.com", putAt=1, ttl=9_999_999_999)
+    for at in range(501):
+        stage.know(f"w-{at}", status="scheduled", to="ada@example.com", putAt=at + 99, ttl=9_999_999_999)
     index(stage.dynamodb)
     page = browser.get("/")
     assert "90.0% delivered" in page.words
@@ -723,6 +724,8 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     assert "mail 1 0 See why" in listed.words
     looked = browser.get("/dead-letters", queue="mail").words
     assert "m mail Why" in looked
+    assert "received 1 time, this look included" in looked
+    assert "Status dead-letter" in looked
     assert "no such sender (misconfigured)" in looked
     plan = browser.get("/dead-letters/redrive", queue="mail")
     assert "about 1 dead letters of mail go back into that queue." in plan.words
@@ -740,7 +743,8 @@ def test_a_message_whose_dead_letter_is_gone_is_requeued_from_its_page(
 ) -> None:
     stage.know("m", status="sending", dead_lettered_at=1)
     stage.put(mail("m"))
-    assert "Repair …" in message(browser, "m").words
+    page = message(browser, "m").words
+    assert ("dead-letter mail" in page, "Repair …" in page) == (True, True)
     plan = browser.get("/message/repair", id="m", channel="mail")
     assert "Requeue it" in plan.words
     refused = browser.post("/message/repair", {**plan.hidden(), "cure": "redrive"})

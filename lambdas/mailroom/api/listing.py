@@ -64,5 +64,5 @@ def of_page(page: FoundPage) -> Response:
         for each in page.messages
     ]
     messages = [{name: value for name, value in each.items() if value is not None} for each in listed]
-    more = {} if page.cursor is None else {"cursor": page.cursor}
-    return response(HTTPStatus.OK, JSON, encode({"messages": messages, **more, "looked_at": page.looked_at}))
+    more = {"cursor": page.cursor, "looked_back_to": page.looked_back_to} if page.cursor else {}
+    return response(HTTPStatus.OK, JSON, encode({"messages": messages, **more}))

@@ -13,6 +13,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom_ops.console.pages.messages import deployed_at
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
 from mailroom_ops.messages.failures import Failure, FailureFilter, failed, failure_of, moment
+from mailroom_ops.messages.filters import check_names
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.resend.resender import Resender, ResentMessage
 from mailroom_ops.screen import Refused
@@ -121,10 +122,14 @@ def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
     """What is asked for among the newest, and whether there are others behind. Raises Refused."""
     now, most = site.clock(), MOST if asked["more"] else QUICK
     wanted = FailureFilter(**{name: asked[name] for name in FailureFilter.__struct_fields__})
+    wanted.check()
     channels = [asked["event_type"]] if asked["event_type"] else list(CONTRACTS)
     start = moment(asked.typed("since") or "24h", now)
     items = failed(site.client("dynamodb"), site.stage, start, now, channels, most + 1)
-    return newest(items, wanted, most)
+    found, more = newest(items, wanted, most)
+    if not (found or more):
+        check_names(site.session, site.stage, asked["event_type"], wanted.campaign)
+    return found, more
 
 
 def newest(items: Iterable[dict[str, Any]], wanted: FailureFilter, most: int) -> tuple[list[Failure], bool]:

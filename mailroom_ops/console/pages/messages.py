@@ -7,12 +7,13 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
 from mailroom.search.finder import ANY, Filter, Finder, FoundPage
 from mailroom_ops.console.site import Answer, Asked, Shown, Site, View
+from mailroom_ops.messages.filters import check_names
 from mailroom_ops.messages.search import MessageRow, finder_of, row_of, search_of, with_id
 from mailroom_ops.messages.search import asked as answered
 from mailroom_ops.messages.waiting import queued, unlisted
 from mailroom_ops.requeue.stage import DeployedStage
 
-_NOTHING = FoundPage([], None, 0)
+_NOTHING = FoundPage([], None)
 
 
 class Messages(View, frozen=True):
@@ -20,7 +21,7 @@ class Messages(View, frozen=True):
 
     rows: list[MessageRow]
     cursor: str | None
-    looked_at: int
+    looked_back_to: str | None
     filtered: bool
     off: bool
     """Whether the stage has no search."""
@@ -42,12 +43,14 @@ def show(site: Site, asked: Asked) -> Answer:
         page = answered(partial(ask, wanted, cursor))
     by_id = with_id(site.session, site.stage, text, wanted) if text and not cursor else []
     empty = not (by_id or page.messages or page.cursor)
+    if empty:
+        check_names(site.session, site.stage, wanted.event_type, wanted.campaign)
     known = {(each.id, each.event_type): each for each in (*by_id, *page.messages)}
     person = bool(text) and not by_id
     view = Messages(
         [row_of(message) for message in known.values()],
         page.cursor,
-        page.looked_at,
+        page.looked_back_to,
         wanted != ANY,
         finder is None,
         unlisted(queued(site.session, site.stage) if empty else None),
@@ -65,6 +68,8 @@ def finder_at(site: Site) -> Finder | None:
     """Finds the stage's messages; None: it has no search."""
 
     def make() -> Finder | None:
-        return finder_of(site.session, site.stage) if search_of(site.session, site.stage) else None
+        return (
+            finder_of(site.session, site.stage, site.clock) if search_of(site.session, site.stage) else None
+        )
 
     return site.kept("finder", make)

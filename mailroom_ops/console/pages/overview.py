@@ -9,6 +9,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
+from mailroom.ledger.reader import MessageStatus
 from mailroom.search.finder import Filter
 from mailroom_ops.console.pages.failures import QUICK, newest
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
@@ -65,6 +66,13 @@ class ChannelRow(Struct, frozen=True):
         slow = self.pace is not None and 0 < self.pace < 0.1
         pace = "under 0.1" if slow else speed_of(self.pace or 0.0)
         return f"{pace}/s" if self.limit is None else f"{pace} of {speed_of(self.limit)}/s"
+
+
+class _Accepted(Filter, frozen=True):
+    """Filter of mails that their provider has accepted."""
+
+    def takes(self, message: MessageStatus) -> bool:
+        return message.event_type == "mail" and message.status in ACCEPTED
 
 
 class Rate(Struct, frozen=True):
@@ -180,9 +188,8 @@ def _rates(site: Site) -> Rates | None:
     finder = finder_at(site)
     if finder is None:
         return None
-    mails = finder.newest(Filter(event_type="mail"), most=SAMPLE).messages
-    counts = Counter(each.status for each in mails)
-    accepted = sum(counts[each] for each in ACCEPTED)
+    counts = Counter(mail.status for mail in finder.newest(_Accepted(), most=SAMPLE).messages)
+    accepted = counts.total()
     if not accepted:
         return None
     delivered = counts["delivered"] + counts["complained"]

@@ -1,0 +1,37 @@
+"""Names in filters: a misspelt name would make an empty list that looks like good news."""
+
+from typing import TYPE_CHECKING
+
+from mailroom.campaigns.runs import Runs
+from mailroom.channels.contracts import CONTRACTS
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import name as stage_name
+from mailroom_stacks.paths import CAMPAIGN_FILE, CAMPAIGNS
+
+if TYPE_CHECKING:
+    import boto3
+
+
+def check_names(session: "boto3.Session", stage: str, channel: str, campaign: str) -> None:
+    """Raise Refused if a list is empty because its channel, campaign or run does not exist.
+
+    A list with messages needs no check: faulty messages name unknown channels, and old ones name campaigns of
+    the past.
+    """
+    if channel and channel not in CONTRACTS:
+        raise Refused(f"channel: {channel!r:.40} is not a channel; use {', '.join(CONTRACTS)}.")
+    if not campaign:
+        return
+    client, (name, _, run) = session.client("dynamodb"), campaign.partition("#")
+    runs = Runs(client, stage_name(stage, "campaign-runs"))
+    try:
+        latest = [known.run for known in runs.of_campaign(name)]
+        missing = bool(latest and run) and runs.read(name, run) is None
+    except client.exceptions.ResourceNotFoundException:  # a stage without campaigns
+        latest, missing = [], False
+    if missing:
+        raise Refused(f"campaign: {name} has no run {run!r:.60} in {stage}; use {', '.join(latest)}.")
+    names = sorted(path.parent.name for path in CAMPAIGNS.glob(f"*/{CAMPAIGN_FILE}"))
+    if not latest and (run or name not in names):
+        listing = ", ".join(names) or "none"
+        raise Refused(f"campaign: {campaign!r:.60} had no run in {stage}; this folder has: {listing}.")
