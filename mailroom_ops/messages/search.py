@@ -1,12 +1,13 @@
 """`find` and `list`: messages by whom they are for, and the newest ones, out of the table `search`."""
 
+import re
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich.text import Text
 
 from mailroom.aws.dynamo_batches import MAX_KEYS
@@ -15,7 +16,8 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock, epoch, milliseconds
 from mailroom.errors import Invalid
 from mailroom.ledger.reader import MessageStatus, of_ledger
-from mailroom.message.message import MAX_ID_BYTES
+from mailroom.message.address import bare, forms_of
+from mailroom.message.message import MAX_ID_BYTES, Key, Reference
 from mailroom.message.outcome import FAILED
 from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
@@ -31,6 +33,7 @@ from mailroom_ops.screen import (
     fold,
     plain,
     print_answer,
+    print_line,
     screen,
     table_of,
     whole,
@@ -46,6 +49,11 @@ NO_SEARCH = (
     "{stage} has no search: its messages are found by their ids alone. Deploy it by this version, and with "
     "mailroom.{stage}.search true in cdk.json."
 )
+
+PARTS = "Of addresses and numbers the search has hashes alone: type the whole one, not a part."
+By = Literal["id", "recipient", "part"]
+"""How a text finds messages; `part`: in ids, or as the provider's id, among the newest messages."""
+_MESSAGE_ID_OF_SES = re.compile(r"^<?([^@<>\s]+)@(?:[\w-]+\.)?amazonses\.com>?$")
 
 Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
 Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
@@ -130,15 +138,13 @@ def list_(
         session = aws_session()
         finder = finder_of(session, stage, time.time)
         with errors.status("reading the ledger"):
-            answer = _answer(session, stage, asked(partial(finder.newest, wanted, cursor)), [], wanted)
+            answer = _answer(session, stage, page_of(session, stage, finder, "", wanted, cursor)[0], wanted)
     show = partial(_show, which=f"in {stage}", whole_answer=wanted != ANY and not cursor)
     print_answer(answer, show, as_json=as_json)
 
 
 def find(
-    text: Annotated[
-        str, typer.Argument(metavar="RECIPIENT", help="An address, a number, a token, or an id.")
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="An address, a number, a token, or an id.")],
     stage: Stage = "dev",
     *,
     channel: Channel = "",
@@ -150,8 +156,9 @@ def find(
 ) -> None:
     """Print the messages to somebody, the newest first, 50 a page; or the messages with an id.
 
-    All spellings of an address or a number are one recipient. A message is found once a worker has claimed
-    it, or once it waits.
+    All spellings of an address or a number are one recipient. An X-Correlation-ID is an id too. A part of an
+    id, or a provider's id, is looked for among the newest messages, for two seconds. A message is found once
+    a worker has claimed it, or once it waits.
 
     Example: mailroom find ada@example.com --stage prod
     """
@@ -160,11 +167,13 @@ def find(
         session = aws_session()
         finder = finder_of(session, stage, time.time)
         with errors.status("reading the ledger"):
-            by_id = [] if cursor else with_id(session, stage, text, wanted)
-            page = asked(partial(finder.to, text, wanted, cursor))
-            answer = _answer(session, stage, page, by_id, wanted)
-    show = partial(_show, which=f"to {text} in {stage}", whole_answer=wanted != ANY and not cursor)
+            page, by = page_of(session, stage, finder, text, wanted, cursor)
+            answer = _answer(session, stage, page, wanted)
+    which = f"with {text} in an id" if by == "part" else f"to {text}"
+    show = partial(_show, which=f"{which} in {stage}", whole_answer=wanted != ANY and not cursor)
     print_answer(answer, show, as_json=as_json)
+    if by == "part" and not answer.messages and not as_json:
+        print_line(PARTS)
     raise typer.Exit(0 if answer.messages or answer.more else 1)
 
 
@@ -176,6 +185,15 @@ class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
     search_key_name: str = ""
     default_region: str = ""
     ledger_ttl_seconds: float = 0.0
+
+
+class Containing(Filter, frozen=True):
+    """Filter of messages whose id contains a text, or whose provider's id is the text."""
+
+    text: str = ""
+
+    def takes(self, message: MessageStatus) -> bool:
+        return super().takes(message) and (self.text in message.id or self.text == message.provider_id)
 
 
 class StageFinder(Finder, frozen=True):
@@ -239,12 +257,33 @@ def with_id(session: "boto3.Session", stage: str, id_: str, wanted: Filter) -> l
     return [each for each in reader_of(session, stage).find(id_) if wanted.takes(each)]
 
 
-def asked(ask: Callable[[], FoundPage]) -> FoundPage:
-    """What a finder answers. Raises Refused for a cursor that is none."""
+def page_of(
+    session: "boto3.Session", stage: str, finder: Finder | None, text: str, wanted: Filter, cursor: str
+) -> tuple[FoundPage, By]:
+    """Return a page of the messages that a text finds, and how it does; of all messages without a text.
+    Raises Refused for an invalid cursor or status."""
+    text = _MESSAGE_ID_OF_SES.sub(r"\1", text)
+    reference = Reference.found_in(text)
+    ids = [text] if reference is None else [text, reference.id]
+    by_id = [] if cursor else [message for id_ in ids for message in with_id(session, stage, id_, wanted)]
+    if finder is None:
+        return FoundPage(by_id, None), "id"
     try:
-        return ask()
+        page = finder.to(text, wanted, cursor) if text else finder.newest(wanted, cursor)
+        if text and not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
+            return finder.newest(Containing(**structs.asdict(wanted), text=text), cursor), "part"
     except Invalid as fault:
         raise Refused(f"{fault}.") from None
+    messages = {Key(message.id, message.event_type): message for message in (*by_id, *page.messages)}
+    return FoundPage([*messages.values()], page.cursor), "id" if by_id else "recipient"
+
+
+def _is_whole(text: str, region: str) -> bool:
+    """Return whether a text is a whole address or number, which no part of an id looks like."""
+    form = forms_of(text, region)[0]
+    with suppress(ValueError):
+        return form.startswith("+") or bool(bare(form))
+    return False
 
 
 def row_of(found: MessageStatus) -> MessageRow:
@@ -263,11 +302,8 @@ def row_of(found: MessageStatus) -> MessageRow:
     )
 
 
-def _answer(
-    session: "boto3.Session", stage: str, page: FoundPage, first: list[MessageStatus], wanted: Filter
-) -> FoundAnswer:
-    known = {(each.id, each.event_type): each for each in (*first, *page.messages)}
-    rows = [row_of(each) for each in known.values()]
+def _answer(session: "boto3.Session", stage: str, page: FoundPage, wanted: Filter) -> FoundAnswer:
+    rows = [row_of(message) for message in page.messages]
     empty = not (rows or page.cursor)
     if empty:
         check_names(session, stage, wanted.event_type, wanted.campaign)

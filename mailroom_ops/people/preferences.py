@@ -1,5 +1,6 @@
 """`preferences`: which topics people have opted out of, and what an operator does about it for them."""
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +13,8 @@ from mailroom.clock import iso
 from mailroom.message.address import bare, to_e164
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from mailroom_ops.options import AsJson, Stage
-from mailroom_ops.people.suppressions import Recipient, forms
+from mailroom_ops.people.recipients import forms_at
+from mailroom_ops.people.suppressions import Recipient
 from mailroom_ops.screen import Refused, aws_faults, print_answer, print_json, print_line
 from mailroom_ops.stage import aws_session, name
 from mailroom_ops.times import short
@@ -51,24 +53,39 @@ class OptOuts:
     """The opt-outs of one stage."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
+        self._session, self._stage = session, stage
         self._client = session.client("dynamodb")
         self._table = name(stage, "preferences")
         self._preferences = Preferences(self._client, self._table)
 
     def of(self, recipient: str, topic: str | None = None) -> list[OptOut]:
-        """What a recipient has opted out of, of all topics or of one, under all names that it may have."""
-        names = dict.fromkeys((*forms("mail", recipient), *forms("sms", recipient)))
-        found = [each for name in names for each in self._of(name)]
+        """Return the opt-outs of a recipient in all spellings, of all topics or of one."""
+        forms = forms_at(self._session, self._stage, recipient)
+        found = [each for form in forms for each in self._of(form)]
         return [each for each in found if topic in (None, each.topic)]
 
     def opt_out(self, recipient: str, topic: str) -> bool:
-        """Send them no more of a topic. False: they had opted out before. Raises Refused."""
-        return self._preferences.opt_out(canonical(recipient), topic, "operator")
+        """Opt a recipient out of a topic. Returns False if that was so before. Raises Refused."""
+        return self._preferences.opt_out(self.canonical(recipient), topic, "operator")
 
     def opt_in(self, recipient: str, topic: str) -> list[OptOut]:
         """Send them of a topic again. What stood there; []: they had not opted out."""
         found = self.of(recipient, topic)
         return [each for each in found if self._preferences.opt_in(each.recipient, each.topic)]
+
+    def canonical(self, recipient: str) -> str:
+        """Return a recipient in the form that messages are compared with. Raises Refused for a text that is
+        not a recipient of any message."""
+        form = forms_at(self._session, self._stage, recipient)[0]
+        for read in (bare, to_e164):
+            with suppress(ValueError):
+                return read(form)
+        if form.startswith("arn:"):  # a push's endpoint or topic
+            return form
+        raise Refused(
+            f"{form!r} is not a recipient; use a mail address, a number such as +16175551234, or an "
+            "endpoint's ARN."
+        )
 
     def _of(self, recipient: str) -> list[OptOut]:
         pages = self._client.get_paginator("query").paginate(
@@ -79,22 +96,6 @@ class OptOuts:
         )
         items = (opt_out_of(plain_item(item)) for page in pages for item in page["Items"])
         return [each for each in items if each is not None]
-
-
-def canonical(recipient: str) -> str:
-    """The form that messages are compared with. Raises Refused for what no message could go to."""
-    typed = recipient.strip()
-    for read in (bare, to_e164):
-        try:
-            return read(typed)
-        except ValueError:
-            continue
-    if typed.startswith("arn:"):  # a push's endpoint or topic
-        return typed
-    raise Refused(
-        f"{typed!r} is not a recipient; use a mail address, a number such as +16175551234, or an "
-        "endpoint's ARN."
-    )
 
 
 @app.command()

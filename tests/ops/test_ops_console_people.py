@@ -1,11 +1,13 @@
 """The console's page of a person: what keeps messages from them, what they got, and all of it erased."""
 
+import json
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from mailroom_ops.console.pages.erasing import EraseJob
+from tests.support.ops.campaign import run as cli
 from tests.support.ops.console import Browser
 from tests.support.ops.dead_letters import Stage, erasable
 from tests.support.ops.search import index
@@ -48,6 +50,32 @@ def test_what_keeps_messages_from_somebody_and_what_they_got_stands_on_one_page(
     ):
         assert said in page.words
     assert "bounced Your invoice ada@example.com" in page.words
+
+
+def test_a_number_as_it_is_dialled_is_the_same_person_on_the_page_and_in_every_command(
+    stage: Stage, browser: Browser
+) -> None:
+    number, typed = "+16175551234", "(617) 555-1234"
+    known = {"to": number, "putAt": int(time.time() * 1000), "ttl": 9_999_999_999, "completedAt": 2}
+    stage.put("ledger", id="s-1", event_type="sms", status="delivered", attempts=1, **known)
+    index(stage.dynamodb)
+    plan = browser.get("/people/change", do="suppress", recipient=typed, channel="sms", why="by phone")
+    browser.post("/people/change", plan.hidden())
+    assert cli("preferences", "opt-out", typed, "--topic", "news").exit_code == 0
+    page = browser.get("/people", recipient=typed).words
+    for sentence in ("suppressed sms since", "news since", "delivered s-1 +16175551234", "Channel sms mail"):
+        assert sentence in page
+    survey = json.loads(cli("erase", typed, "--dry-run", "--json").stdout)
+    places = {place["place"]: place["found"] for place in survey["places"]}
+    assert (places["ledger"], places["suppressions"], places["preferences"]) == (1, 1, 1)
+    assert cli("suppressions", "lift", typed, "--channel", "sms", "--yes").exit_code == 0
+    assert cli("preferences", "opt-in", typed, "--topic", "news").exit_code == 0
+
+
+def test_a_change_that_the_channel_cannot_take_is_refused_before_the_question(browser: Browser) -> None:
+    form = {"do": "suppress", "recipient": "617 555 1234", "channel": "mail", "why": "by phone"}
+    refused = browser.get("/people/change", **form)
+    assert (refused.status, "is not a mail address" in refused.words) == (400, True)
 
 
 def test_a_suppression_is_lifted_with_its_reason_after_the_page_has_said_what_follows(

@@ -77,7 +77,37 @@ def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None
 def test_a_whole_id_is_found_too_also_before_anybody_has_claimed_it(stage: Stage) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@example.com")
     assert found("find", "order-42") == ["order-42"]
-    assert found("find", "order-4") == []
+
+
+SES_ID = "0100019aa6f3c5d0-1f7d6b0e-8c1a-4c55-a1de-000000000000-000000"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b3JkZXItNDI",  # its X-Correlation-ID
+        "b3JkZXItNDI.2",
+        "der-4",
+        SES_ID,
+        f"<{SES_ID}@eu-central-1.amazonses.com>",
+        f"{SES_ID}@email.amazonses.com",
+    ],
+)
+def test_a_message_is_found_by_what_a_customer_or_a_provider_knows_of_it(stage: Stage, text: str) -> None:
+    know(stage, "order-42", provider_id=SES_ID)
+    know(stage, "other", "bob@example.com", "sms", provider_id="SM1f7d6b0e8c1a4c55a1de000000000000")
+    index(stage.dynamodb)
+    assert found("find", text) == ["order-42"]
+    assert found("find", "SM1f7d6b0e8c1a4c55a1de000000000000") == ["other"]
+
+
+@pytest.mark.parametrize("text", ["ada", "@example.com", "555-1234"])
+def test_a_part_of_an_address_finds_nothing_and_the_answer_says_why(stage: Stage, text: str) -> None:
+    know(stage, "m-1")
+    index(stage.dynamodb)
+    result = run("find", text)
+    assert (result.exit_code, "type the whole one, not a part." in result.stdout) == (1, True)
+    assert "not a part" not in run("find", "eve@example.com").stdout
 
 
 def test_whoever_got_nothing_is_no_success(stage: Stage) -> None:

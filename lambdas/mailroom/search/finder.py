@@ -15,9 +15,10 @@ from mailroom.clock import Clock, iso
 from mailroom.errors import Invalid
 from mailroom.ledger.items import where
 from mailroom.ledger.reader import MessageStatus, of_ledger
+from mailroom.message.address import forms_of
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
-from mailroom.search.rows import NEWEST, PUT, Rows, forms_of, partition_naming, partitions_of, run_row
+from mailroom.search.rows import NEWEST, PUT, Rows, partition_naming, partitions_of, run_row
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

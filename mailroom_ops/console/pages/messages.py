@@ -1,19 +1,15 @@
 """Messages: the newest, or those of somebody or of an id that is looked for."""
 
-from functools import partial
 from typing import get_args
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
-from mailroom.search.finder import ANY, Filter, Finder, FoundPage
+from mailroom.search.finder import ANY, Filter, Finder
 from mailroom_ops.console.site import Answer, Asked, Shown, Site, View
 from mailroom_ops.messages.filters import check_names
-from mailroom_ops.messages.search import MessageRow, finder_of, row_of, search_of, with_id
-from mailroom_ops.messages.search import asked as answered
+from mailroom_ops.messages.search import PARTS, MessageRow, finder_of, page_of, row_of, search_of
 from mailroom_ops.messages.waiting import queued, unlisted
 from mailroom_ops.requeue.stage import DeployedStage
-
-_NOTHING = FoundPage([], None)
 
 
 class Messages(View, frozen=True):
@@ -28,6 +24,8 @@ class Messages(View, frozen=True):
     unlisted: str
     person: bool
     """Whether the text in the search field is a recipient."""
+    parts_hint: str
+    """Sentence about parts of addresses; empty if the text is a recipient or an id."""
     statuses: tuple[str, ...] = get_args(Status)
     channels: tuple[str, ...] = tuple(CONTRACTS)
 
@@ -37,24 +35,20 @@ def show(site: Site, asked: Asked) -> Answer:
     wanted = Filter(*(asked.typed(name) for name in Filter.__struct_fields__))
     cursor, text = asked["cursor"], asked.typed("q")
     finder = finder_at(site)
-    page = _NOTHING
-    if finder is not None:
-        ask = partial(finder.to, text) if text else finder.newest
-        page = answered(partial(ask, wanted, cursor))
-    by_id = with_id(site.session, site.stage, text, wanted) if text and not cursor else []
-    empty = not (by_id or page.messages or page.cursor)
+    page, by = page_of(site.session, site.stage, finder, text, wanted, cursor)
+    empty = not (page.messages or page.cursor)
     if empty:
         check_names(site.session, site.stage, wanted.event_type, wanted.campaign)
-    known = {(each.id, each.event_type): each for each in (*by_id, *page.messages)}
-    person = bool(text) and not by_id
+    person = bool(text) and by == "recipient"
     view = Messages(
-        [row_of(message) for message in known.values()],
+        [row_of(message) for message in page.messages],
         page.cursor,
         page.looked_back_to,
-        wanted != ANY,
+        wanted != ANY or by == "part",
         finder is None,
         unlisted(queued(site.session, site.stage) if empty else None),
         person,
+        PARTS if by == "part" else "",
     )
     return Shown(view, f"Messages to {text}" if person else text or "Messages")
 

@@ -72,7 +72,8 @@ def show(site: Site, asked: Asked) -> Answer:
     opt_outs = [opted_out(entry) for entry in _opt_outs(site).of(who)]
     rows = [row_of(message) for message in finder.to(who).messages[:LISTED]] if finder else []
     done = change.after.format(**_named(asked)) if change else ""
-    return Shown(People(who, suppressions, opt_outs, rows, finder is None, done), who)
+    channels = CHANNELS if "@" in who else tuple(sorted(CHANNELS, key="sms".__ne__))
+    return Shown(People(who, suppressions, opt_outs, rows, finder is None, done, channels), who)
 
 
 def change(site: Site, asked: Asked) -> Answer:
@@ -85,6 +86,8 @@ def change(site: Site, asked: Asked) -> Answer:
         if not asked.typed(name):
             raise Refused(f"{name}: is missing; go back and give it.")
     who = asked.typed("recipient")
+    if what == "suppress":
+        who = _lists(site).canonical(asked["channel"], who)
     if asked.form is None:
         sentences = [plan.before.format(**_named(asked))]
         sentences += [_PROVIDERS_LIST] if what == "lift" and asked["channel"] == "mail" else []
@@ -128,10 +131,6 @@ def _lift(site: Site, asked: Asked) -> str:
 
 
 def _suppress(site: Site, asked: Asked) -> str:
-    if asked["channel"] not in CHANNELS:
-        raise Refused(
-            f"channel: nobody is on the list of {asked['channel']!r:.40}; use {', '.join(CHANNELS)}."
-        )
     _lists(site).add(asked.typed("recipient"), asked["channel"], asked["why"])
     return ""
 
