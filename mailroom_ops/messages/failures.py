@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
-from msgspec import Struct, structs
+from msgspec import Struct
 from rich.text import Text
 
 from mailroom.aws.dynamo_batches import MAX_KEYS, batch_get
@@ -21,6 +21,7 @@ from mailroom.clock import epoch, iso
 from mailroom.ledger.items import where
 from mailroom.message.message import Key, run_of
 from mailroom.message.outcome import CODES, FAILED
+from mailroom.search.finder import Filter
 from mailroom_ops.messages.filters import check_names
 from mailroom_ops.messages.status import first_recipient
 from mailroom_ops.options import AsJson, Stage
@@ -95,30 +96,13 @@ class Count(Struct, frozen=True):
     field: str = ""
 
 
-class FailureFilter(Struct, frozen=True):
-    """Which failures are wanted, by the attributes of `Failure`; "": any."""
+class FailureFilter(Filter, frozen=True):
+    """Filter of failures, by the attributes of `Failure`; an empty field takes all of them."""
 
-    status: str = ""
     reason: str = ""
     field: str = ""
-    template: str = ""
-    campaign: str = ""
-    """Campaign, or a campaign and its run: `spring#2026`."""
     day: str = ""
-
-    def check(self) -> None:
-        """Raise Refused for a status that no failure has."""
-        if self.status and self.status not in FAILED:
-            raise Refused(f"status: {self.status!r:.40} is not a failure; use {', '.join(FAILED)}.")
-
-    def takes(self, failure: Failure) -> bool:
-        """Return whether the filter takes a failure."""
-        values = structs.asdict(self)
-        campaign = values.pop("campaign")
-        of_campaign = not campaign or failure.id.startswith(f"{campaign}#")
-        return of_campaign and all(
-            not value or value == getattr(failure, name) for name, value in values.items()
-        )
+    compared: ClassVar[tuple[str, ...]] = (*Filter.compared, "reason", "field", "day")
 
 
 class FailuresAnswer(Struct, frozen=True):
@@ -167,14 +151,13 @@ def failures(
         with errors.status("reading the ledger"):
             channels = [channel] if channel else list(CONTRACTS)
             items = failed(client, stage, start, now, channels)
-            wanted = FailureFilter(status, reason, template=template, campaign=campaign)
-            wanted.check()
+            wanted = FailureFilter(channel or "", status, template, campaign, reason)
             listed = (failure_of(item, full=full) for item in items)
             chosen = (failure for failure in listed if wanted.takes(failure))
             counts = _counted(chosen) if summary else []
             newest = [] if summary else list(itertools.islice(chosen, limit + 1))
             if not (counts or newest):
-                check_names(session, stage, channel or "", campaign)
+                check_names(session, stage, wanted, FAILED)
     answer = FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit, counts)
     print_answer(answer, partial(_show, summary=summary), as_json=as_json)
 

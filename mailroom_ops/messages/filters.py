@@ -1,9 +1,12 @@
 """Names in filters: a misspelt name would make an empty list that looks like good news."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, get_args
 
 from mailroom.campaigns.runs import Runs
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.outcome import Status
+from mailroom.search.finder import Filter
 from mailroom_ops.screen import Refused
 from mailroom_ops.stage import name as stage_name
 from mailroom_stacks.paths import CAMPAIGN_FILE, CAMPAIGNS
@@ -12,14 +15,21 @@ if TYPE_CHECKING:
     import boto3
 
 
-def check_names(session: "boto3.Session", stage: str, channel: str, campaign: str) -> None:
-    """Raise Refused if a list is empty because its channel, campaign or run does not exist.
+def check_names(
+    session: "boto3.Session", stage: str, wanted: Filter, statuses: Sequence[str] = get_args(Status)
+) -> None:
+    """Raise Refused if a list is empty because its status, channel, campaign or run does not exist.
 
     A list with messages needs no check: faulty messages name unknown channels, and old ones name campaigns of
     the past.
     """
-    if channel and channel not in CONTRACTS:
-        raise Refused(f"channel: {channel!r:.40} is not a channel; use {', '.join(CONTRACTS)}.")
+    for field, value, values in (
+        ("status", wanted.status, statuses),
+        ("channel", wanted.event_type, CONTRACTS),
+    ):
+        if value and value not in values:
+            raise Refused(f"{field}: {value!r:.40} is not one of {', '.join(values)}.")
+    campaign = wanted.campaign
     if not campaign:
         return
     client, (name, _, run) = session.client("dynamodb"), campaign.partition("#")

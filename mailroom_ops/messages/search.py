@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import typer
 from msgspec import Struct, structs
 from rich.text import Text
@@ -70,7 +71,6 @@ Cursor = Annotated[str, typer.Option(help="Go on with the page after this one; t
 class MessageRow(Struct, frozen=True):
     """Row of a message in a list. Times are ISO 8601 in UTC, or None if the ledger does not have them."""
 
-    put_at: str | None
     id: str
     event_type: str
     status: str
@@ -80,7 +80,8 @@ class MessageRow(Struct, frozen=True):
     subject: str | None
     to: str | list[str] | None
     updated_at: str | None
-    dead_lettered_at: str | None
+    put_at: str | None = None
+    dead_lettered_at: str | None = None
     """Time when the queue gave the message up; None if the message is not a dead letter."""
 
     @property
@@ -286,27 +287,18 @@ def _is_whole(text: str, region: str) -> bool:
     return False
 
 
-def row_of(found: MessageStatus) -> MessageRow:
-    """A message as lists show it."""
-    return MessageRow(
-        found.times.get("putAt"),
-        found.id,
-        found.event_type,
-        found.status,
-        found.waits_for,
-        found.template,
-        found.subject,
-        found.to,
-        found.updated_at,
-        found.times.get("dead_lettered_at"),
-    )
+def row_of(message: MessageStatus) -> MessageRow:
+    """Return the row of a message in a list."""
+    row = msgspec.convert(message, MessageRow, from_attributes=True)
+    times = message.times
+    return structs.replace(row, put_at=times.get("putAt"), dead_lettered_at=times.get("dead_lettered_at"))
 
 
 def _answer(session: "boto3.Session", stage: str, page: FoundPage, wanted: Filter) -> FoundAnswer:
     rows = [row_of(message) for message in page.messages]
     empty = not (rows or page.cursor)
     if empty:
-        check_names(session, stage, wanted.event_type, wanted.campaign)
+        check_names(session, stage, wanted)
     count = queued(session, stage) if empty else None
     return FoundAnswer(stage, rows, page.cursor is not None, page.cursor, page.looked_back_to, count)
 

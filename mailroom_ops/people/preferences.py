@@ -1,6 +1,5 @@
 """`preferences`: which topics people have opted out of, and what an operator does about it for them."""
 
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,12 +9,11 @@ from msgspec import Struct
 from mailroom.aws.dynamo_values import plain as plain_item
 from mailroom.aws.dynamo_values import string
 from mailroom.clock import iso
-from mailroom.message.address import bare, to_e164
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from mailroom_ops.options import AsJson, Stage
-from mailroom_ops.people.recipients import forms_at
+from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.people.suppressions import Recipient
-from mailroom_ops.screen import Refused, aws_faults, print_answer, print_json, print_line
+from mailroom_ops.screen import aws_faults, print_answer, print_json, print_line
 from mailroom_ops.stage import aws_session, name
 from mailroom_ops.times import short
 
@@ -66,26 +64,14 @@ class OptOuts:
 
     def opt_out(self, recipient: str, topic: str) -> bool:
         """Opt a recipient out of a topic. Returns False if that was so before. Raises Refused."""
-        return self._preferences.opt_out(self.canonical(recipient), topic, "operator")
+        return self._preferences.opt_out(
+            canonical_at(self._session, self._stage, recipient), topic, "operator"
+        )
 
     def opt_in(self, recipient: str, topic: str) -> list[OptOut]:
         """Send them of a topic again. What stood there; []: they had not opted out."""
         found = self.of(recipient, topic)
         return [each for each in found if self._preferences.opt_in(each.recipient, each.topic)]
-
-    def canonical(self, recipient: str) -> str:
-        """Return a recipient in the form that messages are compared with. Raises Refused for a text that is
-        not a recipient of any message."""
-        form = forms_at(self._session, self._stage, recipient)[0]
-        for read in (bare, to_e164):
-            with suppress(ValueError):
-                return read(form)
-        if form.startswith("arn:"):  # a push's endpoint or topic
-            return form
-        raise Refused(
-            f"{form!r} is not a recipient; use a mail address, a number such as +16175551234, or an "
-            "endpoint's ARN."
-        )
 
     def _of(self, recipient: str) -> list[OptOut]:
         pages = self._client.get_paginator("query").paginate(

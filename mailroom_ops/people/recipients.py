@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from mailroom.message.address import forms_of
+from mailroom.message.address import bare, forms_of, to_e164
+from mailroom_ops.screen import Refused
 from mailroom_ops.stage import function_settings, name
 
 if TYPE_CHECKING:
@@ -29,3 +30,19 @@ def forms_at(session: "boto3.Session", stage: str, typed: str) -> tuple[str, ...
         functions = session.client("lambda")
         region = function_settings(functions, name(stage, "dispatch"), _Dispatch).default_region
     return forms_of(typed, region)
+
+
+def canonical_at(session: "boto3.Session", stage: str, typed: str, channel: str = "") -> str:
+    """Return a recipient in the form that messages are compared with. Raises Refused for a text that is not a
+    recipient of the channel; without a channel, of mails, texts and pushes."""
+    form = forms_at(session, stage, typed)[0]
+    kind = channel or ("mail" if "@" in form else "push" if form.startswith("arn:") else "sms")
+    try:
+        return {"mail": bare, "sms": to_e164}.get(kind, str)(form)
+    except ValueError as fault:
+        if channel:
+            raise Refused(f"{form!r:.80} {fault}") from None
+    raise Refused(
+        f"{form!r:.80} is not a recipient; use a mail address, a number such as +16175551234, or an "
+        "endpoint's ARN."
+    )

@@ -12,11 +12,10 @@ from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso, milliseconds
-from mailroom.message.address import bare, to_e164
 from mailroom.message.message import Message
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops.options import AsJson, Stage, Yes
-from mailroom_ops.people.recipients import forms_at
+from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.resend_account import RESEND_FAULTS, ResendAccount
 from mailroom_ops.screen import (
     Refused,
@@ -126,11 +125,7 @@ class Lists:
         not a recipient of the channel, and for a channel without a list."""
         if channel not in CHANNELS:
             raise Refused(f"channel: nobody is on the list of {channel!r:.40}; use {', '.join(CHANNELS)}.")
-        form = self._forms(recipient)[0]
-        try:
-            return {"mail": bare, "sms": to_e164}.get(channel, str)(form)
-        except ValueError as fault:
-            raise Refused(f"{form!r:.80} {fault}") from None
+        return canonical_at(self._session, self._stage, recipient, channel)
 
     def _forms(self, recipient: str) -> tuple[str, ...]:
         return forms_at(self._session, self._stage, recipient)

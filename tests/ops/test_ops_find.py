@@ -217,12 +217,12 @@ def test_failures_of_one_moment_are_on_one_page(stage: Stage, monkeypatch: pytes
         (("list", "--status", "bouncd"), "status: 'bouncd' is not a status; use scheduled,"),
         (
             ("find", "ada@example.com", "--channel", "mial"),
-            "channel: 'mial' is not a channel; use mail, sms,",
+            "channel: 'mial' is not one of mail, sms,",
         ),
-        (("failures", "--channel", "mial"), "channel: 'mial' is not a channel; use mail, sms,"),
+        (("failures", "--channel", "mial"), "channel: 'mial' is not one of mail, sms,"),
         (
             ("failures", "--status", "delivered"),
-            "status: 'delivered' is not a failure; use failed, undelivered",
+            "status: 'delivered' is not one of failed, undelivered",
         ),
         (("list", "--campaign", "sprng"), "campaign: 'sprng' had no run in dev; this folder has: "),
         (("failures", "--campaign", "sprng"), "campaign: 'sprng' had no run in dev; this folder has: "),

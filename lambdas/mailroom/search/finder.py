@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from msgspec import Struct
 
@@ -36,6 +36,8 @@ class Filter(Struct, frozen=True):
     status: str = ""
     template: str = ""
     campaign: str = ""
+    compared: ClassVar[tuple[str, ...]] = ("event_type", "status", "template")
+    """Fields that are compared with the attributes of a message."""
 
     def check(self, cursor: str) -> None:
         """Raise Invalid for a status that no message has, which would make an empty page without a reason,
@@ -45,15 +47,11 @@ class Filter(Struct, frozen=True):
         if cursor and not PUT.fullmatch(cursor):
             raise Invalid("cursor", "is no page's cursor; use the one that came with the page before")
 
-    def takes(self, message: MessageStatus) -> bool:
-        """Whether a message is wanted."""
-        asked = (
-            (self.event_type, message.event_type),
-            (self.status, message.status),
-            (self.template, message.template),
-        )
+    def takes(self, message: Any) -> bool:
+        """Return whether the filter takes a message."""
+        values = ((getattr(self, name), getattr(message, name)) for name in self.compared)
         of_campaign = not self.campaign or message.id.startswith(f"{self.campaign}#")
-        return of_campaign and all(not wanted or wanted == has for wanted, has in asked)
+        return of_campaign and all(not wanted or wanted == value for wanted, value in values)
 
 
 ANY = Filter()

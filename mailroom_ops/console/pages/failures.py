@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.outcome import FAILED
 from mailroom_ops.console.pages.messages import deployed_at
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
 from mailroom_ops.messages.failures import Failure, FailureFilter, failed, failure_of, moment
@@ -79,7 +80,7 @@ class FailuresResend(View, frozen=True):
 def show(site: Site, asked: Asked) -> Answer:
     """The page. Raises Refused for a span that is none."""
     found, left_out = _found(site, asked)
-    filters = {name: asked[name] for name in ("event_type", *FailureFilter.__struct_fields__)}
+    filters = {name: asked[name] for name in FailureFilter.__struct_fields__}
     titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
     charts = [chart for name in DIMENSIONS if (chart := _chart(name, found)).bars]
     since, limit = asked.typed("since") or "24h", MOST if asked["more"] else QUICK
@@ -122,13 +123,12 @@ def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
     """What is asked for among the newest, and whether there are others behind. Raises Refused."""
     now, most = site.clock(), MOST if asked["more"] else QUICK
     wanted = FailureFilter(**{name: asked[name] for name in FailureFilter.__struct_fields__})
-    wanted.check()
     channels = [asked["event_type"]] if asked["event_type"] else list(CONTRACTS)
     start = moment(asked.typed("since") or "24h", now)
     items = failed(site.client("dynamodb"), site.stage, start, now, channels, most + 1)
     found, more = newest(items, wanted, most)
     if not (found or more):
-        check_names(site.session, site.stage, asked["event_type"], wanted.campaign)
+        check_names(site.session, site.stage, wanted, FAILED)
     return found, more
 
 

@@ -38,7 +38,7 @@ def show(site: Site, asked: Asked) -> Answer:
     page, by = page_of(site.session, site.stage, finder, text, wanted, cursor)
     empty = not (page.messages or page.cursor)
     if empty:
-        check_names(site.session, site.stage, wanted.event_type, wanted.campaign)
+        check_names(site.session, site.stage, wanted)
     person = bool(text) and by == "recipient"
     view = Messages(
         [row_of(message) for message in page.messages],
