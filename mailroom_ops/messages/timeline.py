@@ -10,6 +10,8 @@ from mailroom.clock import epoch
 from mailroom.ledger.reader import FORGOTTEN, READY, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
 
+FEW = 5
+"""Maximum number of recipients who are shown one by one, whatever became of their mail."""
 _GOOD = ("sent", "delivered", "opened", "clicked", "read")
 _BAD = ("failed", "bounced", "complained", "undelivered")
 _TOLD = (
@@ -106,9 +108,11 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
             kind = _kind(str(entry.get("status")))
             yield Step(str(entry["at"]), "callback", _callback(name, entry), kind)
     for recipient, entry in found.recipients.items():
+        if len(found.recipients) > FEW and entry.get("status") not in _BAD:
+            continue  # the recipients' own list has the others
         # That the provider accepted the message is one fact, not one for each of them.
-        news = {name: at for name, at in entry.items() if name != "sentAt"}
-        yield from _told(news, f"to {recipient}, reported by {provider}")
+        reports = {name: at for name, at in entry.items() if name != "sentAt"}
+        yield from _told(reports, f"to {recipient}, reported by {provider}")
 
 
 def _life(found: MessageStatus) -> list[dict[str, Any]]:

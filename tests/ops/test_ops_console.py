@@ -20,7 +20,7 @@ from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.console import browser as browser
 from tests.support.ops.console import stage as stage
-from tests.support.ops.message import Stage, deployed
+from tests.support.ops.message import Stage, deployed, many
 from tests.support.ops.repair import RepairStage
 from tests.support.ops.search import index
 from tests.support.pipeline.items import mail
@@ -156,6 +156,19 @@ def test_a_failed_message_says_why_and_what_to_do(stage: RepairStage, browser: B
     assert "mailroom " not in words  # a button stands where a command would
     assert "Dear Ada Lovelace" in words
     assert '"first_name": "Ada"' in words
+
+
+def test_of_many_recipients_those_that_something_went_wrong_for_stand_first_with_their_pages(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.know("m", status="bounced", to=["a@example.com"], recipients=many(), completedAt=1)
+    page = message(browser, "m")
+    assert "46 delivered, 1 bounced, 1 complained, 1 without a report" in page.words
+    wrong, others = page.text.split("The other 47")
+    for who in ("bob", "eve"):
+        assert f'href="/people?recipient={who}%40example.com">{who}@example.com</a>' in wrong
+    assert ("p7@example.com" in wrong, "p7@example.com" in others) == (False, True)
+    assert "What keeps a@example.com" not in page.words
 
 
 def test_a_mail_is_in_a_frame_that_can_do_nothing(stage: RepairStage, browser: Browser) -> None:

@@ -63,6 +63,8 @@ class Message(View, frozen=True):
     campaign: str
     followed_by: list[MessageStatus]
     advice: list[str]
+    rest: dict[str, dict[str, Any]]
+    """Entries of the recipients for whom nothing went wrong, by address."""
     listed: list[str]
     """Recipients who may get nothing more."""
     meaning: str
@@ -118,7 +120,8 @@ def show(site: Site, asked: Asked) -> Answer:
         campaign=run_of(message.id)[0],
         followed_by=_followed_by(site, message),
         advice=list(steps),
-        listed=_recipients(message)[:3] if message.status in _LISTED else [],
+        rest={who: entry for who, entry in view.recipients.items() if who not in view.wrong},
+        listed=_recipients(message) if message.status in _LISTED and not message.recipients else [],
         meaning=meaning(message),
         steps=timeline(message, now),
         request=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
