@@ -1,6 +1,7 @@
 """Names in filters: a misspelt name would make an empty list that looks like good news."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, get_args
 
 from mailroom.campaigns.runs import Runs
@@ -23,10 +24,8 @@ def check_names(
     A list with messages needs no check: faulty messages name unknown channels, and old ones name campaigns of
     the past.
     """
-    for field, value, values in (
-        ("status", wanted.status, statuses),
-        ("channel", wanted.event_type, CONTRACTS),
-    ):
+    names = {"status": (wanted.status, statuses), "channel": (wanted.event_type, CONTRACTS)}
+    for field, (value, values) in names.items():
         if value and value not in values:
             raise Refused(f"{field}: {value!r:.40} is not one of {', '.join(values)}.")
     campaign = wanted.campaign
@@ -34,14 +33,12 @@ def check_names(
         return
     client, (name, _, run) = session.client("dynamodb"), campaign.partition("#")
     runs = Runs(client, stage_name(stage, "campaign-runs"))
-    try:
-        latest = [known.run for known in runs.of_campaign(name)]
-        missing = bool(latest and run) and runs.read(name, run) is None
-    except client.exceptions.ResourceNotFoundException:  # a stage without campaigns
-        latest, missing = [], False
-    if missing:
+    latest: list[str] = []
+    with suppress(client.exceptions.ResourceNotFoundException):  # a stage without campaigns
+        latest = [entry.run for entry in runs.of_campaign(name)]
+    if latest and run and runs.read(name, run) is None:
         raise Refused(f"campaign: {name} has no run {run!r:.60} in {stage}; use {', '.join(latest)}.")
-    names = sorted(path.parent.name for path in CAMPAIGNS.glob(f"*/{CAMPAIGN_FILE}"))
-    if not latest and (run or name not in names):
-        listing = ", ".join(names) or "none"
+    campaigns = sorted(path.parent.name for path in CAMPAIGNS.glob(f"*/{CAMPAIGN_FILE}"))
+    if not latest and (run or name not in campaigns):
+        listing = ", ".join(campaigns) or "none"
         raise Refused(f"campaign: {campaign!r:.60} had no run in {stage}; this folder has: {listing}.")

@@ -52,7 +52,7 @@ NO_SEARCH = (
 )
 
 PARTS = "Of addresses and numbers the search has hashes alone: type the whole one, not a part."
-By = Literal["id", "recipient", "part"]
+By = Literal["newest", "id", "recipient", "part"]
 """How a text finds messages; `part`: in ids, or as the provider's id, among the newest messages."""
 _MESSAGE_ID_OF_SES = re.compile(r"^<?([^@<>\s]+)@(?:[\w-]+\.)?amazonses\.com>?$")
 
@@ -106,6 +106,7 @@ class FoundAnswer(Struct, frozen=True):
     """The answer of `find` and `list`: the newest first."""
 
     stage: str
+    by: By
     messages: list[MessageRow]
     more: bool
     cursor: str | None
@@ -134,14 +135,7 @@ def list_(
 
     Example: mailroom list --status bounced --stage prod
     """
-    wanted = Filter(channel, status, template, campaign)
-    with aws_faults(stage):
-        session = aws_session()
-        finder = finder_of(session, stage, time.time)
-        with errors.status("reading the ledger"):
-            answer = _answer(session, stage, page_of(session, stage, finder, "", wanted, cursor)[0], wanted)
-    show = partial(_show, which=f"in {stage}", whole_answer=wanted != ANY and not cursor)
-    print_answer(answer, show, as_json=as_json)
+    _print(stage, "", Filter(channel, status, template, campaign), cursor, as_json=as_json)
 
 
 def find(
@@ -164,18 +158,21 @@ def find(
     Example: mailroom find ada@example.com --stage prod
     """
     wanted = Filter(channel, status, template, campaign)
+    answer = _print(stage, text, wanted, cursor, as_json=as_json)
+    raise typer.Exit(0 if answer.messages or answer.more else 1)
+
+
+def _print(stage: str, text: str, wanted: Filter, cursor: str, *, as_json: bool) -> FoundAnswer:
     with aws_faults(stage):
         session = aws_session()
         finder = finder_of(session, stage, time.time)
+        if finder is None:
+            raise Refused(NO_SEARCH.format(stage=stage))
         with errors.status("reading the ledger"):
-            page, by = page_of(session, stage, finder, text, wanted, cursor)
-            answer = _answer(session, stage, page, wanted)
-    which = f"with {text} in an id" if by == "part" else f"to {text}"
-    show = partial(_show, which=f"{which} in {stage}", whole_answer=wanted != ANY and not cursor)
+            answer = look_up(session, stage, finder, text, wanted, cursor)
+    show = partial(_show, text=text, filtered=wanted != ANY and not cursor)
     print_answer(answer, show, as_json=as_json)
-    if by == "part" and not answer.messages and not as_json:
-        print_line(PARTS)
-    raise typer.Exit(0 if answer.messages or answer.more else 1)
+    return answer
 
 
 class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
@@ -240,11 +237,11 @@ def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] 
     return known, Rows(CachedSecret(session.client("secretsmanager"), known.search_key_name, time.time))
 
 
-def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder:
-    """Return the finder of a stage. Raises NotDeployed, and Refused if the stage has no search."""
+def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | None:
+    """Return the finder of a stage, or None without search. Raises NotDeployed."""
     search = search_of(session, stage)
     if search is None:
-        raise Refused(NO_SEARCH.format(stage=stage))
+        return None
     known, rows = search
     dynamodb = session.client("dynamodb")
     region, ttl = known.default_region, known.ledger_ttl_seconds
@@ -258,11 +255,24 @@ def with_id(session: "boto3.Session", stage: str, id_: str, wanted: Filter) -> l
     return [each for each in reader_of(session, stage).find(id_) if wanted.takes(each)]
 
 
-def page_of(
+def look_up(
+    session: "boto3.Session", stage: str, finder: Finder | None, text: str, wanted: Filter, cursor: str
+) -> FoundAnswer:
+    """Return a page of the messages that a text finds, or of all without a text. Raises Refused for an
+    invalid cursor, and for a filter with a name that does not exist."""
+    page, by = _page(session, stage, finder, text, wanted, cursor)
+    rows = [row_of(message) for message in page.messages]
+    queued_count = None
+    if not (rows or page.cursor):
+        check_names(session, stage, wanted)
+        queued_count = queued(session, stage)
+    cursor_after, reached = page.cursor, page.looked_back_to
+    return FoundAnswer(stage, by, rows, cursor_after is not None, cursor_after, reached, queued_count)
+
+
+def _page(
     session: "boto3.Session", stage: str, finder: Finder | None, text: str, wanted: Filter, cursor: str
 ) -> tuple[FoundPage, By]:
-    """Return a page of the messages that a text finds, and how it does; of all messages without a text.
-    Raises Refused for an invalid cursor or status."""
     text = _MESSAGE_ID_OF_SES.sub(r"\1", text)
     reference = Reference.found_in(text)
     ids = [text] if reference is None else [text, reference.id]
@@ -270,8 +280,10 @@ def page_of(
     if finder is None:
         return FoundPage(by_id, None), "id"
     try:
-        page = finder.to(text, wanted, cursor) if text else finder.newest(wanted, cursor)
-        if text and not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
+        if not text:
+            return finder.newest(wanted, cursor), "newest"
+        page = finder.to(text, wanted, cursor)
+        if not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
             return finder.newest(Containing(**structs.asdict(wanted), text=text), cursor), "part"
     except Invalid as fault:
         raise Refused(f"{fault}.") from None
@@ -294,15 +306,6 @@ def row_of(message: MessageStatus) -> MessageRow:
     return structs.replace(row, put_at=times.get("putAt"), dead_lettered_at=times.get("dead_lettered_at"))
 
 
-def _answer(session: "boto3.Session", stage: str, page: FoundPage, wanted: Filter) -> FoundAnswer:
-    rows = [row_of(message) for message in page.messages]
-    empty = not (rows or page.cursor)
-    if empty:
-        check_names(session, stage, wanted)
-    count = queued(session, stage) if empty else None
-    return FoundAnswer(stage, rows, page.cursor is not None, page.cursor, page.looked_back_to, count)
-
-
 def _cells(message: MessageRow) -> tuple[str | Text, ...]:
     put_at = short(message.put_at).removesuffix(" UTC") if message.put_at else ""
     lines = dict.fromkeys((message.headline, f"to {message.recipient}", message.id))
@@ -310,16 +313,19 @@ def _cells(message: MessageRow) -> tuple[str | Text, ...]:
     return put_at, message.event_type, status, Text("\n").join(map(plain, lines))
 
 
-def _show(answer: FoundAnswer, *, which: str, whole_answer: bool) -> None:
+def _show(answer: FoundAnswer, *, text: str, filtered: bool) -> None:
     columns = (whole("put (UTC)"), whole("channel"), whole("status"), fold("message", ratio=1))
     if answer.messages:
         screen.print(table_of(*columns, rows=map(_cells, answer.messages)))
     count = f"{len(answer.messages):,}" if answer.messages else "No"
-    if answer.messages and whole_answer and not answer.cursor:
+    if answer.messages and filtered and not answer.cursor:
         count += f" of {count}"
-    sentence = f"{count} {'message' if count == '1' else 'messages'} {which}"
+    which = {"newest": "", "part": f" with {text} in an id"}.get(answer.by, f" to {text}")
+    sentence = f"{count} {'message' if count == '1' else 'messages'}{which} in {answer.stage}"
     if answer.looked_back_to and len(answer.messages) < PAGE:
         sentence += f", looked back to {short(answer.looked_back_to)}"
     screen.print(plain(f"{sentence}{unlisted(answer.queued)}."), soft_wrap=True)
     if answer.cursor:
         screen.print(plain(f"More: --cursor {answer.cursor}"), soft_wrap=True)
+    if answer.by == "part" and not answer.messages:
+        print_line(PARTS)

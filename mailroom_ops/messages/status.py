@@ -65,7 +65,7 @@ class MessageView(MessageStatus):
     def wrong(self) -> dict[str, dict[str, Any]]:
         """Entries of the recipients for whom something went wrong, by address."""
         statuses = (*FAILED, "suppressed")
-        return {who: entry for who, entry in self.recipients.items() if entry.get("status") in statuses}
+        return {to: entry for to, entry in self.recipients.items() if entry.get("status") in statuses}
 
     @property
     def counts(self) -> str:
@@ -100,21 +100,18 @@ def status(
         session = aws_session()
         reader = reader_of(session, stage)
         found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
-        deleted = {each.event_type for each in found if is_deleted(reader, each)}
-        turns = {each.event_type: turn_of(session, stage, each) for each in found}
-        previews = {each.event_type: look(session, stage, reader, each) for each in found}
-    now = time.time()
-    views = [
-        view_of(
-            each,
-            stage,
-            now,
-            deleted=each.event_type in deleted,
-            turn=turns[each.event_type],
-            preview=previews[each.event_type],
-        )
-        for each in found
-    ]
+        now = time.time()
+        views = [
+            view_of(
+                message,
+                stage,
+                now,
+                deleted=is_deleted(reader, message),
+                turn=turn_of(session, stage, message),
+                preview=look(session, stage, reader, message),
+            )
+            for message in found
+        ]
     if as_json:
         print_json(Status(id_, stage, views))
     elif found:

@@ -3,11 +3,9 @@
 import re
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from mailroom.message.address import bare, forms_of, to_e164
 from mailroom_ops.screen import Refused
-from mailroom_ops.stage import function_settings, name
+from mailroom_ops.stage import function_variables, name
 
 if TYPE_CHECKING:
     import boto3
@@ -16,19 +14,13 @@ _NATIONAL = re.compile(r"[\d\s().\-/]+")
 """A number without its country."""
 
 
-class _Dispatch(Struct, frozen=True, rename="upper"):
-    """Variable of `dispatch` with the region in which numbers without their country are dialled."""
-
-    default_region: str = ""
-
-
 def forms_at(session: "boto3.Session", stage: str, typed: str) -> tuple[str, ...]:
     """Return the forms of a recipient, the canonical form first: see `forms_of`. Only a number without its
     country asks AWS for the region of the stage. Raises NotDeployed."""
     region = ""
     if _NATIONAL.fullmatch(typed):
-        functions = session.client("lambda")
-        region = function_settings(functions, name(stage, "dispatch"), _Dispatch).default_region
+        variables = function_variables(session.client("lambda"), name(stage, "dispatch"))
+        region = variables.get("DEFAULT_REGION", "")
     return forms_of(typed, region)
 
 
@@ -40,9 +32,5 @@ def canonical_at(session: "boto3.Session", stage: str, typed: str, channel: str 
     try:
         return {"mail": bare, "sms": to_e164}.get(kind, str)(form)
     except ValueError as fault:
-        if channel:
-            raise Refused(f"{form!r:.80} {fault}") from None
-    raise Refused(
-        f"{form!r:.80} is not a recipient; use a mail address, a number such as +16175551234, or an "
-        "endpoint's ARN."
-    )
+        anybody = "is not a recipient; use a mail address, a number such as +16175551234, or an ARN."
+        raise Refused(f"{form!r:.80} {fault if channel else anybody}") from None

@@ -53,6 +53,7 @@ def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None
     assert "1 message to ada@example.com in dev." in result.stdout
     assert answer(run("find", "ada@example.com", "--json")) == {
         "stage": "dev",
+        "by": "recipient",
         "messages": [
             {
                 "put_at": "2026-11-21T09:00:00.000Z",

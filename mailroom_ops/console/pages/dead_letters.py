@@ -7,12 +7,7 @@ from functools import partial
 
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
-from mailroom_ops.dead_letters.command import (
-    DeadLetterCounts,
-    DeadLettersShown,
-    count_letters,
-    find_letters,
-)
+from mailroom_ops.dead_letters.command import DeadLetterCounts, DeadLettersShown, count_letters, find_letters
 from mailroom_ops.dead_letters.queues import DeadQueues
 from mailroom_ops.repair.dead_letters import Redrive, Redriven
 from mailroom_ops.screen import Refused

@@ -1,9 +1,10 @@
 """What went wrong: failed, bounced, undelivered and complained, as bars that filter, and the newest one by
 one."""
 
+import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -132,15 +133,10 @@ def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
     return found, more
 
 
-def newest(items: Iterable[dict[str, Any]], wanted: FailureFilter, most: int) -> tuple[list[Failure], bool]:
-    """Those that are wanted among the first so many, and whether there are others behind."""
-    found: list[Failure] = []
-    for at, item in enumerate(items):
-        if at == most:
-            return found, True
-        failure = failure_of(item, full=True)
-        found += [failure] if wanted.takes(failure) else []
-    return found, False
+def newest(items: Iterator[dict[str, Any]], wanted: FailureFilter, most: int) -> tuple[list[Failure], bool]:
+    """Return the failures that a filter takes among the first items, and whether there are other items."""
+    listed = [failure_of(item, full=True) for item in itertools.islice(items, most)]
+    return [failure for failure in listed if wanted.takes(failure)], next(items, None) is not None
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:

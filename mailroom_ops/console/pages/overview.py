@@ -80,20 +80,19 @@ class Rate(Struct, frozen=True):
 
     name: str
     status: str
-    part: float
+    count: int
+    mails: int
     limit: float | None = None
+
+    @property
+    def part(self) -> float:
+        """Part of the mails that ended so."""
+        return self.count / self.mails
 
     @property
     def high(self) -> bool:
         """Whether SES would look into it."""
         return self.limit is not None and self.part >= self.limit
-
-
-class Rates(Struct, frozen=True):
-    """What became of the newest mails that were accepted."""
-
-    mails: int
-    rates: list[Rate]
 
 
 class Overview(View, frozen=True):
@@ -108,7 +107,8 @@ class Overview(View, frozen=True):
     wrong: int
     more_wrong: bool
     """Whether more went wrong than were counted."""
-    rates: Rates | None
+    rates: list[Rate]
+    """Rates of the newest mails that were accepted; empty if nobody can tell them."""
 
 
 def show(site: Site, _: Asked) -> Answer:
@@ -183,24 +183,21 @@ def _wrong(site: Site, channels: Sequence[str]) -> tuple[Counter[str], bool]:
     return Counter(each.event_type for each in failures), more
 
 
-def _rates(site: Site) -> Rates | None:
-    """What became of the newest mails, without the provider's own figures; None: nobody can tell."""
+def _rates(site: Site) -> list[Rate]:
+    """Return the rates of the newest mails by the ledger, which has none of the provider's own figures."""
     finder = finder_at(site)
     if finder is None:
-        return None
+        return []
     counts = Counter(mail.status for mail in finder.newest(_Accepted(), most=SAMPLE).messages)
     accepted = counts.total()
     if not accepted:
-        return None
+        return []
     delivered = counts["delivered"] + counts["complained"]
-    return Rates(
-        accepted,
-        [
-            Rate("delivered", "delivered", delivered / accepted),
-            Rate("bounced", "bounced", counts["bounced"] / accepted, BOUNCE_RATE),
-            Rate("complaints", "complained", counts["complained"] / accepted, COMPLAINT_RATE),
-        ],
-    )
+    return [
+        Rate("delivered", "delivered", delivered, accepted),
+        Rate("bounced", "bounced", counts["bounced"], accepted, BOUNCE_RATE),
+        Rate("complaints", "complained", counts["complained"], accepted, COMPLAINT_RATE),
+    ]
 
 
 def _sum(counts: Iterable[list[int]]) -> list[int]:

@@ -18,8 +18,8 @@ LISTED = 10
 class Change(Struct, frozen=True):
     """A change of what keeps messages from a person."""
 
-    make: Callable[[Site, Asked], str]
-    """Make the change. Return "failed" if the mail provider's own list could not be changed, else ""."""
+    make: Callable[[Site, Asked], object]
+    """Make the change. Return "failed" if the mail provider's own list could not be changed."""
     needs: tuple[str, ...]
     """Fields of the form that must not be empty."""
     button: str
@@ -93,7 +93,8 @@ def change(site: Site, asked: Asked) -> Answer:
         sentences += [_PROVIDERS_LIST] if what == "lift" and asked["channel"] == "mail" else []
         return Shown(PeopleChange(who, what, plan.button, sentences), f"{plan.button} {who}?")
     done = {"recipient": who, "done": what, "channel": asked["channel"], "topic": asked.typed("topic")}
-    return Goto(link("/people", **done, ses=plan.make(site, asked)))
+    failed = plan.make(site, asked) == "failed"
+    return Goto(link("/people", **done, ses="failed" if failed else ""))
 
 
 def erase(site: Site, asked: Asked) -> Answer:
@@ -130,21 +131,6 @@ def _lift(site: Site, asked: Asked) -> str:
     return ses
 
 
-def _suppress(site: Site, asked: Asked) -> str:
-    _lists(site).add(asked.typed("recipient"), asked["channel"], asked["why"])
-    return ""
-
-
-def _opt_in(site: Site, asked: Asked) -> str:
-    _opt_outs(site).opt_in(asked.typed("recipient"), asked.typed("topic"))
-    return ""
-
-
-def _opt_out(site: Site, asked: Asked) -> str:
-    _opt_outs(site).opt_out(asked.typed("recipient"), asked.typed("topic"))
-    return ""
-
-
 _CHANGES = {
     "lift": Change(
         _lift,
@@ -154,21 +140,21 @@ _CHANGES = {
         "{who} gets {channel} again.",
     ),
     "suppress": Change(
-        _suppress,
+        lambda site, asked: _lists(site).add(asked.typed("recipient"), asked["channel"], asked["why"]),
         ("channel", "why"),
         "Suppress",
         "No {channel} of this stage goes to {who} any more, until somebody lifts that.",
         "{who} gets no {channel} any more.",
     ),
     "opt-in": Change(
-        _opt_in,
+        lambda site, asked: _opt_outs(site).opt_in(asked.typed("recipient"), asked.typed("topic")),
         ("topic",),
         "Opt in",
         "{who} gets messages of the topic {topic} again. Do so only if they have asked for it.",
         "{who} gets {topic} again.",
     ),
     "opt-out": Change(
-        _opt_out,
+        lambda site, asked: _opt_outs(site).opt_out(asked.typed("recipient"), asked.typed("topic")),
         ("topic",),
         "Opt out",
         "{who} gets no message of the topic {topic} any more.",
