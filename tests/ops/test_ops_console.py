@@ -483,6 +483,23 @@ def test_a_fax_that_nobody_can_end_is_ended_as_was_chosen(stage: RepairStage, br
     assert stage.ledger("f", "fax")["status"] == "failed"
 
 
+def test_only_a_message_whose_outcome_nobody_knows_can_be_ended_beside_its_other_cure(
+    stage: RepairStage, browser: Browser
+) -> None:
+    old = round(time.time() * 1000) - 2 * DAY_MS
+    stage.know("paused", status="sending", dead_lettered_at=old)
+    stage.know("doubt", status="sending", dead_lettered_at=old, unsettled_tries={f"{old} a"})
+    for id_ in ("paused", "doubt"):
+        stage.put(mail(id_))
+    paused = browser.get("/message/repair", id="paused", channel="mail")
+    assert ("End it as sent" in paused.words, "As sent:" in paused.words) == (False, False)
+    assert browser.post("/message/repair", {**paused.hidden(), "cure": "sent"}).status == 400
+    doubt = browser.get("/message/repair", id="doubt", channel="mail").text
+    cure, end = doubt.split("<details>")
+    assert ('class="primary" name="cure" value="requeue"' in cure, "danger" in cure) == (True, False)
+    assert 'class="danger" name="cure" value="sent"' in end
+
+
 def test_what_has_changed_since_it_was_shown_is_not_repaired(stage: RepairStage, browser: Browser) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
     known: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_id": "fx"}

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
@@ -28,7 +28,7 @@ from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
 from mailroom_ops.messages.timeline import Step, meaning, timeline
 from mailroom_ops.messages.waiting import turn_of
 from mailroom_ops.repair.command import FOLLOWS, SENTENCES
-from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure, Diagnosis
+from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.requeue.stage import DeployedStage
@@ -63,8 +63,6 @@ class Message(View, frozen=True):
     campaign: str
     followed_by: list[MessageStatus]
     advice: list[str]
-    rest: dict[str, dict[str, Any]]
-    """Entries of the recipients for whom nothing went wrong, by address."""
     listed: list[str]
     """Recipients who may get nothing more."""
     meaning: str
@@ -96,6 +94,8 @@ class MessageAction(View, frozen=True):
     force: bool = False
     """Whether `--force` would do it."""
     cures: dict[str, str] = field(default_factory=dict)
+    ending: Sequence[str] = ()
+    """Sentences about what follows if the message is ended by hand."""
 
 
 def show(site: Site, asked: Asked) -> Answer:
@@ -120,7 +120,6 @@ def show(site: Site, asked: Asked) -> Answer:
         campaign=run_of(message.id)[0],
         followed_by=_followed_by(site, message),
         advice=list(steps),
-        rest={who: entry for who, entry in view.recipients.items() if who not in view.wrong},
         listed=_recipients(message) if message.status in _LISTED and not message.recipients else [],
         meaning=meaning(message),
         steps=timeline(message, now),
@@ -180,8 +179,12 @@ def repair(site: Site, asked: Asked) -> Answer:
     candidates = repairs.named([MessageRef(asked["id"], asked["channel"] or None)])
     ((judged,),) = repairs.judged(candidates)
     diagnosis, message = judged
+    in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
+    # A message wrongly ended as sent is never sent, so that is offered only in doubt or without another cure.
+    offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
+    cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
     if asked.form is not None:
-        if asked["cure"] not in _cures(diagnosis):
+        if asked["cure"] not in cures:
             return _refused(asked, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
         if seen != asked["seen"]:
             return _refused(asked, "repair", "it has changed since it was shown; look again")
@@ -194,18 +197,10 @@ def repair(site: Site, asked: Asked) -> Answer:
     said = [f"It is {message.key.event_type} {asked['id']}: {SENTENCES[diagnosis.state]}."]
     if diagnosis.twice:
         said.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
-    if "end" in diagnosis.cures:
-        said.append("First ask its provider or its recipient how it ended. A later proof still corrects it.")
-        said += [f"As {each}: {follows}" for each, follows in FOLLOWS.items()]
-    elif diagnosis.not_ended:
+    ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
+    if not ending and diagnosis.not_ended:
         said.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
-    cures = _cures(diagnosis)
-    return _plan(asked, "repair", said, {"seen": seen} if cures else None, cures=cures)
-
-
-def _cures(diagnosis: Diagnosis) -> dict[str, str]:
-    """The buttons of a message that can be repaired: the name of each cure, and what it says."""
-    return {name: text for cure in diagnosis.cures for name, text in _BUTTONS[cure].items()}
+    return _plan(asked, "repair", said, {"seen": seen} if cures else None, cures=cures, ending=ending)
 
 
 def cancel(site: Site, asked: Asked) -> Answer:
