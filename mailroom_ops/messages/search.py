@@ -320,7 +320,9 @@ def _show(answer: FoundAnswer, *, text: str, filtered: bool) -> None:
     count = f"{len(answer.messages):,}" if answer.messages else "No"
     if answer.messages and filtered and not answer.cursor:
         count += f" of {count}"
-    which = {"newest": "", "part": f" with {text} in an id"}.get(answer.by, f" to {text}")
+    which = {"newest": "", "id": f" with the id {text}", "part": f" with {text} in an id"}.get(
+        answer.by, f" to {text}"
+    )
     sentence = f"{count} {'message' if count == '1' else 'messages'}{which} in {answer.stage}"
     if answer.looked_back_to and len(answer.messages) < PAGE:
         sentence += f", looked back to {short(answer.looked_back_to)}"

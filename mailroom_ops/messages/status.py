@@ -1,7 +1,6 @@
 """`status`: where a message is, what became of it, and what an operator can do about it."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +17,7 @@ from mailroom.message.message import Templated, parse
 from mailroom.message.outcome import FAILED
 from mailroom.message.unless import Condition
 from mailroom_ops.messages.advice import advice, commands
-from mailroom_ops.messages.timeline import FEW, timeline
+from mailroom_ops.messages.timeline import FEW, meaning, timeline
 from mailroom_ops.messages.waiting import SEND_AT, Turn, turn_of
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import (
@@ -66,12 +65,6 @@ class MessageView(MessageStatus):
         """Entries of the recipients for whom something went wrong, by address."""
         statuses = (*FAILED, "suppressed")
         return {to: entry for to, entry in self.recipients.items() if entry.get("status") in statuses}
-
-    @property
-    def counts(self) -> str:
-        """Numbers of recipients by status, in words."""
-        counts = Counter(entry.get("status", "without a report") for entry in self.recipients.values())
-        return ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
 
 
 class Status(Struct, frozen=True):
@@ -223,8 +216,8 @@ def show(found: MessageStatus, message: MessageView, now: float) -> None:
     if message.recipients:
         outcomes = message.recipients if len(message.recipients) <= FEW else message.wrong
         entries = (_entry(*recipient) for recipient in outcomes.items())
+        print_line(meaning(found))
         screen.print(table_of(*map(fold, ("recipients", "status", "")), rows=entries))
-        print_line(f"{message.counts}.")
     for line in message.advice:
         print_line(f"→ {line}")
 

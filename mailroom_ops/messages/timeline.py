@@ -1,5 +1,6 @@
 """A message's life as a time-line: what the ledger wrote down of it, in order, with the time between."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -56,6 +57,9 @@ _NAMES = {name: words for each in CHANNELS.values() for name, words in each.prov
 def meaning(found: MessageStatus) -> str:
     """Why a message stands where it stands, in a sentence or two."""
     channel = CHANNELS.get(found.event_type)
+    if found.recipients and found.status in _TOLD:
+        counts = Counter(entry.get("status", "without a report") for entry in found.recipients.values())
+        return f"{', '.join(f'{count:,} {status}' for status, count in counts.most_common())}."
     said = channel.sent if channel and found.status == "sent" else _MEANING.get(found.status, "")
     if found.waits_for:
         return "It may not be sent yet."

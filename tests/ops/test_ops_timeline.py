@@ -149,6 +149,9 @@ def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None
     assert of("scheduled", wait={"version": "v", "reason": "send_at"}) == "It may not be sent yet."
     assert of("scheduled") == "Its wait is over, and no worker has claimed it yet."
     assert of("a status of a later version") == ""
+    two = {"ada@example.com": {"status": "delivered"}, "bob@example.com": {}}
+    assert of("sent", recipients=two) == "1 delivered, 1 without a report."
+    assert of("sending", recipients=two) == "A worker has it, or its provider."
 
 
 def test_since_when_a_message_is_in_doubt_is_a_step() -> None:
