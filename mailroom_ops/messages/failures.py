@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 INDEX = "failures"
+AHEAD = 900
+"""Seconds by which the clock of a function may be ahead of this machine's clock."""
 MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
 
@@ -150,7 +152,7 @@ def failures(
         client = session.client("dynamodb")
         with errors.status("reading the ledger"):
             channels = [channel] if channel else list(CONTRACTS)
-            items = failed(client, stage, start, now, channels)
+            items = failed(client, stage, start, now + AHEAD, channels)
             wanted = FailureFilter(channel or "", status, template, campaign, reason)
             listed = (failure_of(item, full=full) for item in items)
             chosen = (failure for failure in listed if wanted.takes(failure))

@@ -22,7 +22,7 @@ from mailroom.message.message import MAX_ID_BYTES, Key, Reference
 from mailroom.message.outcome import FAILED
 from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
-from mailroom_ops.messages.failures import days, failed
+from mailroom_ops.messages.failures import AHEAD, days, failed
 from mailroom_ops.messages.filters import check_names
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
@@ -54,7 +54,7 @@ NO_SEARCH = (
 PARTS = "Of addresses and numbers the search has hashes alone: type the whole one, not a part."
 By = Literal["newest", "id", "recipient", "part"]
 """How a text finds messages; `part`: in ids, or as the provider's id, among the newest messages."""
-_MESSAGE_ID_OF_SES = re.compile(r"^<?([^@<>\s]+)@(?:[\w-]+\.)?amazonses\.com>?$")
+_MESSAGE_ID_OF_SES = re.compile(r"^<?([0-9a-f]{16}(?:-[0-9a-f]+)+)@(?:[\w-]+\.)?amazonses\.com>?$")
 
 Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
 Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
@@ -206,10 +206,10 @@ class StageFinder(Finder, frozen=True):
             return super().newest(wanted, cursor, most)
         wanted.check(cursor)
         begin = self.clock()
-        start = last_ms = int(cursor[:13]) if cursor else milliseconds(begin) + 1
+        start = last_ms = int(cursor[:13]) if cursor else milliseconds(begin + AHEAD)
         channels = [wanted.event_type] if wanted.event_type else list(CONTRACTS)
         messages: list[MessageStatus] = []
-        for day in days(begin - self.remembered_seconds, start / 1000):
+        for day in days(begin - self.remembered_seconds, (start - 1) / 1000):
             midnight, until = epoch(day), (last_ms - 1) / 1000
             for item in failed(self.client, self.stage, midnight, until, channels, MAX_KEYS):
                 time_ms, late = int(item["completedAt"]), self.clock() >= begin + SECONDS

@@ -102,6 +102,12 @@ def test_a_message_is_found_by_what_a_customer_or_a_provider_knows_of_it(stage: 
     assert found("find", "SM1f7d6b0e8c1a4c55a1de000000000000") == ["other"]
 
 
+def test_a_recipient_whose_domain_is_of_ses_is_no_message_id(stage: Stage) -> None:
+    know(stage, "m-1", "bounce@simulator.amazonses.com")
+    index(stage.dynamodb)
+    assert found("find", "bounce@simulator.amazonses.com") == ["m-1"]
+
+
 @pytest.mark.parametrize("text", ["ada", "@example.com", "555-1234"])
 def test_a_part_of_an_address_finds_nothing_and_the_answer_says_why(stage: Stage, text: str) -> None:
     know(stage, "m-1")
@@ -200,6 +206,31 @@ def test_what_went_wrong_is_found_behind_any_number_of_other_messages(
     assert [message["id"] for message in second["messages"]] == [f"b-{at:02}" for at in range(50, 60)]
     assert second["more"] is False
     assert "1 of 1 messages in dev." in " ".join(run("list", "--status", "failed").stdout.split())
+
+
+def test_pages_of_failures_whose_time_is_over_go_back_a_day_and_find_all(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: AT / 1000 + 3 * 86_400)
+    monkeypatch.setattr("mailroom_ops.messages.search.SECONDS", -1)
+    midnight = AT - AT % 86_400_000
+    wrong(stage, "late", "bounced", midnight)
+    wrong(stage, "early", "bounced", midnight - 1)
+    found_ids: list[str] = []
+    page = answer(run("list", "--status", "bounced", "--json"))
+    for _ in range(6):
+        found_ids += [message["id"] for message in page["messages"]]
+        page = answer(run("list", "--status", "bounced", "--cursor", page["cursor"], "--json"))
+    assert found_ids == ["late", "early"]
+
+
+@pytest.mark.parametrize("words", [("list", "--status", "bounced"), ("failures",)])
+def test_a_failure_by_a_clock_ahead_of_this_machine_is_found(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("time.time", lambda: AT / 1000 - 240)
+    wrong(stage, "b-1", "bounced")
+    assert "b-1" in run(*words).stdout
 
 
 def test_failures_of_one_moment_are_on_one_page(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

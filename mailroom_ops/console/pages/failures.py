@@ -14,7 +14,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import FAILED
 from mailroom_ops.console.pages.messages import deployed_at
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
-from mailroom_ops.messages.failures import Failure, FailureFilter, failed, failure_of, moment
+from mailroom_ops.messages.failures import AHEAD, Failure, FailureFilter, failed, failure_of, moment
 from mailroom_ops.messages.filters import check_names
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.resend.resender import Resender, ResentMessage
@@ -126,7 +126,7 @@ def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
     wanted = FailureFilter(**{name: asked[name] for name in FailureFilter.__struct_fields__})
     channels = [asked["event_type"]] if asked["event_type"] else list(CONTRACTS)
     start = moment(asked.typed("since") or "24h", now)
-    items = failed(site.client("dynamodb"), site.stage, start, now, channels, most + 1)
+    items = failed(site.client("dynamodb"), site.stage, start, now + AHEAD, channels, most + 1)
     found, more = newest(items, wanted, most)
     if not (found or more):
         check_names(site.session, site.stage, wanted, FAILED)

@@ -16,7 +16,7 @@ from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
 from mailroom_ops.doctor.stage import ConfiguredStage
-from mailroom_ops.messages.failures import FailureFilter, failed
+from mailroom_ops.messages.failures import AHEAD, FailureFilter, failed
 from mailroom_ops.stage import is_dead, prefix
 from mailroom_ops.times import speed_of
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
@@ -178,7 +178,7 @@ def _wrong(site: Site, channels: Sequence[str]) -> tuple[Counter[str], bool]:
     """How many went wrong in the last hour, by channel, as the page of failures counts them; and whether
     there are more."""
     now = site.clock()
-    found = failed(site.client("dynamodb"), site.stage, now - 3600, now, list(channels), QUICK + 1)
+    found = failed(site.client("dynamodb"), site.stage, now - 3600, now + AHEAD, list(channels), QUICK + 1)
     failures, more = newest(found, FailureFilter(), QUICK)
     return Counter(each.event_type for each in failures), more
 

@@ -104,12 +104,7 @@ def _test(tree: Any) -> Callable[[Item, Values], bool]:
             found, among = _operand(tree.attr), [_operand(each) for each in tree.possible_values]
             return lambda item, values: any(equal(found(item, values), each(item, values)) for each in among)
         case comparisons.FuncBetween():
-            value, low, high = map(_operand, (tree.attr, tree.start, tree.end))
-            at_most = _COMPARISONS[comparisons.OpLessThanOrEqual]
-            return lambda item, values: (
-                at_most(low(item, values), value(item, values))
-                and at_most(value(item, values), high(item, values))
-            )
+            return _between(tree)
     if type(tree) not in _COMPARISONS:
         unknown(f"condition {tree!r}")
     holds = _COMPARISONS[type(tree)]
@@ -118,6 +113,21 @@ def _test(tree: Any) -> Callable[[Item, Values], bool]:
     else:
         left, right = _operand(tree.lhs), _operand(tree.rhs)
     return lambda item, values: holds(left(item, values), right(item, values))
+
+
+def _between(tree: comparisons.FuncBetween) -> Callable[[Item, Values], bool]:
+    value, low, high = map(_operand, (tree.attr, tree.start, tree.end))
+    at_most = _COMPARISONS[comparisons.OpLessThanOrEqual]
+
+    def holds(item: Item, values: Values) -> bool:
+        first, last = low(item, values), high(item, values)
+        if not at_most(first, last):
+            raise Refusal(
+                "The BETWEEN operator requires upper bound to be greater than or equal to lower bound"
+            )
+        return at_most(first, value(item, values)) and at_most(value(item, values), last)
+
+    return holds
 
 
 def _operand(node: Any) -> Operand:
