@@ -11,7 +11,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const update = event.detail;
   if (!update.shouldSwap) return;
   const selection = getSelection();
-  const reading = update.target.querySelector(":focus-visible:not([id]), details[open]");
+  const reading = update.target.querySelector(":focus-visible:not([id]), details[open]:not([hx-preserve])");
   const busy = reading || (!selection.isCollapsed && selection.containsNode(update.target, true));
   if (!update.serverResponse.includes('id="live"')) location.reload();
   else if (!busy) return;
