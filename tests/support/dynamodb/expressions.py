@@ -120,12 +120,8 @@ def _between(tree: comparisons.FuncBetween) -> Callable[[Item, Values], bool]:
     at_most = _COMPARISONS[comparisons.OpLessThanOrEqual]
 
     def holds(item: Item, values: Values) -> bool:
-        first, last = low(item, values), high(item, values)
-        if not at_most(first, last):
-            raise Refusal(
-                "The BETWEEN operator requires upper bound to be greater than or equal to lower bound"
-            )
-        return at_most(first, value(item, values)) and at_most(value(item, values), last)
+        between = value(item, values)
+        return at_most(low(item, values), between) and at_most(between, high(item, values))
 
     return holds
 
