@@ -1,18 +1,21 @@
 """Work that takes longer than a page: in a thread of its own, which pages ask how far it is."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mailroom_ops.screen import aws_fault_types, sentences_of
 
 
 class Job:
-    """`sentences` say why it has ended badly ([]: it has not). `stopping`: it should end soon."""
+    """Work of one kind. A page shows its attributes while it runs, and after its end."""
+
+    sentences: Sequence[str] = ()
+    """Sentences about the fault that has ended it; empty without a fault."""
+    stopping = False
+    """Whether it should end soon."""
 
     def __init__(self, stage: str) -> None:
         self.stage = stage
-        self.sentences: list[str] = []
-        self.stopping = False
 
     @property
     def running(self) -> bool:

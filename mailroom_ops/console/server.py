@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 import uvicorn
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
+from msgspec import structs
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -34,7 +35,7 @@ from mailroom_ops.console.pages import (
     people,
     templates,
 )
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, View, link
 from mailroom_ops.requeue.stage import DeployedStage
 from mailroom_ops.screen import Refused, aws_fault_types, percent, print_line, sentences_of
 from mailroom_ops.terminal import printable
@@ -124,8 +125,32 @@ def serve(session: "boto3.Session", stage: str, port: int, *, browser: bool) -> 
                 job.stopping = True
 
 
+class Refusal(View, frozen=True):
+    """Values of the page about a fault."""
+
+    sentences: list[str]
+    unsure: bool
+    """Whether something may have been done all the same."""
+
+
 def application(site: Site, home: str) -> ASGIApp:
     """The application, without its guard. Its links begin with `home`, the path that its pages are below."""
+    environment = environment_of(site, home)
+    routes = [_route(site, environment, page) for page in PAGES if site.stage == "local" or not page.local]
+
+    async def fault(_: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            answer = _refusal([_NOT_THERE.get(error.status_code, error.detail)], error.status_code)
+        else:
+            answer = _refusal(["The console has a fault. Its terminal says which."], 500)
+        return _rendered(site, environment, PAGES[0], Asked(), answer)
+
+    handlers: Any = {HTTPException: fault, Exception: fault}
+    return Starlette(routes=[*routes, Route("/assets/{name}", _asset)], exception_handlers=handlers)
+
+
+def environment_of(site: Site, home: str) -> Environment:
+    """Return the templates, with what each of them sees besides its view."""
 
     def located(path: str, /, **query: str | None) -> str:
         return home + link(path, **query)
@@ -147,8 +172,7 @@ def application(site: Site, home: str) -> ASGIApp:
         "figure": lambda count: f"{count:,}",
         "exact": escape,
     }
-    pages = [each for each in PAGES if site.stage == "local" or not each.local]
-    menu = [each for each in pages if each.menu]
+    menu = [page for page in PAGES if page.menu and (site.stage == "local" or not page.local)]
     environment.globals |= {
         "stage": site.stage,
         "menu": menu,
@@ -156,17 +180,7 @@ def application(site: Site, home: str) -> ASGIApp:
         "htmx": _HTMX,
         "most_shown": _MOST_SHOWN,
     }
-    routes = [_route(site, environment, page) for page in pages]
-
-    async def fault(_: Request, error: Exception) -> Response:
-        if isinstance(error, HTTPException):
-            answer = _refusal([_NOT_THERE.get(error.status_code, error.detail)], error.status_code)
-        else:
-            answer = _refusal(["The console has a fault. Its terminal says which."], 500)
-        return _rendered(site, environment, PAGES[0], Asked(), answer)
-
-    handlers: Any = {HTTPException: fault, Exception: fault}
-    return Starlette(routes=[*routes, Route("/assets/{name}", _asset)], exception_handlers=handlers)
+    return environment
 
 
 def _route(site: Site, environment: Environment, page: Page) -> Route:
@@ -197,20 +211,15 @@ def _respond(site: Site, environment: Environment, page: Page, asked: Asked, hom
 
 
 def _rendered(site: Site, environment: Environment, page: Page, asked: Asked, answer: Shown) -> Response:
-    values: dict[str, Any] = {
-        "page": page,
-        "title": answer.title or page.title,
-        "asked": asked,
-        "now": iso(site.clock()),
-        **answer.values,
-    }
-    return HTMLResponse(environment.get_template(answer.template).render(values), answer.status)
+    title, view = answer.title or page.title, structs.asdict(answer.view)
+    text = environment.get_template(answer.view.file_name()).render(
+        view, page=page, title=title, asked=asked, now=iso(site.clock())
+    )
+    return HTMLResponse(text, answer.status)
 
 
 def _refusal(sentences: list[str], status: int, *, unsure: bool = False) -> Shown:
-    """What did not work, and why. `unsure`: something may have been done all the same."""
-    values = {"sentences": sentences, "unsure": unsure}
-    return Shown(template="refused.html", title="That did not work", values=values, status=status)
+    return Shown(Refusal(sentences, unsure), "That did not work", status)
 
 
 def _inert(html: str) -> str:

@@ -1,5 +1,6 @@
 """What a page of the console is given, and what it answers. Neither knows the web framework."""
 
+import re
 import threading
 import time
 from collections import defaultdict
@@ -10,11 +11,13 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from mailroom.clock import Clock
+from mailroom_ops.console.job import Job
 
 if TYPE_CHECKING:
     import boto3
 
 T = TypeVar("T")
+J = TypeVar("J", bound=Job)
 KEPT_SECONDS = 60.0
 """For how long clients and a stage's settings are kept. Then a new deployment is seen."""
 
@@ -47,11 +50,20 @@ class Asked(Struct, frozen=True):
         return {**self.query, **other}
 
 
-class Shown(Struct, frozen=True, kw_only=True):
-    """A page: its template below `templates/`, what that shows, and a title of its own ("": the page's)."""
+class View(Struct, frozen=True):
+    """Values that one template shows, and no other. A subclass is named like its template: `PeopleErase` is
+    for `people_erase.html`."""
 
-    template: str
-    values: Mapping[str, Any] = {}
+    @classmethod
+    def file_name(cls) -> str:
+        """Return the file name of the template."""
+        return re.sub("(?!^)(?=[A-Z])", "_", cls.__name__).lower() + ".html"
+
+
+class Shown(Struct, frozen=True):
+    """A page: the values of its template, and a title of its own ("": the page's)."""
+
+    view: View
     title: str = ""
     status: int = 200
 
@@ -84,6 +96,11 @@ class Page(Struct, frozen=True):
     local: bool = False
     of: str = ""
 
+    @property
+    def start(self) -> str:
+        """Path of the page that leads to this one."""
+        return "/" + self.path.split("/")[1]
+
 
 class _Session:
     """A session that several threads may ask for clients. Clients are made for threads, sessions are not."""
@@ -105,8 +122,8 @@ class Site:
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self.session = cast("boto3.Session", _Session(session))
         self.stage, self.clock = stage, clock
-        self.jobs: dict[str, Any] = {}
-        """What runs on after its answer, by the name that its page gives it."""
+        self.jobs: dict[tuple[type[Job], str], Job] = {}
+        """Jobs by their kind and by the name that their page gives them."""
         self.documents: dict[str, str] = {}
         """What somebody is about to send, for a frame, by a token; the newest few."""
         self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
@@ -121,6 +138,10 @@ class Site:
                 value = make()
                 self._kept[name] = (self.clock() + seconds, value)
             return cast(T, value)
+
+    def job(self, kind: type[J], name: str) -> J | None:
+        """Return the job of a kind and a name, until another one replaces it."""
+        return cast("J | None", self.jobs.get((kind, name)))
 
     def client(self, service: str) -> Any:
         """The client of an AWS service."""

@@ -235,7 +235,7 @@ def _print(found: ShownDeadLetter) -> None:
         ("about", about),
         ("cause", f"{found.cause.code}: {found.cause.message}"),
         ("ledger", found.status or "no item"),
-        ("died after", f"{found.receives} receives, this look among them; sent {found.sent_at}"),
+        ("died after", f"{found.receives} receives, this look included; queued {found.sent_at}"),
     ]
     if found.last_error:
         said.append(("last error", f"{found.last_error.get('code')}: {found.last_error.get('message')}"))

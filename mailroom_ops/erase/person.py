@@ -9,7 +9,7 @@ from typing import Literal
 from mailroom.aws.dynamo_values import Value
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.ledger.erasure import ERASED
-from mailroom.message.address import bare, readable, spellings, to_e164
+from mailroom.message.address import bare, forms_of, readable, spellings, to_e164
 from mailroom_ops.screen import Refused
 
 Kind = Literal["mail", "number", "device", "id"]
@@ -56,7 +56,7 @@ class Person:
         self.kind: Kind = "id"
         self.recipient = typed.strip()
         if not self.channel or not self.recipient:
-            self.kind, self.recipient = _read(self.recipient)
+            self.kind, self.recipient = _read(self.recipient, region)
         self._pattern = _pattern(self.kind, self.recipient)
 
     def is_named_by(self, value: str) -> bool:
@@ -91,10 +91,11 @@ class Person:
         return self._pattern.sub(ERASED, text)
 
 
-def _read(typed: str) -> tuple[Kind, str]:
+def _read(typed: str, region: str) -> tuple[Kind, str]:
     """What has an @ is an address; the rest is a number, or else a device's token or an endpoint's ARN."""
+    form = forms_of(typed, region)[0]
     try:
-        return ("mail", bare(typed)) if "@" in typed else ("number", to_e164(typed))
+        return ("mail", bare(form)) if "@" in form else ("number", to_e164(form))
     except ValueError:
         if "@" not in typed and _DEVICE.fullmatch(typed) and not typed.lstrip("+").isdigit():
             return "device", typed

@@ -204,7 +204,8 @@ def _ended(found: MessageStatus, steps: Steps) -> Iterator[str]:
         case "suppressed", _:
             yield _SUPPRESSED.get(code, _LISTED).format(**structs.asdict(steps))
         case "bounced" | "complained", _:
-            yield f"Its recipient gets nothing more: {steps.suppressions}"
+            recipients = "Those who bounced or complained get" if found.recipients else "Its recipient gets"
+            yield f"{recipients} nothing more: {steps.suppressions}"
         case "undelivered", _:
             yield f"It was accepted and given up later. To send it once more: {resend}"
         case "cancelled", _:

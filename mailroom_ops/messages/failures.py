@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
-from msgspec import Struct, structs
+from msgspec import Struct
 from rich.text import Text
 
 from mailroom.aws.dynamo_batches import MAX_KEYS, batch_get
@@ -21,6 +21,8 @@ from mailroom.clock import epoch, iso
 from mailroom.ledger.items import where
 from mailroom.message.message import Key, run_of
 from mailroom.message.outcome import CODES, FAILED
+from mailroom.search.finder import Filter
+from mailroom_ops.messages.filters import check_names
 from mailroom_ops.messages.status import first_recipient
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import (
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 INDEX = "failures"
+AHEAD = 900
+"""Seconds by which the clock of a function may be ahead of this machine's clock."""
 MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
 
@@ -94,20 +98,13 @@ class Count(Struct, frozen=True):
     field: str = ""
 
 
-class FailureFilter(Struct, frozen=True):
-    """Which failures are wanted, by the attributes of `Failure`; "": any."""
+class FailureFilter(Filter, frozen=True):
+    """Filter of failures, by the attributes of `Failure`; an empty field takes all of them."""
 
-    status: str = ""
     reason: str = ""
     field: str = ""
-    template: str = ""
-    campaign: str = ""
     day: str = ""
-
-    def takes(self, failure: Failure) -> bool:
-        """Whether it is wanted."""
-        wanted = structs.asdict(self)
-        return all(not value or value == getattr(failure, name) for name, value in wanted.items())
+    compared: ClassVar[tuple[str, ...]] = (*Filter.compared, "reason", "field", "day")
 
 
 class FailuresAnswer(Struct, frozen=True):
@@ -129,7 +126,9 @@ def failures(
     status: Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")] = "",
     reason: Annotated[str, typer.Option(help="Only messages with this code, such as invalid.")] = "",
     template: Annotated[str, typer.Option(help="Only messages of this template.")] = "",
-    campaign: Annotated[str, typer.Option(help="Only messages of this campaign.")] = "",
+    campaign: Annotated[
+        str, typer.Option(help="Only messages of this campaign; NAME#RUN: of that run.")
+    ] = "",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many.")] = 50,
     summary: Annotated[
         bool, typer.Option("--summary", help="Count by channel, status and reason instead.")
@@ -149,16 +148,19 @@ def failures(
     now = time.time()
     with aws_faults(stage):
         start = moment(since, now)
-        client = aws_session().client("dynamodb")
+        session = aws_session()
+        client = session.client("dynamodb")
         with errors.status("reading the ledger"):
             channels = [channel] if channel else list(CONTRACTS)
-            items = failed(client, stage, start, now, channels)
-            wanted = FailureFilter(status, reason, template=template, campaign=campaign)
-            each = (failure_of(item, full=full) for item in items)
-            chosen = (one for one in each if wanted.takes(one))
+            items = failed(client, stage, start, now + AHEAD, channels)
+            wanted = FailureFilter(channel or "", status, template, campaign, reason)
+            listed = (failure_of(item, full=full) for item in items)
+            chosen = (failure for failure in listed if wanted.takes(failure))
             counts = _counted(chosen) if summary else []
-            found = [] if summary else list(itertools.islice(chosen, limit + 1))
-    answer = FailuresAnswer(stage, iso(start), found[:limit], len(found) > limit, counts)
+            newest = [] if summary else list(itertools.islice(chosen, limit + 1))
+            if not (counts or newest):
+                check_names(session, stage, wanted, FAILED)
+    answer = FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit, counts)
     print_answer(answer, partial(_show, summary=summary), as_json=as_json)
 
 
@@ -204,14 +206,15 @@ def failed(
     newest first, over all these channels. `page`: how many one call reads, where not all are wanted; None: as
     many as DynamoDB returns."""
     asked: dict[str, Any] = {} if page is None else {"Limit": page}
-    ledger, since = name(stage, "ledger"), int(start * 1000)
+    ledger = name(stage, "ledger")
+    first, last = {"N": str(int(start * 1000))}, {"N": str(round(end * 1000))}
 
     def of_day(failed_on: str) -> Iterator[dict[str, Any]]:
         pages = client.get_paginator("query").paginate(
             TableName=ledger,
             IndexName=INDEX,
-            KeyConditionExpression="failed_on = :day AND completedAt >= :start",
-            ExpressionAttributeValues={":start": {"N": str(since)}, ":day": {"S": failed_on}},
+            KeyConditionExpression="failed_on = :day AND completedAt BETWEEN :start AND :end",
+            ExpressionAttributeValues={":start": first, ":end": last, ":day": {"S": failed_on}},
             ScanIndexForward=False,
             **asked,
         )

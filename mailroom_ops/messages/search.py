@@ -1,20 +1,29 @@
 """`find` and `list`: messages by whom they are for, and the newest ones, out of the table `search`."""
 
+import re
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import typer
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich.text import Text
 
+from mailroom.aws.dynamo_batches import MAX_KEYS
 from mailroom.aws.secret import CachedSecret
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import Clock, epoch, milliseconds
 from mailroom.errors import Invalid
-from mailroom.ledger.reader import MessageStatus
-from mailroom.message.message import MAX_ID_BYTES
-from mailroom.search.finder import MOST_LOOKED_AT, Filter, Finder, FoundPage
+from mailroom.ledger.reader import MessageStatus, of_ledger
+from mailroom.message.address import bare, forms_of
+from mailroom.message.message import MAX_ID_BYTES, Key, Reference
+from mailroom.message.outcome import FAILED
+from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
+from mailroom_ops.messages.failures import AHEAD, days, failed
+from mailroom_ops.messages.filters import check_names
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
 from mailroom_ops.options import AsJson, Stage
@@ -25,6 +34,7 @@ from mailroom_ops.screen import (
     fold,
     plain,
     print_answer,
+    print_line,
     screen,
     table_of,
     whole,
@@ -41,6 +51,11 @@ NO_SEARCH = (
     "mailroom.{stage}.search true in cdk.json."
 )
 
+PARTS = "Of addresses and numbers the search has hashes alone: type the whole one, not a part."
+By = Literal["newest", "id", "recipient", "part"]
+"""How a text finds messages; `part`: in ids, or as the provider's id, among the newest messages."""
+_MESSAGE_ID_OF_SES = re.compile(r"^<?([0-9a-f]{16}(?:-[0-9a-f]+)+)@(?:[\w-]+\.)?amazonses\.com>?$")
+
 Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
 Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
 Template = Annotated[str, typer.Option(help="Only messages of this template.")]
@@ -54,9 +69,8 @@ Cursor = Annotated[str, typer.Option(help="Go on with the page after this one; t
 
 
 class MessageRow(Struct, frozen=True):
-    """One message in a list. Times are ISO 8601 in UTC; None: it has none, or the ledger does not know."""
+    """Row of a message in a list. Times are ISO 8601 in UTC, or None if the ledger does not have them."""
 
-    put_at: str | None
     id: str
     event_type: str
     status: str
@@ -66,6 +80,9 @@ class MessageRow(Struct, frozen=True):
     subject: str | None
     to: str | list[str] | None
     updated_at: str | None
+    put_at: str | None = None
+    dead_lettered_at: str | None = None
+    """Time when the queue gave the message up; None if the message is not a dead letter."""
 
     @property
     def recipient(self) -> str:
@@ -75,25 +92,29 @@ class MessageRow(Struct, frozen=True):
     @property
     def standing(self) -> str:
         """Status of the message, or what it waits for."""
+        if self.dead_lettered_at:
+            return "dead letter"
         return f"waits for {WAITS_FOR[self.waits_for]}" if self.waits_for else self.status
 
     @property
     def headline(self) -> str:
-        """What people know it by."""
+        """Name by which people know the message."""
         return self.subject or self.template or self.id
 
 
 class FoundAnswer(Struct, frozen=True):
-    """The answer of `find` and `list`: the newest first. `more`: there are others; `cursor` then asks for
-    them. `looked_at` is how many were looked at for this page. `queued`: about how many messages lie in the
-    queues and are not listed yet. They are counted only if no message was found."""
+    """The answer of `find` and `list`: the newest first."""
 
     stage: str
+    by: By
     messages: list[MessageRow]
     more: bool
     cursor: str | None
-    looked_at: int
+    """Cursor of the next page."""
+    looked_back_to: str | None
+    """Time of the oldest message that was looked at; None if all were."""
     queued: int | None
+    """Approximate number of messages in queues, which are not listed yet; counted if none was found."""
 
 
 def list_(
@@ -106,25 +127,19 @@ def list_(
     cursor: Cursor = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print the newest messages, 50 a page. With a filter, a page looks at 1,000 messages at most.
+    """Print the newest messages, 50 a page. With a filter, a page may take two seconds.
+
+    It says how far it has looked back. What went wrong is found at once.
 
     A message is in the list once a worker has claimed it, or once it waits.
 
     Example: mailroom list --status bounced --stage prod
     """
-    wanted = Filter(channel, status, template, campaign)
-    with aws_faults(stage):
-        session = aws_session()
-        finder = finder_of(session, stage)
-        with errors.status("reading the ledger"):
-            answer = _answer(session, stage, asked(partial(finder.newest, wanted, cursor)), [])
-    print_answer(answer, partial(_show, which=f"in {stage}"), as_json=as_json)
+    _print(stage, "", Filter(channel, status, template, campaign), cursor, as_json=as_json)
 
 
 def find(
-    text: Annotated[
-        str, typer.Argument(metavar="RECIPIENT", help="An address, a number, a token, or an id.")
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="An address, a number, a token, or an id.")],
     stage: Stage = "dev",
     *,
     channel: Channel = "",
@@ -136,20 +151,28 @@ def find(
 ) -> None:
     """Print the messages to somebody, the newest first, 50 a page; or the messages with an id.
 
-    All spellings of an address or a number are one recipient. A message is found once a worker has claimed
-    it, or once it waits.
+    All spellings of an address or a number are one recipient. An X-Correlation-ID is an id too. A part of an
+    id, or a provider's id, is looked for among the newest messages, for two seconds. A message is found once
+    a worker has claimed it, or once it waits.
 
     Example: mailroom find ada@example.com --stage prod
     """
     wanted = Filter(channel, status, template, campaign)
+    answer = _print(stage, text, wanted, cursor, as_json=as_json)
+    raise typer.Exit(0 if answer.messages or answer.more else 1)
+
+
+def _print(stage: str, text: str, wanted: Filter, cursor: str, *, as_json: bool) -> FoundAnswer:
     with aws_faults(stage):
         session = aws_session()
-        finder = finder_of(session, stage)
+        finder = finder_of(session, stage, time.time)
+        if finder is None:
+            raise Refused(NO_SEARCH.format(stage=stage))
         with errors.status("reading the ledger"):
-            by_id = [] if cursor else with_id(session, stage, text, wanted)
-            answer = _answer(session, stage, asked(partial(finder.to, text, wanted, cursor)), by_id)
-    print_answer(answer, partial(_show, which=f"to {text} in {stage}"), as_json=as_json)
-    raise typer.Exit(0 if answer.messages or answer.more else 1)
+            answer = look_up(session, stage, finder, text, wanted, cursor)
+    show = partial(_show, text=text, filtered=wanted != ANY and not cursor)
+    print_answer(answer, show, as_json=as_json)
+    return answer
 
 
 class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
@@ -159,24 +182,70 @@ class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
     search_table: str = ""
     search_key_name: str = ""
     default_region: str = ""
+    ledger_ttl_seconds: float = 0.0
+
+
+class Containing(Filter, frozen=True):
+    """Filter of messages whose id contains a text, or whose provider's id is the text."""
+
+    text: str = ""
+
+    def takes(self, message: MessageStatus) -> bool:
+        return super().takes(message) and (self.text in message.id or self.text == message.provider_id)
+
+
+class StageFinder(Finder, frozen=True):
+    """Finds messages of a deployed stage, and those that went wrong by the ledger's index of failures, where
+    no other messages are before them."""
+
+    stage: str = ""
+    remembered_seconds: float = 0.0
+
+    def newest(self, wanted: Filter = ANY, cursor: str = "", most: int = PAGE) -> FoundPage:
+        if wanted.status not in FAILED:
+            return super().newest(wanted, cursor, most)
+        wanted.check(cursor)
+        begin = self.clock()
+        start = last_ms = int(cursor[:13]) if cursor else milliseconds(begin + AHEAD)
+        channels = [wanted.event_type] if wanted.event_type else list(CONTRACTS)
+        messages: list[MessageStatus] = []
+        for day in days(begin - self.remembered_seconds, (start - 1) / 1000):
+            midnight, until = epoch(day), (last_ms - 1) / 1000
+            for item in failed(self.client, self.stage, midnight, until, channels, MAX_KEYS):
+                time_ms, late = int(item["completedAt"]), self.clock() >= begin + SECONDS
+                # Failures of one moment are on one page, for a cursor is a moment.
+                if time_ms < last_ms < start and (late or len(messages) >= most):
+                    return FoundPage(messages, _cursor_at(last_ms))
+                last_ms, message = time_ms, of_ledger(item)
+                messages += [message] if wanted.takes(message) else []
+            last_ms = milliseconds(midnight)
+            if self.clock() >= begin + SECONDS:
+                return FoundPage(messages, _cursor_at(last_ms))
+        return FoundPage(messages, None)
+
+
+def _cursor_at(time_ms: int) -> str:
+    """Return the cursor of the failures before a time in epoch milliseconds."""
+    return f"{time_ms:013d}#{'0' * 16}"
 
 
 def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
-    """What the stage knows of its search, and what makes its rows; None: it has none. Raises NotDeployed."""
+    """Return the facts and the rows of a stage's search, or None without search. Raises NotDeployed."""
     known = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), SearchFacts)
     if not known.search_table:
         return None
     return known, Rows(CachedSecret(session.client("secretsmanager"), known.search_key_name, time.time))
 
 
-def finder_of(session: "boto3.Session", stage: str) -> Finder:
-    """Finds messages of a stage. Raises NotDeployed, and Refused where it has no search."""
+def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | None:
+    """Return the finder of a stage, or None without search. Raises NotDeployed."""
     search = search_of(session, stage)
     if search is None:
-        raise Refused(NO_SEARCH.format(stage=stage))
+        return None
     known, rows = search
     dynamodb = session.client("dynamodb")
-    return Finder(dynamodb, known.search_table, known.ledger_table, rows, known.default_region)
+    region, ttl = known.default_region, known.ledger_ttl_seconds
+    return StageFinder(dynamodb, known.search_table, known.ledger_table, rows, region, clock, stage, ttl)
 
 
 def with_id(session: "boto3.Session", stage: str, id_: str, wanted: Filter) -> list[MessageStatus]:
@@ -186,34 +255,55 @@ def with_id(session: "boto3.Session", stage: str, id_: str, wanted: Filter) -> l
     return [each for each in reader_of(session, stage).find(id_) if wanted.takes(each)]
 
 
-def asked(ask: Callable[[], FoundPage]) -> FoundPage:
-    """What a finder answers. Raises Refused for a cursor that is none."""
+def look_up(
+    session: "boto3.Session", stage: str, finder: Finder | None, text: str, wanted: Filter, cursor: str
+) -> FoundAnswer:
+    """Return a page of the messages that a text finds, or of all without a text. Raises Refused for an
+    invalid cursor, and for a filter with a name that does not exist."""
+    page, by = _page(session, stage, finder, text, wanted, cursor)
+    rows = [row_of(message) for message in page.messages]
+    queued_count = None
+    if not (rows or page.cursor):
+        check_names(session, stage, wanted)
+        queued_count = queued(session, stage)
+    cursor_after, reached = page.cursor, page.looked_back_to
+    return FoundAnswer(stage, by, rows, cursor_after is not None, cursor_after, reached, queued_count)
+
+
+def _page(
+    session: "boto3.Session", stage: str, finder: Finder | None, text: str, wanted: Filter, cursor: str
+) -> tuple[FoundPage, By]:
+    text = _MESSAGE_ID_OF_SES.sub(r"\1", text)
+    reference = Reference.found_in(text)
+    ids = [text] if reference is None else [text, reference.id]
+    by_id = [] if cursor else [message for id_ in ids for message in with_id(session, stage, id_, wanted)]
+    if finder is None:
+        return FoundPage(by_id, None), "id"
     try:
-        return ask()
+        if not text:
+            return finder.newest(wanted, cursor), "newest"
+        page = finder.to(text, wanted, cursor)
+        if not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
+            return finder.newest(Containing(**structs.asdict(wanted), text=text), cursor), "part"
     except Invalid as fault:
-        raise Refused(f"--{fault.field}: {fault.problem}.") from None
+        raise Refused(f"{fault}.") from None
+    messages = {Key(message.id, message.event_type): message for message in (*by_id, *page.messages)}
+    return FoundPage([*messages.values()], page.cursor), "id" if by_id else "recipient"
 
 
-def row_of(found: MessageStatus) -> MessageRow:
-    """A message as lists show it."""
-    return MessageRow(
-        found.times.get("putAt"),
-        found.id,
-        found.event_type,
-        found.status,
-        found.waits_for,
-        found.template,
-        found.subject,
-        found.to,
-        found.updated_at,
-    )
+def _is_whole(text: str, region: str) -> bool:
+    """Return whether a text is a whole address or number, which no part of an id looks like."""
+    form = forms_of(text, region)[0]
+    with suppress(ValueError):
+        return form.startswith("+") or bool(bare(form))
+    return False
 
 
-def _answer(session: "boto3.Session", stage: str, page: FoundPage, first: list[MessageStatus]) -> FoundAnswer:
-    known = {(each.id, each.event_type): each for each in (*first, *page.messages)}
-    rows = [row_of(each) for each in known.values()]
-    count = None if rows or page.cursor else queued(session, stage)
-    return FoundAnswer(stage, rows, page.cursor is not None, page.cursor, page.looked_at, count)
+def row_of(message: MessageStatus) -> MessageRow:
+    """Return the row of a message in a list."""
+    row = msgspec.convert(message, MessageRow, from_attributes=True)
+    times = message.times
+    return structs.replace(row, put_at=times.get("putAt"), dead_lettered_at=times.get("dead_lettered_at"))
 
 
 def _cells(message: MessageRow) -> tuple[str | Text, ...]:
@@ -223,14 +313,21 @@ def _cells(message: MessageRow) -> tuple[str | Text, ...]:
     return put_at, message.event_type, status, Text("\n").join(map(plain, lines))
 
 
-def _show(answer: FoundAnswer, *, which: str) -> None:
+def _show(answer: FoundAnswer, *, text: str, filtered: bool) -> None:
     columns = (whole("put (UTC)"), whole("channel"), whole("status"), fold("message", ratio=1))
     if answer.messages:
         screen.print(table_of(*columns, rows=map(_cells, answer.messages)))
     count = f"{len(answer.messages):,}" if answer.messages else "No"
-    said = f"{count} {'message' if len(answer.messages) == 1 else 'messages'} {which}"
-    if answer.looked_at >= MOST_LOOKED_AT:
-        said += f" among {answer.looked_at:,} that were looked at"
-    screen.print(plain(f"{said}{unlisted(answer.queued)}."), soft_wrap=True)
+    if answer.messages and filtered and not answer.cursor:
+        count += f" of {count}"
+    which = {"newest": "", "id": f" with the id {text}", "part": f" with {text} in an id"}.get(
+        answer.by, f" to {text}"
+    )
+    sentence = f"{count} {'message' if count == '1' else 'messages'}{which} in {answer.stage}"
+    if answer.looked_back_to and len(answer.messages) < PAGE:
+        sentence += f", looked back to {short(answer.looked_back_to)}"
+    screen.print(plain(f"{sentence}{unlisted(answer.queued)}."), soft_wrap=True)
     if answer.cursor:
         screen.print(plain(f"More: --cursor {answer.cursor}"), soft_wrap=True)
+    if answer.by == "part" and not answer.messages:
+        print_line(PARTS)

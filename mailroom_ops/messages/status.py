@@ -1,11 +1,10 @@
 """`status`: where a message is, what became of it, and what an operator can do about it."""
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct, structs
@@ -15,9 +14,10 @@ from mailroom.clock import Clock, epoch
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Templated, parse
+from mailroom.message.outcome import FAILED
 from mailroom.message.unless import Condition
 from mailroom_ops.messages.advice import advice, commands
-from mailroom_ops.messages.timeline import timeline
+from mailroom_ops.messages.timeline import FEW, meaning, timeline
 from mailroom_ops.messages.waiting import SEND_AT, Turn, turn_of
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import (
@@ -49,36 +49,22 @@ STYLES = {
 }
 
 
-class MessageView(Struct, frozen=True, kw_only=True):
-    """View of a message. Times are ISO 8601 in UTC. `since` is when it came to its status, if that is known;
-    `waits_for` is the reason of its wait, and empty if it does not wait; `advice` says what the status means
-    and what to do next."""
+@dataclass(frozen=True, kw_only=True)
+class MessageView(MessageStatus):
+    """Message with what a person wants to know of it besides."""
 
-    id: str
-    event_type: str
-    status: str
     since: str | None
-    attempts: int
-    to: str | list[str] | None
-    error: dict[str, str] | None
-    trouble: dict[str, str] | None
-    provider: str | None
-    provider_id: str | None
-    template: str | None
-    template_version: int | None
-    subject: str | None
-    scheduled_for: str | None
-    waits_for: str
-    updated_at: str | None
-    times: dict[str, str]
-    details: dict[str, Any]
-    history: list[dict[str, Any]]
-    callbacks: dict[str, dict[str, Any]]
-    unless: list[dict[str, Any]]
-    recipients: dict[str, dict[str, Any]]
+    """Time when the message came to its status; None if that is not known."""
     advice: list[str]
-    unused: list[str] = []
+    """Sentences about the status, and what to do next."""
+    unused: list[str]
     """Attributes of its item that neither the channel nor the template uses."""
+
+    @property
+    def wrong(self) -> dict[str, dict[str, Any]]:
+        """Entries of the recipients for whom something went wrong, by address."""
+        statuses = (*FAILED, "suppressed")
+        return {to: entry for to, entry in self.recipients.items() if entry.get("status") in statuses}
 
 
 class Status(Struct, frozen=True):
@@ -107,21 +93,18 @@ def status(
         session = aws_session()
         reader = reader_of(session, stage)
         found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
-        deleted = {each.event_type for each in found if is_deleted(reader, each)}
-        turns = {each.event_type: turn_of(session, stage, each) for each in found}
-        previews = {each.event_type: look(session, stage, reader, each) for each in found}
-    now = time.time()
-    views = [
-        view_of(
-            each,
-            stage,
-            now,
-            deleted=each.event_type in deleted,
-            turn=turns[each.event_type],
-            preview=previews[each.event_type],
-        )
-        for each in found
-    ]
+        now = time.time()
+        views = [
+            view_of(
+                message,
+                stage,
+                now,
+                deleted=is_deleted(reader, message),
+                turn=turn_of(session, stage, message),
+                preview=look(session, stage, reader, message),
+            )
+            for message in found
+        ]
     if as_json:
         print_json(Status(id_, stage, views))
     elif found:
@@ -176,8 +159,7 @@ def view_of(
     said = list(advice(found, commands(found, stage), now, since, deleted=deleted, turn=turn))
     said += [preview.encoding_reason] if preview and preview.encoding_reason else []
     unused = preview.unused if preview else []
-    fields = {"since": since, "waits_for": found.waits_for, "advice": said, "unused": unused}
-    return msgspec.convert({**dataclasses.asdict(found), **fields}, MessageView)
+    return MessageView(**vars(found), since=since, advice=said, unused=unused)
 
 
 def first_recipient(to: str | list[str] | None) -> str:
@@ -232,7 +214,9 @@ def show(found: MessageStatus, message: MessageView, now: float) -> None:
     )
     screen.print(table_of(*map(fold, ("life", "after", "", "")), rows=life))
     if message.recipients:
-        entries = (_entry(*recipient) for recipient in message.recipients.items())
+        outcomes = message.recipients if len(message.recipients) <= FEW else message.wrong
+        entries = (_entry(*recipient) for recipient in outcomes.items())
+        print_line(meaning(found))
         screen.print(table_of(*map(fold, ("recipients", "status", "")), rows=entries))
     for line in message.advice:
         print_line(f"→ {line}")
@@ -269,5 +253,9 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
 
 def _entry(name: str, entry: Mapping[str, Any]) -> tuple[str, str, str]:
     """A recipient: its status, and all other details."""
-    more = ", ".join(f"{key} {value}" for key, value in entry.items() if key != "status")
+    more = ", ".join(
+        f"{key} {short(value) if key.endswith('At') else value}"
+        for key, value in entry.items()
+        if key not in ("status", "sentAt")
+    )
     return name, f"{entry.get('status', '')}", more

@@ -1,5 +1,6 @@
 """A message's life as a time-line: what the ledger wrote down of it, in order, with the time between."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from mailroom.clock import epoch
 from mailroom.ledger.reader import FORGOTTEN, READY, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
 
+FEW = 5
+"""Maximum number of recipients who are shown one by one, whatever became of their mail."""
 _GOOD = ("sent", "delivered", "opened", "clicked", "read")
 _BAD = ("failed", "bounced", "complained", "undelivered")
 _TOLD = (
@@ -54,6 +57,9 @@ _NAMES = {name: words for each in CHANNELS.values() for name, words in each.prov
 def meaning(found: MessageStatus) -> str:
     """Why a message stands where it stands, in a sentence or two."""
     channel = CHANNELS.get(found.event_type)
+    if found.recipients and found.status in _TOLD:
+        counts = Counter(entry.get("status", "without a report") for entry in found.recipients.values())
+        return f"{', '.join(f'{count:,} {status}' for status, count in counts.most_common())}."
     said = channel.sent if channel and found.status == "sent" else _MEANING.get(found.status, "")
     if found.waits_for:
         return "It may not be sent yet."
@@ -106,9 +112,11 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
             kind = _kind(str(entry.get("status")))
             yield Step(str(entry["at"]), "callback", _callback(name, entry), kind)
     for recipient, entry in found.recipients.items():
+        if len(found.recipients) > FEW and entry.get("status") not in _BAD:
+            continue  # the recipients' own list has the others
         # That the provider accepted the message is one fact, not one for each of them.
-        news = {name: at for name, at in entry.items() if name != "sentAt"}
-        yield from _told(news, f"to {recipient}, reported by {provider}")
+        reports = {name: at for name, at in entry.items() if name != "sentAt"}
+        yield from _told(reports, f"to {recipient}, reported by {provider}")
 
 
 def _life(found: MessageStatus) -> list[dict[str, Any]]:

@@ -9,11 +9,11 @@ from msgspec import Struct
 from mailroom.aws.dynamo_values import plain as plain_item
 from mailroom.aws.dynamo_values import string
 from mailroom.clock import iso
-from mailroom.message.address import bare, to_e164
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from mailroom_ops.options import AsJson, Stage
-from mailroom_ops.people.suppressions import Recipient, forms
-from mailroom_ops.screen import Refused, aws_faults, print_answer, print_json, print_line
+from mailroom_ops.people.recipients import canonical_at, forms_at
+from mailroom_ops.people.suppressions import Recipient
+from mailroom_ops.screen import aws_faults, print_answer, print_json, print_line
 from mailroom_ops.stage import aws_session, name
 from mailroom_ops.times import short
 
@@ -51,19 +51,22 @@ class OptOuts:
     """The opt-outs of one stage."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
+        self._session, self._stage = session, stage
         self._client = session.client("dynamodb")
         self._table = name(stage, "preferences")
         self._preferences = Preferences(self._client, self._table)
 
     def of(self, recipient: str, topic: str | None = None) -> list[OptOut]:
-        """What a recipient has opted out of, of all topics or of one, under all names that it may have."""
-        names = dict.fromkeys((*forms("mail", recipient), *forms("sms", recipient)))
-        found = [each for name in names for each in self._of(name)]
+        """Return the opt-outs of a recipient in all spellings, of all topics or of one."""
+        forms = forms_at(self._session, self._stage, recipient)
+        found = [each for form in forms for each in self._of(form)]
         return [each for each in found if topic in (None, each.topic)]
 
     def opt_out(self, recipient: str, topic: str) -> bool:
-        """Send them no more of a topic. False: they had opted out before. Raises Refused."""
-        return self._preferences.opt_out(canonical(recipient), topic, "operator")
+        """Opt a recipient out of a topic. Returns False if that was so before. Raises Refused."""
+        return self._preferences.opt_out(
+            canonical_at(self._session, self._stage, recipient), topic, "operator"
+        )
 
     def opt_in(self, recipient: str, topic: str) -> list[OptOut]:
         """Send them of a topic again. What stood there; []: they had not opted out."""
@@ -79,22 +82,6 @@ class OptOuts:
         )
         items = (opt_out_of(plain_item(item)) for page in pages for item in page["Items"])
         return [each for each in items if each is not None]
-
-
-def canonical(recipient: str) -> str:
-    """The form that messages are compared with. Raises Refused for what no message could go to."""
-    typed = recipient.strip()
-    for read in (bare, to_e164):
-        try:
-            return read(typed)
-        except ValueError:
-            continue
-    if typed.startswith("arn:"):  # a push's endpoint or topic
-        return typed
-    raise Refused(
-        f"{typed!r} is not a recipient; use a mail address, a number such as +16175551234, or an "
-        "endpoint's ARN."
-    )
 
 
 @app.command()

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso, milliseconds
-from mailroom.message.address import bare, spellings, split, to_e164
 from mailroom.message.message import Message
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops.options import AsJson, Stage, Yes
+from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.resend_account import RESEND_FAULTS, ResendAccount
 from mailroom_ops.screen import (
     Refused,
@@ -78,6 +78,11 @@ class SuppressedRecipient(Struct, frozen=True):
     detail: str
     message_id: str
 
+    @property
+    def why(self) -> str:
+        """Reason in words, after the channel's name."""
+        return WHY[self.reason]
+
 
 class SuppressionsAnswer(Struct, frozen=True):
     """The answer of `suppressions list`, the newest first, and of `suppressions show`."""
@@ -112,13 +117,23 @@ class Lists:
         return [
             found
             for channel in channels
-            for found in self._list.find(channel, forms(channel, recipient)).values()
+            for found in self._list.find(channel, self._forms(recipient)).values()
         ]
+
+    def canonical(self, channel: str, recipient: str) -> str:
+        """Return a recipient in the form that messages are compared with. Raises Refused for a text that is
+        not a recipient of the channel, and for a channel without a list."""
+        if channel not in CHANNELS:
+            raise Refused(f"channel: nobody is on the list of {channel!r:.40}; use {', '.join(CHANNELS)}.")
+        return canonical_at(self._session, self._stage, recipient, channel)
+
+    def _forms(self, recipient: str) -> tuple[str, ...]:
+        return forms_at(self._session, self._stage, recipient)
 
     def add(self, recipient: str, channel: str, why: str) -> bool:
         """Put a recipient on Mailroom's list, in the form that messages are compared with; `why` is kept.
         False: it stood there. Raises Refused for what is no recipient of the channel."""
-        form = _canonical(channel, recipient)
+        form = self.canonical(channel, recipient)
         now = milliseconds(time.time())
         return self._list.mark(Suppression(form, channel, "operator", now, _told(why, self._session)))
 
@@ -142,10 +157,10 @@ class Lists:
         """
         result: Literal["lifted", "not_listed"] = "not_listed"
         if self._resend is not None:
-            results = [self._resend.lift(address) for address in forms("mail", recipient)]
+            results = [self._resend.lift(address) for address in self._forms(recipient)]
             return "lifted" if "lifted" in results else result
         ses = self._session.client("sesv2")
-        for address in forms("mail", recipient):
+        for address in self._forms(recipient):
             with suppress(ses.exceptions.NotFoundException):
                 ses.delete_suppressed_destination(EmailAddress=address)
                 result = "lifted"
@@ -155,31 +170,6 @@ class Lists:
 def _told(why: str, session: "boto3.Session") -> str:
     """A reason, and whose it is."""
     return f"{why.strip()} ({caller(session)})".strip()
-
-
-def _canonical(channel: str, recipient: str) -> str:
-    typed = recipient.strip()
-    try:
-        if channel == "mail":
-            return bare(typed)
-        return to_e164(typed) if channel == "sms" else typed
-    except ValueError as fault:
-        raise Refused(f"{typed!r:.80} {fault}") from None
-
-
-def forms(channel: str, recipient: str) -> tuple[str, ...]:
-    """Names that a list may have for a recipient: its canonical form, and what was typed.
-
-    What was typed stays, so that an entry can be lifted however odd it is.
-    """
-    typed = recipient.strip()
-    with suppress(ValueError):
-        if channel == "mail":
-            address = split(typed)[1]
-            return tuple(dict.fromkeys((address.lower(), address)))
-        if channel == "sms":
-            return tuple(dict.fromkeys((*spellings(to_e164(typed)), typed)))
-    return (typed,)
 
 
 @app.command("list")
@@ -325,7 +315,7 @@ def _print_reasons(answer: SuppressionsAnswer) -> None:
 def _sentence(found: SuppressedRecipient) -> str:
     cause = f" Caused by message {found.message_id}." if found.message_id else ""
     detail = f" ({found.detail})" if found.detail else ""
-    since = f"since {short(found.since)}: {WHY[found.reason]}{detail}"
+    since = f"since {short(found.since)}: {found.why}{detail}"
     return f"{found.recipient} has received no {found.channel} {since}.{cause}"
 
 

@@ -279,6 +279,16 @@ def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: 
     page.wait_for_function("node => !node.isConnected", arg=kept, timeout=SECONDS)
 
 
+def test_an_update_does_not_close_the_recipients_that_somebody_has_opened(stage: Stage, page: Any) -> None:
+    stage.put(**{**mail("opened"), "to": [f"p{at}@example.com" for at in range(8)]})
+    find(page, "opened")
+    page.get_by_text("All 8").click(timeout=SECONDS)
+    with page.expect_response(lambda response: "/message" in response.url):
+        pass
+    page.wait_for_timeout(200)
+    expect(page.locator("details[open]").filter(has_text="p7@example.com")).to_have_count(1)
+
+
 def test_a_page_that_has_become_another_is_loaded_anew(stage: Stage, page: Any) -> None:
     stage.put(**mail("one-id"))
     page.goto("./message?id=one-id")

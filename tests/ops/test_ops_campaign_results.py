@@ -5,7 +5,8 @@ import json
 import re
 from typing import Any
 
-from tests.support.ops.campaign import RUN, World, run
+from mailroom_ops.console.pages.campaigns import StartJob
+from tests.support.ops.campaign import RUN, World, answers, run
 from tests.support.ops.console import Browser, Reply
 
 ENDED = {"sent": 2, "delivered": 30, "bounced": 3, "complained": 1, "failed": 2, "suppressed": 2}
@@ -87,27 +88,6 @@ def test_the_console_shows_results_that_lead_to_the_messages(world: World) -> No
     assert "Stop …" not in page.words  # nothing is left to stop
 
 
-def answers(world: World) -> None:
-    """The functions of a stage with a dry run of two recipients."""
-    item = {"id": f"weekly#{RUN}#ada", "event_type": "mail", "to": "ada@example.com", "first_name": "Ada"}
-    people = [{"key": "ada", "variables": {}}]
-    world.functions.answers = {
-        "collect": lambda _: {
-            "recipients": 2,
-            "refused": 1,
-            "faults": ["line 3"],
-            "samples": people,
-            "cursor": None,
-        },
-        "compose": lambda _: {
-            "items": [{**item, "template": "weekly", "topic": "followers"}],
-            "opted_out": [],
-            "left_out": [],
-            "failed": [],
-        },
-    }
-
-
 def test_the_console_starts_a_campaign_once_somebody_has_seen_what_it_will_do(
     world: World,
 ) -> None:
@@ -118,7 +98,7 @@ def test_the_console_starts_a_campaign_once_somebody_has_seen_what_it_will_do(
     assert "Nothing is written or sent." in first.words
     looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look"})
     assert looked.headers["location"] == "/campaigns/start?campaign=weekly&look=1"
-    browser.site.jobs["start weekly"].wait()
+    browser.site.jobs[StartJob, "weekly"].wait()
     page = browser.get(looked.headers["location"])
     now = page.hidden()["run"]
     for said in (
@@ -143,14 +123,14 @@ def test_the_console_shows_until_when_a_campaign_goes_out_if_the_day_has_a_limit
     world.limited(2, sent=0)
     browser = Browser(world.session).enter()
     looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look"})
-    browser.site.jobs["start weekly"].wait()
+    browser.site.jobs[StartJob, "weekly"].wait()
     assert "so they go out on 2 days, until 20" in browser.get(looked.headers["location"]).words
 
 
 def looked_at(browser: Browser, **run: str) -> Reply:
     """Return the page of a look that is over."""
     looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look", **run})
-    browser.site.jobs["start weekly"].wait()
+    browser.site.jobs[StartJob, "weekly"].wait()
     return browser.get(looked.headers["location"])
 
 
@@ -223,5 +203,5 @@ def test_a_dry_run_that_fails_says_why(world: World) -> None:
     world.functions.error = "Unhandled"
     browser = Browser(world.session).enter()
     looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look"})
-    browser.site.jobs["start weekly"].wait()
+    browser.site.jobs[StartJob, "weekly"].wait()
     assert "mailroom-dev-collect failed" in browser.get(looked.headers["location"]).words

@@ -12,6 +12,7 @@ import pytest
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom_ops.campaigns.dry_run import Sample
+from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.dead_letters import DeadLetterMover
 from mailroom_ops.requeue.requeuer import Requeuer
 from tests.support.fuzz.work import assert_linear_time
@@ -19,7 +20,7 @@ from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.console import browser as browser
 from tests.support.ops.console import stage as stage
-from tests.support.ops.message import Stage, deployed
+from tests.support.ops.message import Stage, deployed, many
 from tests.support.ops.repair import RepairStage
 from tests.support.ops.search import index
 from tests.support.pipeline.items import mail
@@ -155,6 +156,19 @@ def test_a_failed_message_says_why_and_what_to_do(stage: RepairStage, browser: B
     assert "mailroom " not in words  # a button stands where a command would
     assert "Dear Ada Lovelace" in words
     assert '"first_name": "Ada"' in words
+
+
+def test_of_many_recipients_those_that_something_went_wrong_for_stand_first_with_their_pages(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.know("m", status="bounced", to=["a@example.com"], recipients=many(), completedAt=1)
+    page = message(browser, "m")
+    assert "46 delivered, 1 bounced, 1 complained, 1 without a report" in page.words
+    wrong, others = page.text.split("The other 47")
+    for who in ("bob", "eve"):
+        assert f'href="/people?recipient={who}%40example.com">{who}@example.com</a>' in wrong
+    assert ("p7@example.com" in wrong, "p7@example.com" in others) == (False, True)
+    assert "What keeps a@example.com" not in page.words
 
 
 def test_a_mail_is_in_a_frame_that_can_do_nothing(stage: RepairStage, browser: Browser) -> None:
@@ -469,6 +483,23 @@ def test_a_fax_that_nobody_can_end_is_ended_as_was_chosen(stage: RepairStage, br
     assert stage.ledger("f", "fax")["status"] == "failed"
 
 
+def test_only_a_message_whose_outcome_nobody_knows_can_be_ended_beside_its_other_cure(
+    stage: RepairStage, browser: Browser
+) -> None:
+    old = round(time.time() * 1000) - 2 * DAY_MS
+    stage.know("paused", status="sending", dead_lettered_at=old)
+    stage.know("doubt", status="sending", dead_lettered_at=old, unsettled_tries={f"{old} a"})
+    for id_ in ("paused", "doubt"):
+        stage.put(mail(id_))
+    paused = browser.get("/message/repair", id="paused", channel="mail")
+    assert ("End it as sent" in paused.words, "As sent:" in paused.words) == (False, False)
+    assert browser.post("/message/repair", {**paused.hidden(), "cure": "sent"}).status == 400
+    doubt = browser.get("/message/repair", id="doubt", channel="mail").text
+    cure, end = doubt.split("<details>")
+    assert ('class="primary" name="cure" value="requeue"' in cure, "danger" in cure) == (True, False)
+    assert 'class="danger" name="cure" value="sent"' in end
+
+
 def test_what_has_changed_since_it_was_shown_is_not_repaired(stage: RepairStage, browser: Browser) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
     known: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_id": "fx"}
@@ -584,7 +615,8 @@ def test_rates_are_of_the_newest_mails_beside_what_ses_looks_into(
         status = "bounced" if at == 0 else "delivered"
         stage.know(f"m-{at}", status=status, to="ada@example.com", putAt=at + 1, ttl=9_999_999_999)
     stage.know("s", "sms", status="bounced", to="+16175551234", putAt=1, ttl=9_999_999_999)
-    stage.know("waits", status="sending", to="ada@example.com", putAt=1, ttl=9_999_999_999)
+    for at in range(501):
+        stage.know(f"w-{at}", status="scheduled", to="ada@example.com", putAt=at + 99, ttl=9_999_999_999)
     index(stage.dynamodb)
     page = browser.get("/")
     assert "90.0% delivered" in page.words
@@ -722,13 +754,15 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     assert "mail 1 0 See why" in listed.words
     looked = browser.get("/dead-letters", queue="mail").words
     assert "m mail Why" in looked
+    assert "received 1 time, this look included" in looked
+    assert "Status dead-letter" in looked
     assert "no such sender (misconfigured)" in looked
     plan = browser.get("/dead-letters/redrive", queue="mail")
     assert "about 1 dead letters of mail go back into that queue." in plan.words
     assert stage.bodies("mail") == []
     started = browser.post("/dead-letters/redrive", plan.hidden())
     assert started.headers["location"] == "/dead-letters/redrive?queue=mail&run=1"
-    browser.site.jobs["mail"].wait()
+    browser.site.jobs[RedriveJob, "mail"].wait()
     assert "Done 1 moved, 0 left." in browser.get(started.headers["location"]).words
     assert stage.bodies("mail") == [{"id": "m", "event_type": "mail"}]
     assert "There are no dead letters in dev." in browser.get("/dead-letters").words
@@ -739,7 +773,8 @@ def test_a_message_whose_dead_letter_is_gone_is_requeued_from_its_page(
 ) -> None:
     stage.know("m", status="sending", dead_lettered_at=1)
     stage.put(mail("m"))
-    assert "Repair …" in message(browser, "m").words
+    page = message(browser, "m").words
+    assert ("dead-letter mail" in page, "Repair …" in page) == (True, True)
     plan = browser.get("/message/repair", id="m", channel="mail")
     assert "Requeue it" in plan.words
     refused = browser.post("/message/repair", {**plan.hidden(), "cure": "redrive"})
@@ -773,7 +808,7 @@ def test_a_redrive_that_is_under_way_shows_how_far_it_is_and_can_be_stopped(
     assert (again.status, "on their way already" in again.words) == (400, True)
     browser.post("/dead-letters/redrive", {"queue": "mail", "stop": "1"})
     gate.set()
-    browser.site.jobs["mail"].wait()
+    browser.site.jobs[RedriveJob, "mail"].wait()
     ended = browser.get("/dead-letters/redrive", queue="mail", run="1").words
     assert "It was stopped. 20 were moved, and stay so." in ended
     assert len(stage.bodies("mail-dlq")) == 10

@@ -12,6 +12,7 @@ from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom_ops.console.pages import form
 from mailroom_ops.console.site import Asked, Goto, Shown, Site
 from mailroom_ops.schema import schema_of
+from tests.support.ops.console import values_of
 from tests.support.ops.message import MAILBOX, Stage, deployed, run
 
 HELLO = {"id": "m", "to": "ada@example.com", "subject": "It's", "text": "Hi\r\n\r\n$HOME 'x'"}
@@ -37,7 +38,7 @@ def posted(site: Site, step: str, channel: str = "mail", **fields: str) -> Any:
 def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site, channel: str) -> None:
     shown = form.show(site, Asked({"channel": channel}))
     assert isinstance(shown, Shown)
-    fields = [each.name for each in [*shown.values["first"], *shown.values["more"]]]
+    fields = [each.name for each in [*values_of(shown)["first"], *values_of(shown)["more"]]]
     # One names the same as `to`, and one is the HTTP API's own.
     left_out = {"event_type", "email", "payload_prefix"}
     assert sorted(fields) == sorted({*schema_of(channel)["properties"]} - left_out)
@@ -46,24 +47,24 @@ def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site
 def test_another_stage_than_the_local_one_begins_with_empty_fields(site: Site) -> None:
     shown = form.show(site, Asked({"channel": "mail"}))
     assert isinstance(shown, Shown)
-    assert (shown.values["values"], shown.values["examples"]) == ({}, CHANNELS["mail"].example)
+    assert (values_of(shown)["values"], values_of(shown)["examples"]) == ({}, CHANNELS["mail"].example)
 
 
 def test_what_is_shown_first_is_not_put(site: Site, stage: Stage) -> None:
     shown = posted(site, "preview", **HELLO)
-    assert shown.template == "form_preview.html"
+    assert shown.view.file_name() == "form_preview.html"
     assert stage.mailbox() == {}
 
 
 def test_both_commands_make_the_very_item_in_a_shell(site: Site, stage: Stage) -> None:
     more = {"headers": '{"X-Team": "a"}', "variables": "first_name=O'Hara\nlast_name=-x", "lane": "bulk"}
     shown = posted(site, "preview", **HELLO, **more)
-    item = json.loads(shown.values["item"])
+    item = json.loads(values_of(shown)["item"])
     assert item["text"] == HELLO["text"]
-    words = shlex.split(shown.values["put_command"])
+    words = shlex.split(values_of(shown)["put_command"])
     assert words[:5] == ["aws", "dynamodb", "put-item", "--table-name", MAILBOX]
     assert plain(json.loads(words[words.index("--item") + 1])) == item
-    program, *words = shlex.split(shown.values["send_command"])
+    program, *words = shlex.split(values_of(shown)["send_command"])
     assert (program, run(*words).exit_code) == ("mailroom", 0)
     assert stage.mailbox() == {"m": item}
 
@@ -92,7 +93,11 @@ def test_a_refusal_stands_at_its_field_and_nothing_is_put(
     site: Site, stage: Stage, step: str, wrong: dict[str, str], field: str
 ) -> None:
     shown = posted(site, step, **{**HELLO, **wrong})
-    assert (shown.template, shown.status, [*shown.values["faults"]]) == ("form.html", 400, [field])
+    assert (shown.view.file_name(), shown.status, [*values_of(shown)["faults"]]) == (
+        "form.html",
+        400,
+        [field],
+    )
     assert stage.mailbox() == {}
 
 
@@ -104,13 +109,13 @@ def test_json_that_dynamodb_does_not_take_is_refused_at_its_field(
     site: Site, stage: Stage, payload: str
 ) -> None:
     shown = posted(site, "preview", "webhook", url="https://hooks.example.com/orders", payload=payload)
-    assert (shown.status, [*shown.values["faults"]]) == (400, ["payload"])
+    assert (shown.status, [*values_of(shown)["faults"]]) == (400, ["payload"])
 
 
 def test_the_id_of_another_message_is_refused_at_its_field(site: Site, stage: Stage) -> None:
     stage.put(MAILBOX, **{**HELLO, "event_type": "mail", "text": "another"})
     shown = posted(site, "send", **HELLO)
-    assert [*shown.values["faults"]] == ["id"]
+    assert [*values_of(shown)["faults"]] == ["id"]
 
 
 @pytest.mark.parametrize(
@@ -136,5 +141,5 @@ def test_the_page_before_sending_says_whom_the_stage_may_reach(
 def test_line_breaks_of_a_form_are_plain_in_a_text_by_the_contract(site: Site, stage: Stage) -> None:
     stage.functions.environments = {**stage.functions.environments, "send-sms": {}}
     shown = posted(site, "preview", "sms", id="s", to="+16175551234", text="Hi\r\n\r\nit\u2019s you\t!")
-    assert shown.values["preview"].text == "Hi\n\nit\u2019s you !"
-    assert shown.values["preview"].encoding_reason.startswith("'\u2019' (U+2019) makes this text UCS-2")
+    assert values_of(shown)["preview"].text == "Hi\n\nit\u2019s you !"
+    assert values_of(shown)["preview"].encoding_reason.startswith("'\u2019' (U+2019) makes this text UCS-2")

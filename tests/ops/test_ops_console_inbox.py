@@ -15,9 +15,10 @@ from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import Accepted, InboxStore
 from mailroom_local.providers.webhook_receiver import WebhookReceiver
 from mailroom_ops.console.pages import inbox
-from mailroom_ops.console.site import Asked, Shown, Site
+from mailroom_ops.console.site import Asked, Site
 from mailroom_ops.screen import Refused
 from tests.support.local.served import served
+from tests.support.ops.console import values_of
 from tests.support.ops.shared import REGION
 from tests.support.unit.webhooks import KEY
 
@@ -48,9 +49,7 @@ def site() -> Iterator[Site]:
 
 def shown(site: Site, **query: str) -> dict[str, Any]:
     """The values of the page."""
-    answer = inbox.show(site, Asked(query))
-    assert isinstance(answer, Shown)
-    return dict(answer.values)
+    return values_of(inbox.show(site, Asked(query)))
 
 
 @pytest.mark.usefixtures("providers")

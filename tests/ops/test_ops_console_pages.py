@@ -85,7 +85,11 @@ def test_a_queue_has_one_redrive_and_one_stop_by_whichever_name_it_is_called(
         gate.set()
         for each in browser.site.jobs.values():
             each.wait()
-    assert (again.status, list(jobs), jobs["mail"].stopping) == (400, ["mail"], True)
+    assert (again.status, list(jobs), jobs[dead_letters.RedriveJob, "mail"].stopping) == (
+        400,
+        [(dead_letters.RedriveJob, "mail")],
+        True,
+    )
     assert "It was stopped. 10 were moved, and stay so." in browser.get(started.headers["location"]).words
 
 
@@ -107,7 +111,7 @@ def test_a_search_for_one_dead_letter_can_be_stopped(
     assert first.wait(30)
     browser.post(REDRIVE, {"queue": "mail", "stop": "1"})
     gate.set()
-    browser.site.jobs["mail"].wait()
+    browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
     assert len(calls) == 1
     assert "It was stopped. 0 were moved" in browser.get(started.headers["location"]).words
 
@@ -126,7 +130,7 @@ def test_a_redrive_that_ends_with_a_fault_says_how_many_it_moved(
 
     monkeypatch.setattr(DeadLetterMover, "_send", flaky)
     started = browser.post(REDRIVE, {"queue": "mail"})
-    browser.site.jobs["mail"].wait()
+    browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
     words = browser.get(started.headers["location"]).words
     assert "ServiceUnavailable" in words
     assert "10 were moved before that, and stay so." in words
@@ -141,7 +145,7 @@ def test_many_more_dead_letters_than_were_shown_are_shown_first(stage: RepairSta
     assert "About 13 dead letters lie there now, and 1 were shown." in refused.words
     assert (stage.bodies("mail"), browser.site.jobs) == ([], {})
     assert browser.post(REDRIVE, refused.hidden()).status == 303
-    browser.site.jobs["mail"].wait()
+    browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
     assert "Done 13 moved" in browser.get(REDRIVE, queue="mail", run="1").words
 
 
@@ -150,7 +154,7 @@ def test_a_few_more_dead_letters_than_were_shown_go_back_too(stage: RepairStage,
     plan = browser.get(REDRIVE, queue="mail")
     die(stage, 11)
     assert browser.post(REDRIVE, plan.hidden()).status == 303
-    browser.site.jobs["mail"].wait()
+    browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
     assert "Done 12 moved" in browser.get(REDRIVE, queue="mail", run="1").words
 
 

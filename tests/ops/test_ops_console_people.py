@@ -1,10 +1,13 @@
 """The console's page of a person: what keeps messages from them, what they got, and all of it erased."""
 
+import json
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from mailroom_ops.console.pages.erasing import EraseJob
+from tests.support.ops.campaign import run as cli
 from tests.support.ops.console import Browser
 from tests.support.ops.dead_letters import Stage, erasable
 from tests.support.ops.search import index
@@ -47,6 +50,32 @@ def test_what_keeps_messages_from_somebody_and_what_they_got_stands_on_one_page(
     ):
         assert said in page.words
     assert "bounced Your invoice ada@example.com" in page.words
+
+
+def test_a_number_as_it_is_dialled_is_the_same_person_on_the_page_and_in_every_command(
+    stage: Stage, browser: Browser
+) -> None:
+    number, typed = "+16175551234", "(617) 555-1234"
+    known = {"to": number, "putAt": int(time.time() * 1000), "ttl": 9_999_999_999, "completedAt": 2}
+    stage.put("ledger", id="s-1", event_type="sms", status="delivered", attempts=1, **known)
+    index(stage.dynamodb)
+    plan = browser.get("/people/change", do="suppress", recipient=typed, channel="sms", why="by phone")
+    browser.post("/people/change", plan.hidden())
+    assert cli("preferences", "opt-out", typed, "--topic", "news").exit_code == 0
+    page = browser.get("/people", recipient=typed).words
+    for sentence in ("suppressed sms since", "news since", "delivered s-1 +16175551234", "Channel sms mail"):
+        assert sentence in page
+    survey = json.loads(cli("erase", typed, "--dry-run", "--json").stdout)
+    places = {place["place"]: place["found"] for place in survey["places"]}
+    assert (places["ledger"], places["suppressions"], places["preferences"]) == (1, 1, 1)
+    assert cli("suppressions", "lift", typed, "--channel", "sms", "--yes").exit_code == 0
+    assert cli("preferences", "opt-in", typed, "--topic", "news").exit_code == 0
+
+
+def test_a_change_that_the_channel_cannot_take_is_refused_before_the_question(browser: Browser) -> None:
+    form = {"do": "suppress", "recipient": "617 555 1234", "channel": "mail", "why": "by phone"}
+    refused = browser.get("/people/change", **form)
+    assert (refused.status, "is not a mail address" in refused.words) == (400, True)
 
 
 def test_a_suppression_is_lifted_with_its_reason_after_the_page_has_said_what_follows(
@@ -105,13 +134,13 @@ def test_a_person_is_erased_once_somebody_has_seen_what_there_is_and_typed_the_r
     bounced(stage)
     assert "Nothing is changed." in browser.get("/people/erase", recipient=ADA).words
     looked = browser.post("/people/erase", {"recipient": ADA, "step": "look"})
-    browser.site.jobs[f"erase {ADA}"].wait()
+    browser.site.jobs[EraseJob, ADA].wait()
     page = browser.get(looked.headers["location"])
     assert "ledger 1 payloads 0 preferences 0 suppressions 1 search 1" in page.words
     refused = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": "bob@example.com"})
     assert (refused.status, len(stage.items("suppressions"))) == (400, 1)
     erased = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
-    browser.site.jobs[f"erase {ADA}"].wait()
+    browser.site.jobs[EraseJob, ADA].wait()
     assert f"{ADA} is erased from dev." in browser.get(erased.headers["location"]).words
     assert stage.items("suppressions") == stage.items("search") == []
     assert "to" not in stage.item("ledger", "m-1")
@@ -120,9 +149,9 @@ def test_a_person_is_erased_once_somebody_has_seen_what_there_is_and_typed_the_r
 def test_choices_are_kept_where_that_is_asked_for(stage: Stage, browser: Browser) -> None:
     bounced(stage)
     browser.post("/people/erase", {"recipient": ADA, "step": "look"})
-    browser.site.jobs[f"erase {ADA}"].wait()
+    browser.site.jobs[EraseJob, ADA].wait()
     browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA, "keep": "1"})
-    browser.site.jobs[f"erase {ADA}"].wait()
+    browser.site.jobs[EraseJob, ADA].wait()
     assert len(stage.items("suppressions")) == 1
 
 
@@ -135,5 +164,5 @@ def test_nobody_is_erased_whom_nobody_has_looked_for(stage: Stage, browser: Brow
 
 def test_what_is_no_recipient_is_refused_by_the_look(browser: Browser) -> None:
     looked = browser.post("/people/erase", {"recipient": "ada", "step": "look"})
-    browser.site.jobs["erase ada"].wait()
+    browser.site.jobs[EraseJob, "ada"].wait()
     assert "is no mail address" in browser.get(looked.headers["location"]).words

@@ -9,6 +9,7 @@ import pytest
 from mailroom_ops.console.pages import form, templates
 from mailroom_ops.console.site import Asked, Frame, Goto, Shown, Site
 from mailroom_ops.screen import Refused
+from tests.support.ops.console import values_of
 from tests.support.ops.message import Stage, deployed
 from tests.support.unit.shelf import Shelf
 
@@ -49,13 +50,13 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
 def shown(site: Site, **query: str) -> Any:
     found = templates.show(site, Asked({"name": "a", **query}))
     assert isinstance(found, Shown)
-    return found.values
+    return values_of(found)
 
 
 def test_the_list_has_each_template_with_its_examples_its_languages_and_what_counts(site: Site) -> None:
     found = templates.show(site, Asked())
     assert isinstance(found, Shown)
-    rows = [(each.path, *more) for each, *more in found.values["rows"]]
+    rows = [(each.path, *more) for each, *more in values_of(found)["rows"]]
     assert rows == [
         ("mail/a", 2, ["fr"], "the deployed template"),
         ("sms/code", 0, [], "the deployed template"),
@@ -111,14 +112,14 @@ def test_a_test_to_no_address_is_refused(site: Site, stage: Stage, to: str) -> N
 def test_the_form_offers_the_templates_and_shows_the_mail_before_it_goes(site: Site) -> None:
     offered = form.show(site, Asked({"channel": "mail"}))
     assert isinstance(offered, Shown)
-    choices = {each.name: each.choices for each in offered.values["first"]}
+    choices = {each.name: each.choices for each in values_of(offered)["first"]}
     assert choices["template"] == ["a"]
     typed = {"to": "ada@example.com", "template": "a", "variables": "name=Ada\nshoe=7", "step": "preview"}
     look = form.show(site, Asked({"channel": "mail"}, typed))
     assert isinstance(look, Shown)
-    assert look.values["preview"].subject == "Hello Ada"
-    assert look.values["preview"].unused == ["shoe"]
-    assert form.frame(site, Asked({"document": look.values["document"]})) == Frame("<p>Ada</p>")
+    assert values_of(look)["preview"].subject == "Hello Ada"
+    assert values_of(look)["preview"].unused == ["shoe"]
+    assert form.frame(site, Asked({"document": values_of(look)["document"]})) == Frame("<p>Ada</p>")
     assert form.frame(site, Asked({"document": "x"})) == Frame("")
 
 
@@ -133,4 +134,4 @@ def test_a_typed_template_that_is_not_there_is_refused_at_its_field(site: Site) 
     typed = {"to": "ada@example.com", "template": "nosuch", "step": "preview"}
     found = form.show(site, Asked({"channel": "mail"}, typed))
     assert isinstance(found, Shown)
-    assert found.values["faults"] == {"template": "template: 'nosuch' is unknown; use one of: a"}
+    assert values_of(found)["faults"] == {"template": "template: 'nosuch' is unknown; use one of: a"}

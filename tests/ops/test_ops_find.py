@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from mailroom.campaigns.runs import Runs
+from mailroom.clock import iso
+from tests.support.ops.campaign import RUNS, make_runs
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
 from tests.support.ops.search import index
 
@@ -50,6 +53,7 @@ def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None
     assert "1 message to ada@example.com in dev." in result.stdout
     assert answer(run("find", "ada@example.com", "--json")) == {
         "stage": "dev",
+        "by": "recipient",
         "messages": [
             {
                 "put_at": "2026-11-21T09:00:00.000Z",
@@ -60,12 +64,13 @@ def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None
                 "template": "welcome",
                 "subject": "Welcome, Ada",
                 "to": "ada@example.com",
+                "dead_lettered_at": None,
                 "updated_at": None,
             }
         ],
         "more": False,
         "cursor": None,
-        "looked_at": 1,
+        "looked_back_to": None,
         "queued": None,
     }
 
@@ -73,7 +78,43 @@ def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None
 def test_a_whole_id_is_found_too_also_before_anybody_has_claimed_it(stage: Stage) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@example.com")
     assert found("find", "order-42") == ["order-42"]
-    assert found("find", "order-4") == []
+
+
+SES_ID = "0100019aa6f3c5d0-1f7d6b0e-8c1a-4c55-a1de-000000000000-000000"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b3JkZXItNDI",  # its X-Correlation-ID
+        "b3JkZXItNDI.2",
+        "der-4",
+        SES_ID,
+        f"<{SES_ID}@eu-central-1.amazonses.com>",
+        f"{SES_ID}@email.amazonses.com",
+    ],
+)
+def test_a_message_is_found_by_what_a_customer_or_a_provider_knows_of_it(stage: Stage, text: str) -> None:
+    know(stage, "order-42", provider_id=SES_ID)
+    know(stage, "other", "bob@example.com", "sms", provider_id="SM1f7d6b0e8c1a4c55a1de000000000000")
+    index(stage.dynamodb)
+    assert found("find", text) == ["order-42"]
+    assert found("find", "SM1f7d6b0e8c1a4c55a1de000000000000") == ["other"]
+
+
+def test_a_recipient_whose_domain_is_of_ses_is_no_message_id(stage: Stage) -> None:
+    know(stage, "m-1", "bounce@simulator.amazonses.com")
+    index(stage.dynamodb)
+    assert found("find", "bounce@simulator.amazonses.com") == ["m-1"]
+
+
+@pytest.mark.parametrize("text", ["ada", "@example.com", "555-1234"])
+def test_a_part_of_an_address_finds_nothing_and_the_answer_says_why(stage: Stage, text: str) -> None:
+    know(stage, "m-1")
+    index(stage.dynamodb)
+    result = run("find", text)
+    assert (result.exit_code, "type the whole one, not a part." in result.stdout) == (1, True)
+    assert "not a part" not in run("find", "eve@example.com").stdout
 
 
 def test_whoever_got_nothing_is_no_success(stage: Stage) -> None:
@@ -122,28 +163,131 @@ def test_the_newest_come_in_pages_by_a_cursor(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("--status", "failed"), ("--template", "welcome"), ("--campaign", "spring"), ("--channel", "sms")],
+    [("--status", "suppressed"), ("--template", "welcome"), ("--campaign", "spring"), ("--channel", "sms")],
 )
 def test_a_filter_takes_the_messages_that_have_it(stage: Stage, words: tuple[str, str]) -> None:
     know(stage, "other")
-    know(stage, "spring#1#ada", "+16175551234", "sms", status="failed", template="welcome")
+    know(stage, "spring#1#ada", "+16175551234", "sms", status="suppressed", template="welcome")
     index(stage.dynamodb)
     assert found("list", *words) == ["spring#1#ada"]
 
 
-def test_a_page_says_among_how_many_it_has_looked(stage: Stage) -> None:
-    for at in range(1_001):
+def test_a_page_whose_time_is_over_says_how_far_it_has_looked_back(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(150):
         know(stage, f"m-{at}", putAt=AT + at)
     index(stage.dynamodb)
-    result = run("list", "--status", "failed")
-    assert "No messages in dev among 1,000 that were looked at." in " ".join(result.stdout.split())
-    assert "More: --cursor" in result.stdout
+    monkeypatch.setattr("mailroom.search.finder.SECONDS", -1)
+    result = run("list", "--template", "welcome")
+    said = " ".join(result.stdout.split())
+    assert "No messages in dev, looked back to 2026-11-21 09:00:00 UTC." in said
+    assert "More: --cursor" in said
+
+
+def wrong(stage: Stage, id_: str, status: str, at: int = AT, **more: Any) -> None:
+    """A message that went wrong, as the ledger's index of failures has it."""
+    know(stage, id_, status=status, completedAt=at, failed_on=f"{iso(at / 1000)[:10]}#mail", **more)
+
+
+def test_what_went_wrong_is_found_behind_any_number_of_other_messages(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: AT / 1000 + 3 * 86_400)
+    for at in range(60):
+        wrong(stage, f"b-{at:02}", "bounced", AT - 3_600_000 * at)
+    wrong(stage, "f-0", "failed")
+    know(stage, "new")  # not in the search: the index of failures alone knows the others
+    index(stage.dynamodb)
+    stage.dynamodb.delete_table(TableName="mailroom-dev-search")
+    first = answer(run("list", "--status", "bounced", "--json"))
+    assert [message["id"] for message in first["messages"]] == [f"b-{at:02}" for at in range(50)]
+    second = answer(run("list", "--status", "bounced", "--cursor", first["cursor"], "--json"))
+    assert [message["id"] for message in second["messages"]] == [f"b-{at:02}" for at in range(50, 60)]
+    assert second["more"] is False
+    assert "1 of 1 messages in dev." in " ".join(run("list", "--status", "failed").stdout.split())
+
+
+def test_pages_of_failures_whose_time_is_over_go_back_a_day_and_find_all(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: AT / 1000 + 3 * 86_400)
+    monkeypatch.setattr("mailroom_ops.messages.search.SECONDS", -1)
+    midnight = AT - AT % 86_400_000
+    wrong(stage, "late", "bounced", midnight)
+    wrong(stage, "early", "bounced", midnight - 1)
+    found_ids: list[str] = []
+    page = answer(run("list", "--status", "bounced", "--json"))
+    for _ in range(6):
+        found_ids += [message["id"] for message in page["messages"]]
+        page = answer(run("list", "--status", "bounced", "--cursor", page["cursor"], "--json"))
+    assert found_ids == ["late", "early"]
+
+
+@pytest.mark.parametrize("words", [("list", "--status", "bounced"), ("failures",)])
+def test_a_failure_by_a_clock_ahead_of_this_machine_is_found(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("time.time", lambda: AT / 1000 - 240)
+    wrong(stage, "b-1", "bounced")
+    assert "b-1" in run(*words).stdout
+
+
+def test_failures_of_one_moment_are_on_one_page(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: AT / 1000 + 60)
+    for at in range(55):
+        wrong(stage, f"b-{at}", "bounced")
+    wrong(stage, "before", "bounced", AT - 1)
+    first = answer(run("list", "--status", "bounced", "--json"))
+    second = answer(run("list", "--status", "bounced", "--cursor", first["cursor"], "--json"))
+    assert (len(first["messages"]), [message["id"] for message in second["messages"]]) == (55, ["before"])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("list", "--status", "bouncd"), "status: 'bouncd' is not a status; use scheduled,"),
+        (
+            ("find", "ada@example.com", "--channel", "mial"),
+            "channel: 'mial' is not one of mail, sms,",
+        ),
+        (("failures", "--channel", "mial"), "channel: 'mial' is not one of mail, sms,"),
+        (
+            ("failures", "--status", "delivered"),
+            "status: 'delivered' is not one of failed, undelivered",
+        ),
+        (("list", "--campaign", "sprng"), "campaign: 'sprng' had no run in dev; this folder has: "),
+        (("failures", "--campaign", "sprng"), "campaign: 'sprng' had no run in dev; this folder has: "),
+        (
+            ("list", "--campaign", "spring#nov"),
+            "campaign: spring has no run 'nov' in dev; use 2026-11-21T09:00Z.",
+        ),
+    ],
+)
+def test_a_misspelt_filter_is_refused_with_the_right_ones(
+    stage: Stage, words: tuple[str, ...], sentence: str
+) -> None:
+    make_runs(stage.dynamodb)
+    Runs(stage.dynamodb, RUNS, lease=60, clock=lambda: AT / 1000).begin("spring", RUN, "s-1", RUN)
+    result = run(*words)
+    assert (result.exit_code, sentence in " ".join(result.stderr.split())) == (2, True), result.stderr
+
+
+def test_failures_take_a_campaign_and_its_run(stage: Stage) -> None:
+    for at, name in enumerate(("nov", "dec")):
+        wrong(stage, f"spring#{name}#ada", "bounced", AT + at)
+    wrong(stage, "springtime#nov#ada", "bounced")
+    asked = ("failures", "--since", "2026-11-21", "--json", "--campaign")
+    found = [
+        [each["id"] for each in answer(run(*asked, name))["failures"]] for name in ("spring", "spring#nov")
+    ]
+    assert found == [["spring#dec#ada", "spring#nov#ada"], ["spring#nov#ada"]]
 
 
 def test_a_cursor_that_is_none_is_refused(stage: Stage) -> None:
     result = run("list", "--cursor", "7")
     assert result.exit_code == 2
-    assert "--cursor: is no page's cursor; use the one that came with the page before." in result.stderr
+    assert "cursor: is no page's cursor; use the one that came with the page before." in result.stderr
 
 
 def test_a_stage_without_search_says_what_turns_it_on(stage: Stage) -> None:

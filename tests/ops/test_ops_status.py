@@ -12,7 +12,7 @@ from mailroom.ledger.reader import of_ledger, of_mailbox
 from mailroom.ledger.waits import REASONS, Waits
 from mailroom_ops.messages.status import reader_of, settled, view_of
 from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of
-from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
+from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, many, run
 
 NOW = epoch("2026-11-21T14:00:00Z")
 MS = int(NOW * 1000)
@@ -69,6 +69,15 @@ def test_all_that_the_ledger_knows_is_printed(stage: Stage) -> None:
         "could not be delivered: failed.20",
     ):
         assert words in result.stdout
+
+
+def test_many_recipients_are_counted_and_those_that_something_went_wrong_for_are_named(stage: Stage) -> None:
+    stage.put(LEDGER, id="m", event_type="mail", status="bounced", recipients=many())
+    words = " ".join(run("status", "m").stdout.split())
+    assert "46 delivered, 1 bounced, 1 complained, 1 without a report" in words
+    for entry in ("bob@example.com bounced", "bouncedAt 2026-11-21 14:00:00 UTC", "error no such mailbox"):
+        assert entry in words
+    assert ("eve@example.com" in words, "p7@example.com" in words) == (True, False)
 
 
 def test_a_message_that_there_is_not_exits_with_1(stage: Stage) -> None:

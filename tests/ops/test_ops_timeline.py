@@ -120,6 +120,14 @@ def test_each_recipient_and_each_callback_has_its_steps() -> None:
     ]
 
 
+def test_of_many_recipients_only_those_that_something_went_wrong_for_have_steps() -> None:
+    delivered = {"status": "delivered", "deliveredAt": MS}
+    recipients = {f"p{at}@example.com": delivered for at in range(9)}
+    recipients["bob@example.com"] = {"status": "bounced", "bouncedAt": MS}
+    steps = life(status="bounced", provider="ses", recipients=recipients)
+    assert steps == [("bounced", "to bob@example.com, reported by SES", None)]
+
+
 def test_what_is_yet_to_come_stands_at_the_end() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com", "send_at": "2026-12-24T09:00:00Z"}
     _, due = timeline(of_mailbox(item, NOW), NOW)
@@ -141,6 +149,9 @@ def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None
     assert of("scheduled", wait={"version": "v", "reason": "send_at"}) == "It may not be sent yet."
     assert of("scheduled") == "Its wait is over, and no worker has claimed it yet."
     assert of("a status of a later version") == ""
+    two = {"ada@example.com": {"status": "delivered"}, "bob@example.com": {}}
+    assert of("sent", recipients=two) == "1 delivered, 1 without a report."
+    assert of("sending", recipients=two) == "A worker has it, or its provider."
 
 
 def test_since_when_a_message_is_in_doubt_is_a_step() -> None:

@@ -12,7 +12,7 @@ from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, REFERENCES, compon
 from mailroom.environment import MessagesApiSettings
 from mailroom.message.message import MAX_ID_BYTES
 from mailroom.message.outcome import Status
-from mailroom.search.finder import MOST_LOOKED_AT, PAGE
+from mailroom.search.finder import PAGE, SECONDS
 
 TITLE = "Mailroom"
 VERSION = "1"
@@ -165,9 +165,9 @@ def _paths(settings: MessagesApiSettings) -> dict[str, Any]:
     listed = {
         "operationId": "list",
         "summary": "Somebody's messages, or the newest; with an id, where that message is",
-        "description": f"The newest first, {PAGE} a page. With a filter, a page looks at {MOST_LOOKED_AT:,} "
-        "messages at most, and may have fewer. A message is listed once a worker has claimed it, or once it "
-        "waits for its time.",
+        "description": f"The newest first, {PAGE} a page. With a filter, a page reads on for "
+        f"{SECONDS:g} seconds at most, and may have fewer. A message is listed once a worker has claimed "
+        "it, or once it waits for its time.",
         "parameters": [_ID_IN_QUERY, _EVENT_TYPE, *_FILTERS],
         "responses": _LISTED,
         **_needed(settings, "read"),

@@ -47,22 +47,20 @@ class Listing(Struct, frozen=True):
             raise ApiError.of_field(fault.field, fault.problem) from None
 
 
+_LISTED = ("id", "event_type", "status", "template", "subject", "to", "updated_at")
+"""Attributes of a message that lists have."""
+
+
 def of_page(page: FoundPage) -> Response:
     """The answer that lists messages; without what is not known of each."""
     listed = [
         {
-            "id": each.id,
-            "event_type": each.event_type,
-            "status": each.status,
-            "put_at": each.times.get("putAt"),
-            "template": each.template,
-            "subject": each.subject,
-            "to": each.to,
-            "updated_at": each.updated_at,
-            "href": href_of(each.id, each.event_type),
+            **{name: getattr(message, name) for name in _LISTED},
+            "put_at": message.times.get("putAt"),
+            "href": href_of(message.id, message.event_type),
         }
-        for each in page.messages
+        for message in page.messages
     ]
     messages = [{name: value for name, value in each.items() if value is not None} for each in listed]
-    more = {} if page.cursor is None else {"cursor": page.cursor}
-    return response(HTTPStatus.OK, JSON, encode({"messages": messages, **more, "looked_at": page.looked_at}))
+    more = {"cursor": page.cursor, "looked_back_to": page.looked_back_to} if page.cursor else {}
+    return response(HTTPStatus.OK, JSON, encode({"messages": messages, **more}))

@@ -133,9 +133,11 @@ class PageAnswer(Struct):
     """A page of messages, the newest first."""
 
     messages: list[ListedMessage]
-    looked_at: Annotated[int, Meta(description="how many messages were looked at for this page")]
     cursor: Annotated[
         str | UnsetType, Meta(description="asks for the next page; left out: it is the last")
+    ] = UNSET
+    looked_back_to: Annotated[
+        _Moment | UnsetType, Meta(description="time of the oldest message that this page has looked at")
     ] = UNSET
 
 

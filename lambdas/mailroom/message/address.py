@@ -101,6 +101,31 @@ def spellings(recipient: str) -> tuple[str, ...]:
     return (recipient,)
 
 
+def comparable(recipient: str) -> str:
+    """Return a recipient of an item in the form that rows have: an address in lower case and without a name,
+    any other recipient unchanged."""
+    if "@" not in recipient:
+        return recipient.strip()
+    try:
+        return bare(recipient)
+    except ValueError:
+        return recipient.strip().lower()
+
+
+def forms_of(typed: str, region: str = "") -> tuple[str, ...]:
+    """Return the forms in which tables may store a recipient that somebody has typed, the canonical form
+    first: an address, a number, or whatever else a channel sends to.
+
+    The text itself is the last form, so that an odd entry of a list is found, too. `region`: see
+    `to_e164`.
+    """
+    form = comparable(typed)
+    if "@" not in form:
+        with suppress(ValueError):
+            form = to_e164(form, region or None)
+    return tuple(dict.fromkeys((*spellings(form), typed.strip())))
+
+
 def readable(domain: str) -> str:
     """Return a domain in Unicode, the form that people write. A domain without encoded labels, or with
     invalid ones, is returned unchanged."""

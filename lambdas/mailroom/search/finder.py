@@ -1,28 +1,32 @@
 """Pages of messages: by whom they are for, or the newest first."""
 
 import heapq
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from msgspec import Struct
 
 from mailroom.aws.dynamo_batches import MAX_KEYS, batch_get
 from mailroom.aws.dynamo_values import plain, string
+from mailroom.clock import Clock, iso
 from mailroom.errors import Invalid
 from mailroom.ledger.items import where
 from mailroom.ledger.reader import MessageStatus, of_ledger
+from mailroom.message.address import forms_of
 from mailroom.message.message import Key
-from mailroom.search.rows import NEWEST, PUT, Rows, forms_of, partition_naming, partitions_of, run_row
+from mailroom.message.outcome import Status
+from mailroom.search.rows import NEWEST, PUT, Rows, partition_naming, partitions_of, run_row
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 PAGE = 50
 """Messages of a page."""
-MOST_LOOKED_AT = 1_000
-"""Rows that one page with a filter looks through."""
+SECONDS = 2.0
+"""Seconds for which a page with a filter reads on."""
 
 
 class Filter(Struct, frozen=True):
@@ -32,28 +36,38 @@ class Filter(Struct, frozen=True):
     status: str = ""
     template: str = ""
     campaign: str = ""
+    compared: ClassVar[tuple[str, ...]] = ("event_type", "status", "template")
+    """Fields that are compared with the attributes of a message."""
 
-    def takes(self, message: MessageStatus) -> bool:
-        """Whether a message is wanted."""
-        asked = (
-            (self.event_type, message.event_type),
-            (self.status, message.status),
-            (self.template, message.template),
-        )
+    def check(self, cursor: str) -> None:
+        """Raise Invalid for a status that no message has, which would make an empty page without a reason,
+        and for a cursor of no page."""
+        if self.status and self.status not in (statuses := get_args(Status)):
+            raise Invalid("status", f"{self.status!r:.40} is not a status; use {', '.join(statuses)}")
+        if cursor and not PUT.fullmatch(cursor):
+            raise Invalid("cursor", "is no page's cursor; use the one that came with the page before")
+
+    def takes(self, message: Any) -> bool:
+        """Return whether the filter takes a message."""
+        values = ((getattr(self, name), getattr(message, name)) for name in self.compared)
         of_campaign = not self.campaign or message.id.startswith(f"{self.campaign}#")
-        return of_campaign and all(not wanted or wanted == has for wanted, has in asked)
+        return of_campaign and all(not wanted or wanted == value for wanted, value in values)
 
 
 ANY = Filter()
 
 
 class FoundPage(Struct, frozen=True):
-    """A page, the newest message first. `cursor` asks for the next page; None: there is none. `looked_at` is
-    how many messages were looked at for it."""
+    """A page, the newest message first."""
 
     messages: list[MessageStatus]
     cursor: str | None
-    looked_at: int
+    """Cursor of the next page; None if this page is the last."""
+
+    @property
+    def looked_back_to(self) -> str | None:
+        """Time to which the page has looked back; None if it is the last, and knows of all messages."""
+        return self.cursor and iso(int(self.cursor[:13]) / 1000)
 
 
 class Finder(Struct, frozen=True):
@@ -66,6 +80,7 @@ class Finder(Struct, frozen=True):
     """Name of the ledger's table."""
     rows: Rows
     default_region: str = ""
+    clock: Clock = time.monotonic
 
     def newest(self, wanted: Filter = ANY, cursor: str = "", most: int = PAGE) -> FoundPage:
         """A page of all messages, of so many at `most`. Raises Invalid for a cursor that is none, and
@@ -85,8 +100,7 @@ class Finder(Struct, frozen=True):
         return self._page([partition_naming(key.event_type, key.id)], ANY, "", PAGE).messages
 
     def _page(self, partitions: Sequence[str], wanted: Filter, cursor: str, most: int) -> FoundPage:
-        if cursor and not PUT.fullmatch(cursor):
-            raise Invalid("cursor", "is no page's cursor; use the one that came with the page before")
+        wanted.check(cursor)
         # One more than the page has says whether there is another page.
         at_once = PAGE + 1 if wanted == ANY else MAX_KEYS
         # Of several partitions each has its share, and some more.
@@ -95,18 +109,19 @@ class Finder(Struct, frozen=True):
             by_place = list(pool.map(self._rows_of, partitions, repeat(cursor), repeat(limit)))
         rows = heapq.merge(*by_place, key=lambda row: str(row["put"]), reverse=True)
         found: list[MessageStatus] = []
-        looked_at, last = 0, cursor
+        last, end = cursor, self.clock() + SECONDS
         for row, item in self._with_items(rows, at_once):
-            if len(found) == most or looked_at == MOST_LOOKED_AT:
-                return FoundPage(found, last, looked_at)
+            # A page that has looked at one message at least gets on, however slow the reads are.
+            if len(found) == most or (last != cursor and self.clock() >= end):
+                return FoundPage(found, last)
             if row["put"] == last:
                 continue  # it stands in two partitions
-            looked_at, last = looked_at + 1, row["put"]
+            last = str(row["put"])
             # What was erased, or went to somebody else after all, has this row no more.
             if row["found_by"] in self._partitions_of(item):
                 message = of_ledger(item)
                 found += [message] if wanted.takes(message) else []
-        return FoundPage(found, None, looked_at)
+        return FoundPage(found, None)
 
     def _partitions_of(self, item: Mapping[str, Any]) -> set[str]:
         of_run = run_row(item)

@@ -18,7 +18,7 @@ from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.aws.secret import CachedSecret
 from mailroom.errors import InvalidSecret
 from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO
-from mailroom.message.address import bare, spellings, to_e164
+from mailroom.message.address import comparable
 from mailroom.message.message import Key, run_of
 
 SHARDS = 8
@@ -93,42 +93,19 @@ class Rows(Struct, frozen=True):
         if put is None or ERASED_AT in item:
             return []
         key, ttl = Key(item["id"], item["event_type"]), int(item["ttl"])
-        recipients = dict.fromkeys(map(_form, _recipients(item)))
+        recipients = dict.fromkeys(map(comparable, _recipients(item)))
         unless = item.get("unless", ())
         conditions = dict.fromkeys(partition_naming(entry["event_type"], entry["id"]) for entry in unless)
         places = [NEWEST[int(put[-1], 16) % SHARDS], *map(self.partition, recipients), *conditions]
         return [Row(each, put, key, ttl) for each in places]
 
     def partition(self, form: str) -> str:
-        """The partition of a recipient, in the one form that `forms_of` names. Raises as `of`."""
+        """The partition of a recipient, in one of the forms of `forms_of`. Raises as `of`."""
         try:
             key = msgspec.json.decode(self.secret.current().text, type=_Key).key
         except (msgspec.DecodeError, UnicodeError):  # its words may quote the secret
             raise InvalidSecret(f"the secret for searching is not {_SHAPE}; put its key back") from None
         return f"{TO}{hmac.digest(key.encode(), form.encode(), hashlib.sha256)[:16].hex()}"
-
-
-def forms_of(typed: str, default_region: str = "") -> tuple[str, ...]:
-    """The forms under which a recipient may stand in rows, as somebody has typed it: an address, a number, or
-    whatever else a channel sends to, character by character. `default_region` is where numbers without their
-    country are dialled."""
-    text = typed.strip()
-    if "@" in text:
-        return (_form(text),)
-    try:
-        return tuple(dict.fromkeys((*spellings(to_e164(text, default_region or None)), text)))
-    except ValueError:
-        return (text,)
-
-
-def _form(recipient: str) -> str:
-    """The form of a recipient as the ledger has it, where a number is in E.164 already."""
-    if "@" not in recipient:
-        return recipient.strip()
-    try:
-        return bare(recipient)
-    except ValueError:
-        return recipient.strip().lower()
 
 
 def _recipients(item: Mapping[str, Any]) -> Iterator[str]:

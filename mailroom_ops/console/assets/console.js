@@ -5,13 +5,13 @@ document.addEventListener("htmx:afterRequest", (event) => {
   document.getElementById("stale").hidden = event.detail.successful === true;
 });
 
-// An update takes away nothing that somebody has selected or reads by the keyboard. A page that has become
+// An update takes away nothing that somebody has selected, opened or reads by the keyboard. A page that has become
 // another one is loaded anew.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const update = event.detail;
   if (!update.shouldSwap) return;
   const selection = getSelection();
-  const reading = update.target.querySelector(":focus-visible:not([id])");
+  const reading = update.target.querySelector(":focus-visible:not([id]), details[open]:not([hx-preserve])");
   const busy = reading || (!selection.isCollapsed && selection.containsNode(update.target, true));
   if (!update.serverResponse.includes('id="live"')) location.reload();
   else if (!busy) return;

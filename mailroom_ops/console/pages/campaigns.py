@@ -1,7 +1,7 @@
 """Campaigns: how each stands in the stage, its runs and their results, a start, a pause and a stop."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, samples_of
 from mailroom_ops.campaigns.results import Results, ResultsReader
 from mailroom_ops.console.job import Job
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.lanes import lane_of, read_settings
 from mailroom_ops.costs.message_cost import message_parts
@@ -51,6 +51,33 @@ class RunRow(Struct, frozen=True):
         return self.run.state == "collected" and self.accounted == self.run.recipients and ended
 
 
+class Campaigns(View, frozen=True):
+    """Values of the list of campaigns."""
+
+    rows: list[files.CampaignRow]
+
+
+class Runs(View, frozen=True):
+    """Values of the page of a campaign."""
+
+    name: str
+    runs: list[RunRow]
+    enabled: bool
+    conflict: str
+
+
+class RunStop(View, frozen=True):
+    """Values of the question before a run is stopped."""
+
+    row: RunRow
+
+
+class RunPause(View, frozen=True):
+    """Values of the question before a run is paused, or goes on."""
+
+    run: Run
+
+
 class StartJob(Job):
     """A dry run: `answer` when it has ended well. `counted` is how many recipients it has found so far."""
 
@@ -68,53 +95,64 @@ class StartJob(Job):
         self.counted = count
 
 
+class CampaignStart(View, frozen=True):
+    """Values of the page before a start. All but the first three are those of a job that has its answer."""
+
+    name: str
+    run: str
+    job: StartJob | None
+    days: Sequence[DayShare] = ()
+    cost: float | None = None
+    seconds: float | None = None
+    recent: Run | None = None
+    """Another run whose people the start would reach again."""
+    recent_since: str = ""
+
+
 def show(site: Site, asked: Asked) -> Answer:
     """All campaigns, or the runs of the one that is asked for. Raises Refused."""
     campaigns, name = _campaigns(site), asked["campaign"]
     if not name:
-        return Shown(template="campaigns.html", values={"rows": files.campaign_rows(campaigns)})
+        return Shown(Campaigns(files.campaign_rows(campaigns)))
     topic = files.read(name).get("topic")
     runs = [_row(site, each, topic) for each in campaigns.runs(name, LATEST)]
     enabled = name in files.enabled(site.stage)
-    values = {"name": name, "runs": runs, "enabled": enabled, "conflict": CONFLICT}
-    return Shown(template="runs.html", title=name, values=values)
+    return Shown(Runs(name, runs, enabled, CONFLICT), name)
 
 
 def start(site: Site, asked: Asked) -> Answer:
     """What a start would do, found out by a dry run, and then starts. Raises Refused."""
     name = asked["campaign"]
     files.check(name, site.stage)
-    key = f"start {name}"
-    job: StartJob | None = site.jobs.get(key)
+    job = site.job(StartJob, name)
     if asked.form is not None:
         if asked["step"] == "start":
             if job is None or job.running or job.answer is None or job.starting.run != asked["run"]:
                 raise Refused("Nobody has looked what this start would do. Look first, then start.")
             if _recent(site, job.starting) is not None and asked.typed("typed") != name:
                 raise Refused(f"Another run was sent some days ago. To start this one too, type {name}.")
-            del site.jobs[key]
+            del site.jobs[StartJob, name]
             _campaigns(site).start(job.starting)
             return Goto(link("/campaigns", campaign=name))
         if job is None or not job.running:
             starting = _campaigns(site).starting(name, asked["run"] or None)
             samples = samples_of(site.session, site.stage)
             dry_run = DryRun(site.session, starting, site.stage)
-            site.jobs[key] = StartJob(dry_run, samples, starting, site.stage)
+            site.jobs[StartJob, name] = StartJob(dry_run, samples, starting, site.stage)
         return Goto(link("/campaigns/start", campaign=name, look="1"))
     job = job if asked["look"] else None
-    values: dict[str, Any] = {"name": name, "job": job, "days": [], "cost": None, "seconds": None}
-    values |= {"run": asked["run"], "recent": None}
+    view = CampaignStart(name, asked["run"], job)
     if job is not None and job.answer is not None:
-        recent = _recent(site, job.starting)
-        values |= {"recent": recent, "recent_since": iso(recent.begun_at) if recent else ""}
-        channel = str(files.read(name).get("channel"))
-        values |= {"days": _days(site, channel, job.answer.recipients), **_price(site, channel, job.answer)}
-    return Shown(template="campaign_start.html", title=f"Start {name}", values=values)
+        recent, channel = _recent(site, job.starting), str(files.read(name).get("channel"))
+        days = _days(site, channel, job.answer.recipients)
+        since = iso(recent.begun_at) if recent else ""
+        view = CampaignStart(name, asked["run"], job, days, *_price(site, channel, job.answer), recent, since)
+    return Shown(view, f"Start {name}")
 
 
 def frame(site: Site, request: Asked) -> Answer:
     """The HTML of one message of a look, for its frame; empty if the look is over."""
-    job: StartJob | None = site.jobs.get(f"start {request['campaign']}")
+    job = site.job(StartJob, request["campaign"])
     samples = job.answer.samples if job is not None and job.answer is not None else []
     return Frame(next((sample.html for sample in samples if sample.id == request["id"]), ""))
 
@@ -127,8 +165,7 @@ def stop(site: Site, asked: Asked) -> Answer:
     if asked.form is not None:
         campaigns.stop(name, found.run)
         return Goto(link("/campaigns", campaign=name))
-    values = {"row": _row(site, found, topic)}
-    return Shown(template="run_stop.html", title=f"Stop a run of {name}", values=values)
+    return Shown(RunStop(_row(site, found, topic)), f"Stop a run of {name}")
 
 
 def pause(site: Site, request: Asked) -> Answer:
@@ -138,7 +175,7 @@ def pause(site: Site, request: Asked) -> Answer:
     if request.form is not None:
         campaigns.pause(name, run.run, None if request["resume"] else request.typed("why"))
         return Goto(link("/campaigns", campaign=name))
-    return Shown(template="run_pause.html", title=f"Pause a run of {name}", values={"run": run})
+    return Shown(RunPause(run), f"Pause a run of {name}")
 
 
 def _recent(site: Site, starting: RunStart) -> Run | None:
@@ -168,15 +205,15 @@ def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:
     return [] if day is None else day.shares(recipients)
 
 
-def _price(site: Site, channel: str, answer: DryRunAnswer) -> dict[str, float | None]:
+def _price(site: Site, channel: str, answer: DryRunAnswer) -> tuple[float | None, float | None]:
     """Return the cost in US dollars and the seconds that `mailroom plan` estimates; None for both without the
     stage's settings."""
     if not answer.recipients:
-        return {"cost": 0.0, "seconds": 0.0}
+        return 0.0, 0.0
     try:
         settings = read_settings(site.stage)
         pace = Pace(lane_of(settings, channel, "bulk"))
     except (SettingsError, OSError, ValueError, KeyError):
-        return {"cost": None, "seconds": None}
+        return None, None
     cost = answer.recipients * sum(message_parts(settings, pace).values())
-    return {"cost": cost, "seconds": answer.recipients / pace.speed}
+    return cost, answer.recipients / pace.speed

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from mailroom_ops.console.job import Job
-from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
-from mailroom_ops.dead_letters.command import count_letters, find_letters
+from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
+from mailroom_ops.dead_letters.command import DeadLetterCounts, DeadLettersShown, count_letters, find_letters
 from mailroom_ops.dead_letters.queues import DeadQueues
 from mailroom_ops.repair.dead_letters import Redrive, Redriven
 from mailroom_ops.screen import Refused
@@ -51,6 +51,23 @@ class RedriveJob(Job):
             raise Stopped
 
 
+class DeadLetters(View, frozen=True):
+    """Values of the page of dead letters."""
+
+    counts: list[DeadLetterCounts]
+    found: DeadLettersShown | None
+    """Dead letters of the queue that is looked into; None without one."""
+
+
+class DeadLettersRedrive(View, frozen=True):
+    """Values of the page of a redrive: its job, or else its plan."""
+
+    job: RedriveJob | None = None
+    planned: Redrive | None = None
+    shown: int | None = None
+    """Number of dead letters that the page before has shown, if it was far too low."""
+
+
 def show(site: Site, asked: Asked) -> Answer:
     """How many there are; of the queue that is asked for, what and why."""
     queues = _queues(site)
@@ -60,19 +77,15 @@ def show(site: Site, asked: Asked) -> Answer:
     found = (
         find_letters(queues, asked["queue"], site.stage, None, LISTED, body=False) if asked["queue"] else None
     )
-    return Shown(
-        template="dead_letters.html",
-        values={"counts": counts, "total": sum(each.letters for each in counts), "found": found},
-    )
+    return Shown(DeadLetters(counts, found))
 
 
 def redrive(site: Site, asked: Asked) -> Answer:
     """What a redrive would do, and then does; while it runs, how far it is."""
-    job = site.jobs.get(asked["queue"])  # a job's page asks AWS nothing: its links have the queue's own name
+    # A job's page asks AWS nothing: its links have the queue's own name.
+    job = site.job(RedriveJob, asked["queue"])
     if job is not None and asked.form is None and asked["run"]:
-        return Shown(
-            template="redrive.html", title=f"Put back the dead letters of {job.queue}", values={"job": job}
-        )
+        return Shown(DeadLettersRedrive(job), f"Put back the dead letters of {job.queue}")
     if job is not None and asked.form is not None and asked["stop"]:
         job.stopping = True
         return _to(job.queue)
@@ -83,10 +96,10 @@ def redrive(site: Site, asked: Asked) -> Answer:
     if not planned.only and asked["shown"] and planned.found > 2 * _count(asked["shown"]) + FEW:
         return _plan(planned, _count(asked["shown"]))
     with _STARTING:
-        job = site.jobs.get(queue.queue)
+        job = site.job(RedriveJob, queue.queue)
         if job is not None and job.running:
             raise Refused(f"The dead letters of {queue.queue} are on their way already.")
-        site.jobs[queue.queue] = RedriveJob(planned, site.stage)
+        site.jobs[RedriveJob, queue.queue] = RedriveJob(planned, site.stage)
     return _to(queue.queue)
 
 
@@ -96,19 +109,8 @@ def _to(queue: str) -> Goto:
 
 def _plan(planned: Redrive, shown: int | None = None) -> Shown:
     """What it will do; anew where there are many more than were `shown`."""
-    sentences = [
-        planned.sentence(),
-        "The ledger drops messages that were sent already; expired messages are not sent.",
-        "If the console dies between sending and deleting, that dead letter is in both queues: the ledger "
-        "drops the copy; a callback arrives twice, with the same webhook-id.",
-    ]
-    values = {"job": None, "planned": planned, "sentences": sentences, "shown": shown}
-    return Shown(
-        template="redrive.html",
-        title=f"Put back the dead letters of {planned.queue.queue}",
-        values=values,
-        status=200 if shown is None else 400,
-    )
+    title, status = f"Put back the dead letters of {planned.queue.queue}", 200 if shown is None else 400
+    return Shown(DeadLettersRedrive(None, planned, shown), title, status)
 
 
 def _count(typed: str) -> int:

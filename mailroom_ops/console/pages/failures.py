@@ -1,18 +1,21 @@
 """What went wrong: failed, bounced, undelivered and complained, as bars that filter, and the newest one by
 one."""
 
+import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.outcome import FAILED
 from mailroom_ops.console.pages.messages import resender_at
-from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
-from mailroom_ops.messages.failures import Failure, FailureFilter, failed, failure_of, moment
+from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
+from mailroom_ops.messages.failures import AHEAD, Failure, FailureFilter, failed, failure_of, moment
+from mailroom_ops.messages.filters import check_names
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.resend.resender import ResentMessage
 from mailroom_ops.screen import Refused
@@ -52,26 +55,37 @@ class Chart(Struct, frozen=True):
     others: int
 
 
+class Failures(View, frozen=True):
+    """Values of the page of failures."""
+
+    since: str
+    spans: dict[str, str]
+    charts: list[Chart]
+    filters: dict[str, tuple[str, str]]
+    """Names and values of filters, by their titles."""
+    total: int
+    looked_at: int
+    more: bool
+    """Whether failures were left out of the count."""
+    failures: list[Failure]
+
+
+class FailuresResend(View, frozen=True):
+    """Values of the question before failures are sent again."""
+
+    ready: list[ResentMessage]
+    left: list[ResentMessage]
+    keys: str
+
+
 def show(site: Site, asked: Asked) -> Answer:
     """The page. Raises Refused for a span that is none."""
     found, left_out = _found(site, asked)
-    filters = {name: asked[name] for name in ("event_type", *FailureFilter.__struct_fields__)}
-    return Shown(
-        template="failures.html",
-        values={
-            "since": asked.typed("since") or "24h",
-            "spans": SPANS,
-            "charts": [chart for name in DIMENSIONS if (chart := _chart(name, found)).bars],
-            "filters": {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value},
-            "total": len(found),
-            "looked_at": MOST if asked["more"] else QUICK,
-            "more": left_out,
-            "can_count_more": not asked["more"],
-            "failures": found[:LISTED],
-            "done": asked["done"],
-            "left": asked["left"],
-        },
-    )
+    filters = {name: asked[name] for name in FailureFilter.__struct_fields__}
+    titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
+    charts = [chart for name in DIMENSIONS if (chart := _chart(name, found)).bars]
+    since, limit = asked.typed("since") or "24h", MOST if asked["more"] else QUICK
+    return Shown(Failures(since, SPANS, charts, titled, len(found), limit, left_out, found[:LISTED]))
 
 
 def resend(site: Site, asked: Asked) -> Answer:
@@ -88,8 +102,7 @@ def resend(site: Site, asked: Asked) -> Answer:
     left = [each for each in looked if each.result != "ready"]
     if asked.form is None:
         keys = [[each.id, each.event_type] for each in ready]
-        values = {"ready": ready, "left": left, "keys": json.dumps(keys)}
-        return Shown(template="failures_resend.html", title="Send these again?", values=values)
+        return Shown(FailuresResend(ready, left, json.dumps(keys)), "Send these again?")
     sent = [each for each in resender.send(ready) if each.result == "resent"]
     query = {name: value for name, value in asked.query.items() if name != "live"}
     return Goto(link("/failures", **{**query, "done": str(len(sent)), "left": str(len(looked) - len(sent))}))
@@ -113,19 +126,17 @@ def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
     wanted = FailureFilter(**{name: asked[name] for name in FailureFilter.__struct_fields__})
     channels = [asked["event_type"]] if asked["event_type"] else list(CONTRACTS)
     start = moment(asked.typed("since") or "24h", now)
-    items = failed(site.client("dynamodb"), site.stage, start, now, channels, most + 1)
-    return newest(items, wanted, most)
+    items = failed(site.client("dynamodb"), site.stage, start, now + AHEAD, channels, most + 1)
+    found, more = newest(items, wanted, most)
+    if not (found or more):
+        check_names(site.session, site.stage, wanted, FAILED)
+    return found, more
 
 
-def newest(items: Iterable[dict[str, Any]], wanted: FailureFilter, most: int) -> tuple[list[Failure], bool]:
-    """Those that are wanted among the first so many, and whether there are others behind."""
-    found: list[Failure] = []
-    for at, item in enumerate(items):
-        if at == most:
-            return found, True
-        failure = failure_of(item, full=True)
-        found += [failure] if wanted.takes(failure) else []
-    return found, False
+def newest(items: Iterator[dict[str, Any]], wanted: FailureFilter, most: int) -> tuple[list[Failure], bool]:
+    """Return the failures that a filter takes among the first items, and whether there are other items."""
+    listed = [failure_of(item, full=True) for item in itertools.islice(items, most)]
+    return [failure for failure in listed if wanted.takes(failure)], next(items, None) is not None
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:

@@ -15,7 +15,7 @@ from mailroom.aws.dynamo_values import image_of
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.messages.items import attributes_of, pairs
 from mailroom_ops.messages.send import judge, new_id, put
 from mailroom_ops.schema import schema_of
@@ -66,6 +66,36 @@ class Field(Struct, frozen=True):
     def label(self) -> str:
         """What it is called."""
         return _LABELS.get(self.name, self.name.replace("_", " ").capitalize())
+
+
+class Form(View, frozen=True):
+    """Values of the form of a channel."""
+
+    channel: str
+    channels: list[str]
+    first: list[Field]
+    more: list[Field]
+    opened: bool
+    """Whether the fields in `more` are shown at once."""
+    examples: dict[str, str]
+    values: Mapping[str, str]
+    faults: Mapping[str, str]
+    """Faults by the names of their fields."""
+    elsewhere: list[str]
+    """Faults without a field in the form."""
+
+
+class FormPreview(View, frozen=True):
+    """Values of the page between the form and the sending."""
+
+    channel: str
+    hidden: dict[str, str]
+    preview: Preview
+    document: str
+    reach: str
+    item: str
+    put_command: str
+    send_command: str
 
 
 def show(site: Site, asked: Asked) -> Answer:
@@ -121,24 +151,10 @@ def _form(channel: str, values: Mapping[str, str], faults: Mapping[str, str]) ->
     first.sort(key=lambda each: _FIRST.index(each.name) if each.name in _FIRST else len(_FIRST))
     more = [each for each in fields if each not in first]
     known = {VARIABLES, *(each.name for each in fields)}
-    return Shown(
-        template="form.html",
-        title=_title(channel),
-        status=400 if faults else 200,
-        values={
-            "channel": channel,
-            "channels": list(CONTRACTS),
-            "first": first,
-            "more": more,
-            "opened": any(
-                each in faults or values.get(each) for each in (VARIABLES, *(f.name for f in more))
-            ),
-            "examples": examples,
-            "values": values,
-            "faults": faults,
-            "elsewhere": [fault for field, fault in faults.items() if field not in known],
-        },
-    )
+    opened = any(name in faults or values.get(name) for name in (VARIABLES, *(field.name for field in more)))
+    elsewhere = [fault for field, fault in faults.items() if field not in known]
+    view = Form(channel, list(CONTRACTS), first, more, opened, examples, values, faults, elsewhere)
+    return Shown(view, _title(channel), 400 if faults else 200)
 
 
 def _with_templates(channel: str, values: Mapping[str, str]) -> list[Field]:
@@ -205,20 +221,10 @@ def _preview(
         for old in list(site.documents)[:-MAX_DOCUMENTS]:
             site.documents.pop(old, None)
     hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
-    return Shown(
-        template="form_preview.html",
-        title=f"{_title(channel)}?",
-        values={
-            "channel": channel,
-            "hidden": hidden,
-            "preview": preview,
-            "document": document,
-            "reach": reach(site, channel),
-            "item": json.dumps(item, indent=2, ensure_ascii=False, default=str),
-            "put_command": put_command(site.stage, item),
-            "send_command": send_command(site.stage, item),
-        },
-    )
+    image = json.dumps(item, indent=2, ensure_ascii=False, default=str)
+    commands = put_command(site.stage, item), send_command(site.stage, item)
+    view = FormPreview(channel, hidden, preview, document, reach(site, channel), image, *commands)
+    return Shown(view, f"{_title(channel)}?")
 
 
 def put_command(stage: str, item: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from mailroom.aws.dynamo_values import string
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
 from mailroom.message.message import run_of
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.screen import Refused
 from mailroom_ops.stage import name
 from mailroom_ops.webhook_key import key_of, spelt_host
@@ -58,6 +58,25 @@ class ReceivedWebhook(Struct, frozen=True):
     tries: int
 
 
+class Inbox(View, frozen=True):
+    """Values of the page of a channel."""
+
+    tab: str
+    tabs: dict[str, str]
+    counts: dict[str, int]
+    found: list[Any]
+    """Items of the simulators, groups of them, or received webhooks: the channel's own."""
+
+
+class InboxMail(View, frozen=True):
+    """Values of the page of a mail."""
+
+    mail: Item
+    content: Item
+    id: str
+    """Id of the message; empty if the mail does not have it."""
+
+
 def show(site: Site, asked: Asked) -> Answer:
     """What a channel's provider accepted, the newest first."""
     tab = asked["channel"] if asked["channel"] in TABS else "mail"
@@ -79,18 +98,14 @@ def show(site: Site, asked: Asked) -> Answer:
             found = [{**each, "shown": _notification(each["content"])} for each in _newest(tab)]
         case _:
             found = [{**each, "campaign": run_of(_id_of(each))[0]} for each in _newest(tab)]
-    values = {"tab": tab, "tabs": TABS, "counts": counts, "found": found[::-1][:LISTED]}
-    return Shown(template="inbox.html", values=values)
+    return Shown(Inbox(tab, TABS, counts, found[::-1][:LISTED]))
 
 
 def mail(_site: Site, asked: Asked) -> Answer:
     """One mail, as a mail program would show it."""
     found = _mail(asked)
-    return Shown(
-        template="inbox_mail.html",
-        title=found["content"]["subject"] or "(no subject)",
-        values={"mail": found, "content": found["content"], "id": _id_of(found)},
-    )
+    content = found["content"]
+    return Shown(InboxMail(found, content, _id_of(found)), content["subject"] or "(no subject)")
 
 
 def _id_of(mail: Item) -> str:

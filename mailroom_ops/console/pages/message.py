@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import field
 
 from mailroom.api.answers import ApiError
 from mailroom.api.messages import WAITING, States
@@ -18,16 +19,16 @@ from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import states_of
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.messages.search import row_of
-from mailroom_ops.messages.status import reader_of, titled, view_of
-from mailroom_ops.messages.timeline import meaning, timeline
+from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
+from mailroom_ops.messages.timeline import Step, meaning, timeline
 from mailroom_ops.messages.waiting import turn_of
 from mailroom_ops.repair.command import FOLLOWS, SENTENCES
-from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure, Diagnosis
+from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.requeue.stage import DeployedStage
@@ -54,6 +55,49 @@ _DONE = {
 }
 
 
+class Message(View, frozen=True):
+    """Values of the page of a message."""
+
+    view: MessageView
+    recipients: list[str]
+    campaign: str
+    followed_by: list[MessageStatus]
+    advice: list[str]
+    listed: list[str]
+    """Recipients who may get nothing more."""
+    meaning: str
+    steps: list[Step]
+    request: str | None
+    """Item of the mailbox; None if it is gone, or if only the live part is shown."""
+    sample: Sample | None
+    of_template: str
+    heads: dict[str, str]
+    attachments: list[str]
+    actions: dict[Action, str]
+    """Verbs of what may help."""
+    done: str
+
+
+class MessageChoice(View, frozen=True):
+    """Values of the page of an id that several channels have, or none."""
+
+    found: list[MessageStatus]
+
+
+class MessageAction(View, frozen=True):
+    """Values of the question before an action."""
+
+    action: str
+    sentences: list[str]
+    hidden: Mapping[str, str] | None
+    """Fields of the form; None if the action cannot be done."""
+    force: bool = False
+    """Whether `--force` would do it."""
+    cures: dict[str, str] = field(default_factory=dict)
+    ending: Sequence[str] = ()
+    """Sentences about what follows if the message is ended by hand."""
+
+
 def show(site: Site, asked: Asked) -> Answer:
     """The message of an id. Of an id that several channels have, the choice."""
     found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
@@ -62,44 +106,38 @@ def show(site: Site, asked: Asked) -> Answer:
         return Goto(link("/message", id=typed[0], channel=typed[1]))
     if len(found) != 1:
         status = 200 if found or not asked["id"] else 404
-        return Shown(template="message_choice.html", values={"found": found}, status=status)
+        return Shown(MessageChoice(found), status=status)
     (message,) = found
     item = _reader(site).item(message.id, message.event_type)
     now = site.clock()
     turn = turn_of(site.session, site.stage, message, site.clock)
     view = view_of(message, site.stage, now, deleted=item is None)
-    row = row_of(message)
-    return Shown(
-        template="message.html",
-        title=row.headline,
-        values={
-            "view": view,
-            "headline": row.headline,
-            "recipients": _recipients(message),
-            "campaign": run_of(message.id)[0],
-            "followed_by": _followed_by(site, message),
-            "advice": advice(message, buttons(site.stage), now, view.since, deleted=item is None, turn=turn),
-            "listed": _recipients(message)[:3] if message.status in _LISTED else [],
-            "verbs": _VERBS,
-            "meaning": meaning(message),
-            "steps": timeline(message, now),
-            "request": None
-            if item is None or asked.update
-            else json.dumps(item, indent=2, ensure_ascii=False, default=_json),
-            "sample": None if asked.update else _sample(site, item, message),
-            "of_template": titled(message.template or "", message.template_version),
-            "heads": _sender(site, message) | _heads(item or {}),
-            "attachments": _attachments(item or {}),
-            "actions": _actions(site, message, item),
-            "done": _DONE.get(asked["done"]),
-        },
+    steps = advice(message, buttons(site.stage), now, view.since, deleted=item is None, turn=turn)
+    complete = item is not None and not asked.update
+    values = Message(
+        view=view,
+        recipients=_recipients(message),
+        campaign=run_of(message.id)[0],
+        followed_by=_followed_by(site, message),
+        advice=list(steps),
+        listed=_recipients(message) if message.status in _LISTED and not message.recipients else [],
+        meaning=meaning(message),
+        steps=timeline(message, now),
+        request=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
+        sample=None if asked.update else _sample(site, item, message),
+        of_template=titled(message.template or "", message.template_version),
+        heads=_sender(site, message) | _heads(item or {}),
+        attachments=_attachments(item or {}),
+        actions={action: _VERBS[action] for action in _actions(site, message, item)},
+        done=_DONE.get(asked["done"], ""),
     )
+    return Shown(values, row_of(message).headline)
 
 
 def frame(site: Site, asked: Asked) -> Answer:
     """A mail's HTML, for the frame on its page."""
-    item = _reader(site).item(asked["id"], asked["channel"])
-    found = _reader(site).find(asked["id"], asked["channel"])
+    found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
+    item = _reader(site).item(found[0].id, found[0].event_type) if found else None
     sample = _sample(site, item, found[0]) if found else None
     return Frame(sample.html if sample else "")
 
@@ -141,8 +179,12 @@ def repair(site: Site, asked: Asked) -> Answer:
     candidates = repairs.named([MessageRef(asked["id"], asked["channel"] or None)])
     ((judged,),) = repairs.judged(candidates)
     diagnosis, message = judged
+    in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
+    # A message wrongly ended as sent is never sent, so that is offered only in doubt or without another cure.
+    offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
+    cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
     if asked.form is not None:
-        if asked["cure"] not in _cures(diagnosis):
+        if asked["cure"] not in cures:
             return _refused(asked, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
         if seen != asked["seen"]:
             return _refused(asked, "repair", "it has changed since it was shown; look again")
@@ -155,18 +197,10 @@ def repair(site: Site, asked: Asked) -> Answer:
     said = [f"It is {message.key.event_type} {asked['id']}: {SENTENCES[diagnosis.state]}."]
     if diagnosis.twice:
         said.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
-    if "end" in diagnosis.cures:
-        said.append("First ask its provider or its recipient how it ended. A later proof still corrects it.")
-        said += [f"As {each}: {follows}" for each, follows in FOLLOWS.items()]
-    elif diagnosis.not_ended:
+    ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
+    if not ending and diagnosis.not_ended:
         said.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
-    cures = _cures(diagnosis)
-    return _plan(asked, "repair", said, {"seen": seen} if cures else None, cures=cures)
-
-
-def _cures(diagnosis: Diagnosis) -> dict[str, str]:
-    """The buttons of a message that can be repaired: the name of each cure, and what it says."""
-    return {name: text for cure in diagnosis.cures for name, text in _BUTTONS[cure].items()}
+    return _plan(asked, "repair", said, {"seen": seen} if cures else None, cures=cures, ending=ending)
 
 
 def cancel(site: Site, asked: Asked) -> Answer:
@@ -299,22 +333,11 @@ def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None)
 
 
 def _plan(
-    asked: Asked,
-    action: Action,
-    sentences: list[str],
-    hidden: Mapping[str, str] | None,
-    **more: Any,
+    asked: Asked, action: Action, sentences: list[str], hidden: Mapping[str, str] | None, **more: Any
 ) -> Answer:
-    """What an action will do. `hidden` goes with the form; None: it cannot be done."""
-    values = {
-        "action": _VERBS[action],
-        "sentences": sentences,
-        "hidden": hidden,
-        "force": False,
-        "cures": {},
-        **more,
-    }
-    return Shown(template="message_action.html", title=f"{_VERBS[action]}: {asked['id']}", values=values)
+    """Show the question before an action: see MessageAction."""
+    verb = _VERBS[action]
+    return Shown(MessageAction(verb, sentences, hidden, **more), f"{verb}: {asked['id']}")
 
 
 def _done(asked: Asked, action: Action) -> Answer:

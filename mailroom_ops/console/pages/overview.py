@@ -9,13 +9,14 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
+from mailroom.ledger.reader import MessageStatus
 from mailroom.search.finder import Filter
 from mailroom_ops.console.pages.failures import QUICK, newest
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
-from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site
+from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
 from mailroom_ops.doctor.stage import ConfiguredStage
-from mailroom_ops.messages.failures import FailureFilter, failed
+from mailroom_ops.messages.failures import AHEAD, FailureFilter, failed
 from mailroom_ops.stage import is_dead, prefix
 from mailroom_ops.times import speed_of
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
@@ -67,13 +68,26 @@ class ChannelRow(Struct, frozen=True):
         return f"{pace}/s" if self.limit is None else f"{pace} of {speed_of(self.limit)}/s"
 
 
+class _Accepted(Filter, frozen=True):
+    """Filter of mails that their provider has accepted."""
+
+    def takes(self, message: MessageStatus) -> bool:
+        return message.event_type == "mail" and message.status in ACCEPTED
+
+
 class Rate(Struct, frozen=True):
     """The part of the newest mails that ended so, beside what SES looks into (None: the more the better)."""
 
     name: str
     status: str
-    part: float
+    count: int
+    mails: int
     limit: float | None = None
+
+    @property
+    def part(self) -> float:
+        """Part of the mails that ended so."""
+        return self.count / self.mails
 
     @property
     def high(self) -> bool:
@@ -81,11 +95,20 @@ class Rate(Struct, frozen=True):
         return self.limit is not None and self.part >= self.limit
 
 
-class Rates(Struct, frozen=True):
-    """What became of the newest mails that were accepted."""
+class Overview(View, frozen=True):
+    """Values of the overview."""
 
-    mails: int
+    snapshot: Snapshot
+    rows: list[ChannelRow]
+    others: list[QueueSnapshot]
+    measured: bool
+    """Whether CloudWatch has figures."""
+    accepted: int
+    wrong: int
+    more_wrong: bool
+    """Whether more went wrong than were counted."""
     rates: list[Rate]
+    """Rates of the newest mails that were accepted; empty if nobody can tell them."""
 
 
 def show(site: Site, _: Asked) -> Answer:
@@ -104,21 +127,11 @@ def show(site: Site, _: Asked) -> Answer:
     named = {each.name for row in lanes for each in _of(row, snapshot)}
     others = [each for each in snapshot.queues if each.name not in named]
     measured = any(row.accepted for row in rows)
-    return Shown(
-        template="overview.html",
-        values={
-            "snapshot": snapshot,
-            "rows": rows,
-            "others": others,
-            "measured": measured,
-            "accepted": sum(sum(row.accepted.counts) for row in rows if row.accepted),
-            "wrong": sum(wrong.values()),
-            "more_wrong": more,
-            "rates": site.kept(
-                "rates", partial(_rates, site), KEPT_SECONDS / 4 if site.stage == "local" else KEPT_SECONDS
-            ),
-        },
+    accepted = sum(sum(row.accepted.counts) for row in rows if row.accepted)
+    rates = site.kept(
+        "rates", partial(_rates, site), KEPT_SECONDS / 4 if site.stage == "local" else KEPT_SECONDS
     )
+    return Shown(Overview(snapshot, rows, others, measured, accepted, wrong.total(), more, rates))
 
 
 def _names(urls: Mapping[str, str]) -> list[str]:
@@ -165,30 +178,26 @@ def _wrong(site: Site, channels: Sequence[str]) -> tuple[Counter[str], bool]:
     """How many went wrong in the last hour, by channel, as the page of failures counts them; and whether
     there are more."""
     now = site.clock()
-    found = failed(site.client("dynamodb"), site.stage, now - 3600, now, list(channels), QUICK + 1)
+    found = failed(site.client("dynamodb"), site.stage, now - 3600, now + AHEAD, list(channels), QUICK + 1)
     failures, more = newest(found, FailureFilter(), QUICK)
     return Counter(each.event_type for each in failures), more
 
 
-def _rates(site: Site) -> Rates | None:
-    """What became of the newest mails, without the provider's own figures; None: nobody can tell."""
+def _rates(site: Site) -> list[Rate]:
+    """Return the rates of the newest mails by the ledger, which has none of the provider's own figures."""
     finder = finder_at(site)
     if finder is None:
-        return None
-    mails = finder.newest(Filter(event_type="mail"), most=SAMPLE).messages
-    counts = Counter(each.status for each in mails)
-    accepted = sum(counts[each] for each in ACCEPTED)
+        return []
+    counts = Counter(mail.status for mail in finder.newest(_Accepted(), most=SAMPLE).messages)
+    accepted = counts.total()
     if not accepted:
-        return None
+        return []
     delivered = counts["delivered"] + counts["complained"]
-    return Rates(
-        accepted,
-        [
-            Rate("delivered", "delivered", delivered / accepted),
-            Rate("bounced", "bounced", counts["bounced"] / accepted, BOUNCE_RATE),
-            Rate("complaints", "complained", counts["complained"] / accepted, COMPLAINT_RATE),
-        ],
-    )
+    return [
+        Rate("delivered", "delivered", delivered, accepted),
+        Rate("bounced", "bounced", counts["bounced"], accepted, BOUNCE_RATE),
+        Rate("complaints", "complained", counts["complained"], accepted, COMPLAINT_RATE),
+    ]
 
 
 def _sum(counts: Iterable[list[int]]) -> list[int]:

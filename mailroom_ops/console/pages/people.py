@@ -1,15 +1,15 @@
 """People: what keeps messages from somebody, what was sent to them, and all of it erased."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from mailroom_ops.console.pages.erasing import EraseJob
 from mailroom_ops.console.pages.messages import finder_at
-from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, link
-from mailroom_ops.messages.search import row_of
-from mailroom_ops.people.preferences import OptOuts, opted_out
-from mailroom_ops.people.suppressions import CHANNELS, FAULTS, WHY, Lists, suppressed
+from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
+from mailroom_ops.messages.search import MessageRow, row_of
+from mailroom_ops.people.preferences import OptedOut, OptOuts, opted_out
+from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, SuppressedRecipient, suppressed
 from mailroom_ops.screen import Refused
 
 LISTED = 10
@@ -18,8 +18,8 @@ LISTED = 10
 class Change(Struct, frozen=True):
     """A change of what keeps messages from a person."""
 
-    make: Callable[[Site, Asked], str]
-    """Make the change. Return "failed" if the mail provider's own list could not be changed, else ""."""
+    make: Callable[[Site, Asked], object]
+    """Make the change. Return "failed" if the mail provider's own list could not be changed."""
     needs: tuple[str, ...]
     """Fields of the form that must not be empty."""
     button: str
@@ -29,6 +29,35 @@ class Change(Struct, frozen=True):
     """The sentence after the change."""
 
 
+class People(View, frozen=True):
+    """Values of the page of a person, and of the form that asks for one."""
+
+    who: str = ""
+    suppressions: Sequence[SuppressedRecipient] = ()
+    opt_outs: Sequence[OptedOut] = ()
+    rows: Sequence[MessageRow] = ()
+    off: bool = False
+    """Whether the stage has no search."""
+    done: str = ""
+    channels: tuple[str, ...] = CHANNELS
+
+
+class PeopleChange(View, frozen=True):
+    """Values of the question before a change."""
+
+    who: str
+    what: str
+    button: str
+    sentences: list[str]
+
+
+class PeopleErase(View, frozen=True):
+    """Values of the page of an erasure."""
+
+    who: str
+    job: EraseJob | None
+
+
 _PROVIDERS_LIST = "It is taken off the mail provider's own list too, which all stages of the account share."
 
 
@@ -36,24 +65,15 @@ def show(site: Site, asked: Asked) -> Answer:
     """Somebody's suppressions, opt-outs and newest messages."""
     who = asked.typed("recipient")
     if not who:
-        return Shown(template="people.html", values={"who": ""})
+        return Shown(People())
     finder = finder_at(site)
     change = _CHANGES.get(asked["done"])
-    return Shown(
-        template="people.html",
-        title=who,
-        values={
-            "who": who,
-            "suppressions": [suppressed(each) for each in _lists(site).find(who)],
-            "why": WHY,
-            "opt_outs": [opted_out(each) for each in _opt_outs(site).of(who)],
-            "rows": [row_of(each) for each in finder.to(who).messages[:LISTED]] if finder else [],
-            "off": finder is None,
-            "channels": CHANNELS,
-            "done": change.after.format(**_named(asked)) if change else "",
-            "ses": asked["ses"],
-        },
-    )
+    suppressions = [suppressed(entry) for entry in _lists(site).find(who)]
+    opt_outs = [opted_out(entry) for entry in _opt_outs(site).of(who)]
+    rows = [row_of(message) for message in finder.to(who).messages[:LISTED]] if finder else []
+    done = change.after.format(**_named(asked)) if change else ""
+    channels = CHANNELS if "@" in who else tuple(sorted(CHANNELS, key="sms".__ne__))
+    return Shown(People(who, suppressions, opt_outs, rows, finder is None, done, channels), who)
 
 
 def change(site: Site, asked: Asked) -> Answer:
@@ -66,13 +86,15 @@ def change(site: Site, asked: Asked) -> Answer:
         if not asked.typed(name):
             raise Refused(f"{name}: is missing; go back and give it.")
     who = asked.typed("recipient")
+    if what == "suppress":
+        who = _lists(site).canonical(asked["channel"], who)
     if asked.form is None:
         sentences = [plan.before.format(**_named(asked))]
         sentences += [_PROVIDERS_LIST] if what == "lift" and asked["channel"] == "mail" else []
-        values = {"who": who, "what": what, "button": plan.button, "sentences": sentences}
-        return Shown(template="people_change.html", title=f"{plan.button} {who}?", values=values)
+        return Shown(PeopleChange(who, what, plan.button, sentences), f"{plan.button} {who}?")
     done = {"recipient": who, "done": what, "channel": asked["channel"], "topic": asked.typed("topic")}
-    return Goto(link("/people", **done, ses=plan.make(site, asked)))
+    failed = plan.make(site, asked) == "failed"
+    return Goto(link("/people", **done, ses="failed" if failed else ""))
 
 
 def erase(site: Site, asked: Asked) -> Answer:
@@ -80,8 +102,7 @@ def erase(site: Site, asked: Asked) -> Answer:
     who = asked.typed("recipient")
     if not who:
         raise Refused("recipient: is missing; find the person first.")
-    name = f"erase {who}"
-    job = site.jobs.get(name)
+    job = site.job(EraseJob, who)
     if asked.form is not None:
         if asked["step"] == "erase":
             if job is None or job.survey is None or job.running:
@@ -90,13 +111,9 @@ def erase(site: Site, asked: Asked) -> Answer:
                 raise Refused(f"typed: is not {who}. Type the recipient as it stands in the title.")
             job.erase(keep_choices=bool(asked["keep"]))
         elif job is None or not job.running:
-            site.jobs[name] = EraseJob(site.session, site.stage, who)
+            site.jobs[EraseJob, who] = EraseJob(site.session, site.stage, who)
         return Goto(link("/people/erase", recipient=who, run="1"))
-    return Shown(
-        template="people_erase.html",
-        title=f"Erase {who}",
-        values={"who": who, "job": job if asked["run"] else None},
-    )
+    return Shown(PeopleErase(who, job if asked["run"] else None), f"Erase {who}")
 
 
 def _lift(site: Site, asked: Asked) -> str:
@@ -114,25 +131,6 @@ def _lift(site: Site, asked: Asked) -> str:
     return ses
 
 
-def _suppress(site: Site, asked: Asked) -> str:
-    if asked["channel"] not in CHANNELS:
-        raise Refused(
-            f"channel: nobody is on the list of {asked['channel']!r:.40}; use {', '.join(CHANNELS)}."
-        )
-    _lists(site).add(asked.typed("recipient"), asked["channel"], asked["why"])
-    return ""
-
-
-def _opt_in(site: Site, asked: Asked) -> str:
-    _opt_outs(site).opt_in(asked.typed("recipient"), asked.typed("topic"))
-    return ""
-
-
-def _opt_out(site: Site, asked: Asked) -> str:
-    _opt_outs(site).opt_out(asked.typed("recipient"), asked.typed("topic"))
-    return ""
-
-
 _CHANGES = {
     "lift": Change(
         _lift,
@@ -142,21 +140,21 @@ _CHANGES = {
         "{who} gets {channel} again.",
     ),
     "suppress": Change(
-        _suppress,
+        lambda site, asked: _lists(site).add(asked.typed("recipient"), asked["channel"], asked["why"]),
         ("channel", "why"),
         "Suppress",
         "No {channel} of this stage goes to {who} any more, until somebody lifts that.",
         "{who} gets no {channel} any more.",
     ),
     "opt-in": Change(
-        _opt_in,
+        lambda site, asked: _opt_outs(site).opt_in(asked.typed("recipient"), asked.typed("topic")),
         ("topic",),
         "Opt in",
         "{who} gets messages of the topic {topic} again. Do so only if they have asked for it.",
         "{who} gets {topic} again.",
     ),
     "opt-out": Change(
-        _opt_out,
+        lambda site, asked: _opt_outs(site).opt_out(asked.typed("recipient"), asked.typed("topic")),
         ("topic",),
         "Opt out",
         "{who} gets no message of the topic {topic} any more.",

@@ -10,7 +10,7 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
 from mailroom.recipients.choices import AllowedRecipients
 from mailroom_ops.console.pages.form import reach, reaching_of
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.messages.items import Rules, rules_of
 from mailroom_ops.messages.send import new_id, put
 from mailroom_ops.screen import Refused, ended
@@ -20,6 +20,29 @@ from mailroom_stacks.paths import TEMPLATES
 
 TEST_HEADER = "X-Mailroom-Test"
 """Marks a mail that somebody sent to look at its template."""
+
+
+class Templates(View, frozen=True):
+    """Values of the list of templates."""
+
+    rows: list[tuple[TemplateName, int, list[str], str]]
+    """Templates with the number of their examples, their languages, and the version that counts."""
+
+
+class Template(View, frozen=True):
+    """Values of the page of a template."""
+
+    template: TemplateName
+    examples: list[str]
+    example: str
+    languages: list[str]
+    preview: Preview | None
+    problem: str
+    faults: list[str]
+    variables: list[str]
+    sources: dict[str, str]
+    counts: str
+    reach: str
 
 
 def show(site: Site, asked: Asked) -> Answer:
@@ -37,28 +60,25 @@ def show(site: Site, asked: Asked) -> Answer:
             )
             for each in folder.all()
         ]
-        return Shown(template="templates.html", values={"rows": rows})
+        return Shown(Templates(rows))
     template = folder.named(asked["name"], asked["channel"] or None)
     if asked.form is not None:
         return _send(site, template, _item(folder, template, asked), asked.typed("to"))
     preview, problem = _rendered(folder, template, asked)
-    return Shown(
-        template="template.html",
-        title=template.path,
-        values={
-            "template": template,
-            "examples": list(folder.examples(template)),
-            "example": asked["example"] or next(iter(folder.examples(template)), ""),
-            "languages": folder.languages(template),
-            "preview": preview,
-            "problem": problem,
-            "faults": folder.faults(template),
-            "variables": sorted(folder.used(template)),
-            "sources": {path: _numbered(text) for path, text in folder.parts(template).items()},
-            "counts": words_of(counts.get(template.path, DEPLOYED)),
-            "reach": reach(site, template.channel),
-        },
+    view = Template(
+        template=template,
+        examples=list(folder.examples(template)),
+        example=asked["example"] or next(iter(folder.examples(template)), ""),
+        languages=folder.languages(template),
+        preview=preview,
+        problem=problem,
+        faults=folder.faults(template),
+        variables=sorted(folder.used(template)),
+        sources={path: _numbered(text) for path, text in folder.parts(template).items()},
+        counts=words_of(counts.get(template.path, DEPLOYED)),
+        reach=reach(site, template.channel),
     )
+    return Shown(view, template.path)
 
 
 def frame(_site: Site, asked: Asked) -> Answer:

@@ -90,12 +90,10 @@ _COMPARISONS: dict[type, Callable[[Value | None, Value | None], bool]] = {
 
 def _test(tree: Any) -> Callable[[Item, Values], bool]:
     match tree:
-        case comparisons.OpAnd():
-            one, two = _test(tree.lhs), _test(tree.rhs)
-            return lambda item, values: one(item, values) and two(item, values)
-        case comparisons.OpOr():
-            one, two = _test(tree.lhs), _test(tree.rhs)
-            return lambda item, values: one(item, values) or two(item, values)
+        case comparisons.OpAnd() | comparisons.OpOr():
+            parts = _test(tree.lhs), _test(tree.rhs)
+            joined = all if isinstance(tree, comparisons.OpAnd) else any
+            return lambda item, values: joined(part(item, values) for part in parts)
         case comparisons.OpNot():
             inner = _test(tree.lhs)
             return lambda item, values: not inner(item, values)
@@ -105,6 +103,8 @@ def _test(tree: Any) -> Callable[[Item, Values], bool]:
         case comparisons.FuncIn():
             found, among = _operand(tree.attr), [_operand(each) for each in tree.possible_values]
             return lambda item, values: any(equal(found(item, values), each(item, values)) for each in among)
+        case comparisons.FuncBetween():
+            return _between(tree)
     if type(tree) not in _COMPARISONS:
         unknown(f"condition {tree!r}")
     holds = _COMPARISONS[type(tree)]
@@ -113,6 +113,17 @@ def _test(tree: Any) -> Callable[[Item, Values], bool]:
     else:
         left, right = _operand(tree.lhs), _operand(tree.rhs)
     return lambda item, values: holds(left(item, values), right(item, values))
+
+
+def _between(tree: comparisons.FuncBetween) -> Callable[[Item, Values], bool]:
+    value, low, high = map(_operand, (tree.attr, tree.start, tree.end))
+    at_most = _COMPARISONS[comparisons.OpLessThanOrEqual]
+
+    def holds(item: Item, values: Values) -> bool:
+        between = value(item, values)
+        return at_most(low(item, values), between) and at_most(between, high(item, values))
+
+    return holds
 
 
 def _operand(node: Any) -> Operand:

@@ -159,29 +159,7 @@ class World:
         }
         tally = {"found_by": f"tally#weekly#{RUN}#{int(NOW)}", "put": "0", "ttl": 9_999_999_999, **statuses}
         self.dynamodb.put_item(TableName=SEARCH["SEARCH_TABLE"], Item=image_of(tally))
-        self.dynamodb.create_table(
-            TableName="mailroom-dev-preferences",
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[
-                {"AttributeName": "recipient", "KeyType": "HASH"},
-                {"AttributeName": "topic", "KeyType": "RANGE"},
-            ],
-            AttributeDefinitions=[
-                {"AttributeName": "recipient", "AttributeType": "S"},
-                {"AttributeName": "topic", "AttributeType": "S"},
-                {"AttributeName": "opted_out_at", "AttributeType": "N"},
-            ],
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": "topics",
-                    "KeySchema": [
-                        {"AttributeName": "topic", "KeyType": "HASH"},
-                        {"AttributeName": "opted_out_at", "KeyType": "RANGE"},
-                    ],
-                    "Projection": {"ProjectionType": "KEYS_ONLY"},
-                }
-            ],
-        )
+        make_preferences(self.dynamodb)
         for at in range(opted_out + 1):
             # The first one had opted out before the run.
             moment = int((NOW - 86_400 + (172_800 if at else 0)) * 1000)
@@ -220,6 +198,54 @@ class World:
                 "RoleArn": "arn:aws:iam::123456789012:role/r",
             },
         )
+
+
+def answers(world: World) -> None:
+    """The functions of a stage with a dry run of two recipients."""
+    item = {"id": f"weekly#{RUN}#ada", "event_type": "mail", "to": "ada@example.com", "first_name": "Ada"}
+    people = [{"key": "ada", "variables": {}}]
+    world.functions.answers = {
+        "collect": lambda _: {
+            "recipients": 2,
+            "refused": 1,
+            "faults": ["line 3"],
+            "samples": people,
+            "cursor": None,
+        },
+        "compose": lambda _: {
+            "items": [{**item, "template": "weekly", "topic": "followers"}],
+            "opted_out": [],
+            "left_out": [],
+            "failed": [],
+        },
+    }
+
+
+def make_preferences(dynamodb: Any) -> None:
+    """The table of preferences with its index."""
+    dynamodb.create_table(
+        TableName="mailroom-dev-preferences",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[
+            {"AttributeName": "recipient", "KeyType": "HASH"},
+            {"AttributeName": "topic", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "recipient", "AttributeType": "S"},
+            {"AttributeName": "topic", "AttributeType": "S"},
+            {"AttributeName": "opted_out_at", "AttributeType": "N"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "topics",
+                "KeySchema": [
+                    {"AttributeName": "topic", "KeyType": "HASH"},
+                    {"AttributeName": "opted_out_at", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+    )
 
 
 def make_runs(dynamodb: Any) -> None:

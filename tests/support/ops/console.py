@@ -11,10 +11,12 @@ from urllib.parse import urlencode, urlsplit
 
 import boto3
 import pytest
+from msgspec import structs
 
+from mailroom.clock import Clock
 from mailroom_ops.console.guard import Guard
 from mailroom_ops.console.server import application
-from mailroom_ops.console.site import Site
+from mailroom_ops.console.site import Answer, Shown, Site
 from tests.support.ops.repair import RepairStage, repair_stage
 
 PORT, HOME, TOKEN = 4711, "/a-path-of-its-own", "a-token-that-nobody-guesses"
@@ -50,10 +52,11 @@ class Browser:
     session: boto3.Session
     stage: str = "dev"
     cookie: str = ""
+    clock: Clock = time.time
     site: Site = field(init=False)
 
     def __post_init__(self) -> None:
-        self.site = Site(self.session, self.stage, time.time)
+        self.site = Site(self.session, self.stage, self.clock)
         self._app = Guard(application(self.site, HOME), PORT, HOME, TOKEN)
 
     def enter(self) -> "Browser":
@@ -121,6 +124,12 @@ class Browser:
         headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
         content = b"".join(each.get("body", b"") for each in sent[1:])
         return Reply(sent[0]["status"], headers, content.decode())
+
+
+def values_of(answer: Answer) -> dict[str, Any]:
+    """The values of a page's template."""
+    assert isinstance(answer, Shown)
+    return structs.asdict(answer.view)
 
 
 @pytest.fixture

@@ -148,6 +148,17 @@ def answer(result: Result) -> dict[str, Any]:
     return found
 
 
+def many() -> dict[str, dict[str, Any]]:
+    """Entries of 49 recipients of a mail, two of them with an outcome that is wrong."""
+    delivered = {"status": "delivered", "sentAt": 1, "deliveredAt": 1}
+    return {
+        **{f"p{at}@example.com": delivered for at in range(46)},
+        "bob@example.com": {"status": "bounced", "bouncedAt": 1_795_269_600_000, "error": "no such mailbox"},
+        "eve@example.com": {"status": "complained"},
+        "dan@example.com": {},
+    }
+
+
 def write(path: Path, *lines: str) -> Path:
     """A file of these lines."""
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")

@@ -5,13 +5,14 @@ from itertools import chain
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from mailroom.errors import Invalid
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from mailroom.message.unless import Condition
-from mailroom.search.finder import MOST_LOOKED_AT, PAGE, Filter, Finder
+from mailroom.search.finder import PAGE, SECONDS, Filter, Finder
 from tests.support.unit.searching import Search, rows_with
 from tests.support.unit.shared import (
     LEDGER,
@@ -128,19 +129,55 @@ def test_filters_take_what_has_all_that_is_asked_for(
     assert search.newest(wanted=wanted) == search.to(ADA, wanted=wanted) == ids
 
 
-def test_a_page_with_a_filter_looks_at_a_thousand_messages_says_so_and_goes_on(
-    search: Search, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    wanted, *_ = sent(search, ledger, clock, 1, text=None, template="rare")
-    for at in range(MOST_LOOKED_AT + 10):
+@pytest.fixture
+def rare(search: Search, ledger: Ledger, clock: FakeClock, aws: Aws) -> str:
+    """The id of the oldest message, which has a template, behind some hundreds that have none."""
+    (id_,) = sent(search, ledger, clock, 1, text=None, template="rare")
+    for at in range(1_200):
         aws.put(
             LEDGER, id=f"x-{at}", event_type="mail", status="sent", ttl=int(NOW), putAt=NOW_MS + 5_000 + at
         )
     search.index()
-    first = search.finder.newest(Filter(template="rare"))
-    assert (first.messages, first.looked_at) == ([], MOST_LOOKED_AT)
-    second = search.finder.newest(Filter(template="rare"), first.cursor or "")
-    assert ([each.id for each in second.messages], second.looked_at, second.cursor) == ([wanted], 11, None)
+    return id_
+
+
+def test_a_page_with_a_filter_reads_on_until_it_has_all(search: Search, rare: str) -> None:
+    page = search.finder.newest(Filter(template="rare"))
+    assert ([message.id for message in page.messages], page.looked_back_to) == ([rare], None)
+
+
+def test_a_page_with_a_filter_ends_with_its_time_and_says_how_far_it_looked_back(
+    search: Search, rare: str
+) -> None:
+    ticking = FakeClock(0)
+
+    def tick() -> float:
+        ticking.advance(SECONDS / 500)
+        return ticking()
+
+    finder = structs.replace(search.finder, clock=tick)
+    first = finder.newest(Filter(template="rare"))
+    assert (first.messages, first.looked_back_to) == ([], "2026-11-21T09:00:05.700Z")
+    asked = partial(finder.newest, Filter(template="rare"))
+    assert [*chain(*pages(asked))] == [rare]
+
+
+def test_each_page_gets_on_however_slow_its_reads_are(search: Search, rare: str) -> None:
+    hours = FakeClock(0)
+
+    def leap() -> float:
+        hours.advance(3_600)
+        return hours()
+
+    finder = structs.replace(search.finder, clock=leap)
+    first = finder.newest(Filter(template="rare"))
+    assert first.cursor is not None
+    assert finder.newest(Filter(template="rare"), first.cursor).cursor != first.cursor
+
+
+def test_a_status_that_no_message_has_is_refused_with_those_that_there_are(search: Search) -> None:
+    with pytest.raises(Invalid, match=r"^status: 'bouncd' is not a status; use scheduled, .*complained$"):
+        search.finder.newest(Filter(status="bouncd"))
 
 
 def test_a_row_that_was_left_over_shows_nothing(

@@ -1,0 +1,44 @@
+"""Names in filters: a misspelt name would make an empty list that looks like good news."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, get_args
+
+from mailroom.campaigns.runs import Runs
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.outcome import Status
+from mailroom.search.finder import Filter
+from mailroom_ops.screen import Refused
+from mailroom_ops.stage import name as stage_name
+from mailroom_stacks.paths import CAMPAIGN_FILE, CAMPAIGNS
+
+if TYPE_CHECKING:
+    import boto3
+
+
+def check_names(
+    session: "boto3.Session", stage: str, wanted: Filter, statuses: Sequence[str] = get_args(Status)
+) -> None:
+    """Raise Refused if a list is empty because its status, channel, campaign or run does not exist.
+
+    A list with messages needs no check: faulty messages name unknown channels, and old ones name campaigns of
+    the past.
+    """
+    names = {"status": (wanted.status, statuses), "channel": (wanted.event_type, CONTRACTS)}
+    for field, (value, values) in names.items():
+        if value and value not in values:
+            raise Refused(f"{field}: {value!r:.40} is not one of {', '.join(values)}.")
+    campaign = wanted.campaign
+    if not campaign:
+        return
+    client, (name, _, run) = session.client("dynamodb"), campaign.partition("#")
+    runs = Runs(client, stage_name(stage, "campaign-runs"))
+    latest: list[str] = []
+    with suppress(client.exceptions.ResourceNotFoundException):  # a stage without campaigns
+        latest = [entry.run for entry in runs.of_campaign(name)]
+    if latest and run and runs.read(name, run) is None:
+        raise Refused(f"campaign: {name} has no run {run!r:.60} in {stage}; use {', '.join(latest)}.")
+    campaigns = sorted(path.parent.name for path in CAMPAIGNS.glob(f"*/{CAMPAIGN_FILE}"))
+    if not latest and (run or name not in campaigns):
+        listing = ", ".join(campaigns) or "none"
+        raise Refused(f"campaign: {campaign!r:.60} had no run in {stage}; this folder has: {listing}.")

@@ -1,0 +1,99 @@
+"""Every page of the console, with and without its query, on an empty stage, a full one, and one whose day is
+used up: an answer, or a refusal that leads on."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from mailroom_ops.console.server import PAGES
+from tests.support.ops.campaign import RUN
+from tests.support.ops.console import Browser, Reply
+from tests.support.ops.whole import ADA, WholeStage, look, whole_stage
+
+WHOLE = {"id": "whole", "channel": "mail"}
+QUERIES: dict[str, list[dict[str, str]]] = {
+    "/": [{"live": "off"}],
+    "/messages": [
+        {"q": ADA},
+        {"q": "whole"},
+        {"status": "bounced"},
+        {"campaign": f"weekly#{RUN}"},
+        {"q": "nobody"},
+    ],
+    "/message": [
+        *({"id": id_} for id_ in ("whole", "several", "failed", "dead", "both", "after", "waits", "ready")),
+        {"id": f"weekly#{RUN}#ada", "channel": "mail"},
+        {"id": "nobody"},
+    ],
+    "/failures": [{"since": "7d"}, {"since": "7d", "status": "bounced", "more": "1"}, {"since": "never"}],
+    "/failures/resend": [{"since": "7d"}],
+    "/dead-letters": [{"queue": "mail"}],
+    "/dead-letters/redrive": [
+        {"queue": "mail"},
+        {"queue": "mail", "run": "1"},
+        {"queue": f"erase {ADA}", "run": "1"},
+    ],
+    "/campaigns": [{"campaign": "weekly"}, {"campaign": "nothing"}],
+    "/campaigns/start": [{"campaign": "weekly"}, {"campaign": "weekly", "look": "1"}],
+    "/campaigns/mail": [{"campaign": "weekly", "id": f"weekly#{RUN}#ada"}],
+    "/campaigns/stop": [{"campaign": "weekly", "run": RUN}],
+    "/campaigns/pause": [{"campaign": "weekly", "run": RUN}],
+    "/templates": [{"name": "weekly"}, {"name": "short"}],
+    "/templates/mail": [{"name": "weekly"}],
+    "/message/mail": [WHOLE],
+    "/message/resend": [WHOLE, {**WHOLE, "force": "1"}],
+    "/message/repair": [WHOLE, {"id": "dead", "channel": "mail"}],
+    "/message/cancel": [WHOLE, {"id": "waits", "channel": "mail"}],
+    "/people": [{"recipient": ADA}, {"recipient": "somebody"}, {"recipient": "(617) 555-1234"}],
+    "/people/change": [
+        {"recipient": ADA, "do": "lift", "channel": "mail"},
+        {"recipient": ADA, "do": "dance"},
+    ],
+    "/people/erase": [{"recipient": ADA}, {"recipient": ADA, "run": "1"}],
+    "/send": [{"channel": "sms"}, {"channel": "fax"}],
+    "/send/mail": [{"document": "gone"}],
+    "/inbox": [{"channel": channel} for channel in ("mail", "sms", "push", "fax", "webhook")],
+    "/inbox/mail": [{"id": "p-1"}],
+    "/inbox/mail/html": [{"id": "p-1"}],
+    "/inbox/message": [{"provider_id": "p-1"}],
+}
+"""Queries of each page."""
+
+
+def leads_on(reply: Reply) -> bool:
+    """Return whether a page is an answer, or has a form that asks for what it lacks."""
+    return reply.status in (200, 303) or (reply.status < 500 and '<form class="row"' in reply.text)
+
+
+def fault(browser: Browser, path: str, query: dict[str, str]) -> str:
+    """Return a sentence about a fault, or about a refusal that is a dead end."""
+    try:
+        reply = browser.get(path, **query)
+    except Exception as error:  # noqa: BLE001 - the server raises it after its page
+        return f"{path} {query}: {error!r}"
+    links = re.findall(r'<p><a href="([^"]+)">', reply.text)[-1:]
+    refused = reply.status < 500 and any(leads_on(browser.get(unescape(link))) for link in links)
+    return "" if leads_on(reply) or refused else f"{path} {query}: {reply.status}, leads to {links}"
+
+
+STATES: dict[str, tuple[Callable[[WholeStage], None], ...]] = {
+    "empty": (),
+    "full": (WholeStage.fill,),
+    "closed": (WholeStage.fill, WholeStage.close_the_day),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_page_answers_or_refuses_with_a_way_on(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert QUERIES.keys() == {page.path for page in PAGES}
+    with whole_stage(tmp_path, monkeypatch) as (stage, browser):
+        for change in STATES[state]:
+            change(stage)
+        look(browser)
+        asked = [(path, query) for path, queries in QUERIES.items() for query in ({}, *queries)]
+        assert "\n".join(filter(None, (fault(browser, *page) for page in asked))) == ""

@@ -1,0 +1,50 @@
+"""Each template of the console beside the Struct of its values."""
+
+import pytest
+from jinja2 import DictLoader, Environment
+from msgspec import Struct
+
+from mailroom_ops.console.server import environment_of
+from mailroom_ops.console.site import Site, View
+from tests.support.ops.console import HOME
+from tests.support.ops.views import Walk
+
+
+class Entry(Struct):
+    """A part of a view."""
+
+    code: str
+
+
+class Stranger(View, frozen=True):
+    """Values of a template that asks for more than there is."""
+
+    name: str
+    entries: list[Entry]
+
+
+@pytest.fixture
+def environment() -> Environment:
+    return environment_of(Site(None, "dev"), HOME)  # type: ignore[arg-type]
+
+
+VIEWS = sorted(
+    (view for view in View.__subclasses__() if view is not Stranger), key=lambda view: view.file_name()
+)
+
+
+def test_each_template_has_a_view_of_its_name(environment: Environment) -> None:
+    pages = {*environment.list_templates()} - {"base.html", "parts.html"}
+    assert pages == {view.file_name() for view in VIEWS}
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.file_name())
+def test_a_template_asks_for_nothing_that_its_view_lacks(environment: Environment, view: type[View]) -> None:
+    assert Walk(environment).through(view) == []
+
+
+def test_a_name_and_an_attribute_that_no_view_has_are_faults(environment: Environment) -> None:
+    source = "{{ done }}{% for entry in entries %}{{ entry.code }}{{ entry.count }}{% endfor %}{{ name[0] }}"
+    environment.loader = DictLoader({"stranger.html": source})
+    faults = [fault.partition(": ")[2] for fault in Walk(environment).through(Stranger)]
+    assert faults == ["its view has no done", f"{Entry} has no count"]
