@@ -86,7 +86,7 @@ class Engine:
             rendered = self._environment.render_str(
                 f"{_unset(variables)}{{% include {name!r} %}}", **variables
             )
-        except (TemplateError, AttributeError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - any error of a rendering is the template's or a variable's
             raise _fault_of(error, name) from None
         if len(rendered) > MAX_RENDERED:
             problem = f"{name} writes {len(rendered):,} characters; write at most {MAX_RENDERED:,}"

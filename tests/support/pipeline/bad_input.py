@@ -52,7 +52,7 @@ BAD = {
     "a template outside its folder": Bad("template", "use letters, digits", {"template": "../mail/default"}),
     "a missing variable": Bad("first_name", "the item must have it", {"first_name": None}),
     "a template that loops": Bad("template", "loop over less", {"template": "endless"}),
-    "a template that reaches for internals": Bad("template", "unsafe", {"template": "prying"}),
+    "a template that reaches for internals": Bad("first_name", "is missing", {"template": "prying"}),
     "template beside text": Bad("template", "one or the other", {"template": "default", "text": "Hello"}),
     "text without subject": Bad("subject", "add it", {"text": "Hello"}),
     "subject without text": Bad("subject", "add text or html", {"subject": "Hello"}),
