@@ -39,8 +39,7 @@ class Terminal(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         """Print objects. At a terminal, texts with `soft_wrap` break between words."""
         if options.get("soft_wrap") and self.is_terminal:
-            texts = (self.render_str(each) if isinstance(each, str) else each for each in objects)
-            objects = tuple(map(self._filled, texts))
+            objects = (self._filled(Text.assemble(*objects)),)
         super().print(*objects, **options)
 
     def _filled(self, text: Text) -> Text:

@@ -418,6 +418,23 @@ def test_each_fault_is_found_by_its_own_check_alone(
     assert all(each.fix for each in own if each.state in {"warning", "failed"})
 
 
+@pytest.mark.parametrize(
+    ("silent", "expected"),
+    [
+        (1, [("skipped", "1 of 2 alarms are not evaluated"), ("ok", "None of 1 alarms rings")]),
+        (2, [("skipped", "2 of 2 alarms are not evaluated")]),
+    ],
+)
+def test_an_alarm_that_is_not_evaluated_is_never_among_those_that_do_not_ring(
+    answers: dict[str, Answer], silent: int, expected: list[tuple[str, str]]
+) -> None:
+    states = ["INSUFFICIENT_DATA"] * silent + ["OK"] * (2 - silent)
+    alarms = [world.alarm(f"{PREFIX}{at}", state) for at, state in enumerate(states)]
+    answers["cloudwatch.DescribeAlarms"] = {"MetricAlarms": alarms}
+    found = [each for each in looked(Aws(answers), ["alarms"]) if each.check == "ringing"]
+    assert [(each.state, each.sentence.partition(":")[0].rstrip(".")) for each in found] == expected
+
+
 def test_a_new_accounts_quota_is_to_be_set_so_that_its_alarm_can_ring(answers: dict[str, Answer]) -> None:
     limits = {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
     answers["lambda.GetAccountSettings"] = {"AccountLimit": limits}
