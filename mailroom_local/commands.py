@@ -27,24 +27,12 @@ NEWEST, BEGINNING = 20, 60
 NEXT_STEPS = """
 Next, in this shell:
   . .local/env
-  aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
-    '{"id": {"S": "welcome-17"}, "event_type": {"S": "mail"}, "to": {"S": "ada@example.com"},
-      "subject": {"S": "Welcome"}, "text": {"S": "Hello Ada."}}'
+  mailroom send mail --to ada@example.com --subject Welcome --text "Hello Ada." --id welcome-17 --stage local
   mailroom status welcome-17 --stage local
-  aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
-    '{"id": {"S": "sms-1"}, "event_type": {"S": "sms"}, "to": {"S": "(617) 555-1234"},
-      "text": {"S": "Your code is 123456"}}'
-  aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
-    '{"id": {"S": "fax-1"}, "event_type": {"S": "fax"}, "to": {"S": "+12025550112"},
-      "pdf_url": {"S": "https://example.com/letter.pdf"},
-      "callback_url": {"S": "'$MAILROOM_PROVIDERS'/receiver/ok"}}'
-  ask="curl -s --aws-sigv4 aws:amz:us-east-1:execute-api --user $AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"
-  $ask $MAILROOM_API/messages -H 'Content-Type: application/json' -d \\
-    '{"id": "welcome-18", "event_type": "mail", "to": "ada@example.com",
-      "subject": "Welcome", "text": "Hello Ada."}'
-  $ask $MAILROOM_API/messages/welcome-18       its status
+  mailroom send sms --to "(617) 555-1234" --text "Your code is 123456" --stage local
 {campaign}  mailroom inbox     what was sent
-  mailroom down      stop"""
+  mailroom down      stop
+docs/local.md has more: items in DynamoDB, the API, callbacks, and what can go wrong."""
 CAMPAIGN = "  mailroom campaign start {name} --stage local --dry-run\n"
 
 
@@ -71,7 +59,7 @@ def up() -> None:
     known = load_state(UP)
     if known and known.running:
         console.print(f"Already running at {known.endpoints.aws}. Anew: mailroom down, then mailroom up.")
-        console.print(f"Console: {lifecycle.console_url(UP)}", soft_wrap=True)
+        _print_console()
         return
     if known:
         console.print("Cleaning up after a stage that did not end well.")
@@ -79,9 +67,14 @@ def up() -> None:
     running = lifecycle.start(UP, lambda line: console.print(f"- {line}"), PEOPLE, console=True)
     console.print(f"\nAWS:      {running.endpoints.aws}\nInbox:    {running.endpoints.inbox}")
     console.print(f"API:      {running.variables()['MAILROOM_API']}")
-    console.print(f"Console:  {lifecycle.console_url(UP)}", soft_wrap=True)
     campaigns = "".join(CAMPAIGN.format(name=each) for each in files.enabled(STAGE))
     console.print(NEXT_STEPS.replace("{campaign}", campaigns), soft_wrap=True)
+    _print_console()
+
+
+def _print_console() -> None:
+    """Print the console's URL on a line of its own, where people look for it: at the end."""
+    console.print(f"\nThe console:\n{lifecycle.console_url(UP)}", soft_wrap=True)
 
 
 @starting()

@@ -86,9 +86,10 @@ class Commands(TyperGroup):
         super().format_help(ctx, formatter)
         self._listing = False
 
-    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002
-        """Their names, in the order of `--help`."""
-        return [name for commands in PANELS.values() for name in commands]
+    def __init__(self, **options: Any) -> None:
+        # Typer lists these names, and suggests the nearest one for a name that is none.
+        names = (name for commands in PANELS.values() for name in commands)
+        super().__init__(**{**options, "commands": {name: TyperCommand(name) for name in names}})
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
         """A command of that name; None: there is none."""

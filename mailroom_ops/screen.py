@@ -1,7 +1,9 @@
 """What the commands share: how they print, what they ask, and how they end where AWS refuses."""
 
+import os
+import pydoc
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -9,6 +11,7 @@ import msgspec
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from rich import box
+from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
@@ -132,7 +135,7 @@ def refusals() -> Iterator[None]:
 
 
 def print_line(text: str, style: str = "", console: Terminal = screen) -> None:
-    """Print a sentence for people. The terminal breaks it, so that it can be copied whole."""
+    """Print a sentence for people, which can be copied whole."""
     console.print(plain(text), style=style, soft_wrap=True)
 
 
@@ -192,9 +195,39 @@ def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
         yield advance
 
 
+WIDE, SHORTEST = 100, 8
+"""Columns of a terminal from which on the lines of a cell stand beside each other, and of the shortest
+heading."""
+
+
+class Beside:
+    """Lines of a cell beside each other. A first line of several words, such as a subject, gives way. Ids,
+    addresses and reasons stay whole."""
+
+    def __init__(self, lines: Sequence[Text]) -> None:
+        self._lines = lines
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
+        heading, *lines = self._lines
+        if " " in heading:
+            room = options.max_width - sum(2 + line.cell_len for line in lines)
+            heading.truncate(max(SHORTEST, room), overflow="ellipsis")
+        yield Text("  ").join(self._lines)
+
+
+class Rows(Table):
+    """Table whose cells may have several lines."""
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        """Add a row, whose lines stand beside each other if the terminal is wide."""
+        if screen.width >= WIDE:
+            cells = tuple(Beside(list(cell.split())) if "\n" in str(cell) else cell for cell in cells)
+        super().add_row(*cells, **options)
+
+
 def table_of(*columns: str | Column, rows: Iterable[Iterable[str | Text]] = (), **options: Any) -> Table:
     """Return a table in the style of all commands. Each string in `rows` is printed as `plain` prints it."""
-    table = Table(*columns, **{"box": box.SIMPLE_HEAD, "pad_edge": False, **options})
+    table = Rows(*columns, **{"box": box.SIMPLE_HEAD, "pad_edge": False, **options})
     for row in rows:
         table.add_row(*(plain(cell) if isinstance(cell, str) else cell for cell in row))
     return table
@@ -216,11 +249,18 @@ def whole(heading: str) -> Column:
 
 
 def print_answer(answer: T, show: Callable[[T], None], *, as_json: bool) -> None:
-    """Print a command's answer: as JSON for programs, or as `show` prints it for people."""
+    """Print a command's answer: as JSON for programs, or as `show` prints it for people. At a terminal, the
+    user's pager shows an answer that is too long for it."""
     if as_json:
         print_json(answer)
-    else:
+        return
+    with screen.capture() as printed:
         show(answer)
+    if screen.is_terminal and (text := printed.get()).count("\n") >= screen.height:
+        os.environ.setdefault("LESS", "FRX")  # as git does: colours stay, and so does the text after `q`
+        pydoc.pager(text)
+    else:
+        screen.file.write(printed.get())
 
 
 def print_json(answer: object) -> None:

@@ -36,6 +36,20 @@ class Terminal(Console):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, markup=False, emoji=False)
 
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects. At a terminal, texts with `soft_wrap` break between words."""
+        if options.get("soft_wrap") and self.is_terminal:
+            objects = (self._filled(Text.assemble(*objects)),)
+        super().print(*objects, **options)
+
+    def _filled(self, text: Text) -> Text:
+        """Break a text between words by spaces up to the terminal's edge. A line end would break a command
+        in two where somebody copies it."""
+        lines = [line.wrap(self, self.width) for line in text.split(allow_blank=True)]
+        for row in (row for rows in lines for row in rows[:-1]):
+            row.pad_right(self.width - row.cell_len)
+        return Text("\n").join(Text().join(rows) for rows in lines)
+
     def render_str(self, text: str, **options: Any) -> Text:
         """A string, wherever it stands: Rich measures and prints what this returns."""
         return super().render_str(printable(text), **{**options, "markup": False, "emoji": False})

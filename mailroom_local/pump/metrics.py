@@ -1,4 +1,5 @@
-"""Read metrics out of the functions' logs, as CloudWatch does. The emulator leaves that out."""
+"""Read metrics out of the functions' logs, and evaluate alarms, as CloudWatch does. The emulator leaves that
+out."""
 
 import json
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mailroom_local.aws import LocalSession, patient
+from mailroom_local.pump.alarms import evaluate
 from mailroom_local.pump.functions import TROUBLE
 
 SECONDS = 5.0
@@ -20,12 +22,17 @@ class LoggedMetrics:
 
     def __init__(self, url: str, log: Path) -> None:
         self._cloudwatch = LocalSession().client("cloudwatch", endpoint_url=url, config=patient())
+        self._sqs = LocalSession().client("sqs", endpoint_url=url, config=patient())
         self._log, self._offset = log, 0
 
     def run(self) -> None:
-        """Hand them on every few seconds; never ends."""
+        """Hand metrics on and evaluate the alarms every few seconds; never ends."""
         while True:
             self.forward()
+            try:
+                evaluate(self._cloudwatch, self._sqs, time.time())
+            except TROUBLE as trouble:  # the next round evaluates anew
+                print(f"alarms are not evaluated: {trouble}", flush=True)
             time.sleep(SECONDS)
 
     def forward(self) -> None:

@@ -83,9 +83,9 @@ def _show(diagnosis: Diagnosis) -> None:
     screen.print(_table(diagnosis.checks))
     for each in diagnosis.checks:
         if each.fix and each.state in ("failed", "warning"):
-            screen.print(Text(f"{each.subject}, {each.check}: ", style=_STYLES[each.state]), end="")
-            print_line(each.sentence)
-            screen.print(Text("  → ").append_text(plain(each.fix)), soft_wrap=True)
+            subject = Text(f"{each.subject}, {each.check}: ", style=_STYLES[each.state])
+            screen.print(Text().join((subject, plain(each.sentence))), soft_wrap=True)
+            print_line(f"  → {each.fix}")
     counts = Text()
     for state, style in _STYLES.items():
         counts.append(f"{diagnosis.counts.get(state, 0)} {state}  ", style=style)

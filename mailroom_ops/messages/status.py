@@ -30,6 +30,7 @@ from mailroom_ops.screen import (
     print_line,
     screen,
     table_of,
+    whole,
 )
 from mailroom_ops.stage import aws_session
 from mailroom_ops.stage import name as stage_name
@@ -212,7 +213,7 @@ def show(found: MessageStatus, message: MessageView, now: float) -> None:
         )
         for step in timeline(found, now)
     )
-    screen.print(table_of(*map(fold, ("life", "after", "", "")), rows=life))
+    screen.print(table_of(*map(whole, ("life", "after", "")), fold(), rows=life))
     if message.recipients:
         outcomes = message.recipients if len(message.recipients) <= FEW else message.wrong
         entries = (_entry(*recipient) for recipient in outcomes.items())

@@ -93,3 +93,10 @@ def test_the_paragraphs_of_help_fill_the_terminal_whatever_the_width_of_the_sour
     shown = CliRunner().invoke(cli.app, [*words, "--help"], env={"COLUMNS": "300"}).stdout
     first = next(line for line in shown.splitlines() if line.startswith((" With --run", " --since goes")))
     assert first.rstrip().endswith(("of its audience are faulty.", "many messages failed."))
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("stauts", "status"), ("dead-leters", "dead-letters")])
+def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(typed: str, meant: str) -> None:
+    result = CliRunner().invoke(cli.app, [typed], env={"COLUMNS": "100"})
+    assert result.exit_code == 2
+    assert f"Did you mean '{meant}'?" in result.stderr

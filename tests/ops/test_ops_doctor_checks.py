@@ -91,7 +91,7 @@ class _Dated(SimpleNamespace):
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 29
+    assert len({(each.subject, each.check) for each in found}) == 30
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -396,6 +396,15 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
 ]
 """What AWS answers otherwise; which check finds it, how bad it is, and words of its sentence."""
 
+HOUR = int(world.NOW) // 3600
+DAYS = [
+    ({}, "ok", "0 of the stage's own 40,000 recipients a day are used."),
+    ({"used_0": 9, f"used_{HOUR}": 7_000, f"bulk_{HOUR}": 6_000}, "ok", "7,000 of the stage's own 40,000"),
+    ({f"used_{HOUR}": 36_000, f"bulk_{HOUR}": 36_000}, "warning", "36,000 of the stage's own 40,000"),
+    ({"closed_until": int(world.NOW) + 1_800}, "warning", "Bulk waits until about 2026-11-21 09:30:00 UTC."),
+]
+"""Items of the day's budget; how bad that is, and words of the sentence."""
+
 BESIDE = {
     ("cloudwatch.DescribeAlarms", "there"): {"ringing"},
     ("lambda.GetAccountSettings", "concurrency"): set[str](),
@@ -416,6 +425,33 @@ def test_each_fault_is_found_by_its_own_check_alone(
     others = {each.check for each in found} - {check}
     assert others <= BESIDE.get((asked, check), set()), found
     assert all(each.fix for each in own if each.state in {"warning", "failed"})
+
+
+@pytest.mark.parametrize(
+    ("silent", "expected"),
+    [
+        (1, [("skipped", "1 of 2 alarms are not evaluated"), ("ok", "None of 1 alarms rings")]),
+        (2, [("skipped", "2 of 2 alarms are not evaluated")]),
+    ],
+)
+def test_an_alarm_that_is_not_evaluated_is_never_among_those_that_do_not_ring(
+    answers: dict[str, Answer], silent: int, expected: list[tuple[str, str]]
+) -> None:
+    states = ["INSUFFICIENT_DATA"] * silent + ["OK"] * (2 - silent)
+    alarms = [world.alarm(f"{PREFIX}{at}", state) for at, state in enumerate(states)]
+    answers["cloudwatch.DescribeAlarms"] = {"MetricAlarms": alarms}
+    found = [each for each in looked(Aws(answers), ["alarms"]) if each.check == "ringing"]
+    assert [(each.state, each.sentence.partition(":")[0].rstrip(".")) for each in found] == expected
+
+
+@pytest.mark.parametrize(("item", "state", "words"), DAYS)
+def test_the_stages_own_day_is_said_with_the_time_until_which_bulk_waits(
+    answers: dict[str, Answer], item: dict[str, int], state: str, words: str
+) -> None:
+    answers["dynamodb.GetItem"] = {"Item": {name: {"N": f"{value}"} for name, value in item.items()}}
+    (found,) = (each for each in looked(Aws(answers), ["mail"]) if each.check == "day")
+    assert (found.state, words in found.sentence) == (state, True), found
+    assert found.fix == ("" if state == "ok" else "See docs/operating/day-used-up.md.")
 
 
 def test_a_new_accounts_quota_is_to_be_set_so_that_its_alarm_can_ring(answers: dict[str, Answer]) -> None:
@@ -527,6 +563,7 @@ def test_resend_is_asked_for_its_key_domains_quota_and_webhook(by_resend: dict[s
     assert {(each.check, each.state): each.sentence for each in found} == {
         ("account", "ok"): "Resend takes the key.",
         ("quota", "ok"): "3 of 50,000 mails are used (monthly quota).",
+        ("day", "ok"): "0 of the stage's own 40,000 recipients a day are used.",
         ("reputation", "skipped"): "Resend sends the stage's mails, and has no such thing.",
         ("senders", "ok"): "mailroom@example.com may send: example.com is verified.",
         ("configuration set", "skipped"): "Resend sends the stage's mails, and has no such thing.",

@@ -102,12 +102,8 @@ def test_the_list_is_a_table_the_newest_first_and_says_how_many() -> None:
     assert head == "since (UTC) channel reason recipient"
     assert set(rule) == {"─"}
     assert rest == [
-        f"2026-11-21 09:01:00 sms gone {NUMBER}",
-        "by message m-1",
-        "30006",
-        f"2026-11-21 09:00:00 mail bounce {ADA}",
-        "by message m-1",
-        "hard bounce (General)",
+        f"2026-11-21 09:01:00 sms gone {NUMBER} by message m-1 30006",
+        f"2026-11-21 09:00:00 mail bounce {ADA} by message m-1 hard bounce (General)",
         "2 on the list of dev.",
     ]
 

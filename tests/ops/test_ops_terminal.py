@@ -1,6 +1,7 @@
 """Stored text on the terminal: it is shown as it is written, and can do nothing to the terminal."""
 
 import ast
+import io
 import json
 import unicodedata
 from collections.abc import Callable
@@ -114,6 +115,82 @@ def test_the_inbox_shows_a_mail_whatever_its_subject_and_its_recipient_are() -> 
         terminal.print(_inbox_table([mail]))
     assert "50% off [/b]" in printed.get()
     assert not obeyed(printed.get())
+
+
+MESSAGE = ("Your order 42 has been shipped", "to ada.lovelace@example.com", "order-2026-11-0000042")
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (99, [[each] for each in MESSAGE]),
+        (100, [["Your order 42 has been shipped", *MESSAGE[1:]]]),
+    ],
+)
+def test_from_100_columns_on_a_message_has_one_line(
+    columns: int, shown: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert printed_rows(monkeypatch, columns, *MESSAGE) == shown
+
+
+def test_a_subject_gives_way_to_the_one_line_and_neither_an_address_nor_an_id_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (row,) = printed_rows(monkeypatch, 100, "An order has been shipped " * 5, *MESSAGE[1:])
+    assert row[0].endswith("…")
+    assert row[1:] == [*MESSAGE[1:]]
+
+
+def test_a_reason_is_broken_and_never_cut_however_wide_the_terminal_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reason = " ".join(map(str, range(90)))
+    rows = printed_rows(monkeypatch, 100, "order-42", reason)
+    assert " ".join(part for row in rows for part in row) == f"order-42 {reason}"
+
+
+def printed_rows(monkeypatch: pytest.MonkeyPatch, columns: int, *cell: str) -> list[list[str]]:
+    """The lines of a table whose only cell has these lines, each by what stands beside each other."""
+    terminal = Terminal(width=columns, force_terminal=False)
+    monkeypatch.setattr(screen, "screen", terminal)
+    with terminal.capture() as printed:
+        terminal.print(screen.table_of("message", rows=[[Text("\n".join(cell))]]))
+    return [line.strip().split("  ") for line in printed.get().splitlines()[3:] if line.strip()]
+
+
+def test_at_a_terminal_a_sentence_breaks_between_words_and_is_copied_as_one_line() -> None:
+    sentence = "Run mailroom dead-letters list --stage prod, then fix the cause."
+    terminal = Terminal(width=20, force_terminal=True, color_system=None)
+    with terminal.capture() as printed:
+        terminal.print(f"{sentence}\n{sentence}", soft_wrap=True)
+    for line in printed.get().splitlines():
+        assert line.split() == sentence.split()
+        rows = [line[at : at + 20] for at in range(0, len(line), 20)]
+        assert [word for row in rows for word in row.split()] == sentence.split()
+
+
+def test_past_a_terminal_a_sentence_is_printed_as_it_is() -> None:
+    terminal = Terminal(width=20, force_terminal=False)
+    with terminal.capture() as printed:
+        terminal.print("mailroom dead-letters list --stage prod", soft_wrap=True)
+    assert printed.get() == "mailroom dead-letters list --stage prod\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "at_a_terminal", "as_json", "pages"),
+    [(9, True, False, 0), (10, True, False, 1), (10, False, False, 0), (10, True, True, 0)],
+)
+def test_the_pager_shows_an_answer_that_is_longer_than_the_terminal_to_people_alone(
+    lines: int, at_a_terminal: bool, as_json: bool, pages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paged, out = list[str](), io.StringIO()
+    terminal = Terminal(file=out, width=80, height=10, force_terminal=at_a_terminal, color_system=None)
+    monkeypatch.setattr(screen, "screen", terminal)
+    monkeypatch.setattr("pydoc.pager", paged.append)
+    answer = "\n".join(map(str, range(lines)))
+    screen.print_answer(answer, terminal.print, as_json=as_json)
+    assert paged == [f"{answer}\n"] * pages
+    assert out.getvalue() == ("" if pages or as_json else f"{answer}\n")
 
 
 LOGS = (

@@ -7,7 +7,7 @@
   routes, which check for themselves. Functions get the same key.
 - MiniStack's CloudFormation refuses alarms on metric math. Such an alarm becomes one on its first metric; its
   name, ARN and outputs stay. No alarm is evaluated here: MiniStack mixes up what has the same metric name, so
-  that a slow function would ring for all functions.
+  that a slow function would ring for all functions. The pump evaluates those that a local stage has data for.
 - Of the exclusions of a generated secret it knows `ExcludeCharacters` only: the others are translated.
 - It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
   up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No

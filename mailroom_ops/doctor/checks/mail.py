@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parseaddr
 from typing import Any
 
+from mailroom.budget import Budget, limit_of
+from mailroom.clock import iso
 from mailroom_ops.costs.prices import SES_PLANS
 from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.doctor.checks import resend
 from mailroom_ops.doctor.stage import ExaminedStage
-from mailroom_ops.times import speed_of
+from mailroom_ops.times import short, speed_of
 from mailroom_stacks.settings.monitoring import (
     BOUNCE_RATE,
     BOUNCE_RATE_WARNING,
@@ -61,6 +63,26 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if most != _UNLIMITED:
         yield _day(said["SentLast24Hours"], most, min(rate or 0, said["MaxSendRate"]))
         yield from _days(stage, most)
+
+
+def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """The stage's own day: how much of it is used, and until when bulk waits."""
+    lanes = [sender.environment for sender in stage.senders("mail") if "PER_DAY" in sender.environment]
+    for variables in lanes[:1]:
+        per_day, reserve = json.loads(variables["PER_DAY"]), float(variables["RESERVE"])
+        table, client = variables["BUDGETS_TABLE"], stage.client("dynamodb")
+        budget = Budget(client, table, "mail", per_day, reserve, stage.clock)
+        (used, _), room = budget.spent(), budget.room()
+        sentence = (
+            f"{used:,} of the stage's own {limit_of(per_day, stage.clock()):,} recipients a day are used"
+        )
+        if room.recipients:
+            yield ok(f"{sentence}.")
+        else:
+            again = short(iso(room.again))
+            yield warning(
+                f"{sentence}. Bulk waits until about {again}.", "See docs/operating/day-used-up.md."
+            )
 
 
 @resend.or_by_resend(resend.nothing)

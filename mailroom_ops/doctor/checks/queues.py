@@ -94,6 +94,7 @@ def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    evaluated = sum(alarm["StateValue"] != "INSUFFICIENT_DATA" for alarm in stage.alarms)
     ringing = [each for each in stage.alarms if each["StateValue"] == "ALARM"]
     for each in ringing:
         name, description = each["AlarmName"], each.get("AlarmDescription", "")
@@ -101,8 +102,10 @@ def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield found(f"{name} rings.", _page(description))
     if not stage.alarms:
         yield skipped("There are no alarms.")
-    elif not ringing:
-        yield ok("No alarm rings.")
+    elif silent := len(stage.alarms) - evaluated:
+        yield skipped(f"{silent} of {len(stage.alarms)} alarms are not evaluated: they have no data.")
+    if evaluated and not ringing:
+        yield ok(f"None of {evaluated} alarms rings.")
 
 
 def _page(description: str) -> str:

@@ -44,7 +44,8 @@ def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
         page=PAGE,
         meaning=f"Bulk messages or campaigns of {row.event_type} wait for the day's quota; codes do not. "
         "What waits goes out by itself when there is room.",
-        next_step=f"mailroom campaign list --stage {settings.stage} (nothing, if it may go on tomorrow)",
+        next_step=f"mailroom doctor --stage {settings.stage} (until when bulk waits), and nothing if it may "
+        "wait until then",
     )
     messages = f"messages_{row.event_type}"
     waits = MathExpression(

@@ -214,8 +214,8 @@ def _in_flight_many(worker: Worker, settings: Settings) -> None:
         kind="in-flight-many",
         meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes those that "
         f"wait for their next try: at {IN_FLIGHT_MOST:,} SQS hands out no message, and returns no error.",
-        next_step=f"mailroom failures --stage {settings.stage} --since 1h and "
-        f"{read_log(settings, function)}: end what fails again and again, or pause the producer",
+        next_step=f"{read_log(settings, function)} (why messages come back), and mailroom list --status "
+        f"sending --stage {settings.stage}: end what fails again and again, or pause the producer",
     )
     in_flight = queue_metric(settings, worker.work.queue_name, "ApproximateNumberOfMessagesNotVisible")
     stage_alarm(worker, "InFlightMany", settings, about, in_flight, IN_FLIGHT_MANY)

@@ -185,6 +185,7 @@ def _general(queues: list[str], alarms: list[str], functions: list[dict[str, Any
         },
         "sns.ListSubscriptionsByTopic": {"Subscriptions": [subscription]},
         "dynamodb.ListTables": {"TableNames": [f"{PREFIX}ledger", "others"]},
+        "dynamodb.GetItem": {},
         "dynamodb.DescribeTable": {"Table": {"TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}},
         "dynamodb.DescribeContinuousBackups": {
             "ContinuousBackupsDescription": {
@@ -331,6 +332,8 @@ def _environment(channel: str, providers: str) -> dict[str, str]:
                 "MAIL_SENDERS": json.dumps([parseaddr(each)[1] for each in settings.mail.senders]),
                 "CONFIGURATION_SET": f"mailroom-{STAGE}",
                 "PER_DAY": '[["0001-01-01", 40000]]',
+                "RESERVE": "0.1",
+                "BUDGETS_TABLE": f"{PREFIX}budgets",
                 "UNSUBSCRIBE_SECRET_ARN": "unsubscribe",
             },
             "sms": {

@@ -23,6 +23,7 @@ CHANNEL = Channel(
     checks={
         "account": "mailroom_ops.doctor.checks.mail:account",
         "quota": "mailroom_ops.doctor.checks.mail:quota",
+        "day": "mailroom_ops.doctor.checks.mail:day",
         "reputation": "mailroom_ops.doctor.checks.mail:reputation",
         "senders": "mailroom_ops.doctor.checks.mail:senders",
         "configuration set": "mailroom_ops.doctor.checks.mail:configuration_set",

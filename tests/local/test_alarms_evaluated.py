@@ -1,0 +1,122 @@
+"""Alarms of a local stage, in the real emulator's CloudWatch."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mailroom_local.aws import LocalSession, patient
+from mailroom_local.pump.alarms import evaluate
+from tests.support.local.emulator import emulated
+
+NOW = 4_102_488_030.0
+"""2100-01-01T12:00:30Z: the emulator forgets values that are two weeks old by its own clock."""
+LETTERS = {
+    "Namespace": "AWS/SQS",
+    "MetricName": "ApproximateNumberOfMessagesVisible",
+    "Dimensions": [{"Name": "QueueName", "Value": "mail-dlq"}],
+    "Period": 60,
+}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with emulated(tmp_path_factory.mktemp("emulator")) as url:
+        yield url
+
+
+def client(url: str, service: str) -> Any:
+    return LocalSession().client(service, endpoint_url=url, config=patient())  # type: ignore[call-overload]
+
+
+def logged(service: str, **changes: Any) -> dict[str, Any]:
+    usual = {
+        "Namespace": "Mailroom",
+        "MetricName": "Late",
+        "Dimensions": [{"Name": "service", "Value": service}],
+        "Period": 60,
+        "EvaluationPeriods": 3,
+        "TreatMissingData": "notBreaching",
+    }
+    return {**usual, **changes}
+
+
+def alarm(url: str, name: str, **options: Any) -> None:
+    usual = {"EvaluationPeriods": 1, "Statistic": "Sum", "Threshold": 5.0, "TreatMissingData": "ignore"}
+    how = "GreaterThanOrEqualToThreshold"
+    client(url, "cloudwatch").put_metric_alarm(
+        **{"AlarmName": name, "ComparisonOperator": how, **usual, **options}
+    )
+
+
+def log(url: str, service: str, **by_minutes_ago: float) -> None:
+    """Put values of the metric Late, by how many minutes ago a function logged them: m0 is this minute."""
+    data = [
+        {
+            "MetricName": "Late",
+            "Dimensions": [{"Name": "service", "Value": service}],
+            "Timestamp": NOW - NOW % 60 - 60 * int(minutes[1:]),
+            "Value": value,
+        }
+        for minutes, value in by_minutes_ago.items()
+    ]
+    client(url, "cloudwatch").put_metric_data(Namespace="Mailroom", MetricData=data)
+
+
+def state(url: str, name: str) -> str:
+    cloudwatch = client(url, "cloudwatch")
+    evaluate(cloudwatch, client(url, "sqs"), NOW)
+    (found,) = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
+    return str(found["StateValue"])
+
+
+def test_an_alarm_on_dead_letters_rings_while_the_queue_has_one_also_one_that_somebody_reads(
+    url: str,
+) -> None:
+    sqs = client(url, "sqs")
+    queue = sqs.create_queue(QueueName="mail-dlq")["QueueUrl"]
+    alarm(url, "letters", **LETTERS, Threshold=1.0)
+    assert state(url, "letters") == "OK"
+    sqs.send_message(QueueUrl=queue, MessageBody="{}")
+    assert state(url, "letters") == "ALARM"
+    (read,) = sqs.receive_message(QueueUrl=queue)["Messages"]
+    assert state(url, "letters") == "ALARM"
+    sqs.delete_message(QueueUrl=queue, ReceiptHandle=read["ReceiptHandle"])
+    assert state(url, "letters") == "OK"
+
+
+def test_an_alarm_on_a_logged_metric_rings_by_its_own_dimensions_alone(url: str) -> None:
+    alarm(url, "of-another", **logged("other", DatapointsToAlarm=1))
+    alarm(url, "logged", **logged("send-mail", DatapointsToAlarm=1))
+    log(url, "send-mail", m2=5)
+    assert (state(url, "logged"), state(url, "of-another")) == ("ALARM", "OK")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"m0": 5, "m1": 5, "m2": 5}, "ALARM"),
+        ({"m0": 5, "m1": 4, "m2": 5}, "OK"),
+        ({"m1": 5, "m2": 5, "m3": 5}, "OK"),
+    ],
+)
+def test_an_alarm_rings_if_all_of_its_periods_are_at_its_threshold(
+    url: str, values: dict[str, float], expected: str
+) -> None:
+    service = f"all-{'-'.join(values)}-{sum(values.values())}"
+    alarm(url, service, **logged(service))
+    log(url, service, **values)
+    assert state(url, service) == expected
+
+
+def test_periods_without_data_ring_an_alarm_that_counts_them_as_breaching(url: str) -> None:
+    alarm(url, "rounds", **logged("release", TreatMissingData="breaching"))
+    log(url, "release", m3=1)
+    assert state(url, "rounds") == "ALARM"
+    log(url, "release", m0=1)
+    assert state(url, "rounds") == "OK"
+
+
+def test_an_alarm_whose_metric_the_emulator_lacks_is_never_called_ok(url: str) -> None:
+    alarm(url, "slow", Namespace="AWS/Lambda", MetricName="Duration", Dimensions=[], Period=60)
+    assert state(url, "slow") == "INSUFFICIENT_DATA"

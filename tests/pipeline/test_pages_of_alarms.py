@@ -1,0 +1,112 @@
+"""Pages of the alarms that a local stage evaluates: an alarm rings, and the commands of its page say why."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+
+from mailroom_local.aws import STAGE, LocalSession, patient
+from tests.support.docs_pages import Page
+from tests.support.pipeline.campaign import operator
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline, until
+
+RINGS_SECONDS = 20.0
+MINUTE = 60
+
+
+@contextmanager
+def dead_letter(pipeline: Pipeline, id_: str) -> Iterator[None]:
+    """SES refuses the sender of a mail."""
+    pipeline.put(mail(id_, email="unverified@simulator.amazonses.com"))
+    yield
+
+
+@contextmanager
+def day_used_up(pipeline: Pipeline, id_: str) -> Iterator[None]:
+    """SES takes no more today."""
+    with pipeline.release_stopped():
+        pipeline.put(mail(id_, email="used-up@simulator.amazonses.com"))
+        pipeline.until_waits("day_used_up", id_)
+        yield
+        cancelled = operator(pipeline, "cancel", id_, "--stage", STAGE)
+        assert cancelled.returncode == 0, cancelled.stderr
+    pipeline.open_day("mail")
+
+
+@contextmanager
+def bulk_waits(pipeline: Pipeline, id_: str) -> Iterator[None]:
+    """The day has no room for bulk."""
+    pipeline.close_day("mail", time.time() + 3_600)
+    # New processes: an older one may have room left that it was granted before.
+    with pipeline.configured(pipeline.output("SendMailBulkFunctionName"), GRANTED="nothing"):
+        pipeline.put(mail(id_, lane="bulk"))
+        pipeline.until_waits("day_used_up", id_)
+        yield
+    pipeline.open_day("mail")
+
+
+@contextmanager
+def webhooks_failing(pipeline: Pipeline, id_: str) -> Iterator[None]:
+    """An endpoint fails nine times, and goes on."""
+    url = pipeline.receiver(f"flaky/18/messages/{id_}")
+    pipeline.put({"id": id_, "event_type": "webhook", "url": url, "payload": {}})
+    pipeline.until_logged(f"mailroom-{STAGE}-send-webhook", "an endpoint keeps failing")
+    yield
+
+
+@contextmanager
+def release_late(pipeline: Pipeline, id_: str) -> Iterator[None]:
+    """Rounds of five minutes were late: their metric is put, because nobody waits for them here."""
+    pipeline.put(mail(id_))
+    pipeline.one_mail(id_)
+    dimensions = [{"Name": "service", "Value": "release"}, {"Name": "stage", "Value": STAGE}]
+    late = {"MetricName": "ReleaseLate", "Dimensions": dimensions, "Value": 400_000.0}
+    begin = time.time() // MINUTE * MINUTE
+    data = [{**late, "Timestamp": begin + at * MINUTE} for at in range(-5, 3)]
+    cloudwatch(pipeline).put_metric_data(Namespace="Mailroom", MetricData=data)
+    yield
+
+
+Reason = Callable[[Pipeline, str], AbstractContextManager[None]]
+RINGING: list[tuple[str, Reason, str, str]] = [
+    ("mail-dlq-not-empty", dead_letter, "dlq-not-empty", "misconfigured"),
+    ("mail-day-used-up", day_used_up, "day-used-up", "Bulk waits until about"),
+    ("mail-day-used-up-warning", bulk_waits, "day-used-up", "Bulk waits until about"),
+    ("webhooks-failing", webhooks_failing, "webhooks-failing", "503"),
+    ("release-late", release_late, "release-late", "release-late rings"),
+]
+"""Alarms of a local stage; why each rings, its page, and words that a command of the page answers."""
+
+
+@pytest.mark.parametrize(("name", "reason", "page", "cause"), RINGING)
+def test_an_alarm_rings_for_its_reason_and_its_page_leads_to_the_cause(
+    pipeline: Pipeline, name: str, reason: Reason, page: str, cause: str
+) -> None:
+    id_ = f"rings-{name}"
+    with reason(pipeline, id_):
+        until(lambda: rings(pipeline, name), RINGS_SECONDS, lambda: f"{name} does not ring")
+        done = [operator(pipeline, *words) for words in commands(page, id_)]
+    assert {each.returncode for each in done} <= {0, 1}, [each.stderr for each in done if each.returncode > 1]
+    assert cause in done[0].stdout, done[0].stdout
+
+
+def commands(page: str, id_: str) -> list[list[str]]:
+    """The commands of an alarm's page, about the local stage and a message of it. The console is left out:
+    it serves until somebody stops it."""
+    local = {"prod": STAGE, "order-42": id_}
+    lines = Page(f"docs/operating/{page}.md").command_lines()
+    ours = [words[1:] for words in lines if words[:1] == ["mailroom"] and words[1] != "console"]
+    return [[local.get(word, word) for word in words] for words in ours]
+
+
+def rings(pipeline: Pipeline, name: str) -> bool:
+    """Whether the stage's alarm rings."""
+    (alarm,) = cloudwatch(pipeline).describe_alarms(AlarmNames=[f"mailroom-{STAGE}-{name}"])["MetricAlarms"]
+    return bool(alarm["StateValue"] == "ALARM")
+
+
+def cloudwatch(pipeline: Pipeline) -> Any:
+    return LocalSession().client("cloudwatch", endpoint_url=pipeline.running.endpoints.aws, config=patient())
