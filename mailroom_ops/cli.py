@@ -56,6 +56,7 @@ PANELS = {
         "import": "mailroom_ops.imports.command:import_",
     },
     "Repairing": {
+        "lane": "mailroom_ops.lanes.command:app",
         "resend": "mailroom_ops.resend.command:resend",
         "repair": "mailroom_ops.repair.command:repair",
         "restore": "mailroom_ops.restore:restore",

@@ -29,6 +29,7 @@ from mailroom_ops.console.pages import (
     failures,
     form,
     inbox,
+    lanes,
     message,
     messages,
     overview,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 PAGES = (
     Page("/", "Overview", overview.show, menu=True),
+    Page("/lanes", "Lanes", lanes.show, writes=True, of="Overview"),
     Page("/messages", "Messages", messages.show, menu=True),
     Page("/message", "Message", message.show, of="Messages"),
     Page("/failures", "Failures", failures.show, menu=True),

@@ -41,6 +41,7 @@ PATHS = [
     "/message/resend?id=audited&channel=mail&force=1",
     "/message/repair?id=nobody",
     "/message/cancel?id=audited&channel=mail",
+    "/lanes",
     "/failures",
     "/failures/resend",
     "/dead-letters",

@@ -16,6 +16,7 @@ from tests.support.ops.whole import ADA, WholeStage, look, whole_stage
 WHOLE = {"id": "whole", "channel": "mail"}
 QUERIES: dict[str, list[dict[str, str]]] = {
     "/": [{"live": "off"}],
+    "/lanes": [],
     "/messages": [
         {"q": ADA},
         {"q": "whole"},

@@ -413,6 +413,18 @@ BESIDE = {
 """Further checks that then have nothing to look at."""
 
 
+def test_a_paused_lane_is_a_warning_with_the_words_of_its_pause_and_the_command_that_resumes_it(
+    answers: dict[str, Answer],
+) -> None:
+    words = "since 2026-11-20 by ada: wrong link"
+    answers["lambda.ListEventSourceMappings"] = _mappings("mail-bulk", State="Disabled")
+    answers["sqs.ListQueueTags"] = {"Tags": {"mailroom:paused": words}}
+    (finding,) = [finding for finding in looked(Aws(answers)) if finding.state != "ok"]
+    assert (finding.check, finding.state) == ("mappings", "warning")
+    assert finding.sentence == f"mail-bulk is paused {words}."
+    assert finding.fix == "mailroom lane resume mail bulk --stage dev"
+
+
 @pytest.mark.parametrize(("asked", "answer", "subject", "check", "state", "words"), FAULTS)
 def test_each_fault_is_found_by_its_own_check_alone(
     answers: dict[str, Answer], asked: str, answer: Answer, subject: str, check: str, state: str, words: str

@@ -16,6 +16,7 @@ from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
 from mailroom_ops.doctor.stage import ConfiguredStage
+from mailroom_ops.lanes.deployed import DeployedLanes, Lane
 from mailroom_ops.messages.failures import AHEAD, FailureFilter, failed
 from mailroom_ops.stage import is_dead, prefix
 from mailroom_ops.times import speed_of
@@ -109,6 +110,8 @@ class Overview(View, frozen=True):
     """Whether more went wrong than were counted."""
     rates: list[Rate]
     """Rates of the newest mails that were accepted; empty if nobody can tell them."""
+    paused: list[Lane]
+    """Lanes that are paused."""
 
 
 def show(site: Site, _: Asked) -> Answer:
@@ -131,7 +134,9 @@ def show(site: Site, _: Asked) -> Answer:
     rates = site.kept(
         "rates", partial(_rates, site), KEPT_SECONDS / 4 if site.stage == "local" else KEPT_SECONDS
     )
-    return Shown(Overview(snapshot, rows, others, measured, accepted, wrong.total(), more, rates))
+    deployed_lanes = site.kept("lanes", DeployedLanes(deployed_at(site)).read, SNAPSHOT_SECONDS)
+    paused = [lane for lane in deployed_lanes if lane.paused]
+    return Shown(Overview(snapshot, rows, others, measured, accepted, wrong.total(), more, rates, paused))
 
 
 def _names(urls: Mapping[str, str]) -> list[str]:

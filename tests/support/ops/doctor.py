@@ -178,6 +178,7 @@ def _general(queues: list[str], alarms: list[str], functions: list[dict[str, Any
         "lambda.GetFunctionConcurrency": {},
         "sqs.ListQueues": {"QueueUrls": [f"https://sqs/{ACCOUNT}/{each}" for each in queues]},
         "sqs.GetQueueAttributes": {"Attributes": {"ApproximateNumberOfMessages": "0"}},
+        "sqs.ListQueueTags": {},
         "s3.ListObjectsV2": {},
         "cloudwatch.DescribeAlarms": {"MetricAlarms": [alarm(each) for each in alarms]},
         "cloudwatch.GetMetricStatistics": {

@@ -55,6 +55,8 @@ class Functions:
         self.failing: set[str] = set()
         """Sequence numbers that each invocation reports as failed."""
         self.error: str | None = None
+        self.mappings: dict[str, str] = {}
+        """State of the mapping of each queue, by the queue's short name, which is the mapping's id too."""
 
     def get_function_configuration(self, *, FunctionName: str) -> Item:  # noqa: N803 - boto3's names
         if FunctionName not in self._variables:
@@ -64,7 +66,16 @@ class Functions:
     def get_paginator(self, _operation: str) -> "Functions":
         return self
 
-    def paginate(self, *, EventSourceArn: str) -> list[Item]:  # noqa: N803
+    def update_event_source_mapping(self, *, UUID: str, Enabled: bool) -> None:  # noqa: N803
+        self.mappings[UUID] = "Enabled" if Enabled else "Disabled"
+
+    def paginate(self, *, EventSourceArn: str = "") -> list[Item]:  # noqa: N803
+        if not EventSourceArn:
+            arn = f"arn:aws:sqs:{REGION}:123456789012:mailroom-dev-"
+            return [
+                {"EventSourceMappings": [{"UUID": name, "EventSourceArn": f"{arn}{name}", "State": state}]}
+                for name, state in self.mappings.items()
+            ]
         short = EventSourceArn.rpartition("-")[2]
         arn = f"arn:aws:lambda:{REGION}:123456789012:function:mailroom-dev-send-{short}"
         known = f"mailroom-dev-send-{short}" in self._variables
@@ -122,6 +133,7 @@ class RepairStage:
         self.variables = self._variables()
         """What each function has in its environment."""
         self.functions = Functions(self.variables)
+        self.functions.mappings = dict.fromkeys(QUEUES, "Enabled")
         self.session = Session(self.functions)
 
     def put(self, *items: Item) -> None:

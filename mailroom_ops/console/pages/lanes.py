@@ -1,0 +1,23 @@
+"""Lanes: what waits in each, and a form that pauses or resumes it."""
+
+from mailroom_ops.console.pages.messages import deployed_at
+from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
+from mailroom_ops.lanes.deployed import DeployedLanes, Lane
+
+
+class Lanes(View, frozen=True):
+    """Values of the page."""
+
+    lanes: list[Lane]
+
+
+def show(site: Site, request: Asked) -> Answer:
+    """Show the lanes, or pause or resume the one of the form. Raises Refused."""
+    lanes = DeployedLanes(deployed_at(site))
+    if request.form is None:
+        return Shown(Lanes(lanes.read()))
+    if request["resume"]:
+        lanes.resume(request["channel"], request["lane"])
+    else:
+        lanes.pause(request["channel"], request["lane"], request.typed("why"))
+    return Goto(link("/lanes"))

@@ -1,0 +1,1 @@
+"""`lane`: the lanes of a stage, listed, paused and resumed."""

@@ -1,0 +1,201 @@
+"""Lanes, paused and resumed by command and console."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from botocore.exceptions import ClientError
+from typer.testing import CliRunner, Result
+
+from mailroom_ops.lanes.command import app
+from mailroom_ops.lanes.deployed import DeployedLanes, Lane
+from mailroom_ops.requeue.stage import DeployedStage
+from mailroom_ops.screen import Refused
+from tests.support.ops.console import Browser
+from tests.support.ops.console import browser as browser
+from tests.support.ops.console import stage as stage
+from tests.support.ops.repair import RepairStage
+from tests.support.unit.fakes import client_error
+
+NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
+OPERATOR = "arn:aws:sts::123456789012:user/moto"
+REASON = "a wrong link"
+CHANGES: dict[str, Callable[[DeployedLanes], Lane]] = {
+    "pause": lambda lanes: lanes.pause("mail", "normal", REASON),
+    "resume": lambda lanes: lanes.resume("mail", "normal"),
+}
+Stop = Callable[[str], None]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.fixture
+def deployed(stage: RepairStage) -> DeployedStage:
+    return replace(DeployedStage.of(stage.session, "dev"), clock=lambda: NOW)
+
+
+@pytest.fixture
+def lanes(deployed: DeployedStage) -> DeployedLanes:
+    return DeployedLanes(deployed)
+
+
+def paused(lanes: DeployedLanes) -> list[Lane]:
+    return [lane for lane in lanes.read() if lane.paused]
+
+
+def test_a_paused_lane_is_not_read_until_it_is_resumed_and_everybody_sees_by_whom_and_why(
+    stage: RepairStage,
+) -> None:
+    stage.sqs.send_message(QueueUrl=stage.urls["mail-bulk"], MessageBody="{}")
+    words = run("pause", "mail", "bulk", "--why", REASON).stdout
+    assert stage.functions.mappings == {
+        **dict.fromkeys(stage.functions.mappings, "Enabled"),
+        "mail-bulk": "Disabled",
+    }
+    assert "Lane bulk of mail is paused since 20" in words
+    assert f"by {OPERATOR} and to be resumed before 20" in words
+    listed = {
+        (lane["channel"], lane["lane"]): (lane["waiting"], lane["paused"].rpartition(": ")[2])
+        for lane in json.loads(run("list", "--json").stdout)["lanes"]
+    }
+    assert listed == {
+        ("mail", "normal"): (0, ""),
+        ("mail", "bulk"): (1, REASON),
+        ("sms", "normal"): (0, ""),
+        ("webhook", "normal"): (0, ""),
+        ("fax", "normal"): (0, ""),
+    }
+    assert REASON in " ".join(run("list").stdout.split())
+    assert "Lane bulk of mail goes on" in run("resume", "mail", "bulk").stdout
+    assert {*stage.functions.mappings.values()} == {"Enabled"}
+    assert "paused since" not in run("list").stdout
+
+
+def test_a_pause_has_to_end_before_sqs_deletes_what_waits(stage: RepairStage, lanes: DeployedLanes) -> None:
+    kept = {"MessageRetentionPeriod": "345600"}
+    stage.sqs.set_queue_attributes(QueueUrl=stage.urls["mail"], Attributes=kept)
+    words = f"since 2026-11-21 09:00:00 UTC by {OPERATOR} and to be resumed before 2026-11-25 09:00:00 UTC"
+    expected = f"{words}: {REASON}"
+    assert lanes.pause("mail", "normal", REASON).paused == expected
+    assert [lane.paused for lane in paused(lanes)] == [expected]
+
+
+def test_a_reason_becomes_a_text_that_a_tag_may_have(lanes: DeployedLanes) -> None:
+    words = lanes.pause("mail", "normal", 'Grüße, "Ada"\n(ops); ' + "x" * 300).paused
+    assert ": Grüße Ada ops xxx" in words
+    assert len(words) == 256
+
+
+@pytest.fixture
+def stop(deployed: DeployedStage) -> Stop:
+    """What lets calls of SQS or Lambda by that name fail, until it is called without one."""
+    context = pytest.MonkeyPatch()
+
+    def refuse(**_: object) -> None:
+        raise client_error("Throttled")
+
+    def stop(call: str) -> None:
+        context.undo()
+        if call:
+            context.setattr(deployed.functions if "mapping" in call else deployed.sqs, call, refuse)
+
+    return stop
+
+
+@pytest.mark.parametrize("call", ["tag_queue", "update_event_source_mapping"])
+def test_a_pause_that_stops_at_one_of_its_writes_leaves_a_lane_that_goes_on_and_may_be_repeated(
+    stage: RepairStage, lanes: DeployedLanes, stop: Stop, call: str
+) -> None:
+    stop(call)
+    with pytest.raises(ClientError):
+        lanes.pause("mail", "normal", REASON)
+    assert (paused(lanes), stage.functions.mappings["mail"]) == ([], "Enabled")
+    stop("")
+    lanes.pause("mail", "normal", "a better reason")
+    assert [lane.paused.rpartition(": ")[2] for lane in paused(lanes)] == ["a better reason"]
+    assert stage.functions.mappings["mail"] == "Disabled"
+
+
+@pytest.mark.parametrize(
+    ("call", "state"), [("update_event_source_mapping", "Disabled"), ("untag_queue", "Enabled")]
+)
+def test_a_resume_that_stops_at_one_of_its_writes_shows_whether_the_lane_goes_on_and_may_be_repeated(
+    stage: RepairStage, lanes: DeployedLanes, stop: Stop, call: str, state: str
+) -> None:
+    lanes.pause("mail", "normal", REASON)
+    stop(call)
+    with pytest.raises(ClientError):
+        lanes.resume("mail", "normal")
+    assert stage.functions.mappings["mail"] == state
+    assert [lane.lane for lane in paused(lanes)] == (["normal"] if state == "Disabled" else [])
+    stop("")
+    lanes.resume("mail", "normal")
+    assert stage.functions.mappings["mail"] == "Enabled"
+    stage.functions.mappings["mail"] = "Disabled"
+    assert paused(lanes) == []
+
+
+def test_a_lane_that_a_deployment_has_enabled_is_not_paused(stage: RepairStage, lanes: DeployedLanes) -> None:
+    lanes.pause("mail", "normal", REASON)
+    stage.functions.mappings["mail"] = "Enabled"
+    assert paused(lanes) == []
+
+
+@pytest.mark.parametrize("name", [("pigeon", "normal"), ("mail", "fast")])
+def test_an_unknown_lane_is_refused_with_those_that_there_are(
+    name: tuple[str, str], stage: RepairStage
+) -> None:
+    result = run("pause", *name, "--why", REASON)
+    assert result.exit_code == 2
+    assert "use one of mail normal, mail bulk, sms normal, webhook normal, fax normal." in result.stderr
+    assert {*stage.functions.mappings.values()} == {"Enabled"}
+
+
+def test_a_second_pause_is_refused_because_it_would_put_off_the_end_of_the_first(
+    lanes: DeployedLanes,
+) -> None:
+    words = lanes.pause("mail", "normal", REASON).paused
+    with pytest.raises(Refused, match="is paused already, since 2026-11-21"):
+        lanes.pause("mail", "normal", "another")
+    assert [lane.paused for lane in paused(lanes)] == [words]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("state", ["Disabled", "Enabling", "missing"])
+def test_a_lane_whose_mapping_no_pause_explains_is_left_to_doctor(
+    stage: RepairStage, lanes: DeployedLanes, state: str, change: str
+) -> None:
+    del stage.functions.mappings["mail"]
+    if state != "missing":
+        stage.functions.mappings["mail"] = state
+    before = dict(stage.functions.mappings)
+    with pytest.raises(
+        Refused, match=f"mailroom-dev-mail is {state.lower()}, .* mailroom doctor --stage dev"
+    ):
+        CHANGES[change](lanes)
+    assert stage.functions.mappings == before
+
+
+def test_a_fifo_lane_of_a_local_stage_cannot_be_paused_because_the_pump_reads_it(stage: RepairStage) -> None:
+    url = stage.sqs.create_queue(QueueName="mailroom-dev-fax.fifo", Attributes={"FifoQueue": "true"})[
+        "QueueUrl"
+    ]
+    stage.variables["mailroom-dev-dispatch"]["ROUTES"] = json.dumps({"fax": {"normal": url}})
+    stage.functions.mappings["fax.fifo"] = "Disabled"
+    deployed = DeployedStage.of(stage.session, "dev")
+    with pytest.raises(Refused, match="A local stage cannot pause fax: its pump reads the queue"):
+        DeployedLanes(replace(deployed, stage="local")).pause("fax", "normal", REASON)
+
+
+def test_the_console_pauses_and_resumes_a_lane_and_its_overview_says_so(browser: Browser) -> None:
+    form = {"channel": "mail", "lane": "bulk"}
+    assert browser.post("/lanes", {**form, "why": REASON}).headers["location"] == "/lanes"
+    assert "Resume" in browser.get("/lanes").text
+    overview = browser.get("/").words
+    assert "Lane bulk of mail is paused since" in overview
+    assert REASON in overview
+    browser.post("/lanes", {**form, "resume": "1"})
+    assert "Resume" not in browser.get("/lanes").text
