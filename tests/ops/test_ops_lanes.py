@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -75,7 +76,7 @@ def test_a_paused_lane_is_not_read_until_it_is_resumed_and_everybody_sees_by_who
 
 
 def test_a_pause_has_to_end_before_sqs_deletes_what_waits(stage: RepairStage, lanes: DeployedLanes) -> None:
-    kept = {"MessageRetentionPeriod": "345600"}
+    kept: Any = {"MessageRetentionPeriod": "345600"}
     stage.sqs.set_queue_attributes(QueueUrl=stage.urls["mail"], Attributes=kept)
     words = f"since 2026-11-21 09:00:00 UTC by {OPERATOR} and to be resumed before 2026-11-25 09:00:00 UTC"
     expected = f"{words}: {REASON}"

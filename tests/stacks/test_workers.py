@@ -18,9 +18,9 @@ WORKERS = [
     ("campaigns", "audience", "compose"),
 ]
 RECEIVES = {
-    "mail": 45,
-    "mail-bulk": 45,
-    "sms": 45,
+    "mail": 54,
+    "mail-bulk": 54,
+    "sms": 54,
     "feedback": 86,
     "fax": 61,
     "fax-retry": 28,
