@@ -16,8 +16,5 @@ def show(site: Site, request: Asked) -> Answer:
     lanes = DeployedLanes(deployed_at(site))
     if request.form is None:
         return Shown(Lanes(lanes.read()))
-    if request["resume"]:
-        lanes.resume(request["channel"], request["lane"])
-    else:
-        lanes.pause(request["channel"], request["lane"], request.typed("why"))
+    lanes.pause(request["channel"], request["lane"], None if request["resume"] else request.typed("why"))
     return Goto(link("/lanes"))

@@ -134,7 +134,7 @@ def show(site: Site, _: Asked) -> Answer:
     rates = site.kept(
         "rates", partial(_rates, site), KEPT_SECONDS / 4 if site.stage == "local" else KEPT_SECONDS
     )
-    deployed_lanes = site.kept("lanes", DeployedLanes(deployed_at(site)).read, SNAPSHOT_SECONDS)
+    deployed_lanes = site.kept("lanes", DeployedLanes(deployed_at(site)).read, seconds)
     paused = [lane for lane in deployed_lanes if lane.paused]
     return Shown(Overview(snapshot, rows, others, measured, accepted, wrong.total(), more, rates, paused))
 

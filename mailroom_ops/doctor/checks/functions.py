@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mailroom_ops.costs.lanes import ConfiguredLane
 from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.doctor.stage import EventSource, ExaminedStage
-from mailroom_ops.lanes.deployed import OFF, pause_of
+from mailroom_ops.lanes.deployed import OFF, PAUSED
 from mailroom_ops.stage import is_dead
 
 _QUOTA = (
@@ -130,12 +130,13 @@ def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
     what = f"{source.function} does not read {source.source}: its mapping is {source.state.lower()}"
     if stage.local and source.source in _PUMPED and source.state == "Disabled":
         return skipped(f"{source.source} is read by the local stage's pump.")
-    if source.state in OFF and (words := _pause(stage, source)):
+    url = stage.queues.get(source.source) or stage.queues.get(f"{source.source}.fifo")
+    tags = stage.client("sqs").list_queue_tags(QueueUrl=url) if url and source.state in OFF else {}
+    if words := tags.get("Tags", {}).get(PAUSED):
         channel = stage.functions[source.function].environment["CHANNEL"]
         lane = f"{channel} {source.source.removeprefix(channel).removeprefix('-')}".rstrip()
-        return warning(
-            f"{source.source} is paused {words}.", f"mailroom lane resume {lane} --stage {stage.name}"
-        )
+        fix = f"mailroom lane resume {lane} --stage {stage.name}"
+        return warning(f"{source.source} is paused {words}.", fix)
     if source.state == "Enabled":
         return failed(
             f"{source.function} has trouble with {source.source}: {source.last_result[:200]}.",
@@ -147,12 +148,6 @@ def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
         f"{what}.",
         f"aws lambda update-event-source-mapping --enabled --uuid {source.id}",
     )
-
-
-def _pause(stage: ExaminedStage, source: EventSource) -> str:
-    """Return the words of a lane's pause; empty if none explains that the lane is not read."""
-    urls = (url for name, url in stage.queues.items() if name.removesuffix(".fifo") == source.source)
-    return "".join(pause_of(stage.client("sqs"), url) for url in urls)
 
 
 def _differences(stage: ExaminedStage, lane: ConfiguredLane, source: EventSource | None) -> Iterator[str]:

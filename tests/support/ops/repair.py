@@ -69,13 +69,12 @@ class Functions:
     def update_event_source_mapping(self, *, UUID: str, Enabled: bool) -> None:  # noqa: N803
         self.mappings[UUID] = "Enabled" if Enabled else "Disabled"
 
-    def paginate(self, *, EventSourceArn: str = "") -> list[Item]:  # noqa: N803
-        if not EventSourceArn:
-            arn = f"arn:aws:sqs:{REGION}:123456789012:mailroom-dev-"
-            return [
-                {"EventSourceMappings": [{"UUID": name, "EventSourceArn": f"{arn}{name}", "State": state}]}
-                for name, state in self.mappings.items()
-            ]
+    def list_event_source_mappings(self, *, EventSourceArn: str) -> Item:  # noqa: N803
+        name = EventSourceArn.rpartition("mailroom-dev-")[2]
+        states = [self.mappings[name]] if name in self.mappings else []
+        return {"EventSourceMappings": [{"UUID": name, "State": state} for state in states]}
+
+    def paginate(self, *, EventSourceArn: str) -> list[Item]:  # noqa: N803
         short = EventSourceArn.rpartition("-")[2]
         arn = f"arn:aws:lambda:{REGION}:123456789012:function:mailroom-dev-send-{short}"
         known = f"mailroom-dev-send-{short}" in self._variables

@@ -179,6 +179,8 @@ def _of_cloudwatch(operation: str, _names: Mapping[str, Any]) -> Asked:
 
 
 def _of_lambda(operation: str, names: Mapping[str, Any]) -> Asked:
+    if operation == "ListEventSourceMappings":
+        return [(f"lambda:{operation}", "*", ())]
     function = arn("lambda", f"function:{names['FunctionName']}")
     return [(f"lambda:{operation}", function, ())] if operation == "GetFunctionConfiguration" else []
 
