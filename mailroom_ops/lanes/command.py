@@ -39,8 +39,7 @@ def pause(
 ) -> None:
     """Pause a lane: it stops sending within about a minute, and its messages wait in its queue.
 
-    SQS deletes what waits in a queue for too long, and reports nothing: the command says before which time to
-    resume the lane.
+    SQS deletes what waits in a queue for too long: the command says before which time to resume the lane.
 
     Example: mailroom lane pause mail bulk --why "provider is down" --stage prod
     """

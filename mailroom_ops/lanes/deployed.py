@@ -58,9 +58,9 @@ class DeployedLanes:
         mapping, state, paused = self._look(url)
         if state != ("Disabled" if paused else "Enabled"):
             raise Refused(
-                f"The mapping of {channel} {lane} is {state.lower()}, which no pause explains. Wait a minute; "
-                f"if that does not help, mailroom doctor --stage {self._deployed.stage} says what to do. A "
-                "local stage cannot pause fax: its pump reads the queue."
+                f"The mapping of {channel} {lane} is {state.lower()}, which no pause explains. Try again in "
+                f"a minute, or ask mailroom doctor --stage {self._deployed.stage}. A local stage cannot "
+                "pause fax: its pump reads the queue."
             )
         # The tag counts only while the mapping is off. So a crash between both writes leaves no pause without
         # words, and no words without a pause.
@@ -84,12 +84,9 @@ class DeployedLanes:
 
     def _look(self, url: str) -> tuple[str, str, str]:
         """Return the id and the state of a queue's mapping, and the words of the pause."""
-        arn = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
-            "QueueArn"
-        ]
-        reply = self._deployed.functions.list_event_source_mappings(EventSourceArn=arn)
-        mapping, state = next(
-            ((each["UUID"], each["State"]) for each in reply["EventSourceMappings"]), ("", "missing")
-        )
+        attributes = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
+        reply = self._deployed.functions.list_event_source_mappings(EventSourceArn=attributes["QueueArn"])
+        mappings = [(mapping["UUID"], mapping["State"]) for mapping in reply["EventSourceMappings"]]
+        id_, state = mappings[0] if mappings else ("", "missing")
         tags = self._sqs.list_queue_tags(QueueUrl=url).get("Tags", {}) if state in OFF else {}
-        return mapping, state, tags.get(PAUSED, "")
+        return id_, state, tags.get(PAUSED, "")
