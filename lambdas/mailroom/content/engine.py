@@ -80,6 +80,8 @@ class Engine:
 
     def render(self, name: str, variables: Mapping[str, Any]) -> str:
         """Return the rendered template; `variables` come from `values_of`. Raises TemplateFault."""
+        # In a template `self` holds its blocks, and MiniJinja's binding takes no variable of that name.
+        variables = {variable: value for variable, value in variables.items() if variable != "self"}
         if self._reload:
             self._environment.reload()
         try:

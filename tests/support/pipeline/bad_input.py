@@ -104,7 +104,7 @@ BAD = {
     "payload_ref to nothing": Bad(
         "payload_ref", "put the object before", {"payload_ref": "{bucket}/nowhere.json"}
     ),
-    "payload_ref to no JSON": Bad("payload_ref", "put one there", {"payload_ref": "{bucket}/no-json"}),
+    "payload_ref to no JSON": Bad("payload_ref", "is not a JSON object", {"payload_ref": "{bucket}/no-json"}),
     "an id of 181 bytes": Bad("id", "use at most 180", id="é" * 90 + "x"),
     "an id as long as a key can be": Bad("id", "use at most 180", id="x" * 2048),
     "a line break in the id": Bad("id", "use printable ones", id="bad-7\r\nBcc: eve@example.com"),

@@ -106,6 +106,13 @@ def test_a_missing_variable_or_entry_called_like_a_method_is_missing(name: str) 
         )
 
 
+@pytest.mark.parametrize(
+    "name", ["source", "name", "args", "kwargs", "context", "loop", "range", "caller", "cls", "state", "dict"]
+)
+def test_a_variable_may_be_called_like_something_of_the_language_or_of_its_library(name: str) -> None:
+    assert text(f"{{{{ {name} }}}}", **{name: "mine", "self": "not read"}) == "mine"
+
+
 @pytest.mark.parametrize("name", ["items", "keys", "values", "get", "copy", "pop", "update", "count"])
 def test_an_entry_comes_before_a_method(name: str) -> None:
     source = f"{{{{ {name} }}}}{{{{ order.{name} }}}}{{{{ order['{name}'] }}}}{{{{ orders[0].{name} }}}}"
