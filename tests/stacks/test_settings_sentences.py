@@ -122,7 +122,7 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "channels.mail.longest_throttling_seconds",
             172_800,
-            "channels.mail.longest_throttling_seconds: gives 397 receives, which may take 362260 s (the "
+            "channels.mail.longest_throttling_seconds: gives 406 receives, which may take 370360 s (the "
             "longest wait or visibility after each), and SQS deletes silently what is older than 4 days; "
             "they may take 259200 s, a day less; lower it.",
         ),
@@ -301,6 +301,6 @@ def test_a_template_that_asks_for_what_there_is_not_stops_synth_with_its_file_an
     body.write_text("<p>Hello</p>\n{{ total|currency }}")
     with pytest.raises(SettingsError) as refused:
         synthesize({"stage": "dev", "mailroom": STAGES}, templates=tmp_path / "templates")
-    assert str(refused.value).startswith(
-        "templates/mail/receipt/body.html:2: there is no filter 'currency'; use one of: abs, batch, "
+    assert str(refused.value) == (
+        "templates/mail/receipt/body.html:2 uses the filter 'currency', which is unknown; see docs/templates.md"
     )
