@@ -100,8 +100,8 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "channels.mail.submits_at_once",
             4,
-            "channels.mail.memory_mb: 256 does not hold the largest message; use 302 or more (220 for a "
-            "sender with a payload of 10 MiB + 5 x mail.max_attachment_bytes 7000000 + 16 for each of 3 "
+            "channels.mail.memory_mb: 256 does not hold the largest message; use 350 or more (220 for a "
+            "sender with a payload of 10 MiB + 5 x mail.max_attachment_bytes 7000000 + 32 for each of 3 "
             "beside it).",
         ),
         (

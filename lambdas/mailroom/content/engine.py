@@ -19,8 +19,8 @@ from mailroom.errors import Invalid
 FUEL = 250_000
 """Maximum work of a rendering. MiniJinja counts 1 for an instruction, and 1 for 64 bytes that it reads or
 writes: enough for an order of some 10,000 lines, or for 16 MB of text."""
-MAX_RENDERED = 4 * 1024 * 1024
-"""Maximum number of characters of a rendered part."""
+MAX_RENDERED_BYTES = 1024 * 1024
+"""Maximum size of a rendered part, as UTF-8. Gmail cuts off a mail's HTML at 102 KB."""
 
 
 class TemplateFault(Invalid):
@@ -90,8 +90,8 @@ class Engine:
             )
         except Exception as error:  # noqa: BLE001 - any error of a rendering is the template's or a variable's
             raise _fault_of(error, name) from None
-        if len(rendered) > MAX_RENDERED:
-            problem = f"{name} writes {len(rendered):,} characters; write at most {MAX_RENDERED:,}"
+        if (size := len(rendered.encode())) > MAX_RENDERED_BYTES:
+            problem = f"{name} writes {size:,} bytes; write at most {MAX_RENDERED_BYTES:,}"
             raise TemplateFault("template", problem, name)
         return rendered
 

@@ -182,8 +182,9 @@ MOST_LANES = 8
 SENDER_MB = 220
 """Memory that a sender needs, in MiB: 60 of its own, and what the largest payload takes that is read: 10 MiB
 of text at four bytes a character, and 150,000 values; then it is encoded to be measured."""
-ITEM_MB = 16
-"""Memory, in MiB, that a message takes whose content is in its item: of such, each thread has one."""
+ITEM_MB = 32
+"""Memory, in MiB, of a message whose content is in its item; each thread has one. A rendering takes up to 31,
+if its output is refused for its size, and the request of a mail with the largest HTML and text 27."""
 ATTACHED = 5
 """Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
 
@@ -250,11 +251,22 @@ def _day(key: str, channel: Channel) -> Iterator[str]:
             return
 
 
-def _memory(event_type: str, channel: Channel, mail: Mail) -> Iterator[str]:
-    """The rule that a sender has the memory for the largest message, and for those beside it."""
+def least_memory(event_type: str, channel: Channel, mail: Mail) -> int:
+    """Return the memory that a sender needs, in MiB, for the largest message and for those beside it.
+
+    One message at a time has objects in the payload bucket. A payload of a message with a template is at most
+    128 KB, so a rendering is never on top of the largest payload, and it ends before attachments are read.
+    """
     attached = mail.max_attachment_bytes if event_type == "mail" else 0
     beside = channel.submits_at_once - 1
-    needed = SENDER_MB + math.ceil(ATTACHED * attached / 2**20) + ITEM_MB * beside
+    return SENDER_MB + math.ceil(ATTACHED * attached / 2**20) + ITEM_MB * beside
+
+
+def _memory(event_type: str, channel: Channel, mail: Mail) -> Iterator[str]:
+    """Check that a sender has the memory that it needs."""
+    attached = mail.max_attachment_bytes if event_type == "mail" else 0
+    beside = channel.submits_at_once - 1
+    needed = least_memory(event_type, channel, mail)
     if channel.memory_mb < needed:
         files = f" + {ATTACHED} x mail.max_attachment_bytes {attached}" if attached else ""
         files += f" + {ITEM_MB} for each of {beside} beside it" if beside else ""
