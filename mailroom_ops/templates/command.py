@@ -8,6 +8,7 @@ import msgspec
 import typer
 from msgspec import Struct
 
+from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Version
 from mailroom.content.versions import DEPLOYED
 from mailroom.message.message import encode
@@ -57,6 +58,8 @@ class TemplateLine(Struct, frozen=True):
     version: int
     by: str = ""
     at: str = ""
+    fault: str = ""
+    """Reason why the version does not render, such as a filter that the language does not have."""
 
 
 class DiffAnswer(Struct, frozen=True):
@@ -120,15 +123,27 @@ def put(
 
 @app.command("list")
 def list_(stage: Stage = "dev", *, templates: Templates = TEMPLATES, as_json: AsJson = False) -> None:
-    """List the templates, with the version of each that counts.
+    """List the templates, with the version of each that counts, and why it does not render if it does not.
+
+    A new release may read templates in another way: list them with it before you deploy it.
 
     Example: mailroom template list --stage prod
     """
     with aws_faults(stage):
-        choices = published_of(aws_session(), stage).choices()
-        paths = sorted({*choices, *(each.path for each in TemplateFolder(templates).all())})
+        published = published_of(aws_session(), stage)
+        folder = TemplateFolder(templates, Payloads(published.client, published.bucket))
+        choices = published.choices()
+        paths = sorted({*choices, *(each.path for each in folder.all())})
         chosen = {path: choices.get(path, NOTHING) for path in paths}
-        lines = [TemplateLine(path, each.version, each.by, each.at) for path, each in chosen.items()]
+        faults = {
+            path: folder.fault_in(published.version(_of_path(path), choice.version))
+            for path, choice in chosen.items()
+            if choice.version != DEPLOYED
+        }
+        lines = [
+            TemplateLine(path, choice.version, choice.by, choice.at, faults.get(path, ""))
+            for path, choice in chosen.items()
+        ]
     print_answer(TemplatesAnswer(stage, lines), _show_list, as_json=as_json)
 
 
@@ -288,3 +303,6 @@ def _show_list(answer: TemplatesAnswer) -> None:
         number = f"{each.version}" if each.version else "deployed"
         table.add_row(each.template, number, short(each.at) if each.at else "", each.by)
     screen.print(table)
+    for line in answer.templates:
+        if line.fault:
+            print_line(f"{line.template} does not render: {line.fault}. Correct it, and publish it.", "red")

@@ -9,7 +9,8 @@ from msgspec import Struct
 from mailroom.channels.contracts import contracts_of
 from mailroom.channels.preview import Preview, Previews
 from mailroom.content.engine import Part, TemplateFault
-from mailroom.content.templates import EXAMPLES, FILES, TOP, canonical, engine_of
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import EXAMPLES, FILES, TOP, Version, canonical, engine_of
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
 from mailroom_ops.messages.items import read_item
@@ -33,13 +34,13 @@ class TemplateName(Struct, frozen=True, order=True):
 
 
 class TemplateFolder:
-    """The templates below `root`, which has a folder for each channel."""
+    """The templates below `root`, with a folder for each channel; `published` reads published versions."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, published: Payloads | None = None) -> None:
         self.root = root
         self._contracts = contracts_of("US")  # where an example's number without its country is dialled
         self._engines = {channel: engine_of((root / channel).absolute()) for channel in TO}
-        self._previews = Previews(root, mail_senders=())
+        self._previews = Previews(root, mail_senders=(), published=published)
 
     def all(self) -> list[TemplateName]:
         """The templates there are; what begins with _ is shared by them."""
@@ -106,6 +107,12 @@ class TemplateFolder:
             return unreadable
         examples = {name: each for name, each in self.examples(template).items() if only in (None, name)}
         return [*self._incomplete(template), *self._failing(template, examples)]
+
+    def fault_in(self, version: Version) -> str:
+        """Return why a published version does not render one of its examples, or ""."""
+        number = {"template_version": version.number}
+        examples = {name: {**attributes, **number} for name, attributes in version.examples.items()}
+        return next(self._failing(TemplateName(version.channel, version.name), examples), "")
 
     def _incomplete(self, template: TemplateName) -> Iterator[str]:
         folder = self.root / template.path

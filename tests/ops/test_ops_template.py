@@ -235,6 +235,26 @@ def test_the_list_shows_what_counts_and_what_was_only_deployed(desk: Desk) -> No
     assert "deployed" in desk.run("list").stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{% if name == 1 %}{{ no | xmlattr }}{% endif %}", "mail/a/body.txt:1 uses the filter 'xmlattr'"),
+        ("{% if name %}", "mail/a/body.txt:1 cannot be read: "),
+        ("{{ name | truncate(9) }}", "mail/a/body.txt:1 failed: too many arguments"),
+    ],
+)
+def test_the_list_names_a_version_that_counts_and_does_not_render(
+    desk: Desk, text: str, problem: str
+) -> None:
+    desk.put(text)
+    desk.put("Dear {{ name }}", template=TemplateName("mail", "b"))
+    lines = json.loads(desk.run("list", "--json").stdout)["templates"]
+    assert [line["fault"][: len(problem)] for line in lines] == [problem, ""]
+    shown = desk.run("list").stdout
+    assert f"mail/a does not render: {problem}" in shown
+    assert shown.endswith(" Correct it, and publish it.\n")
+
+
 def test_a_version_is_shown_with_its_parts(desk: Desk) -> None:
     desk.put("one\nand more")
     desk.put("two")
