@@ -25,6 +25,7 @@ from bench import (
     pages,
     rendering,
     search,
+    template_shapes,
     waiting,
 )
 from mailroom_local.stage import lifecycle
@@ -45,6 +46,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "rendering": rendering.measure,
     "rate": lambda: emulator.mails(_announce),
     "search": search.measure,
+    "templates": template_shapes.measure,
     "waiting": waiting.measure,
     "console": pages.measure,  # last: it stops the pump of its stage
 }
