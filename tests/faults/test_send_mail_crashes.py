@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mailroom.ledger.reader import may_have_arrived_twice
 from tests.support.faults.resend import KEY_SECONDS
 from tests.support.faults.stops import stops
 from tests.support.faults.world import MAIL, TEMPLATES, Item, World, mail
@@ -28,6 +29,11 @@ BATCH = (
 )
 IN_DOUBT = {"after send_email", "before update_item"}
 """Places between SES's acceptance and the record: here alone a message can be sent twice, by `resend`."""
+
+
+def twice_by_ledger(world: World) -> set[str]:
+    """Return the messages that may have arrived twice, by the ledger."""
+    return {name for name in GOOD if may_have_arrived_twice(world.found(name))}
 
 
 def stopped(
@@ -88,6 +94,7 @@ def test_without_evidence_resend_repeats_only_a_mail_stopped_between_acceptance_
         assert {world.end(name) for name in GOOD} == {"sent"}, where
         doubled = [name for name, times in world.sends().items() if times > 1]
         assert len(doubled) <= (where.partition(" (")[0] in IN_DOUBT), where
+        assert set(doubled) <= twice_by_ledger(world), where
         assert set(world.sends()) == set(GOOD), where
         assert max(world.sends().values()) <= 2, where
         check_neighbours(world, where, begun)
@@ -98,6 +105,7 @@ def test_without_evidence_hold_never_sends_twice_and_marks_unknown_outcomes(new_
     for world, where, begun in stopped(new_world, "hold"):
         world.settle()
         assert max(world.sends().values()) == 1, where
+        assert not twice_by_ledger(world), where
         for name in GOOD:
             assert world.end(name) in {"sent", "failed: outcome_unknown"}, where
             held += world.end(name) == "failed: outcome_unknown"
@@ -113,6 +121,7 @@ def test_a_provider_that_knows_a_request_by_its_key_gets_each_mail_once_and_no_e
         world.settle()
         assert world.sends() == dict.fromkeys(GOOD, 1), where
         assert {world.end(name) for name in GOOD} == {"sent"}, where
+        assert not twice_by_ledger(world), where
         check_ends(world, where, begun)
 
 

@@ -18,6 +18,7 @@ from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecor
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid, NotSent, OutcomeUnknown
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
+from mailroom.ledger.ledger import NO_RESPONSE
 from mailroom.ledger.run_states import PAUSED, STOPPED, RunStates
 from mailroom.ledger.run_states import REASON as RUN_STOPPED
 from mailroom.ledger.waits import DAY_USED_UP
@@ -51,7 +52,8 @@ _ASK = "ask the provider, and resend it by hand if it never arrived"
 _HELD = f"an earlier try may have reached the provider, and it is not sent again ({{}}); {_ASK}"
 _USED_UP = "the provider takes no more today; it waits for the day's quota"
 _PAUSED = "its campaign's run is paused"
-_IN_DOUBT = "it may have been sent: the outcome of {} tries is unknown"
+_IN_DOUBT = "in_doubt"
+"""Code of `trouble` while a message whose outcome is unknown waits for its resend."""
 
 
 class Session(Protocol[M_contra, R_contra]):
@@ -216,9 +218,9 @@ class Delivery(Generic[M, R]):
         evidence = self._evidence(claim, message, record)
         if isinstance(evidence, Result):
             return evidence
+        claim = claim.after(evidence)
         if isinstance(evidence, Sent):
             return self.already_submitted(claim, message, evidence, record)
-        claim = claim.after(evidence)
         # 3. Decision: may the message be submitted now? 4. Request: the last step that may refuse the
         # message.
         request = self._decision(claim, message, evidence, record) or self._request(
@@ -363,7 +365,13 @@ class Delivery(Generic[M, R]):
             return None
         logger.warning("in doubt, and not sent again now", tries=len(tries), seconds=max(0, round(seconds)))
         wait = ComeBack(seconds + 1) if seconds > 0 else TO_DEAD_LETTERS
-        return self._release(claim, wait, "in_doubt", _IN_DOUBT.format(len(tries)))
+        code = claim.trouble.get("code")
+        cause = f": {claim.trouble['message']}" if code == NO_RESPONSE else ""
+        # The trouble of an earlier wait stays, because it names the cause.
+        trouble = "" if code == _IN_DOUBT else _IN_DOUBT
+        return self._release(
+            claim, wait, trouble, f"it may have been sent, and its outcome is unknown{cause}"
+        )
 
     def _request(self, claim: Claimed, message: M, evidence: Evidence, record: QueueRecord) -> R | Result:
         """Build the provider's request, and wait until the message may be submitted; or return the result if

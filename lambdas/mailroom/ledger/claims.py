@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from mailroom.message.message import Key
-from mailroom.message.outcome import Evidence, NotFound
+from mailroom.message.outcome import Evidence, NotFound, Repeatable, Sent
 
 
 class Try(Struct, frozen=True, order=True):
@@ -57,11 +57,22 @@ class Claimed(Struct, frozen=True):
     """Recipient to whom the stage's settings redirect the message, instead of its recipients."""
     redriven: bool = False
     """Whether an operator has put the message back from a dead-letter queue."""
+    trouble: dict[str, str] = {}
+    """Reason why the latest try did not send the message, or why its outcome is unknown: {code, message}."""
+    settled: bool = False
+    """Whether all tries in the ledger item can have sent the message only once."""
 
     def after(self, evidence: Evidence) -> "Claimed":
-        """Return the claim without its earlier tries if the evidence proves that none of them reached the
-        provider."""
-        return structs.replace(self, unsettled=()) if isinstance(evidence, NotFound) else self
+        """Return the claim with what the evidence says about its earlier tries: without the tries if it
+        proves that none of them reached the provider."""
+        if isinstance(evidence, NotFound):
+            return structs.replace(self, unsettled=(), settled=bool(self.unsettled))
+        # The identical request under the same key is accepted once. Look-ups and checkpoints are silent about
+        # tries at other accounts.
+        one_send = isinstance(evidence, Repeatable) or (
+            isinstance(evidence, Sent) and len(self.accounts) == 1
+        )
+        return structs.replace(self, settled=one_send)
 
     @property
     def accounts(self) -> frozenset[str]:

@@ -39,6 +39,8 @@ WAIT = "wait"
 while the message's status is `scheduled`."""
 MARK = (WAIT, "waits_in", "waits_at")
 """Attributes of a message that may not be sent yet; the index `waiting` is by the last two."""
+ARRIVED_BEFORE = "arrived_before"
+"""Attribute with the number of resends by operators after the message may have arrived."""
 LINES = "lines"
 """Name of the index of messages by line (such as a telephone number) and time of submission."""
 

@@ -22,6 +22,7 @@ from mailroom.environment import Common
 from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Checkpoint, Claim, Claimed, Try, tries_in, why_not_claimed
 from mailroom.ledger.items import (
+    ARRIVED_BEFORE,
     LINES,
     MAX_ERROR,
     PROVIDER_FACTS,
@@ -72,7 +73,7 @@ KNOWN = "attribute_exists(id)"
 """Condition: the message has a ledger item."""
 
 _ONE = number(1)
-_UNKNOWN = "no_outcome"
+NO_RESPONSE = "no_outcome"
 """Code of `trouble` if a submit ended without a response."""
 _CLAIM_OVER = ("startedAt", "unsettled_tries")
 """Attributes that are removed when the outcome of every try of the message is known."""
@@ -206,7 +207,7 @@ class Ledger(LedgerTable):
 
     def doubt(self, claim: Claimed, message: str) -> None:
         """Record why the outcome of a submit is unknown. The claim and its try stay in the item."""
-        self._write_own(claim, Update(trouble_of(_UNKNOWN, message)), f"{OWN} AND {STARTED}")
+        self._write_own(claim, Update(trouble_of(NO_RESPONSE, message)), f"{OWN} AND {STARTED}")
 
     def complete(
         self,
@@ -217,7 +218,8 @@ class Ledger(LedgerTable):
         line: str | None = None,
     ) -> None:
         """Record that the provider has accepted the message. If an event has recorded the acceptance already,
-        add only the facts that the item lacks.
+        add only the facts that the item lacks. Several tries stay in the item only if the message may have
+        arrived twice.
 
         `line`: the recipient's telephone number, if `ids_on_line` has to find the message by that number.
         """
@@ -229,7 +231,8 @@ class Ledger(LedgerTable):
         sent = Update(
             sets={**self.outcome(claim.key, "sent"), **facts_of(acceptance)},
             adds={"attempts": _ONE, **ids},
-            removes=(*TRY_NOTES, "error"),  # the history keeps the error of an earlier attempt
+            # The history keeps the error of an earlier attempt.
+            removes=(*TRY_NOTES, "error", *(("unsettled_tries",) if claim.settled else ())),
         )
         try:
             item = self._write_own(claim, sent, entry="sent")
@@ -273,7 +276,7 @@ class Ledger(LedgerTable):
         return {
             key
             for key, item in self.items(keys).items()
-            if "startedAt" in item and item.get("trouble", {}).get("code") != _UNKNOWN
+            if "startedAt" in item and item.get("trouble", {}).get("code") != NO_RESPONSE
         }
 
     def fulfilled(self, conditions: Sequence[Condition]) -> Condition | None:
@@ -289,10 +292,11 @@ class Ledger(LedgerTable):
         return None
 
     def _end_unsent(self, claim: Claimed, status: Status, code: str, reason: Sets) -> None:
+        sets, removes = _without_own_try(claim)
         ending = Update(
-            sets={**self.outcome(claim.key, status), **reason},
+            sets={**self.outcome(claim.key, status), **reason, **sets},
             adds={"attempts": _ONE},
-            removes=TRY_NOTES,
+            removes=(*TRY_NOTES, *removes),
         )
         self._write_own(claim, ending, entry=status, code=code)
 
@@ -308,14 +312,11 @@ class Ledger(LedgerTable):
         Earlier tries whose outcome is unknown stay in the item. `code` and `message` become the attribute
         `trouble`, the reason why the message was not sent.
         """
-        sets, removes = trouble_of(code, message), ["startedAt"]
-        if claim.unsettled:
-            sets["unsettled_tries"] = {"SS": [earlier.text for earlier in claim.unsettled]}
-        else:
-            removes.append("unsettled_tries")
+        sets, removes = _without_own_try(claim)
         # STARTED: `retry_later` may have ended this claim although the response to that write was lost. A
         # release after that must fail, or it would write back the tries that `retry_later` removed.
-        self._write_own(claim, Update(sets, removes=removes), f"{OWN} AND {STARTED}")
+        released = Update({**trouble_of(code, message), **sets}, removes=("startedAt", *removes))
+        self._write_own(claim, released, f"{OWN} AND {STARTED}")
 
     def hand_back(self, claim: Claimed) -> None:
         """End the claim of a fax in transmission, so that the next delivery can claim the fax at once and
@@ -431,10 +432,13 @@ class Ledger(LedgerTable):
             return failed.item
         return None
 
-    def reopen(self, key: Key, snapshot: Mapping[str, Any], by: str = "") -> int | None:
+    def reopen(
+        self, key: Key, snapshot: Mapping[str, Any], by: str = "", *, arrived: bool = False
+    ) -> int | None:
         """Clear the outcome of a message, so that an operator can resend the message. Returns the number of
         the next attempt; None if the message has not ended, its recipient was erased, or the item has changed
-        since the operator read it as `snapshot`. `by` is the operator, if known.
+        since the operator read it as `snapshot`. `by` is the operator, if known. `arrived`: the message
+        may have arrived already.
 
         The write raises `generation`, which is a part of `webhook-id`, so that callbacks after the resend
         have new ids.
@@ -448,7 +452,7 @@ class Ledger(LedgerTable):
                 "claim_token": string(self.new_token()),
                 **({"reopened_by": string(by)} if by else {}),
             },
-            adds={"generation": _ONE},
+            adds={"generation": _ONE, **({ARRIVED_BEFORE: _ONE} if arrived else {})},
             # Events from before the resend are not about the resent message.
             removes=(
                 *(*TRY_NOTES, *_CLAIM_OVER, *PROVIDER_FACTS),
@@ -621,7 +625,16 @@ def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
         checkpoint,
         new.redirected_to,
         "dead_lettered_at" in item,
+        item.get("trouble", {}),
     )
+
+
+def _without_own_try(claim: Claimed) -> tuple[Sets, Sequence[str]]:
+    """Return the change of `unsettled_tries` by a claim whose try was not sent, as values to set and names to
+    remove: only the earlier tries in doubt stay."""
+    if not claim.unsettled:
+        return {}, ("unsettled_tries",)
+    return {"unsettled_tries": {"SS": [earlier.text for earlier in claim.unsettled]}}, ()
 
 
 def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:

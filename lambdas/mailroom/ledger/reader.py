@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
+from mailroom.ledger.items import ARRIVED_BEFORE
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -39,6 +40,8 @@ DETAILS = (
     *("diagnostic_code", "complaint_type", "complaint_subtype", "carrier_done_date", "redirected_to"),
 )
 """Attributes with facts about a message, from the provider and from the sender."""
+TWICE = "may_have_arrived_twice"
+"""Detail of a message of which more than one send may have arrived."""
 
 
 @dataclass(frozen=True)
@@ -199,12 +202,19 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         _wait(item),
         item.get("updatedAt"),
         times={name: _moment(item[name]) for name in TIMES if name in item} | _in_doubt(item),
-        details={name: item[name] for name in DETAILS if name in item},
+        details={name: item[name] for name in DETAILS if name in item}
+        | ({TWICE: True} if may_have_arrived_twice(item) else {}),
         history=[_readable(entry) for entry in item.get("history", ())],
         callbacks=_entries(item.get("callbacks")),
         unless=item.get("unless", []),
         recipients=_entries(item.get("recipients")),
     )
+
+
+def may_have_arrived_twice(item: Mapping[str, Any]) -> bool:
+    """Return whether more than one send of a message may have arrived, by its item in the ledger."""
+    tries: int = max(len(item.get("unsettled_tries", ())), "provider_id" in item)
+    return tries + int(item.get(ARRIVED_BEFORE, 0)) > 1
 
 
 def _wait(item: Mapping[str, Any]) -> MarkedWait | None:

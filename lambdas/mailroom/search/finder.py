@@ -14,7 +14,7 @@ from mailroom.aws.dynamo_values import plain, string
 from mailroom.clock import Clock, iso
 from mailroom.errors import Invalid
 from mailroom.ledger.items import where
-from mailroom.ledger.reader import MessageStatus, of_ledger
+from mailroom.ledger.reader import TWICE, MessageStatus, of_ledger
 from mailroom.message.address import forms_of
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
@@ -36,6 +36,8 @@ class Filter(Struct, frozen=True):
     status: str = ""
     template: str = ""
     campaign: str = ""
+    twice: str = ""
+    """Any text if only messages that may have arrived twice are wanted."""
     compared: ClassVar[tuple[str, ...]] = ("event_type", "status", "template")
     """Fields that are compared with the attributes of a message."""
 
@@ -51,7 +53,8 @@ class Filter(Struct, frozen=True):
         """Return whether the filter takes a message."""
         values = ((getattr(self, name), getattr(message, name)) for name in self.compared)
         of_campaign = not self.campaign or message.id.startswith(f"{self.campaign}#")
-        return of_campaign and all(not wanted or wanted == value for wanted, value in values)
+        of_sends = not self.twice or TWICE in message.details
+        return of_campaign and of_sends and all(not wanted or wanted == value for wanted, value in values)
 
 
 ANY = Filter()

@@ -15,6 +15,7 @@ COUNTED = "an attempt ends once, with its outcome"
 SEEN = "a wait that cannot be released ends as it was read"
 OLD = "what was cancelled never goes, also after it is resent"
 ROWS = "an entry of the index has its mark"
+TOLD = "what was accepted twice is known to be so"
 JUDGED = "an operator's word is written where it is still right"
 ENDS = ("complete", "fail", "suppress", "settle", "cancel", "cancel_scheduled", "lose")
 
@@ -44,7 +45,12 @@ def broken_in(world: World, channel: Channel) -> str:
         sent = rank(item.status) >= rank("sent")
         if (sent or item.status == "cancelled") and sent != bool(accepted[item.attempts - 1]):
             return TRUE
-    return ""
+    return TOLD if item and _untold(item, accepted) else ""
+
+
+def _untold(item: Item, accepted: tuple[str, ...]) -> bool:
+    """Return whether a provider accepted an attempt twice that is known to be accepted once."""
+    return item.completed and len(accepted[item.attempts - 1]) > 1 and item.tried < 2
 
 
 def broken_by(world: World, step: Step) -> str:

@@ -36,8 +36,8 @@ class Item(NamedTuple):
     """What of a ledger's item decides what a verb does. `started` is `startedAt`, by its lease; `since` is
     `unsettled_since`, by whether the present claim or an earlier one began it; `submitted`: there is a
     `provider_id`. The accounts of `unsettled_tries`: `at` has that of the present claim, `tries` those of
-    earlier ones. `mark` is the version of its wait: 0 without one, HALF if only a place in the index is
-    left."""
+    earlier ones, and `tried` is how many there are. `mark` is the version of its wait: 0 without one, HALF if
+    only a place in the index is left."""
 
     status: Status
     started: Literal["", "live", "over"] = ""
@@ -50,12 +50,13 @@ class Item(NamedTuple):
     at: str = ""
     generation: int = 0
     mark: int = 0
+    tried: int = 0
 
 
 class Call(NamedTuple):
     """A verb and its arguments. `own`: the caller's token is the item's; of an operator, the token is the one
     that stood in `seen`. `word`: a status to write, or the account of a claim. `doubt`: the caller does not
-    know what became of an earlier try."""
+    know what became of an earlier try; of `complete`: the tries may have sent it more than once."""
 
     verb: Kind
     own: bool = False
@@ -76,6 +77,8 @@ class Answer(NamedTuple):
 
 
 HALF = -1
+MOST_TRIES = 5
+"""More than any message of an exploration has, but for mutants whose tries would have no end."""
 DONE, LOST, YES, NO, NOT_CERTAIN = map(Answer, ("done", "ClaimLost", "True", "False", "not certain"))
 
 
@@ -155,7 +158,8 @@ class LedgerModel:
     def _claimed(self, item: Item | None, account: str) -> Item:
         had = item or Item("sending")
         kept = had.since and self.has("claim: the first unsettled start stays")
-        tries = _all_tries(had) if self.has("claim: earlier tries stay") else ""
+        stay = self.has("claim: earlier tries stay")
+        tries = _all_tries(had) if stay else ""
         return had._replace(
             status="sending",
             started="live",
@@ -163,6 +167,7 @@ class LedgerModel:
             token=True,
             tries=tries,
             at=account,
+            tried=min(MOST_TRIES, had.tried + 1) if stay else 1,
         )
 
     def _own(self, item: Item, call: Call) -> tuple[Item, Answer]:
@@ -181,7 +186,9 @@ class LedgerModel:
         return (item._replace(submitted=True) if verb == "complete" else item), DONE
 
     def _written(self, item: Item, call: Call) -> Item:
-        settled = item._replace(started="", since="", tries="", at="")
+        certain = item._replace(since="", tries="", at="", tried=0)
+        unsent = item._replace(at="", tried=item.tried - bool(item.started)) if call.doubt else certain
+        settled = certain._replace(started="")
         match call.verb:
             case "checkpoint":
                 return item._replace(submitted=True)
@@ -190,7 +197,9 @@ class LedgerModel:
                 if not doubt:
                     return settled
                 stays = item.at and not self.has("release: its own try goes")
-                return item._replace(started="", tries=_all_tries(item) if stays else item.tries, at="")
+                return (item._replace(tries=_all_tries(item), at="") if stays else unsent)._replace(
+                    started=""
+                )
             case "hand_back":
                 return settled._replace(submitted=self.has("hand_back: the provider's id stays"))
             case "retry_later":
@@ -198,8 +207,11 @@ class LedgerModel:
                 return settled._replace(status="retrying", attempts=item.attempts + 1, submitted=submitted)
         status: dict[str, Status] = {"complete": "sent", "fail": "failed", "suppress": "suppressed"}
         counted = item.attempts + self.has(f"{call.verb}: the attempt counts as ended")
-        submitted = item.submitted or call.verb == "complete"
-        return item._replace(status=status[call.verb], completed=True, attempts=counted, submitted=submitted)
+        ended = unsent
+        if call.verb == "complete":
+            stay = call.doubt and self.has("complete: the tries stay if it may have arrived twice")
+            ended = (item if stay else certain)._replace(submitted=True)
+        return ended._replace(status=status[call.verb], completed=True, attempts=counted)
 
     def _refuse(self, item: Item | None) -> tuple[Item | None, Answer]:
         """The end of a message that no worker has had."""

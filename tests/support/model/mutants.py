@@ -98,6 +98,9 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("settle: the claim is the one seen", "mail, settled", 9),
         Mutant("settle: the provider's id is the one seen", "fax, settled", 6),
     ),
+    "what was accepted twice is known to be so": (
+        Mutant("complete: the tries stay if it may have arrived twice", "mail", 8),
+    ),
     "sent is what was accepted, cancelled what was not": (
         Mutant("cancel: no provider has it", "fax, waits", 5),
         Mutant("cancel: no try may have sent it", "mail, taken back", 8),

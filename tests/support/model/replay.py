@@ -11,7 +11,7 @@ from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import OUTSIDE_WINDOW, Wait, WaitingRow, Waits
 from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
-from tests.support.model.ledger import DONE, HALF, LOST, NOT_CERTAIN, Answer, Call, Item
+from tests.support.model.ledger import DONE, HALF, LOST, MOST_TRIES, NOT_CERTAIN, Answer, Call, Item
 from tests.support.told import told
 from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, FakeClock, image, mail
 
@@ -79,6 +79,7 @@ class Replay:
             _joined(account for began, account in _tries(found) if began == str(started)),
             found.get("generation", 0),
             _mark(found),
+            min(MOST_TRIES, len(_tries(found))),
         )
 
     def call(self, call: Call) -> Answer:
@@ -119,7 +120,7 @@ class Replay:
         token = found["claim_token"] if call.own else "another"
         tries = [Try(int(began), account) for began, account in _tries(found)]
         earlier = tuple(each for each in tries if each.began != found.get("startedAt"))
-        claim = Claimed(KEY, token, unsettled=earlier if call.doubt else ())
+        claim = Claimed(KEY, token, unsettled=earlier if call.doubt else (), settled=not call.doubt)
         arguments: dict[str, tuple[str, ...]] = {
             "checkpoint": ("fake", "p-1"),
             "complete": ("fake", "p-1"),

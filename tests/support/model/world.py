@@ -56,7 +56,7 @@ class Worker(NamedTuple):
     """A worker with a copy of the message, for `attempt`. `phase` is what it does next. `own`: its token is
     the item's. `holds` says the same by what happened, and no step of a worker depends on it. `doubt`: an
     earlier try may have been accepted, and nobody knows. `repeats`: it makes that try's request again.
-    `version`: the wait that it makes."""
+    `settled`: all tries can have sent the message only once. `version`: the wait that it makes."""
 
     attempt: int
     phase: Phase
@@ -65,6 +65,7 @@ class Worker(NamedTuple):
     holds: bool = False
     doubt: bool = False
     repeats: bool = False
+    settled: bool = False
     version: int = 0
 
 
@@ -197,7 +198,9 @@ class Steps:
             yield Step(at, f"claims: {answer.kind}, the copy goes back", self._back(after, at), call, answer)
         else:
             yield Step(at, "claims, and the answer is lost", _now(after, at, "claim"), call, answer)
-            begun = _now(after, at, self._begins(worker, answer))
+            phase = self._begins(worker, answer)
+            one = phase in ("follow", "complete") and len(answer.tries) == 1
+            begun = _now(after, at, phase, settled=one)
             yield Step(at, "claims: Claimed", begun, call, answer)
         if worker.phase == "uncertain":  # no time is left: what may be a claim is given back
             yield from self._records(world, at, worker._replace(phase="release"))
@@ -241,15 +244,18 @@ class Steps:
         """For evidence at the worker's own account; where there is none, `on_unknown` decides."""
         if self._channel.looks_up:
             if worker.account in world.accepted[worker.attempt - 1]:
-                return Step(at, "finds that it was accepted", _now(world, at, self._taken()))
+                after = _now(world, at, self._taken(), settled=worker.phase == "ask")
+                return Step(at, "finds that it was accepted", after)
             if worker.phase == "ask":
-                return Step(at, "finds that nothing was submitted", _now(world, at, "ready"))
+                return Step(at, "finds that nothing was submitted", _now(world, at, "ready", settled=True))
         if self._channel.keyed and worker.phase == "ask" and not self._forgotten(world):
             return Step(
-                at, "has to make the same request again", _now(world, at, "ready", True, repeats=True)
+                at,
+                "has to make the same request again",
+                _now(world, at, "ready", True, repeats=True, settled=True),
             )
         if self._channel.on_unknown == "hold" and self._model.has("deliver: `hold` gives up"):
-            return Step(at, "cannot know, and gives up", _now(world, at, "fail"))
+            return Step(at, "cannot know, and gives up", _now(world, at, "fail", doubt=True))
         return Step(at, "cannot know, and submits again", _now(world, at, "ready", doubt=True))
 
     def _forgotten(self, world: World) -> bool:
@@ -294,7 +300,11 @@ class Steps:
         """One write as the claim's holder. After it the copy is deleted, or goes back."""
         phase = "release" if worker.phase == "let_go" else worker.phase
         verb: Kind = phase  # type: ignore[assignment] # such a phase has the verb's name
-        call = Call(verb, worker.own, doubt=worker.doubt and verb == "release")
+        doubts = {
+            "complete": not worker.settled,
+            **dict.fromkeys(("release", "fail", "suppress"), worker.doubt),
+        }
+        call = Call(verb, worker.own, doubt=doubts.get(verb, False))
         after, answer = self._called(world, at, call)
         yield Step(at, f"{verb}: the answer is lost", _now(after, at, worker.phase), call, answer)
         if worker.phase == "let_go" and answer.kind != "ClaimLost":
@@ -480,13 +490,20 @@ def _keyed(world: World, worker: Worker, made: str) -> World:
 
 
 def _now(
-    world: World, at: int, phase: Phase, doubt: bool | None = None, *, repeats: bool | None = None
+    world: World,
+    at: int,
+    phase: Phase,
+    doubt: bool | None = None,
+    *,
+    repeats: bool | None = None,
+    settled: bool | None = None,
 ) -> World:
     before = world.workers[at]
     after = before._replace(
         phase=phase,
         doubt=before.doubt if doubt is None else doubt,
         repeats=before.repeats if repeats is None else repeats,
+        settled=before.settled if settled is None else settled,
     )
     return _with(world, at, after)
 

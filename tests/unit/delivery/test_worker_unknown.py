@@ -125,6 +125,7 @@ def test_a_message_is_submitted_four_times_at_growing_intervals_if_the_providers
     assert counted()["Resent"] == 3
     stored = aws.item()
     assert (stored["status"], stored["trouble"]["code"]) == ("sending", "in_doubt")
+    assert stored["trouble"]["message"].endswith("its outcome is unknown: ConnectionResetError")
     assert stored["unsettled_tries"][0].startswith(f"{NOW_MS} ")
 
 
