@@ -153,7 +153,7 @@ def failures(
         with errors.status("reading the ledger"):
             channels = [channel] if channel else list(CONTRACTS)
             items = failed(client, stage, start, now + AHEAD, channels)
-            wanted = FailureFilter(channel or "", status, template, campaign, reason)
+            wanted = FailureFilter(channel or "", status, template, campaign, reason=reason)
             listed = (failure_of(item, full=full) for item in items)
             chosen = (failure for failure in listed if wanted.takes(failure))
             counts = _counted(chosen) if summary else []

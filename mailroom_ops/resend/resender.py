@@ -247,7 +247,7 @@ class Resender:
             # Force and consent were given for what was shown, and for nothing else.
             return now.refused(f"{now.status}: it has changed since it was looked at; look again"), None
         try:
-            attempt = now.attempt if now.status == "retrying" else self._next_life(item)
+            attempt = now.attempt if now.status == "retrying" else self._next_life(item, now.may_arrive_twice)
         except _FAULTS as fault:
             why = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom repair"
             return structs.replace(now, result="unqueued", why=why), None
@@ -260,11 +260,11 @@ class Resender:
             return resent, None
         return resent, self._requeuer.entry(reference, content, attempt)
 
-    def _next_life(self, item: Item) -> int | None:
+    def _next_life(self, item: Item, twice: bool) -> int | None:
         """Reopen it; the number of the attempt that follows, None: it is not as it was found any more."""
         key = Key(item["id"], item["event_type"])
         token = token_hex(16)
-        attempt = self._stage.ledger(lambda: token).reopen(key, item, self._stage.caller())
+        attempt = self._stage.ledger(lambda: token).reopen(key, item, self._stage.caller(), arrived=twice)
         if attempt is not None:
             return attempt
         ours = self._stage.written(key, token)

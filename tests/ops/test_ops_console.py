@@ -27,6 +27,7 @@ from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
 
 DAY_MS = 86_400_000
+TTL = 9_999_999_999
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 HTML = f'<p>Hello</p><script>alert(1)</script><img src="https://evil.example/p.png"><form action="https://evil.example">{"x"}</form>'
 
@@ -627,6 +628,42 @@ def test_rates_are_of_the_newest_mails_beside_what_ses_looks_into(
         '<a class="figure bad" id="rate-bounced" href="/messages?event_type=mail&amp;status=bounced">'
         in page.text
     )
+
+
+def test_the_overview_reports_a_trouble_that_many_messages_share_with_the_time_of_the_first(
+    stage: RepairStage, browser: Browser
+) -> None:
+    outage = {"code": "no_outcome", "message": "SES did not answer: ReadTimeoutError"}
+    throttled = {"code": "retry", "message": "too many requests"}
+    for at in range(10):
+        stage.know(
+            f"o-{at}", status="sending", trouble=outage, to="a@example.com", putAt=(at + 1) * 60_000, ttl=TTL
+        )
+    for at in range(9):
+        stage.know(f"t-{at}", status="sending", trouble=throttled, to="a@example.com", putAt=at + 1, ttl=TTL)
+    index(stage.dynamodb)
+    words = browser.get("/").words
+    assert (
+        "mail: SES did not answer: ReadTimeoutError. 10 of the newest 19 messages wait for that; the first "
+        "was put on 1970-01-01 00:01"
+    ) in words
+    assert "too many requests" not in words
+
+
+def test_the_overview_counts_the_messages_that_may_have_arrived_twice_and_leads_to_them(
+    stage: RepairStage, browser: Browser
+) -> None:
+    tries = {"1000 ", "2000 "}
+    stage.know("a", status="delivered", to="a@example.com", unsettled_tries=tries, putAt=1, ttl=TTL)
+    stage.know("b", status="delivered", to="a@example.com", putAt=1, ttl=TTL)
+    index(stage.dynamodb)
+    assert (
+        '<a class="figure bad" id="twice" href="/messages?twice=yes"><b>1</b>'
+        "<span>of the newest may have arrived twice</span></a>"
+    ) in browser.get("/").text
+    listed = browser.get("/messages", twice="yes").text
+    assert ("id=a&amp;" in listed, "id=b&amp;" in listed) == (True, False)
+    assert "May have arrived twice True" in browser.get("/message", id="a", channel="mail").words
 
 
 def test_an_alarm_rings_in_words(stage: RepairStage, browser: Browser) -> None:

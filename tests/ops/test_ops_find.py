@@ -295,3 +295,12 @@ def test_a_stage_without_search_says_what_turns_it_on(stage: Stage) -> None:
     result = run("find", "ada@example.com")
     assert result.exit_code == 2
     assert "mailroom.dev.search true in cdk.json" in " ".join(result.stderr.split())
+
+
+def test_messages_that_may_have_arrived_twice_are_listed_and_their_status_says_so(stage: Stage) -> None:
+    know(stage, "m-1", unsettled_tries={"1000 ", "2000 "})
+    know(stage, "m-2", unsettled_tries={"1000 "}, provider_id="p-1")
+    know(stage, "m-3", arrived_before=1, provider_id="p-1")
+    index(stage.dynamodb)
+    assert found("list", "--twice") == ["m-3", "m-1"]
+    assert "may_have_arrived_twice" in run("status", "m-3").stdout

@@ -411,3 +411,13 @@ def test_what_others_wrote_reaches_no_terminal_as_control_characters(stage: Repa
     stage.failed("a", error={"code": "rejected", "message": "\x1b[31mred"})
     stage.put(mail("a"))
     assert "\x1b" not in run("resend", "a", "--dry-run").stdout
+
+
+@pytest.mark.parametrize("status", ["delivered", "bounced"])
+def test_the_ledger_keeps_that_a_message_had_arrived_before_it_was_sent_again(
+    stage: RepairStage, status: str
+) -> None:
+    stage.failed("a", status=status)
+    stage.put(mail("a"))
+    assert resent("a", "--force", "--yes")[0] == 0
+    assert ("arrived_before" in stage.ledger("a")) is (status == "delivered")

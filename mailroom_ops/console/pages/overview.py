@@ -1,6 +1,6 @@
 """The overview: how the stage does, a channel a row, and what rings."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
-from mailroom.ledger.reader import MessageStatus
+from mailroom.ledger.reader import TWICE, MessageStatus
 from mailroom.search.finder import Filter
 from mailroom_ops.console.pages.failures import QUICK, newest
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
@@ -19,13 +19,15 @@ from mailroom_ops.doctor.stage import ConfiguredStage
 from mailroom_ops.lanes.deployed import DeployedLanes, Lane
 from mailroom_ops.messages.failures import AHEAD, FailureFilter, failed
 from mailroom_ops.stage import is_dead, prefix
-from mailroom_ops.times import speed_of
+from mailroom_ops.times import short, speed_of
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 SNAPSHOT_SECONDS = 4.0
 """Several tabs share a look at the queues. The plots are kept for longer, where CloudWatch bills a look."""
 SAMPLE = 500
-"""Mails that rates are of."""
+"""Number of newest messages that are counted, and of newest mails that rates are of."""
+OUTAGE = 10
+"""Minimum number of messages with the same trouble that the overview reports."""
 ACCEPTED = ("sent", "delivered", "undelivered", "bounced", "complained")
 BAR_MINUTES, BARS = 5, 12
 """A plot is of an hour."""
@@ -112,6 +114,10 @@ class Overview(View, frozen=True):
     """Rates of the newest mails that were accepted; empty if nobody can tell them."""
     paused: list[Lane]
     """Lanes that are paused."""
+    twice: int
+    """Number of the newest messages that may have arrived twice."""
+    outages: list[str]
+    """Sentences about troubles that many of the newest messages share."""
 
 
 def show(site: Site, _: Asked) -> Answer:
@@ -136,7 +142,11 @@ def show(site: Site, _: Asked) -> Answer:
     )
     deployed_lanes = site.kept("lanes", DeployedLanes(deployed_at(site)).read, seconds)
     paused = [lane for lane in deployed_lanes if lane.paused]
-    return Shown(Overview(snapshot, rows, others, measured, accepted, wrong.total(), more, rates, paused))
+    finder = finder_at(site)
+    recent = site.kept("recent", lambda: finder.newest(most=SAMPLE).messages if finder else [], seconds)
+    twice = sum(TWICE in message.details for message in recent)
+    figures = (accepted, wrong.total(), more, rates, paused, twice, _outages(recent))
+    return Shown(Overview(snapshot, rows, others, measured, *figures))
 
 
 def _names(urls: Mapping[str, str]) -> list[str]:
@@ -202,6 +212,20 @@ def _rates(site: Site) -> list[Rate]:
         Rate("delivered", "delivered", delivered, accepted),
         Rate("bounced", "bounced", counts["bounced"], accepted, BOUNCE_RATE),
         Rate("complaints", "complained", counts["complained"], accepted, COMPLAINT_RATE),
+    ]
+
+
+def _outages(messages: Sequence[MessageStatus]) -> list[str]:
+    """Return a sentence for each trouble that keeps many messages from being sent."""
+    put_times = defaultdict[str, list[str]](list)
+    for message in messages:
+        if message.trouble:
+            put_times[f"{message.event_type}: {message.trouble['message']}"].append(message.times["putAt"])
+    return [
+        f"{trouble}. {len(times):,} of the newest {len(messages):,} messages wait for that; the first was "
+        f"put on {short(min(times))}."
+        for trouble, times in put_times.items()
+        if len(times) >= OUTAGE
     ]
 
 
