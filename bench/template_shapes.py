@@ -127,33 +127,33 @@ def _shape(name: str) -> tuple[dict[str, str], dict[str, Any]]:
     return {f"a/body.{body.replace('text', 'txt')}": shape.pop(body), **part}, _fitted(shape)
 
 
-def _fitted(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Return variables for the largest size at which they have no more bytes than they may have."""
+def _fitted(forms: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of the largest size that is allowed."""
     fits, over = 1, 2
-    while over < MAX_VARIABLES_BYTES and _bytes(_variables(made, over)) <= MAX_VARIABLES_BYTES:
+    while over < MAX_VARIABLES_BYTES and _bytes(_variables(forms, over)) <= MAX_VARIABLES_BYTES:
         fits, over = over, over * 2
     while over - fits > 1:
         middle = (fits + over) // 2
-        if _bytes(_variables(made, middle)) <= MAX_VARIABLES_BYTES:
+        if _bytes(_variables(forms, middle)) <= MAX_VARIABLES_BYTES:
             fits = middle
         else:
             over = middle
-    return _variables(made, fits)
+    return _variables(forms, fits)
 
 
 def _bytes(variables: Mapping[str, Any]) -> int:
     return len(encode(variables).encode())
 
 
-def _variables(made: Mapping[str, Any], n: int) -> dict[str, Any]:
-    variables = {name: _value(value, n) for name, value in made.items()}
+def _variables(forms: Mapping[str, Any], n: int) -> dict[str, Any]:
+    variables = {name: _value(value, n) for name, value in forms.items()}
     attributes: dict[str, int] = variables.pop("*", {})
     return variables | attributes
 
 
-def _value(made: Any, n: int) -> Any:
+def _value(forms: Any, n: int) -> Any:
     """Return the variable of size `n`; template_shapes.toml describes the forms."""
-    match made:
+    match forms:
         case {"of": value, "by": times, **more}:
             return value * (times * n) + more.get("end", type(value)())
         case {"names": times}:
@@ -162,7 +162,7 @@ def _value(made: Any, n: int) -> Any:
             return [f"{text}{number * 7919 % 9973}" for number in range(times * n)]
         case {"numbered": {"a": text}, "by": times}:
             return [{"a": f"{text}{number * 7919 % 9973}"} for number in range(times * n)]
-    return made
+    return forms
 
 
 # --- Random templates
@@ -198,7 +198,7 @@ def _random(seed: int) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the sources of a random template, and its variables."""
     chance = random.Random(seed)
     letters = chance.choice(("ab ", "é\n", "😀", "<&", "a,b.c"))
-    made = {
+    forms = {
         "text": {"of": letters, "by": chance.choice((1, 9, 99))},
         "words": {"numbered": letters * chance.choice((1, 20)), "by": chance.choice((1, 9))},
         "rows": {"of": [{"a": letters, "b": 1.5}, {"a": "x", "b": 2}], "by": chance.choice((1, 9))},
@@ -207,7 +207,7 @@ def _random(seed: int) -> tuple[dict[str, str], dict[str, Any]]:
     }
     macro = f"{{% macro m(text) %}}{_statements(chance, 1)}{{% endmacro %}}"
     sources = {"p.txt": _statements(chance, 0), "a/body.html": macro + _statements(chance, 3)}
-    return sources, _fitted(made)
+    return sources, _fitted(forms)
 
 
 def _statements(chance: random.Random, depth: int) -> str:

@@ -153,13 +153,13 @@ def failures(
         with errors.status("reading the ledger"):
             channels = [channel] if channel else list(CONTRACTS)
             items = failed(client, stage, start, now + AHEAD, channels)
-            wanted = FailureFilter(channel or "", status, template, campaign, reason=reason)
+            criteria = FailureFilter(channel or "", status, template, campaign, reason=reason)
             listed = (failure_of(item, full=full) for item in items)
-            chosen = (failure for failure in listed if wanted.takes(failure))
+            chosen = (failure for failure in listed if criteria.takes(failure))
             counts = _counted(chosen) if summary else []
             newest = [] if summary else list(itertools.islice(chosen, limit + 1))
             if not (counts or newest):
-                check_names(session, stage, wanted, FAILED)
+                check_names(session, stage, criteria, FAILED)
     answer = FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit, counts)
     print_answer(answer, partial(_show, summary=summary), as_json=as_json)
 
