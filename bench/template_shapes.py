@@ -128,7 +128,7 @@ def _shape(name: str) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def _fitted(forms: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables of the largest size that is allowed."""
+    """Return the variables of the largest size that fits into the bound."""
     fits, over = 1, 2
     while over < MAX_VARIABLES_BYTES and _bytes(_variables(forms, over)) <= MAX_VARIABLES_BYTES:
         fits, over = over, over * 2
@@ -151,9 +151,9 @@ def _variables(forms: Mapping[str, Any], n: int) -> dict[str, Any]:
     return variables | attributes
 
 
-def _value(forms: Any, n: int) -> Any:
+def _value(form: Any, n: int) -> Any:
     """Return the variable of size `n`; template_shapes.toml describes the forms."""
-    match forms:
+    match form:
         case {"of": value, "by": times, **more}:
             return value * (times * n) + more.get("end", type(value)())
         case {"names": times}:
@@ -162,7 +162,7 @@ def _value(forms: Any, n: int) -> Any:
             return [f"{text}{number * 7919 % 9973}" for number in range(times * n)]
         case {"numbered": {"a": text}, "by": times}:
             return [{"a": f"{text}{number * 7919 % 9973}"} for number in range(times * n)]
-    return forms
+    return form
 
 
 # --- Random templates

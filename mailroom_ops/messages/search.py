@@ -65,7 +65,7 @@ Campaign = Annotated[
         help="Only messages of this campaign; NAME#RUN: of that run, which wait or have an outcome."
     ),
 ]
-Twice = Annotated[bool, typer.Option("--twice", help="Only messages that may have arrived twice.")]
+ArrivedTwice = Annotated[bool, typer.Option("--twice", help="Only what may have arrived twice.")]
 Cursor = Annotated[str, typer.Option(help="Go on with the page after this one; the page before names it.")]
 
 
@@ -125,7 +125,7 @@ def list_(
     status: Status = "",
     template: Template = "",
     campaign: Campaign = "",
-    arrived_twice: Twice = False,
+    arrived_twice: ArrivedTwice = False,
     cursor: Cursor = "",
     as_json: AsJson = False,
 ) -> None:
@@ -137,8 +137,8 @@ def list_(
 
     Example: mailroom list --status bounced --stage prod
     """
-    wanted = Filter(channel, status, template, campaign, "yes" if arrived_twice else "")
-    _print(stage, "", wanted, cursor, as_json=as_json)
+    message_filter = Filter(channel, status, template, campaign, "yes" if arrived_twice else "")
+    _print(stage, "", message_filter, cursor, as_json=as_json)
 
 
 def find(
