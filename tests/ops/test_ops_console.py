@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo_values import image_of
+from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.campaigns.dry_run import Sample
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.dead_letters import DeadLetterMover
@@ -471,6 +472,19 @@ def test_what_has_arrived_is_sent_again_by_force_alone(stage: RepairStage, brows
     assert browser.post("/message/resend", without).status == 400
     assert browser.post("/message/resend", forced.hidden()).status == 303
     assert [each["id"] for each in stage.bodies("mail")] == ["m"]
+
+
+def test_what_is_suppressed_is_lifted_first_and_not_sent_by_force(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.know("m", status="suppressed", completedAt=1, attempts=1, to="ada@example.com")
+    stage.put(mail("m"))
+    suppressions = Suppressions(stage.dynamodb, "mailroom-dev-suppressions")
+    suppressions.mark(Suppression("ada@example.com", "mail", "bounce", 1_795_251_600_000))
+    plan = browser.get("/message/resend", id="m", channel="mail")
+    assert "it would be suppressed again" in plan.words.casefold()
+    assert 'id="lift-1" href="/people?recipient=ada%40example.com"' in plan.text
+    assert "force" not in plan.text
 
 
 def test_a_fax_that_nobody_can_end_is_ended_as_was_chosen(stage: RepairStage, browser: Browser) -> None:

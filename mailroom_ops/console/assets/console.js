@@ -9,7 +9,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
 // another one is loaded anew.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const update = event.detail;
-  if (!update.shouldSwap) return;
+  if (!update.shouldSwap || update.target.id !== "live") return;
   const selection = getSelection();
   const reading = update.target.querySelector(":focus-visible:not([id]), details[open]:not([hx-preserve])");
   const busy = reading || (!selection.isCollapsed && selection.containsNode(update.target, true));

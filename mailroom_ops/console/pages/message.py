@@ -32,7 +32,7 @@ from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.resend.resender import FORCED
+from mailroom_ops.resend.resender import FORCED, SUPPRESSED
 from mailroom_ops.screen import Refused
 from mailroom_ops.stage import function_variables, name
 
@@ -75,6 +75,8 @@ class Message(View, frozen=True):
     attachments: list[str]
     actions: dict[Action, str]
     """Verbs of what may help."""
+    copyable: bool
+    """Whether its content is there, to be sent to another recipient."""
     done: str
 
 
@@ -93,6 +95,8 @@ class MessageAction(View, frozen=True):
     """Fields of the form; None if the action cannot be done."""
     force: bool = False
     """Whether `--force` would do it."""
+    lift: Sequence[str] = ()
+    """Recipients whose suppression or opt-out has to end first."""
     cures: dict[str, str] = field(default_factory=dict)
     ending: Sequence[str] = ()
     """Sentences about what follows if the message is ended by hand."""
@@ -129,6 +133,7 @@ def show(site: Site, asked: Asked) -> Answer:
         heads=_sender(site, message) | _heads(item or {}),
         attachments=_attachments(item or {}),
         actions={action: _VERBS[action] for action in _actions(site, message, item)},
+        copyable=item is not None,
         done=_DONE.get(asked["done"], ""),
     )
     return Shown(values, row_of(message).headline)
@@ -158,7 +163,7 @@ def resend(site: Site, asked: Asked) -> Answer:
         if sent.result == "unqueued":
             raise Refused(f"{asked['id']}: {sent.why}.")
         return _done(asked, "resend") if sent.result == "resent" else _refused(asked, "resend", sent.why)
-    why = found.why.removesuffix(FORCED)
+    why = found.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
     sentences = [f"{why[:1].upper()}{why[1:]}."]
     if ready:
         kept = (
@@ -168,7 +173,13 @@ def resend(site: Site, asked: Asked) -> Answer:
     if found.may_arrive_twice:
         sentences.append("It may arrive twice.")
     more = {"seen": seen, "force": "1" * force}
-    return _plan(asked, "resend", sentences, more if ready else None, force=not ready and not force)
+    lift = (
+        _recipients(_reader(site).find(found.id, found.event_type)[0])
+        if found.why.endswith(SUPPRESSED)
+        else []
+    )
+    forced = found.why.endswith(FORCED)
+    return _plan(asked, "resend", sentences, more if ready else None, force=forced, lift=lift)
 
 
 def repair(site: Site, asked: Asked) -> Answer:
