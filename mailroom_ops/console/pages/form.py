@@ -114,10 +114,10 @@ def show(site: Site, asked: Asked) -> Answer:
     """The form; then the item, the commands and whom it reaches; then it is sent. Raises Refused."""
     channel = asked["channel"] if asked["channel"] in CONTRACTS else next(iter(CONTRACTS))
     if asked.form is None:
+        values = _examples(channel) if site.stage == "local" else {}
         if asked["copy"]:
-            copied = copy_of(site.session, site.stage, asked["copy"], channel)
-            return _form(site, channel, _values(channel, copied), {})
-        return _form(site, channel, _examples(channel) if site.stage == "local" else {}, {})
+            values = _values(channel, copy_of(site.session, site.stage, asked["copy"], channel))
+        return _form(site, channel, values, {})
     typed = {**asked.form, "id": asked.typed("id") or new_id(channel)}
     if asked["step"] == "change":
         return _form(site, channel, typed, {})
@@ -256,14 +256,10 @@ def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[
             item[field.name] = lines if field.several and len(lines) > 1 else value
         except Invalid as fault:
             faults[field.name] = f"{fault}"
-    variables = [
-        f"{name.removeprefix(_VARIABLE)}={text}".replace("\r\n", "\n")
-        for name, text in typed.items()
-        if name.startswith(_VARIABLE) and text.strip()
-    ]
+    texts = {name: text for name, text in typed.items() if name.startswith(_VARIABLE) and text.strip()}
+    sets = [f"{name.removeprefix(_VARIABLE)}={text}".replace("\r\n", "\n") for name, text in texts.items()]
     try:
-        more = typed.get(VARIABLES, "").splitlines()
-        item = set_values(channel, [*variables, *more], "The variable") | item
+        item = set_values(channel, sets + typed.get(VARIABLES, "").splitlines(), "The variable") | item
     except Refused as fault:
         faults[VARIABLES] = f"{fault}"
     return item, faults
