@@ -161,7 +161,12 @@ def test_since_when_a_message_is_in_doubt_is_a_step() -> None:
 
 
 def test_an_erasure_is_a_step_with_its_operator_and_counts_as_no_try() -> None:
-    begun = {"startedAt": MS, "completedAt": MS + 1_000, "erased_at": MS + 9_000, "erased_by": "ada"}
+    begun: dict[str, Any] = {
+        "startedAt": MS,
+        "completedAt": MS + 1_000,
+        "erased_at": MS + 9_000,
+        "erased_by": "ada",
+    }
     assert life(status="sent", attempts=2, **begun) == [
         ("sending began", "", None),
         ("completed", "sent", 1.0),

@@ -73,5 +73,10 @@ document.addEventListener("click", async ({ target }) => {
   setTimeout(() => (target.textContent = label), 2000);
 });
 
-// On a phone the menu is a row that scrolls: it begins at the page that one is on.
-document.querySelector("header nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// On a phone the menu is a row that scrolls: it shows the page that one is on. scrollIntoView would let the first Tab
+// begin there, behind the link that skips to the content.
+const entry = document.querySelector("header nav [aria-current]");
+if (entry) {
+  const [menu, box] = [entry.closest("ul"), entry.getBoundingClientRect()];
+  menu.scrollLeft += box.left - (menu.clientWidth - box.width) / 2;
+}

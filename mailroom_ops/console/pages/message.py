@@ -182,8 +182,7 @@ def resend(site: Site, asked: Asked) -> Answer:
         if found.why.endswith(SUPPRESSED)
         else []
     )
-    forced = found.why.endswith(FORCED)
-    return _plan(asked, "resend", sentences, more if ready else None, force=forced, lift=lift)
+    return _plan(asked, "resend", sentences, more if ready else None, force=FORCED in found.why, lift=lift)
 
 
 def repair(site: Site, asked: Asked) -> Answer:
